@@ -1,0 +1,13 @@
+"""The catalogue of problems, imported as `t2t_repro.problems`.
+
+A module here registers problems and does nothing else. Siblings import each other
+relatively (`from .translate_wmt import ...`), the core absolutely.
+"""
+
+if __name__ != "t2t_repro.problems":
+    raise ImportError(
+        f"Import the problems as t2t_repro.problems, not as {__name__}: a second name "
+        "would register every problem twice."
+    )
+
+MODULES = ("algorithmic", "text_pairs", "translate_ende_synthetic", "translate_wmt")

@@ -1,0 +1,19 @@
+"""Maps the top-level folders `problems/` and `hparams/` into the package.
+
+They are importable as `t2t_repro.problems` and `t2t_repro.hparams` only, so that an
+installed wheel adds nothing but `t2t_repro` to site-packages. Everything else about the
+distribution stands in `pyproject.toml`.
+"""
+
+from setuptools import find_packages, setup
+
+CATALOGUES = ("problems", "hparams")
+
+packages = find_packages(include=["t2t_repro", "t2t_repro.*"])
+package_dir = {"t2t_repro": "t2t_repro"}
+for folder in CATALOGUES:
+    package_dir[f"t2t_repro.{folder}"] = folder
+    packages.append(f"t2t_repro.{folder}")
+    packages.extend(f"t2t_repro.{folder}.{name}" for name in find_packages(folder))
+
+setup(packages=packages, package_dir=package_dir)

@@ -1,0 +1,36 @@
+"""Finds `t2t_repro.problems` and `t2t_repro.hparams` in a checkout.
+
+An installed wheel has the two catalogues inside the package (`setup.py` maps them). In
+a checkout they lie beside it, and this finder answers for exactly these two names. It
+is asked first: an editable install of another checkout would answer for them as well.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_FOLDERS = {f"t2t_repro.{name}": name for name in ("problems", "hparams")}
+
+
+class CatalogueFinder(MetaPathFinder):
+    """Answers for the two catalogue packages with the folders beside `t2t_repro/`."""
+
+    def find_spec(
+        self, fullname: str, path: object = None, target: object = None
+    ) -> ModuleSpec | None:
+        del path, target
+        if fullname not in _FOLDERS:
+            return None
+        init_file = _PACKAGE.parent / _FOLDERS[fullname] / "__init__.py"
+        return importlib.util.spec_from_file_location(fullname, init_file)
+
+
+def make_catalogues_importable() -> None:
+    """Puts the finder before the others, where the package lies in a checkout."""
+    if not any((_PACKAGE / name).is_dir() for name in _FOLDERS.values()):
+        sys.meta_path.insert(0, CatalogueFinder())

@@ -1,0 +1,345 @@
+"""Flags that say which problem's data is meant and how it is prepared.
+
+`t2t datagen` and `t2t train` share them. A flag that is not given has the value None:
+then the problem's own setting holds, or, for data that is prepared already, whatever
+it was prepared with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro import catalogue
+from t2t_repro.data.problem import SPLITS, PrepareSettings, Problem
+from t2t_repro.errors import UsageError
+
+if TYPE_CHECKING:
+    from t2t_repro.data.manifest import Manifest
+    from t2t_repro.data.text_files import PairFiles
+
+_SETTINGS = tuple(field.name for field in dataclasses.fields(PrepareSettings))
+_OWN_MODEL = ("source_model", "target_model")
+_LEARNT_MODEL = ("vocab_size", "model_type", "shared_vocabulary", "character_coverage")
+
+
+def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    """Registers the flags of a problem, its text, and its preparation."""
+    _add_place_arguments(parser)
+    _add_text_arguments(parser)
+    _add_vocabulary_arguments(parser)
+    _add_shard_arguments(parser)
+
+
+def _add_place_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--problem", metavar="NAME", help="a name of `t2t list problems`, or NAME_rev"
+    )
+    parser.add_argument("--data_dir", metavar="DIR", help="folder of prepared data")
+    parser.add_argument(
+        "--tmp_dir",
+        metavar="DIR",
+        help="folder for downloads (default: that of tensorflow-datasets)",
+    )
+    parser.add_argument(
+        "--t2t_usr_dir", metavar="DIR", help="your own package of registrations"
+    )
+
+
+def _add_text_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "text of --problem text_pairs",
+        "UTF-8, plain or gzipped, one sentence a line. Without dev files, some of the "
+        "training text is held out.",
+    )
+    for split in SPLITS:
+        for side in ("source", "target"):
+            group.add_argument(
+                f"--{split}_{side}",
+                metavar="FILE",
+                type=Path,
+                help=f"{side} sentences of the {split} text",
+            )
+        group.add_argument(
+            f"--{split}_tsv",
+            metavar="FILE",
+            type=Path,
+            help=f"{split} text in one file: source, TAB, target",
+        )
+
+
+def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "vocabulary", "Learnt from the training text; defaults are the problem's own."
+    )
+    group.add_argument(
+        "--vocab_size",
+        metavar="N",
+        type=_at_least(1, int),
+        help="subwords, the special ones and 256 bytes included (text_pairs: 8000; "
+        "32000 suits a million pairs and more)",
+    )
+    group.add_argument(
+        "--vocab_type",
+        dest="model_type",
+        choices=("bpe", "unigram"),
+        help="how subwords are learnt (text_pairs: bpe)",
+    )
+    group.add_argument(
+        "--separate_vocabularies",
+        dest="shared_vocabulary",
+        action="store_const",
+        const=False,
+        help="one vocabulary a side (default: one for both)",
+    )
+    group.add_argument(
+        "--character_coverage",
+        metavar="SHARE",
+        type=_at_least(0, float),
+        help="share of the characters that get a subword of their own; the others "
+        "are spelt in bytes (default: 0.9999)",
+    )
+    group.add_argument(
+        "--source_model",
+        metavar="FILE",
+        help="your own SentencePiece model of the inputs, or of both sides",
+    )
+    group.add_argument(
+        "--target_model",
+        metavar="FILE",
+        help="your own SentencePiece model of the targets",
+    )
+
+
+def _add_shard_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("preparation")
+    group.add_argument(
+        "--max_length",
+        metavar="N",
+        type=_at_least(2, int),
+        help="leave out pairs with a side of more subwords, end of sentence included "
+        "(default: 256)",
+    )
+    group.add_argument(
+        "--max_length_ratio",
+        metavar="R",
+        type=_at_least(0, float),
+        help="leave out training pairs with a side this many times as long as the "
+        "other, in subwords (default: 0, keep all)",
+    )
+    repeats = group.add_mutually_exclusive_group()
+    repeats.add_argument(
+        "--drop_duplicates",
+        action="store_const",
+        const=True,
+        help="leave out training pairs seen before (default for text_pairs)",
+    )
+    repeats.add_argument(
+        "--keep_duplicates",
+        dest="drop_duplicates",
+        action="store_const",
+        const=False,
+        help="keep them (default for other problems)",
+    )
+    group.add_argument(
+        "--num_shards",
+        metavar="N",
+        type=_at_least(1, int),
+        help="files of the training split (default: 10)",
+    )
+    group.add_argument(
+        "--seed",
+        metavar="N",
+        type=_at_least(0, int),
+        help="decides the order of the training pairs (default: 1)",
+    )
+
+
+def _at_least(smallest: int, kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        # The comparison also refuses "nan".
+        if value is None or not value >= smallest:
+            expected = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(
+                f"received {text!r}, expected {expected} of at least {smallest}"
+            )
+        return value
+
+    return parse
+
+
+def problem_from_arguments(
+    args: argparse.Namespace,
+) -> tuple[Problem, PrepareSettings]:
+    """Gives the problem that the flags name, and how they want it prepared.
+
+    Raises:
+        UsageError: if the flags contradict each other or the problem.
+    """
+    problem = _problem(args)
+    given = _given_settings(args, problem)
+    return problem, dataclasses.replace(problem.prepare_settings, **given)
+
+
+def prepared_data(args: argparse.Namespace) -> tuple[Problem, Manifest]:
+    """Gives the problem and its data, which is prepared if it is not there.
+
+    Data that is there is taken if the flags that are given agree with it, so nobody
+    repeats the flags of `t2t datagen`.
+
+    Raises:
+        UserError: if they do not agree, or the data is damaged or cannot be prepared.
+    """
+    from t2t_repro.data import manifest as manifests
+
+    problem, settings = problem_from_arguments(args)
+    data_dir = required_data_dir(args)
+    found = manifests.Manifest.load(data_dir, problem)
+    if found is None:
+        from t2t_repro.data.prepare import prepare
+
+        found = prepare(problem, data_dir, args.tmp_dir, settings)
+    else:
+        _check_given(args, problem, settings, found)
+        manifests.verify(found, data_dir, checksums=True)
+    problem.splits = tuple(found.splits)
+    return problem, found
+
+
+def prepared_problem(
+    data_dir: str | Path, name: str, usr_dir: str | Path | None = None
+) -> Problem:
+    """Gives the problem of that name with the splits that are prepared.
+
+    Raises:
+        UserError: if no data of it is prepared in the folder.
+    """
+    from t2t_repro.data.manifest import Manifest
+
+    catalogue.load(usr_dir)
+    problem = catalogue.problem(name)
+    problem.splits = tuple(Manifest.load_existing(data_dir, problem).splits)
+    return problem
+
+
+def required_data_dir(args: argparse.Namespace) -> Path:
+    """Gives the folder of prepared data.
+
+    Raises:
+        UsageError: if it is not given.
+    """
+    if not args.data_dir:
+        raise UsageError("received no --data_dir, expected the folder for the data")
+    return Path(args.data_dir)
+
+
+def _problem(args: argparse.Namespace) -> Problem:
+    if not args.problem:
+        raise UsageError(
+            "received no --problem, expected one of `t2t list problems`; for text of "
+            "your own, --problem text_pairs --train_source FILE --train_target FILE"
+        )
+    catalogue.load(args.t2t_usr_dir)
+    problem = catalogue.problem(args.problem)
+    files = _pair_files(args)
+    return problem.with_files(files) if files else problem
+
+
+def _pair_files(args: argparse.Namespace) -> dict[str, PairFiles]:
+    from t2t_repro.data.text_files import PairFiles
+
+    files = {}
+    for split in SPLITS:
+        source, target, tsv = (
+            getattr(args, f"{split}_{role}") for role in ("source", "target", "tsv")
+        )
+        if tsv and (source or target):
+            raise UsageError(
+                f"received --{split}_tsv beside --{split}_source or --{split}_target, "
+                f"expected either one TSV or two files"
+            )
+        if bool(source) != bool(target):
+            missing, given = ("target", "source") if source else ("source", "target")
+            raise UsageError(
+                f"received --{split}_{given} without --{split}_{missing}, expected both"
+            )
+        if tsv or source:
+            files[split] = PairFiles(tsv or source, target)
+    if files and "train" not in files:
+        raise UsageError(
+            f"received {' and '.join(files)} text without training text, expected "
+            f"--train_source and --train_target, or --train_tsv"
+        )
+    return files
+
+
+def _given_settings(args: argparse.Namespace, problem: Problem) -> dict[str, Any]:
+    """Gives the settings whose flags are given.
+
+    Raises:
+        UsageError: if they contradict each other or the problem.
+    """
+    given = {
+        name: value
+        for name in _SETTINGS
+        if (value := getattr(args, name, None)) is not None
+    }
+    about_vocabulary = [name for name in (*_OWN_MODEL, *_LEARNT_MODEL) if name in given]
+    if problem.vocabulary.kind == "symbols" and about_vocabulary:
+        raise UsageError(
+            f"received {_flag(about_vocabulary[0])} for problem {problem.name}, whose "
+            f"vocabulary is its {len(problem.vocabulary.symbols)} symbols: leave it out"
+        )
+    learnt = [name for name in _LEARNT_MODEL if name in given]
+    own = [name for name in _OWN_MODEL if name in given]
+    if own and learnt:
+        raise UsageError(
+            f"received {_flag(own[0])} and {_flag(learnt[0])}, expected either a model "
+            f"of your own or one to be learnt"
+        )
+    return given
+
+
+def _flag(setting: str) -> str:
+    spelt = {"model_type": "vocab_type", "shared_vocabulary": "separate_vocabularies"}
+    return f"--{spelt.get(setting, setting)}"
+
+
+def _check_given(
+    args: argparse.Namespace,
+    problem: Problem,
+    settings: PrepareSettings,
+    found: Manifest,
+) -> None:
+    """Compares the flags that are given, and no other, with the data that is there."""
+    from t2t_repro.data import manifest as manifests
+
+    text_is_known = not problem.takes_files or _pair_files(args)
+    expected = {
+        role: facts
+        for role, facts in found.sources.items()
+        if role in manifests.MODEL_ROLES or not text_is_known
+    }
+    if text_is_known:
+        sources = manifests.recorded_sources(problem.base, settings, args.tmp_dir)
+    else:
+        sources = manifests.model_identities(settings)
+    given = _given_settings(args, problem)
+    manifests.check(
+        found,
+        required_data_dir(args),
+        problem_version=problem.version,
+        settings={
+            name: value
+            for name, value in manifests.recorded_settings(settings).items()
+            if name in given
+        },
+        sources={**expected, **sources},
+    )

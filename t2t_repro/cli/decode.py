@@ -1,0 +1,135 @@
+"""`t2t decode`: translate a file or standard input, line by line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.system_arguments import add_system_arguments
+from t2t_repro.errors import UserError
+from t2t_repro.hyperparameters import DecodeHParams
+
+if TYPE_CHECKING:
+    from t2t_repro.decoding.translate import Hypothesis
+
+STANDARD_STREAM = "-"
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Add the command's flags."""
+    parser = subparsers.add_parser(
+        "decode",
+        description=(
+            "Translate lines. Output has as many lines as input, in its order; empty "
+            "lines stay empty."
+        ),
+    )
+    add_system_arguments(parser)
+    parser.add_argument(
+        "--decode_from_file",
+        default=STANDARD_STREAM,
+        help="UTF-8 text, plain or .gz, a sentence a line; - = standard input (default)",
+    )
+    parser.add_argument(
+        "--decode_to_file",
+        default=STANDARD_STREAM,
+        help="where translations go; - = standard output (default)",
+    )
+    add_decode_hparams_argument(parser)
+
+
+def add_decode_hparams_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--decode_hparams`, with every name and default in its help."""
+    values = DecodeHParams().values()
+    known = "; ".join(
+        f"{name}={value} ({DecodeHParams.about(name).help})"
+        for name, value in values.items()
+    )
+    parser.add_argument(
+        "--decode_hparams", default="", help=f'"name=value,name=value" of: {known}'
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Translate and write."""
+    hparams = DecodeHParams().parse(args.decode_hparams)
+    _check_writable(args.decode_to_file)
+    # Broken input is answered before TensorFlow is imported and a model is loaded.
+    lines = read_input(args.decode_from_file)
+    import_tensorflow()
+    from t2t_repro.cli.system import load_system
+
+    translations = load_system(args).translator(hparams).translate(lines)
+    output = "".join(f"{format_line(best, hparams)}\n" for best in translations)
+    write_output(args.decode_to_file, output)
+    return 0
+
+
+def read_input(name: str) -> list[str]:
+    """Read the lines of a file or, for "-", of standard input.
+
+    Raises:
+        UserError: If it cannot be read, or is not UTF-8 text.
+    """
+    from t2t_repro.data.text_files import read_lines
+
+    with _as_file(name) as path:
+        if path.is_file() and path.stat().st_size == 0:
+            return []
+        return list(read_lines(path))
+
+
+@contextlib.contextmanager
+def _as_file(name: str) -> Iterator[Path]:
+    if name != STANDARD_STREAM:
+        yield Path(name)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "standard input"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield path
+
+
+def _check_writable(name: str) -> None:
+    """Refuse an output file that cannot be written, before the work is done."""
+    folder = Path(name).parent
+    if name != STANDARD_STREAM and not (
+        folder.is_dir() and os.access(folder, os.W_OK) and not Path(name).is_dir()
+    ):
+        raise UserError(
+            f"received --decode_to_file {name}, expected a file in an existing folder "
+            "that can be written to."
+        )
+
+
+def format_line(hypotheses: Sequence[Hypothesis], hparams: DecodeHParams) -> str:
+    """Write a sentence's hypotheses as tensor2tensor does: tabs between them.
+
+    A tab inside a translation becomes a space, so that columns can be told apart.
+    """
+    cells = []
+    for hypothesis in hypotheses:
+        # A model may generate any byte; a line must stay a line.
+        cells.append(" ".join(hypothesis.text.replace("\t", "\n").splitlines()))
+        if hparams.write_beam_scores:
+            cells.append(f"{hypothesis.score:.4f}")
+    return "\t".join(cells)
+
+
+def write_output(name: str, text: str) -> None:
+    """Write to a file, whole or not at all, or for "-" to standard output."""
+    if name == STANDARD_STREAM:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        return
+    incomplete = Path(f"{name}.incomplete")
+    incomplete.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(incomplete, name)

@@ -1,0 +1,43 @@
+"""Imports TensorFlow without the banner that no setting of its own can silence."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# TF_CPP_MIN_LOG_LEVEL is read only after the import has written these lines.
+_BANNER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog")
+
+
+def import_tensorflow() -> None:
+    """Imports TensorFlow and Keras; to be called once a command needs them.
+
+    Informational lines of the import are left out; warnings and errors, as on a broken
+    GPU driver, are still shown.
+    """
+    with _without_banner():
+        importlib.import_module("tensorflow")
+        importlib.import_module("keras")
+
+
+@contextmanager
+def _without_banner() -> Iterator[None]:
+    """Holds back what native code writes to stderr, then passes on what matters."""
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as held_back:
+        os.dup2(held_back.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            held_back.seek(0)
+            for line in held_back:
+                if not _BANNER.match(line):
+                    os.write(2, line)

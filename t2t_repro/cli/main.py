@@ -1,0 +1,163 @@
+"""The table of commands, and what becomes of their errors.
+
+Only the module of the command that was asked for is imported, so that help and usage
+errors answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
+
+from t2t_repro import __version__
+from t2t_repro.errors import UsageError, UserError, unknown_name
+
+# Name -> (module, one line of help), in the order of use.
+COMMANDS = {
+    "list": ("t2t_repro.cli.list", "name the problems, hparams sets and models"),
+    "show": ("t2t_repro.cli.show", "explain one of them; compare two hparams sets"),
+    "datagen": ("t2t_repro.cli.datagen", "turn a problem's text into training data"),
+    "train": ("t2t_repro.cli.train", "train a model; without flags, a demonstration"),
+    "decode": ("t2t_repro.cli.decode", "translate a file or standard input"),
+    "evaluate": ("t2t_repro.cli.evaluate", "score a trained model"),
+    "average": ("t2t_repro.cli.average", "average the last checkpoints of a run"),
+    "export": ("t2t_repro.cli.export", "write a trained model for serving"),
+}
+
+# 128 + the signal's number, as a shell reports a command that a signal ended.
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose mistakes are `UsageError`s and whose flags are never guessed."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def error(self, message: str) -> NoReturn:
+        """Raises what argparse would print together with the whole usage."""
+        raise UsageError(f"{message}.\n`{self.prog} --help` shows what is accepted.")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        argv: The command line without the program's name; by default the process's own.
+
+    Returns:
+        Exit code: 0 good, 1 failed, 2 usage.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0].startswith("-"):
+        return _top_level(arguments)
+    command = arguments[0]
+    try:
+        with _log_to_stderr():
+            code = _run(command, arguments)
+        sys.stdout.flush()
+        return code
+    except UserError as error:
+        print(f"{_prog(command)}: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"{_prog(command)}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _forget_stdout()
+        return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"{_prog(command)}: {error.filename}: {error.strerror}", file=sys.stderr)
+        return UserError.exit_code
+
+
+def _prog(command: str) -> str:
+    return f"t2t {command}" if command in COMMANDS else "t2t"
+
+
+def _top_level(arguments: Sequence[str]) -> int:
+    """Answers `t2t`, `t2t --help`, `t2t --version` and flags before a command."""
+    parser = CommandParser(
+        prog="t2t",
+        description="Attention Is All You Need, from text to a served translator.",
+        epilog="`t2t COMMAND --help` explains a command's flags.",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, (_, help_line) in COMMANDS.items():
+        subparsers.add_parser(name, help=help_line)
+    try:
+        parser.parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    except UsageError as error:
+        print(f"t2t: {error}", file=sys.stderr)
+        return error.exit_code
+    parser.print_help(sys.stderr)
+    return UsageError.exit_code
+
+
+def _run(command: str, arguments: Sequence[str]) -> int:
+    if command not in COMMANDS:
+        raise unknown_name(
+            "command", command, COMMANDS, "`t2t --help` lists the commands."
+        )
+    # TensorFlow writes device banners to stderr unless this is set before its import.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    module = importlib.import_module(COMMANDS[command][0])
+    parser = CommandParser(prog="t2t")
+    subparsers = parser.add_subparsers(parser_class=CommandParser)
+    module.add_parser(subparsers)
+    try:
+        flags, unknown = parser.parse_known_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    if unknown:
+        raise _unknown_argument(subparsers.choices[command], unknown[0])
+    return module.run(flags)
+
+
+def _unknown_argument(parser: argparse.ArgumentParser, argument: str) -> UsageError:
+    how_to_list = f"`{parser.prog} --help` shows what is accepted."
+    if not argument.startswith("-"):
+        return UsageError(f"unexpected argument {argument!r}.\n{how_to_list}")
+    name = argument.partition("=")[0]
+    return unknown_name("flag", name, parser._option_string_actions, how_to_list)
+
+
+@contextmanager
+def _log_to_stderr() -> Iterator[None]:
+    """Shows the package's log on stderr while a command runs."""
+    logger = logging.getLogger("t2t_repro")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    # TensorFlow puts a handler of its own on the root logger: lines would come twice.
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+
+
+def _forget_stdout() -> None:
+    """Keeps Python from complaining, on exit, that nobody reads its last lines."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

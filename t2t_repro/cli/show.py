@@ -1,0 +1,127 @@
+"""`t2t show NAME`: what a problem, hparams set or model is, value by value."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Iterable, Sequence
+
+from t2t_repro import catalogue, registry
+from t2t_repro.errors import UsageError, unknown_name
+from t2t_repro.hyperparameters import HParams
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Registers the command's flags."""
+    parser = subparsers.add_parser("show", description=__doc__)
+    parser.add_argument("name", metavar="NAME", help="a name that `t2t list` prints")
+    parser.add_argument(
+        "--diff",
+        metavar="NAME2",
+        help="another hparams set: print only the values that differ",
+    )
+    parser.add_argument(
+        "--t2t_usr_dir", metavar="DIR", help="your own package of registrations"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints what the name stands for; in every kind that knows it."""
+    catalogue.load(args.t2t_usr_dir)
+    if args.diff is not None:
+        print(_difference(args.name, args.diff))
+        return 0
+    described = [
+        describe(args.name)
+        for knows, describe in (
+            (_is_problem, _problem),
+            (registry.hparams_sets.__contains__, _hparams_set),
+            (registry.models.__contains__, _model),
+        )
+        if knows(args.name)
+    ]
+    if not described:
+        raise unknown_name(
+            "name", args.name, _all_names(), "`t2t list` names them all."
+        )
+    print("\n\n".join(described))
+    return 0
+
+
+def _all_names() -> list[str]:
+    kinds = (registry.problems, registry.hparams_sets, registry.models)
+    return [name for kind in kinds for name in kind.names()]
+
+
+def _is_problem(name: str) -> bool:
+    base = name.removesuffix(registry.REVERSED_SUFFIX)
+    return base in registry.problems or name in registry.problems
+
+
+def _hparams_set(name: str) -> str:
+    hparams = catalogue.hparams(name)
+    rows = [("NAME", "VALUE", "UNIT", "FROM", "MEANING")]
+    for setting, value in hparams.values().items():
+        about = hparams.about(setting)
+        origin = hparams.origins[setting]
+        rows.append((setting, str(value), about.unit, origin, about.help))
+    return "\n\n".join((f"hparams set {name}", _card(name), _table(rows)))
+
+
+def _card(name: str) -> str:
+    return inspect.getdoc(registry.hparams_sets.get(name)) or ""
+
+
+def _difference(left: str, right: str) -> str:
+    for name in (left, right):
+        if name not in registry.hparams_sets and name in _all_names():
+            raise UsageError(
+                f"--diff compares hparams sets, received {name!r}.\n"
+                "`t2t list hparams` names them all."
+            )
+    hparams = catalogue.hparams(left)
+    differing = hparams.diff(catalogue.hparams(right))
+    if not differing:
+        return f"{left} and {right} hold the same values."
+    rows = [("NAME", left, right, "UNIT", "MEANING")]
+    for setting, (mine, theirs) in differing.items():
+        about = HParams.about(setting)
+        rows.append((setting, str(mine), str(theirs), about.unit, about.help))
+    return _table(rows)
+
+
+def _problem(name: str) -> str:
+    problem = catalogue.problem(name)
+    card = inspect.getdoc(type(problem.base)) or ""
+    settings = problem.prepare_settings
+    rows = [
+        ("splits", ", ".join(problem.splits)),
+        ("files", f"{problem.file_prefix}-*"),
+    ]
+    if problem.was_reversed:
+        rows.append(("reversed", f"inputs and targets of {problem.base.name} swapped"))
+    if problem.vocabulary.kind == "symbols":
+        rows.append(("symbols", " ".join(problem.vocabulary.symbols)))
+    else:
+        sharing = "shared by both sides" if settings.shared_vocabulary else "one a side"
+        vocabulary = f"{settings.vocab_size} subwords, {settings.model_type}, {sharing}"
+        rows.append(("vocabulary", vocabulary))
+    rows.append(("max_length", f"{settings.max_length} subwords a side, EOS included"))
+    return "\n\n".join((f"problem {name}", card, _table(rows)))
+
+
+def _model(name: str) -> str:
+    entry = registry.models.entry(name)
+    rows = [("defined in", entry.module), ("used by", f"t2t train --model {name}")]
+    return "\n\n".join((f"model {name}", entry.summary, _table(rows)))
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    """Aligns the columns of the rows; the last one runs free."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    lines = [
+        "  ".join([*(f"{c:{w}}" for c, w in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)

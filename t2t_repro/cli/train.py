@@ -1,0 +1,115 @@
+"""`t2t train`: prepare data if need be, train, evaluate, keep checkpoints."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+from t2t_repro import catalogue, registry
+from t2t_repro.cli.data_arguments import add_data_arguments
+from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.errors import UsageError
+
+logger = logging.getLogger(__name__)
+
+DEMO_PROBLEM = "translate_ende_synthetic"
+DEMO_HPARAMS_SET = "transformer_tiny"
+DEMO_FOLDER = Path("t2t_demo")
+DEMO_TRAIN_STEPS = 1500
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Add the command's flags."""
+    parser = subparsers.add_parser(
+        "train",
+        description=(
+            "Train a model. Without flags: the embedded problem and a tiny set, a few "
+            "minutes on a laptop's CPU. The same command again goes on from the last "
+            "checkpoint."
+        ),
+    )
+    add_data_arguments(parser)
+    parser.add_argument(
+        "--model", default="transformer", help="model (default: transformer)"
+    )
+    parser.add_argument("--hparams_set", help="hparams set; `t2t list hparams`")
+    parser.add_argument(
+        "--hparams", default="", help='changes to the set, "name=value,name=value"'
+    )
+    parser.add_argument("--output_dir", help="folder of the run")
+    _add_loop_arguments(parser)
+    _add_device_arguments(parser)
+
+
+def _add_loop_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("training")
+
+    def number(flag: str, default: int | None, text: str) -> None:
+        shown = "" if default is None else f" (default: {default})"
+        group.add_argument(flag, type=int, default=default, help=text + shown)
+
+    number(
+        "--train_steps",
+        None,
+        "updates at the end of training, those before a resume included "
+        "(default: 100000; without --problem 1500)",
+    )
+    number("--random_seed", 1, "of weights, dropout and data order")
+    number("--log_step_count_steps", 100, "steps between two lines of metrics")
+    number("--local_eval_frequency", 1000, "steps between two evaluations")
+    number("--eval_sentences", 500, "dev sentences that are translated to score them")
+    number("--save_checkpoints_steps", 1000, "steps between two checkpoints")
+    number("--save_checkpoints_secs", 0, "seconds between two checkpoints; 0 = by steps")
+    number("--keep_checkpoint_max", 10, "newest checkpoints that are kept")
+    number("--average_last", 5, "checkpoints averaged after training; 0 = none")
+
+
+def _add_device_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("devices")
+    group.add_argument(
+        "--cpu_replicas",
+        type=int,
+        default=0,
+        help="replicas on the CPU, to try data parallelism (default: 0 = one on each "
+        "GPU, or one on the CPU)",
+    )
+    group.add_argument(
+        "--xla",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="compile steps with XLA (default: auto = unless CPU replicas share a CPU)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, then average, score and show what came out."""
+    _fill_in_defaults(args)
+    # A mistyped name or value is answered before TensorFlow is imported.
+    catalogue.load(args.t2t_usr_dir)
+    hparams = catalogue.hparams(args.hparams_set).parse(args.hparams)
+    registry.models.entry(args.model)
+
+    import_tensorflow()
+    from t2t_repro.cli.training_job import TrainingJob
+
+    return TrainingJob(args, hparams).run()
+
+
+def _fill_in_defaults(args: argparse.Namespace) -> None:
+    """Complete the flags; without any, they become those of the demonstration."""
+    if args.problem is None:
+        if args.hparams_set is None and args.output_dir is None:
+            logger.info("no --problem given: training on %s", DEMO_PROBLEM)
+        args.problem = DEMO_PROBLEM
+        args.hparams_set = args.hparams_set or DEMO_HPARAMS_SET
+        args.data_dir = args.data_dir or str(DEMO_FOLDER / "data")
+        args.output_dir = args.output_dir or str(DEMO_FOLDER / "run")
+        args.train_steps = args.train_steps or DEMO_TRAIN_STEPS
+    args.train_steps = args.train_steps or 100_000
+    for flag in ("hparams_set", "data_dir", "output_dir"):
+        if getattr(args, flag) is None:
+            raise UsageError(
+                f"--{flag} is missing.\n`t2t train --help` shows what it is; without "
+                "--problem nothing else is needed."
+            )

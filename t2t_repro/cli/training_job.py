@@ -1,0 +1,188 @@
+"""What `t2t train` does once TensorFlow is there."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+import keras
+
+from t2t_repro.cli.data_arguments import prepared_data
+from t2t_repro.cli.final_report import write_final_report
+from t2t_repro.cli.system import build_model
+from t2t_repro.data.manifest import load_tokenizers, raw_text, shards
+from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
+from t2t_repro.data.text_files import read_lines
+from t2t_repro.decoding.translate import Translator
+from t2t_repro.evaluation.development import (
+    likelihood_evaluator,
+    translation_evaluator,
+)
+from t2t_repro.hyperparameters import DecodeHParams, HParams
+from t2t_repro.runs import Run, save_tokenizers
+from t2t_repro.training.checkpoints import TrainingCheckpoints
+from t2t_repro.training.loop import Evaluator, LoopOptions, Trainer, TrainingData
+from t2t_repro.training.setup import make_optimizer, make_strategy, xla_is_wise
+from t2t_repro.training.step import StepOptions
+
+logger = logging.getLogger(__name__)
+
+
+class TrainingJob:
+    """One call of `t2t train`.
+
+    Args:
+        args: The command's flags, complete.
+        hparams: The set with its overrides.
+    """
+
+    def __init__(self, args: argparse.Namespace, hparams: HParams) -> None:
+        self.args = args
+        self.hparams = hparams
+        self.strategy = make_strategy(args.cpu_replicas)
+        self.jit_compile = (
+            xla_is_wise(self.strategy) if args.xla == "auto" else args.xla == "on"
+        )
+        self.problem, self.manifest = prepared_data(args)
+        self.tokenizers = load_tokenizers(args.data_dir, self.problem)
+        self.run_description = self._begin_or_continue()
+
+    def run(self) -> int:
+        """Train to the end and report; return the exit code."""
+        steps = self._make_trainer().train()
+        if steps < self.args.train_steps:
+            logger.info(
+                "stopped at step %d of %d; the same command goes on from there",
+                steps,
+                self.args.train_steps,
+            )
+            return 1
+        write_final_report(self.args)
+        return 0
+
+    def _begin_or_continue(self) -> Run:
+        """Write the run's description, or check that it is the one that is there."""
+        args = self.args
+        there = Run.load(args.output_dir)
+        Path(args.output_dir).mkdir(parents=True, exist_ok=True)
+        asked = Run(
+            problem=self.problem.name,
+            model=args.model,
+            hparams_set=args.hparams_set,
+            hparams=self.hparams,
+            random_seed=args.random_seed,
+            data_dir=str(Path(args.data_dir).resolve()),
+            tokenizers=(
+                save_tokenizers(args.output_dir, *self.tokenizers)
+                if there is None
+                else there.tokenizers
+            ),
+        )
+        if there is not None:
+            there.check_same(asked, args.output_dir)
+            return there
+        asked.save(args.output_dir)
+        return asked
+
+    def _make_trainer(self) -> Trainer:
+        args = self.args
+        keras.utils.set_random_seed(args.random_seed)
+        with self.strategy.scope():
+            model = build_model(self.run_description, *self.tokenizers)
+            optimizer = make_optimizer(self.hparams)
+            optimizer.build(model.trainable_variables)
+        data = self._training_data()
+        self._announce(model, data)
+        return Trainer(
+            model=model,
+            optimizer=optimizer,
+            strategy=self.strategy,
+            data=data,
+            checkpoints=TrainingCheckpoints(
+                args.output_dir, model, optimizer, keep=args.keep_checkpoint_max
+            ),
+            step_options=StepOptions(
+                label_smoothing=self.hparams.label_smoothing,
+                clip_grad_norm=self.hparams.clip_grad_norm,
+                jit_compile=self.jit_compile,
+            ),
+            options=LoopOptions(
+                train_steps=args.train_steps,
+                seed=args.random_seed,
+                log_every_steps=args.log_step_count_steps,
+                eval_every_steps=args.local_eval_frequency,
+                save_every_steps=args.save_checkpoints_steps,
+                save_every_seconds=args.save_checkpoints_secs,
+            ),
+            evaluators=self._evaluators(model),
+        )
+
+    def _plan(self, num_replicas: int) -> BatchPlan:
+        h = self.hparams
+        return BatchPlan.from_token_budget(
+            batch_size=h.batch_size,
+            max_length=h.max_length,
+            min_length_bucket=h.min_length_bucket,
+            length_bucket_step=h.length_bucket_step,
+            num_replicas=num_replicas,
+        )
+
+    def _training_data(self) -> TrainingData:
+        return TrainingData(
+            shards=shards(self.args.data_dir, self.problem, "train"),
+            plan=self._plan(self.strategy.num_replicas_in_sync),
+            swap=self.problem.was_reversed,
+        )
+
+    def _evaluators(self, model: keras.Model) -> list[Evaluator]:
+        """Score on the dev split; without one, do not score."""
+        data_dir = self.args.data_dir
+        if "dev" not in self.manifest.splits:
+            return []
+        batches = evaluation_batches(
+            shards(data_dir, self.problem, "dev"),
+            self._plan(1),
+            swap=self.problem.was_reversed,
+        )
+        translator = Translator(
+            model,
+            *self.tokenizers,
+            DecodeHParams(beam_size=1),
+            self.hparams.max_length,
+            jit_compile=False,
+        )
+        sides = raw_text(data_dir, self.problem, "dev")
+        sources, references = (
+            list(read_lines(side))[: self.args.eval_sentences] for side in sides
+        )
+        return [
+            likelihood_evaluator(model, batches, jit_compile=False),
+            translation_evaluator(translator, sources, references),
+        ]
+
+    def _announce(self, model: keras.Model, data: TrainingData) -> None:
+        """Say what is about to be trained, and how."""
+        counts = self.manifest.splits["train"]
+        logger.info(
+            "%s on %s: %s parameters; %s pairs, %s source and %s target tokens an epoch",
+            self.args.hparams_set,
+            self.problem.name,
+            f"{model.count_params():,}",
+            f"{counts.pairs_written:,}",
+            f"{counts.source_subwords:,}",
+            f"{counts.target_subwords:,}",
+        )
+        logger.info(
+            "%d replica(s), %d tokens each; %d batch shapes: %s%s",
+            self.strategy.num_replicas_in_sync,
+            self.hparams.batch_size,
+            len(data.plan.boundaries),
+            ", ".join(
+                f"{rows}x{length}"
+                for rows, length in zip(
+                    data.plan.rows, data.plan.boundaries, strict=True
+                )
+            ),
+            "; XLA compiles each once" if self.jit_compile else "",
+        )

@@ -1,0 +1,1 @@
+"""From text to shards, and from shards to batches of tokens."""

@@ -1,0 +1,217 @@
+"""TFRecord shards to padded batches of equal token counts, with `tf.data`.
+
+tensor2tensor: `utils/data_reader.py`. The order of the data is a function of the
+seed and the epoch alone, so a run that stops and goes on sees what it would have
+seen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from t2t_repro.constants import INPUTS, TARGETS
+
+Batch = dict[str, tf.Tensor]
+
+SHUFFLE_BUFFER = 2**17  # examples; about 40 MB at 30 tokens a side
+PARSE_BLOCK = 512  # records parsed by one call
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchPlan:
+    """The shapes that batches may have: few, and known before training.
+
+    Attributes:
+        boundaries: Padded lengths in tokens, ascending. A pair goes to the first
+            one that is not below the longer of its two sides.
+        rows: Sentence pairs in a global batch, for each boundary.
+    """
+
+    boundaries: tuple[int, ...]
+    rows: tuple[int, ...]
+
+    @classmethod
+    def from_token_budget(
+        cls,
+        *,
+        batch_size: int,
+        max_length: int,
+        min_length_bucket: int,
+        length_bucket_step: float,
+        num_replicas: int = 1,
+    ) -> BatchPlan:
+        """Plan batches of `batch_size` padded tokens a replica.
+
+        Differs from tensor2tensor (`data_reader.py: batching_scheme`): a length
+        equal to a boundary belongs to that boundary's bucket, since padding goes
+        to the boundary itself; and rows are not rounded down to a divisor of a
+        window size, which cost up to a quarter of a batch.
+
+        Args:
+            batch_size: Tokens a replica of the longer side, padding included.
+            max_length: Longest side in tokens, EOS included.
+            min_length_bucket: Shortest boundary.
+            length_bucket_step: Ratio of neighbouring boundaries.
+            num_replicas: Replicas that share a global batch.
+
+        Returns:
+            The plan.
+        """
+        boundaries = bucket_boundaries(
+            max_length, min_length_bucket, length_bucket_step
+        )
+        rows = tuple(max(1, batch_size // b) * num_replicas for b in boundaries)
+        return cls(boundaries, rows)
+
+
+def bucket_boundaries(
+    max_length: int, min_length_bucket: int, length_bucket_step: float
+) -> tuple[int, ...]:
+    """Space boundaries geometrically by tensor2tensor's rule, `max_length` last.
+
+    x starts at `min_length_bucket` and becomes max(x + 1, floor(x * step)).
+    """
+    boundaries = []
+    length = min_length_bucket
+    while length < max_length:
+        boundaries.append(length)
+        length = max(length + 1, int(length * length_bucket_step))
+    return (*boundaries, max_length)
+
+
+def read_examples(
+    shards: Sequence[str], *, swap: bool = False
+) -> tf.data.Dataset:
+    """Read pairs in the order of the shards.
+
+    Args:
+        shards: TFRecord files of `tf.train.Example` with int64 lists.
+        swap: Exchange source and target (a `_rev` problem).
+
+    Returns:
+        Dataset of {"inputs": int32 `[length]`, "targets": int32 `[length]`}.
+    """
+    features = {name: tf.io.RaggedFeature(tf.int64) for name in (INPUTS, TARGETS)}
+
+    def parse(records: tf.Tensor) -> dict[str, tf.RaggedTensor]:
+        parsed = tf.io.parse_example(records, features)
+        inputs, targets = (tf.cast(parsed[k], tf.int32) for k in (INPUTS, TARGETS))
+        return (
+            {INPUTS: targets, TARGETS: inputs}
+            if swap
+            else {INPUTS: inputs, TARGETS: targets}
+        )
+
+    return (
+        tf.data.TFRecordDataset(list(shards))
+        .batch(PARSE_BLOCK)
+        .map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .unbatch()
+        .map(lambda pair: {name: tf.convert_to_tensor(x) for name, x in pair.items()})
+    )
+
+
+def longer_side(pair: Batch) -> tf.Tensor:
+    """Return the length of the longer side of a pair, in tokens, int32 scalar."""
+    return tf.maximum(tf.size(pair[INPUTS]), tf.size(pair[TARGETS]))
+
+
+def batch_by_length(examples: tf.data.Dataset, plan: BatchPlan) -> tf.data.Dataset:
+    """Group pairs into batches of the plan's shapes; longer pairs are left out.
+
+    A bucket that is not full when the examples end is filled with rows of padding,
+    which have no target tokens and so no weight.
+
+    Args:
+        examples: Pairs of `read_examples`.
+        plan: Shapes of the batches.
+
+    Returns:
+        Dataset of {"inputs", "targets"}, each int32 `[rows, boundary]`.
+    """
+    boundaries = tf.constant(plan.boundaries)
+    rows = tf.constant(plan.rows)
+
+    def fill(batch: Batch) -> Batch:
+        length = tf.shape(batch[INPUTS])[1]
+        wanted = rows[tf.searchsorted(boundaries, length[None])[0]]
+        missing = wanted - tf.shape(batch[INPUTS])[0]
+        return {k: tf.pad(x, [[0, missing], [0, 0]]) for k, x in batch.items()}
+
+    return (
+        examples.filter(lambda pair: longer_side(pair) <= plan.boundaries[-1])
+        .bucket_by_sequence_length(
+            longer_side,
+            # exclusive upper bounds; padding goes to the bound minus one
+            bucket_boundaries=[boundary + 1 for boundary in plan.boundaries],
+            bucket_batch_sizes=[*plan.rows, 1],
+            pad_to_bucket_boundary=True,
+        )
+        .map(fill)
+    )
+
+
+def training_epoch(
+    shards: Sequence[str],
+    plan: BatchPlan,
+    *,
+    seed: int,
+    epoch: int,
+    skip_batches: int = 0,
+    num_replicas: int = 1,
+    swap: bool = False,
+) -> tf.data.Dataset:
+    """Batch the training data once, in an order fixed by seed and epoch.
+
+    Args:
+        shards: TFRecord files.
+        plan: Shapes of the global batches.
+        seed: Of the run.
+        epoch: Counted from 0.
+        skip_batches: Global batches of this epoch that were trained on before.
+        num_replicas: Each global batch comes as this many elements of equal shape,
+            one a replica.
+        swap: Exchange source and target.
+
+    Returns:
+        Dataset of {"inputs", "targets"}, int32 `[rows / num_replicas, boundary]`.
+    """
+    order = tf.random.experimental.stateless_shuffle(
+        tf.constant(list(shards)), seed=[seed, epoch]
+    )
+    examples = read_examples([name.decode() for name in order.numpy()], swap=swap)
+    examples = examples.shuffle(SHUFFLE_BUFFER, seed=seed * 1_000_003 + epoch)
+    batches = batch_by_length(examples, plan).skip(skip_batches)
+    if num_replicas > 1:
+        batches = batches.flat_map(lambda batch: _split_rows(batch, num_replicas))
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _split_rows(batch: Batch, parts: int) -> tf.data.Dataset:
+    """Cut a batch into `parts` batches of neighbouring rows."""
+
+    def cut(x: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(x, [parts, -1, tf.shape(x)[1]])
+
+    return tf.data.Dataset.from_tensor_slices({k: cut(x) for k, x in batch.items()})
+
+
+def evaluation_batches(
+    shards: Sequence[str], plan: BatchPlan, *, swap: bool = False
+) -> tf.data.Dataset:
+    """Batch a development set once, in the order of its shards.
+
+    Args:
+        shards: TFRecord files.
+        plan: Shapes of the batches.
+        swap: Exchange source and target.
+
+    Returns:
+        Dataset of {"inputs", "targets"}, int32 `[rows, boundary]`.
+    """
+    return batch_by_length(read_examples(shards, swap=swap), plan).prefetch(
+        tf.data.AUTOTUNE
+    )

@@ -1,0 +1,108 @@
+"""The tokenizers of a problem: its symbols, the user's own models, or learnt ones."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from t2t_repro.data.problem import PrepareSettings, Problem
+from t2t_repro.errors import UsageError
+from t2t_repro.text import (
+    SentencePieceTokenizer,
+    SymbolTokenizer,
+    Tokenizer,
+    train_sentencepiece,
+)
+
+logger = logging.getLogger(__name__)
+
+# Subwords learnt from more lines than this hardly change; memory and time grow.
+MAX_TRAINING_LINES = 4_000_000
+
+
+def given_tokenizers(
+    problem: Problem, settings: PrepareSettings
+) -> tuple[Tokenizer, Tokenizer] | None:
+    """Gives the source and target tokenizers if nothing has to be learnt for them.
+
+    Raises:
+        UserError: if a model file of the user's cannot be used.
+    """
+    if problem.vocabulary.kind == "symbols":
+        symbols = SymbolTokenizer(problem.vocabulary.symbols)
+        return symbols, symbols
+    if settings.source_model is None and settings.target_model is None:
+        return None
+    if settings.source_model is None:
+        raise UsageError(
+            "received a model for the targets alone, expected one for the inputs too, "
+            "or one for the inputs that both sides share"
+        )
+    source = _own_model(settings.source_model)
+    if settings.target_model is None:
+        return source, source
+    target = _own_model(settings.target_model)
+    return (source, source) if source.to_bytes() == target.to_bytes() else (
+        source,
+        target,
+    )
+
+
+def learn_tokenizers(
+    problem: Problem, settings: PrepareSettings, tmp_dir: str | Path | None
+) -> tuple[Tokenizer, Tokenizer]:
+    """Learns the source and target tokenizers from the training text.
+
+    Raises:
+        UserError: if the text does not allow the vocabulary asked for.
+    """
+
+    def lines(sides: tuple[int, ...]) -> Iterator[str]:
+        for pair in problem.pairs("train", tmp_dir):
+            yield from (pair[side] for side in sides)
+
+    if settings.shared_vocabulary:
+        shared = _learn(lines((0, 1)), settings)
+        return shared, shared
+    return _learn(lines((0,)), settings), _learn(lines((1,)), settings)
+
+
+def _own_model(path: str) -> SentencePieceTokenizer:
+    tokenizer = SentencePieceTokenizer(path)
+    if not tokenizer.has_byte_fallback():
+        logger.warning(
+            "%s has no byte fallback: characters it does not know come out as ⁇", path
+        )
+    return tokenizer
+
+
+def _learn(lines: Iterable[str], settings: PrepareSettings) -> Tokenizer:
+    return SentencePieceTokenizer(
+        train_sentencepiece(
+            spread_sample(lines, MAX_TRAINING_LINES),
+            vocab_size=settings.vocab_size,
+            model_type=settings.model_type,
+            character_coverage=settings.character_coverage,
+        )
+    )
+
+
+def spread_sample(lines: Iterable[str], limit: int) -> list[str]:
+    """Gives evenly spaced lines of a text of unknown length, `limit` at most.
+
+    All lines are taken until there are too many; then every second one is given up
+    and every second one is taken from there on, and so forth.
+    """
+    sample: list[str] = []
+    step = 1
+    for index, line in enumerate(lines):
+        if index % step:
+            continue
+        if len(sample) == limit:
+            sample = sample[::2]
+            step *= 2
+            if index % step:
+                continue
+        sample.append(line)
+    return sample

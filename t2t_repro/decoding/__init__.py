@@ -1,0 +1,1 @@
+"""Search for translations, and translating text with a trained system."""

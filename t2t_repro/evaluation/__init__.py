@@ -1,0 +1,1 @@
+"""Scoring a model while it trains and afterwards."""

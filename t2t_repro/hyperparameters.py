@@ -1,0 +1,280 @@
+"""What can be set about a model, its training and its decoding.
+
+Names are tensor2tensor's (layers/common_hparams.py, models/transformer.py). `HParams`
+has no defaults: a value is written once, in the registered set it belongs to (the
+catalogue `hparams/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from t2t_repro.errors import UserError
+from t2t_repro.typed_settings import TypedSettings, setting
+
+LEARNING_RATE_FACTORS = (
+    "constant",
+    "linear_warmup",
+    "rsqrt_decay",
+    "rsqrt_hidden_size",
+)
+# Post-norm as in the paper, and tensor2tensor's later pre-norm: what stands before a
+# sublayer decides what must stand behind it.
+RESIDUAL_WIRINGS = {"none": "dan", "n": "da"}
+SINUSOIDS = ("timing", "timing_concat")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HParams(TypedSettings):
+    """A model and its training: every value explicit, typed and checked.
+
+    `with_origin`, called by `register_hparams`, notes which set a value comes from.
+    """
+
+    flag: ClassVar[str] = "--hparams"
+    how_to_list: ClassVar[str] = (
+        "`t2t show transformer_base` explains every name and value."
+    )
+
+    hidden_size: int = setting(
+        "width of embeddings and of every sublayer (d_model)", unit="units", at_least=1
+    )
+    filter_size: int = setting(
+        "inner width of the position-wise feed-forward layer (d_ff)",
+        unit="units",
+        at_least=1,
+    )
+    num_heads: int = setting(
+        "attention heads (h); divides key and value channels", unit="heads", at_least=1
+    )
+    num_hidden_layers: int = setting(
+        "layers of each stack that has no number of its own (N)",
+        unit="layers",
+        at_least=1,
+    )
+    num_encoder_layers: int = setting(
+        "layers of the encoder; 0 = num_hidden_layers", unit="layers", at_least=0
+    )
+    num_decoder_layers: int = setting(
+        "layers of the decoder; 0 = num_hidden_layers", unit="layers", at_least=0
+    )
+    attention_key_channels: int = setting(
+        "queries and keys of all heads together (h d_k); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+    )
+    attention_value_channels: int = setting(
+        "values of all heads together (h d_v); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+    )
+    self_attention_type: str = setting(
+        "how a position attends to its own sequence", choices=("dot_product",)
+    )
+    ffn_layer: str = setting(
+        "the position-wise sublayer", choices=("dense_relu_dense",)
+    )
+    pos: str = setting(
+        "positions: the paper's interleaved sinusoids, tensor2tensor's concatenated "
+        "ones, a learned table, or none",
+        choices=("timing", "timing_concat", "emb", "none"),
+    )
+    layer_preprocess_sequence: str = setting(
+        "before a sublayer: n = layer normalisation", choices=tuple(RESIDUAL_WIRINGS)
+    )
+    layer_postprocess_sequence: str = setting(
+        "behind a sublayer: d = dropout, a = add the residual, n = layer normalisation",
+        choices=tuple(RESIDUAL_WIRINGS.values()),
+    )
+    norm_epsilon: float = setting(
+        "added to the variance in layer normalisation", above=0
+    )
+    layer_prepostprocess_dropout: float = setting(
+        "dropout of sublayer outputs and of embeddings plus positions (P_drop)",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    attention_dropout: float = setting(
+        "dropout of attention weights", unit="probability", at_least=0, below=1
+    )
+    relu_dropout: float = setting(
+        "dropout behind the ReLU of the feed-forward layer",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    label_smoothing: float = setting(
+        "mass taken from the right symbol and spread over the others (epsilon_ls)",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    shared_embedding_and_softmax_weights: bool = setting(
+        "one matrix for both embeddings and the projection before the softmax"
+    )
+    activation_dtype: str = setting(
+        "what layers compute in; variables stay float32",
+        choices=("float32", "bfloat16", "float16"),
+    )
+    batch_size: int = setting(
+        "batch of one replica: sentences times the longer side's padded length",
+        unit="tokens per replica",
+        at_least=1,
+    )
+    max_length: int = setting(
+        "longer training pairs are left out (longer side, EOS included)",
+        unit="tokens",
+        at_least=1,
+    )
+    min_length_bucket: int = setting(
+        "length of the shortest bucket", unit="tokens", at_least=1
+    )
+    length_bucket_step: float = setting(
+        "length of a bucket relative to the one below it", unit="ratio", above=1
+    )
+    optimizer: str = setting("the optimiser", choices=("adam",))
+    optimizer_adam_beta1: float = setting(
+        "decay of Adam's mean of gradients", at_least=0, below=1
+    )
+    optimizer_adam_beta2: float = setting(
+        "decay of Adam's mean of squared gradients", at_least=0, below=1
+    )
+    optimizer_adam_epsilon: float = setting("Adam's epsilon", above=0)
+    learning_rate_schedule: str = setting(
+        f"product of {', '.join(LEARNING_RATE_FACTORS)}, joined by *"
+    )
+    learning_rate_constant: float = setting("the factor `constant`", above=0)
+    learning_rate_warmup_steps: int = setting(
+        "steps of rising learning rate, read by linear_warmup and rsqrt_decay",
+        unit="steps",
+        at_least=1,
+    )
+    clip_grad_norm: float = setting(
+        "largest global norm of the gradient; 0 = not clipped", at_least=0
+    )
+
+    def check_together(self) -> None:
+        """Raises UserError where values that are fine alone do not fit together."""
+        for problem in self._misfits():
+            raise UserError(problem)
+
+    def _misfits(self) -> Iterator[str]:
+        factors = self.learning_rate_factors
+        for factor in factors:
+            if factor not in LEARNING_RATE_FACTORS or factors.count(factor) > 1:
+                yield (
+                    "learning_rate_schedule: received "
+                    f"{self.learning_rate_schedule!r}, expected each of "
+                    f"{', '.join(LEARNING_RATE_FACTORS)} at most once, joined by *."
+                )
+                return
+        for name in ("attention_key_channels", "attention_value_channels"):
+            channels = getattr(self, name) or self.hidden_size
+            if channels % self.num_heads:
+                origin = name if getattr(self, name) else "hidden_size"
+                yield (
+                    f"num_heads must divide {origin}: received "
+                    f"num_heads={self.num_heads}, {origin}={channels}."
+                )
+        behind = RESIDUAL_WIRINGS[self.layer_preprocess_sequence]
+        if self.layer_postprocess_sequence != behind:
+            wirings = " or ".join(map("/".join, RESIDUAL_WIRINGS.items()))
+            yield (
+                "layer_preprocess_sequence/layer_postprocess_sequence: received "
+                f"{self.layer_preprocess_sequence}/{self.layer_postprocess_sequence}, "
+                f"expected {wirings} (post-norm or pre-norm); set both."
+            )
+        if self.pos in SINUSOIDS and self.hidden_size % 2:
+            yield (
+                f"pos={self.pos} needs an even hidden_size: received "
+                f"hidden_size={self.hidden_size}."
+            )
+
+    @property
+    def learning_rate_factors(self) -> tuple[str, ...]:
+        """The names joined by * in `learning_rate_schedule`."""
+        return tuple(self.learning_rate_schedule.split("*"))
+
+    def without_effect(self) -> dict[str, str]:
+        """Returns setting -> reason for those that nothing reads beside the others."""
+        idle = {}
+        factors = self.learning_rate_factors
+        schedule = (
+            f"learning_rate_schedule={self.learning_rate_schedule} has no factor "
+        )
+        if "constant" not in factors:
+            idle["learning_rate_constant"] = schedule + "constant."
+        if not {"linear_warmup", "rsqrt_decay"} & set(factors):
+            idle["learning_rate_warmup_steps"] = (
+                schedule + "linear_warmup or rsqrt_decay."
+            )
+        if self.num_encoder_layers and self.num_decoder_layers:
+            idle["num_hidden_layers"] = (
+                "num_encoder_layers and num_decoder_layers are both set; "
+                "override those, or set one of them to 0."
+            )
+        if self.min_length_bucket >= self.max_length:
+            idle["length_bucket_step"] = (
+                f"min_length_bucket={self.min_length_bucket} is not below "
+                f"max_length={self.max_length}, so there is one bucket."
+            )
+        return idle
+
+    def resolved(self) -> HParams:
+        """Returns a copy in which every 0 that stands for another value is that value.
+
+        The layers' numbers and the attention's channels are then what the model has.
+        """
+        stands_for = {
+            "num_encoder_layers": self.num_hidden_layers,
+            "num_decoder_layers": self.num_hidden_layers,
+            "attention_key_channels": self.hidden_size,
+            "attention_value_channels": self.hidden_size,
+        }
+        open_names = {n: v for n, v in stands_for.items() if not getattr(self, n)}
+        return self.replace(**open_names).with_origin("derived")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodeHParams(TypedSettings):
+    """How a trained model is searched; independent of how it was trained.
+
+    The paper's section 6.1 gives beam 4, alpha 0.6 and length + 50. The batch is this
+    project's: about 64 sentences of WMT length, whose keys and values for 4 beams stay
+    below 1 GB for the base model.
+    """
+
+    flag: ClassVar[str] = "--decode_hparams"
+    how_to_list: ClassVar[str] = "`t2t decode --help` explains every name."
+
+    beam_size: int = setting("hypotheses kept alive", 4, unit="hypotheses", at_least=1)
+    alpha: float = setting(
+        "exponent of the length penalty ((5 + length) / 6)^alpha", 0.6, at_least=0
+    )
+    extra_length: int = setting(
+        "a translation may be this much longer than its source",
+        50,
+        unit="tokens",
+        at_least=0,
+    )
+    batch_size: int = setting(
+        "sentences decoded together times the padded length of the longest",
+        2048,
+        unit="source tokens",
+        at_least=1,
+    )
+    return_beams: bool = setting(
+        "write all beam_size hypotheses of a sentence, best first", False
+    )
+    write_beam_scores: bool = setting(
+        "write each hypothesis's score behind it, after a tab", False
+    )
+
+    def without_effect(self) -> dict[str, str]:
+        """Returns setting -> reason for those that nothing reads beside the others."""
+        if self.return_beams and self.beam_size == 1:
+            return {"return_beams": "beam_size=1 finds one hypothesis."}
+        return {}

@@ -1,0 +1,194 @@
+"""Decoder layer and stack (paper section 3.1, right half of figure 1).
+
+The stack runs in two ways that give the same numbers: `call` on whole target
+sequences under a causal mask, and `step` on one position at a time with cached
+keys and values.
+
+In `step`, the hypotheses of a sentence lie along the length axis:
+`[batch, beam_size, hidden_size]`. All of them write their keys and values into
+one cache of `max_length * beam_size` slots, and a mask says which slots belong to
+the history of which hypothesis. So a beam search that reorders its hypotheses
+reorders that small mask and never copies a cache, and keys and values of the
+encoder's output are shared by all hypotheses.
+Differs from tensor2tensor (`beam_search.py`), which gathers every cache at every
+step, the encoder's output included.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from keras import KerasTensor, ops
+
+from t2t_repro.layers.encoder import Encoder, EncoderLayer
+
+
+class LayerCache(TypedDict):
+    """Keys and values of one decoder layer.
+
+    Attributes:
+        self_key: `[batch, num_heads, slots, key_depth]`, slots = max_length * beam.
+        self_value: `[batch, num_heads, slots, value_depth]`.
+        memory_key: `[batch, num_heads, source_length, key_depth]`.
+        memory_value: `[batch, num_heads, source_length, value_depth]`.
+    """
+
+    self_key: KerasTensor
+    self_value: KerasTensor
+    memory_key: KerasTensor
+    memory_value: KerasTensor
+
+
+class DecoderLayer(EncoderLayer):
+    """An encoder layer with attention to the encoder's output in its middle.
+
+    Args:
+        **options: As for `EncoderLayer`.
+
+    Call arguments:
+        x: Target representation, `[batch, target_length, hidden_size]`.
+        memory: Encoder output, `[batch, source_length, hidden_size]`.
+        self_mask: Boolean, `[1 or batch, 1, target_length, target_length]`.
+        memory_mask: Boolean, `[batch, 1, 1, source_length]`.
+
+    Returns:
+        `[batch, target_length, hidden_size]`.
+    """
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self.memory_attention = self._attention("memory_attention")
+        self.memory_attention_residual = self._residual("memory_attention_residual")
+
+    def build(self, input_shape: object = None) -> None:
+        super().build()
+        self.memory_attention.build()
+        self.memory_attention_residual.build()
+
+    def call(
+        self,
+        x: KerasTensor,
+        memory: KerasTensor,
+        self_mask: KerasTensor | None = None,
+        memory_mask: KerasTensor | None = None,
+        training: bool | None = None,
+    ) -> KerasTensor:
+        y = self.self_attention_residual.before(x)
+        y = self.self_attention(y, y, self_mask, training=training)
+        x = self.self_attention_residual.after(x, y, training=training)
+        y = self.memory_attention_residual.before(x)
+        y = self.memory_attention(y, memory, memory_mask, training=training)
+        x = self.memory_attention_residual.after(x, y, training=training)
+        return self.apply_feed_forward(x, training=training)
+
+    def initial_cache(self, memory: KerasTensor, slots: int | KerasTensor) -> LayerCache:
+        """Make empty slots, and project the encoder's output once.
+
+        Args:
+            memory: Encoder output, `[batch, source_length, hidden_size]`.
+            slots: Number of slots, maximum length times beam size.
+
+        Returns:
+            The cache before the first step.
+        """
+        key, value = self.memory_attention.project_memory(memory)
+        batch, heads = ops.shape(key)[0], self.self_attention.num_heads
+
+        def empty(depth: int) -> KerasTensor:
+            return ops.zeros((batch, heads, slots, depth), dtype=key.dtype)
+
+        return {
+            "self_key": empty(key.shape[-1]),
+            "self_value": empty(value.shape[-1]),
+            "memory_key": key,
+            "memory_value": value,
+        }
+
+    def step(
+        self,
+        x: KerasTensor,
+        cache: LayerCache,
+        first_slot: KerasTensor,
+        history: KerasTensor,
+        memory_mask: KerasTensor | None = None,
+    ) -> tuple[KerasTensor, LayerCache]:
+        """Advance every hypothesis by one position.
+
+        Args:
+            x: One position of each hypothesis, `[batch, beam_size, hidden_size]`.
+            cache: Keys and values of the positions before.
+            first_slot: int32 scalar, the first of the `beam_size` slots to write.
+            history: Boolean `[batch, 1, beam_size, slots]`, the slots on the path
+                of each hypothesis, the newly written one included.
+            memory_mask: Boolean, `[batch, 1, 1, source_length]`.
+
+        Returns:
+            `[batch, beam_size, hidden_size]` and the cache with the new slots.
+        """
+        y = self.self_attention_residual.before(x)
+        key, value = self.self_attention.project_memory(y)
+        start = (0, 0, first_slot, 0)
+        self_key = ops.slice_update(cache["self_key"], start, key)
+        self_value = ops.slice_update(cache["self_value"], start, value)
+        y = self.self_attention.attend(y, self_key, self_value, history)
+        x = self.self_attention_residual.after(x, y)
+        y = self.memory_attention_residual.before(x)
+        y = self.memory_attention.attend(
+            y, cache["memory_key"], cache["memory_value"], memory_mask
+        )
+        x = self.memory_attention_residual.after(x, y)
+        cache = cache | {"self_key": self_key, "self_value": self_value}
+        return self.apply_feed_forward(x), cache
+
+
+class Decoder(Encoder):
+    """A stack of `DecoderLayer`s; under pre-norm with a last normalisation.
+
+    Args:
+        num_layers: Number of layers (N).
+        **options: `DecoderLayer`'s arguments, and those of a Keras layer.
+
+    Call arguments:
+        x: Embedded, shifted targets, `[batch, target_length, hidden_size]`.
+        memory: Encoder output, `[batch, source_length, hidden_size]`.
+        self_mask: Boolean, `[1 or batch, 1, target_length, target_length]`.
+        memory_mask: Boolean, `[batch, 1, 1, source_length]`.
+
+    Returns:
+        `[batch, target_length, hidden_size]`.
+    """
+
+    layer_class = DecoderLayer
+
+    def call(
+        self,
+        x: KerasTensor,
+        memory: KerasTensor,
+        self_mask: KerasTensor | None = None,
+        memory_mask: KerasTensor | None = None,
+        training: bool | None = None,
+    ) -> KerasTensor:
+        for layer in self.layers:
+            x = layer(x, memory, self_mask, memory_mask, training=training)
+        return self.normalize(x)
+
+    def initial_cache(
+        self, memory: KerasTensor, slots: int | KerasTensor
+    ) -> list[LayerCache]:
+        """Make the caches of all layers; see `DecoderLayer.initial_cache`."""
+        return [layer.initial_cache(memory, slots) for layer in self.layers]
+
+    def step(
+        self,
+        x: KerasTensor,
+        caches: list[LayerCache],
+        first_slot: KerasTensor,
+        history: KerasTensor,
+        memory_mask: KerasTensor | None = None,
+    ) -> tuple[KerasTensor, list[LayerCache]]:
+        """Advance every hypothesis by one position; see `DecoderLayer.step`."""
+        new_caches = []
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x, cache = layer.step(x, cache, first_slot, history, memory_mask)
+            new_caches.append(cache)
+        return self.normalize(x), new_caches

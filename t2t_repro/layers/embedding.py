@@ -1,0 +1,66 @@
+"""Token embeddings, tied to the softmax where the model says so.
+
+Paper section 3.4; tensor2tensor `modalities.py: symbol_bottom, symbol_top`.
+"""
+
+from __future__ import annotations
+
+import keras
+from keras import KerasTensor, ops
+
+from t2t_repro.constants import PAD_ID
+
+
+class TokenEmbedding(keras.layers.Layer):
+    """A matrix that turns ids into vectors and vectors into logits.
+
+    The look-up is multiplied by sqrt(d_model) (paper section 3.4), and padding
+    becomes exactly the zero vector (tensor2tensor `symbol_bottom`), which is
+    also what the decoder is given as its first input.
+
+    Args:
+        vocab_size: Number of rows (V).
+        hidden_size: Width (d_model); rows start as N(0, 1 / d_model).
+
+    Call arguments:
+        ids: Token ids, int32 `[batch, length]`.
+
+    Returns:
+        Embeddings in the compute dtype, `[batch, length, hidden_size]`.
+    """
+
+    def __init__(self, *, vocab_size: int, hidden_size: int, **kwargs: object) -> None:
+        super().__init__(**kwargs)
+        self.vocab_size = vocab_size
+        self.hidden_size = hidden_size
+
+    def build(self, input_shape: object = None) -> None:
+        self.table = self.add_weight(
+            name="table",
+            shape=(self.vocab_size, self.hidden_size),
+            initializer=keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5),
+        )
+
+    def call(self, ids: KerasTensor) -> KerasTensor:
+        table = ops.convert_to_tensor(self.table, dtype=self.compute_dtype)
+        real = ops.cast(ops.not_equal(ids, PAD_ID), self.compute_dtype)
+        return ops.take(table, ids, axis=0) * (real * self.hidden_size**0.5)[..., None]
+
+    def logits(self, hidden: KerasTensor) -> KerasTensor:
+        """Project onto the vocabulary with the same matrix, without bias.
+
+        Args:
+            hidden: Decoder output, `[batch, length, hidden_size]`.
+
+        Returns:
+            Logits, float32 `[batch, length, vocab_size]`.
+        """
+        table = ops.convert_to_tensor(self.table, dtype=self.compute_dtype)
+        hidden = ops.cast(hidden, self.compute_dtype)
+        return ops.cast(ops.einsum("BTD,VD->BTV", hidden, table), "float32")
+
+    def get_config(self) -> dict[str, object]:
+        return super().get_config() | {
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
+        }

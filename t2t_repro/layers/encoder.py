@@ -1,0 +1,189 @@
+"""Encoder layer and stack (paper section 3.1, left half of figure 1)."""
+
+from __future__ import annotations
+
+import keras
+from keras import KerasTensor
+
+from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.feed_forward import FeedForward
+from t2t_repro.layers.residual import ResidualConnection
+
+
+class EncoderLayer(keras.layers.Layer):
+    """Self-attention, then a feed-forward network, each with its residual.
+
+    Args:
+        hidden_size: Width of the representation (d_model).
+        filter_size: Inner width of the feed-forward network (d_ff).
+        num_heads: Attention heads (h).
+        key_channels: Width of queries and keys over all heads (h d_k).
+        value_channels: Width of values over all heads (h d_v).
+        norm: "post" (the paper) or "pre".
+        residual_dropout: Dropout on each sublayer's output (P_drop).
+        attention_dropout: Dropout on attention weights.
+        relu_dropout: Dropout after the ReLU.
+        norm_epsilon: Of the layer normalisations.
+
+    Call arguments:
+        x: `[batch, length, hidden_size]`.
+        mask: Boolean, True = may attend, `[batch, 1, 1 or length, length]`.
+
+    Returns:
+        `[batch, length, hidden_size]`.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_size: int,
+        filter_size: int,
+        num_heads: int,
+        key_channels: int,
+        value_channels: int,
+        norm: str = "post",
+        residual_dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        relu_dropout: float = 0.0,
+        norm_epsilon: float = 1e-6,
+        **kwargs: object,
+    ) -> None:
+        super().__init__(**kwargs)
+        self._options = {
+            "hidden_size": hidden_size,
+            "filter_size": filter_size,
+            "num_heads": num_heads,
+            "key_channels": key_channels,
+            "value_channels": value_channels,
+            "norm": norm,
+            "residual_dropout": residual_dropout,
+            "attention_dropout": attention_dropout,
+            "relu_dropout": relu_dropout,
+            "norm_epsilon": norm_epsilon,
+        }
+        self.self_attention = self._attention("self_attention")
+        self.self_attention_residual = self._residual("self_attention_residual")
+        self.feed_forward = FeedForward(
+            hidden_size=hidden_size,
+            filter_size=filter_size,
+            dropout_rate=relu_dropout,
+            name="feed_forward",
+            dtype=self.dtype_policy,
+        )
+        self.feed_forward_residual = self._residual("feed_forward_residual")
+
+    def _attention(self, name: str) -> MultiheadAttention:
+        options = self._options
+        return MultiheadAttention(
+            hidden_size=options["hidden_size"],
+            num_heads=options["num_heads"],
+            key_channels=options["key_channels"],
+            value_channels=options["value_channels"],
+            dropout_rate=options["attention_dropout"],
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def _residual(self, name: str) -> ResidualConnection:
+        options = self._options
+        return ResidualConnection(
+            hidden_size=options["hidden_size"],
+            norm=options["norm"],
+            dropout_rate=options["residual_dropout"],
+            epsilon=options["norm_epsilon"],
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, input_shape: object = None) -> None:
+        self.self_attention.build()
+        self.self_attention_residual.build()
+        self.feed_forward.build()
+        self.feed_forward_residual.build()
+
+    def call(
+        self,
+        x: KerasTensor,
+        mask: KerasTensor | None = None,
+        training: bool | None = None,
+    ) -> KerasTensor:
+        y = self.self_attention_residual.before(x)
+        y = self.self_attention(y, y, mask, training=training)
+        x = self.self_attention_residual.after(x, y, training=training)
+        return self.apply_feed_forward(x, training=training)
+
+    def apply_feed_forward(
+        self, x: KerasTensor, training: bool | None = None
+    ) -> KerasTensor:
+        """Apply the feed-forward sublayer with its residual, shape unchanged."""
+        y = self.feed_forward_residual.before(x)
+        y = self.feed_forward(y, training=training)
+        return self.feed_forward_residual.after(x, y, training=training)
+
+    def get_config(self) -> dict[str, object]:
+        return super().get_config() | self._options
+
+
+class Encoder(keras.layers.Layer):
+    """A stack of `EncoderLayer`s; under pre-norm with a last normalisation.
+
+    Args:
+        num_layers: Number of layers (N).
+        **options: `EncoderLayer`'s arguments, and those of a Keras layer.
+
+    Call arguments:
+        x: Embedded inputs, `[batch, length, hidden_size]`.
+        mask: Boolean, True = may attend, `[batch, 1, 1 or length, length]`.
+
+    Returns:
+        `[batch, length, hidden_size]`.
+    """
+
+    layer_class = EncoderLayer
+
+    def __init__(
+        self,
+        *,
+        num_layers: int,
+        name: str | None = None,
+        dtype: object = None,
+        **options: object,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.num_layers = num_layers
+        self._options = options
+        self.layers = [
+            self.layer_class(name=f"layer_{i}", dtype=self.dtype_policy, **options)
+            for i in range(num_layers)
+        ]
+        self.final_normalization = None
+        if options.get("norm") == "pre":
+            # Post-norm layers end in a normalisation of their own.
+            self.final_normalization = keras.layers.LayerNormalization(
+                epsilon=options["norm_epsilon"],
+                name="final_normalization",
+                dtype=self.dtype_policy,
+            )
+
+    def build(self, input_shape: object = None) -> None:
+        for layer in self.layers:
+            layer.build()
+        if self.final_normalization is not None:
+            self.final_normalization.build((None, None, self._options["hidden_size"]))
+
+    def call(
+        self,
+        x: KerasTensor,
+        mask: KerasTensor | None = None,
+        training: bool | None = None,
+    ) -> KerasTensor:
+        for layer in self.layers:
+            x = layer(x, mask, training=training)
+        return self.normalize(x)
+
+    def normalize(self, x: KerasTensor) -> KerasTensor:
+        """Apply the last normalisation, where there is one."""
+        return x if self.final_normalization is None else self.final_normalization(x)
+
+    def get_config(self) -> dict[str, object]:
+        return super().get_config() | {"num_layers": self.num_layers} | self._options

@@ -1,0 +1,36 @@
+"""Boolean attention masks. True means "may attend", here and everywhere.
+
+A mask has the shape `[batch or 1, 1, query_length, key_length]`, broadcastable
+to the attention logits `[batch, num_heads, query_length, key_length]`.
+"""
+
+from __future__ import annotations
+
+from keras import KerasTensor, ops
+
+from t2t_repro.constants import PAD_ID
+
+
+def padding_mask(ids: KerasTensor) -> KerasTensor:
+    """Let every query attend to the tokens that are not padding.
+
+    Args:
+        ids: Token ids, int32 `[batch, key_length]`.
+
+    Returns:
+        Boolean mask `[batch, 1, 1, key_length]`.
+    """
+    return ops.not_equal(ids, PAD_ID)[:, None, None, :]
+
+
+def causal_mask(length: int | KerasTensor) -> KerasTensor:
+    """Hide from every position the positions after it (paper section 3.2.3).
+
+    Args:
+        length: Number of positions.
+
+    Returns:
+        Boolean mask `[1, 1, length, length]`.
+    """
+    positions = ops.arange(length)
+    return (positions[:, None] >= positions[None, :])[None, None, :, :]

@@ -1,0 +1,117 @@
+"""Position encodings: the two sinusoidal forms and learned positions.
+
+Paper section 3.5; tensor2tensor `common_attention.py: get_timing_signal_1d`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import keras
+from keras import KerasTensor, ops
+
+MAX_WAVELENGTH = 10_000.0  # in units of 2 pi; paper section 3.5
+SinusoidForm = Literal["interleaved", "concatenated"]
+
+
+def sinusoidal_positions(
+    positions: KerasTensor, hidden_size: int, form: SinusoidForm = "interleaved"
+) -> KerasTensor:
+    """Encode positions as sines and cosines of geometric wavelengths.
+
+    The paper's form, with d = `hidden_size` and i = 0 .. d/2 - 1::
+
+        PE(pos, 2i)   = sin(pos / 10000^(2i/d))
+        PE(pos, 2i+1) = cos(pos / 10000^(2i/d))
+
+    tensor2tensor's form puts all sines before all cosines, and divides by
+    d/2 - 1 where the paper divides by d/2, so that its longest wavelength is
+    exactly 10000 * 2 pi.
+
+    Args:
+        positions: Positions counted from 0, any dtype, `[length]`.
+        hidden_size: Width of the encoding (d_model).
+        form: "interleaved" (the paper) or "concatenated" (tensor2tensor).
+
+    Returns:
+        Encodings, float32 `[length, hidden_size]`; an odd width ends in zeros.
+    """
+    half = hidden_size // 2
+    steps = half if form == "interleaved" else max(half - 1, 1)
+    exponents = ops.arange(half, dtype="float32") / steps
+    frequencies = ops.exp(-math.log(MAX_WAVELENGTH) * exponents)
+    # [length, half]
+    angles = ops.cast(positions, "float32")[:, None] * frequencies[None, :]
+    sines, cosines = ops.sin(angles), ops.cos(angles)
+    if form == "interleaved":
+        signal = ops.reshape(ops.stack([sines, cosines], axis=-1), (-1, 2 * half))
+    else:
+        signal = ops.concatenate([sines, cosines], axis=-1)
+    if hidden_size % 2:
+        signal = ops.pad(signal, [[0, 0], [0, 1]])
+    return signal
+
+
+class Positions(keras.layers.Layer):
+    """Encodings of positions, to be added to embeddings.
+
+    Args:
+        hidden_size: Width of the encoding.
+        kind: "interleaved" or "concatenated" sinusoids, "learned" (row (E) of
+            the paper's Table 3; tensor2tensor `pos="emb"`), or "none".
+        max_length: Number of learned positions; a learned encoding is zero
+            beyond it, as in tensor2tensor.
+
+    Call arguments:
+        positions: Positions counted from 0, int32 `[length]`.
+
+    Returns:
+        Encodings in the compute dtype, `[length, hidden_size]`.
+    """
+
+    KINDS = ("interleaved", "concatenated", "learned", "none")
+
+    def __init__(
+        self, *, hidden_size: int, kind: str, max_length: int = 0, **kwargs: object
+    ) -> None:
+        super().__init__(**kwargs)
+        if kind not in self.KINDS:
+            raise ValueError(f"`kind` must be one of {self.KINDS}. Received: {kind!r}")
+        if kind == "learned" and max_length < 1:
+            raise ValueError(
+                "Learned positions need `max_length` of at least 1. "
+                f"Received: max_length={max_length}"
+            )
+        self.hidden_size = hidden_size
+        self.kind = kind
+        self.max_length = max_length
+
+    def build(self, input_shape: object = None) -> None:
+        if self.kind == "learned":
+            self.table = self.add_weight(
+                name="table",
+                shape=(self.max_length, self.hidden_size),
+                initializer=keras.initializers.RandomNormal(
+                    stddev=self.hidden_size**-0.5
+                ),
+            )
+
+    def call(self, positions: KerasTensor) -> KerasTensor:
+        if self.kind == "none":
+            shape = (ops.shape(positions)[0], self.hidden_size)
+            return ops.zeros(shape, dtype=self.compute_dtype)
+        if self.kind == "learned":
+            known = ops.minimum(positions, self.max_length - 1)
+            inside = ops.cast(positions < self.max_length, self.compute_dtype)
+            table = ops.convert_to_tensor(self.table, dtype=self.compute_dtype)
+            return ops.take(table, known, axis=0) * inside[:, None]
+        signal = sinusoidal_positions(positions, self.hidden_size, self.kind)
+        return ops.cast(signal, self.compute_dtype)
+
+    def get_config(self) -> dict[str, object]:
+        return super().get_config() | {
+            "hidden_size": self.hidden_size,
+            "kind": self.kind,
+            "max_length": self.max_length,
+        }

@@ -1,0 +1,77 @@
+"""Residual connection, dropout and layer normalisation round a sublayer.
+
+Paper section 3.1 and 5.4; tensor2tensor `common_layers.py: layer_prepostprocess`.
+"""
+
+from __future__ import annotations
+
+import keras
+from keras import KerasTensor
+
+
+class ResidualConnection(keras.layers.Layer):
+    """What happens before and after a sublayer F.
+
+    Post-norm (the paper, tensor2tensor's "none" and "dan")::
+
+        y = LayerNorm(x + Dropout(F(x)))
+
+    Pre-norm (tensor2tensor's "n" and "da", its default since 2017-10)::
+
+        y = x + Dropout(F(LayerNorm(x)))
+
+    A sublayer is wired as `y = connection.after(x, sublayer(connection.before(x)))`.
+
+    Args:
+        hidden_size: Width of x (d_model).
+        norm: "post" or "pre".
+        dropout_rate: The paper's P_drop.
+        epsilon: Of the layer normalisation. The papers' systems use 1e-6; Keras's
+            own default is 1e-3.
+    """
+
+    NORMS = ("post", "pre")
+
+    def __init__(
+        self,
+        *,
+        hidden_size: int,
+        norm: str,
+        dropout_rate: float,
+        epsilon: float = 1e-6,
+        **kwargs: object,
+    ) -> None:
+        super().__init__(**kwargs)
+        if norm not in self.NORMS:
+            raise ValueError(f"`norm` must be one of {self.NORMS}. Received: {norm!r}")
+        self.hidden_size = hidden_size
+        self.norm = norm
+        self.dropout = keras.layers.Dropout(
+            dropout_rate, name="dropout", dtype=self.dtype_policy
+        )
+        self.normalization = keras.layers.LayerNormalization(
+            epsilon=epsilon, name="normalization", dtype=self.dtype_policy
+        )
+
+    def build(self, input_shape: object = None) -> None:
+        self.normalization.build((None, None, self.hidden_size))
+
+    def before(self, x: KerasTensor) -> KerasTensor:
+        """Prepare the sublayer's input, `[batch, length, hidden_size]`."""
+        return self.normalization(x) if self.norm == "pre" else x
+
+    def after(
+        self, x: KerasTensor, output: KerasTensor, training: bool | None = None
+    ) -> KerasTensor:
+        """Join the sublayer's output to its input.
+
+        Args:
+            x: Input of the sublayer, `[batch, length, hidden_size]`.
+            output: Its output, of the same shape.
+            training: Whether dropout is active.
+
+        Returns:
+            `[batch, length, hidden_size]`.
+        """
+        joined = x + self.dropout(output, training=training)
+        return self.normalization(joined) if self.norm == "post" else joined

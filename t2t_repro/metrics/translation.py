@@ -1,0 +1,81 @@
+"""BLEU and chrF by sacreBLEU, each score with its signature."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from sacrebleu.metrics import BLEU, CHRF
+
+from t2t_repro.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """A score and what it means.
+
+    Attributes:
+        value: 0 to 100.
+        signature: sacreBLEU's, which names case, tokeniser, smoothing and version.
+    """
+
+    value: float
+    signature: str
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslationScores:
+    """Scores of a set of translations against one reference each.
+
+    Attributes:
+        bleu: sacreBLEU, 13a, cased.
+        bleu_lowercase: The same, lower-cased.
+        chrf: chrF2.
+        length_ratio: Words of the translations over words of the references.
+        sentences: Number of pairs.
+    """
+
+    bleu: Score
+    bleu_lowercase: Score
+    chrf: Score
+    length_ratio: float
+    sentences: int
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Return sacreBLEU (13a, cased), 0 to 100."""
+    return BLEU().corpus_score(list(hypotheses), [list(references)]).score
+
+
+def score_translations(
+    hypotheses: Sequence[str], references: Sequence[str]
+) -> TranslationScores:
+    """Score translations.
+
+    Args:
+        hypotheses: Translations, not tokenised.
+        references: One reference for each, not tokenised.
+
+    Returns:
+        All scores.
+
+    Raises:
+        UserError: If the numbers of sentences differ, or are zero.
+    """
+    if len(hypotheses) != len(references) or not hypotheses:
+        raise UserError(
+            f"received {len(hypotheses)} translations and {len(references)} "
+            "references, expected as many of one as of the other, and at least one."
+        )
+    hypotheses, references = list(hypotheses), [list(references)]
+    cased, lowercase, chrf = BLEU(), BLEU(lowercase=True), CHRF()
+    cased_score = cased.corpus_score(hypotheses, references)
+    lowercase_score = lowercase.corpus_score(hypotheses, references)
+    chrf_score = chrf.corpus_score(hypotheses, references)
+    return TranslationScores(
+        bleu=Score(cased_score.score, str(cased.get_signature())),
+        bleu_lowercase=Score(lowercase_score.score, str(lowercase.get_signature())),
+        chrf=Score(chrf_score.score, str(chrf.get_signature())),
+        length_ratio=cased_score.sys_len / max(cased_score.ref_len, 1),
+        sentences=len(hypotheses),
+    )

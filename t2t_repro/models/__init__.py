@@ -1,0 +1,1 @@
+"""Models: what `--model` names."""

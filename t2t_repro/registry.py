@@ -1,0 +1,202 @@
+"""Names for problems, models and hparams sets; tensor2tensor's utils/registry.py.
+
+A name is registered where the thing is defined, by a decorator that is used bare,
+called empty, or called with a name. Without a name it is the snake_case form of
+`__name__`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from t2t_repro.errors import UserError, unknown_name
+from t2t_repro.hyperparameters import HParams
+
+REVERSED_SUFFIX = "_rev"
+
+_VALID_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered name.
+
+    Attributes:
+        name: The name.
+        summary: One line for listings.
+        module: Module that defines the thing.
+        location: `file:line` of the registration.
+        value: The thing; None for a declared name whose module is not imported yet.
+    """
+
+    name: str
+    summary: str
+    module: str
+    location: str
+    value: Any = None
+
+
+class Registry:
+    """Name -> thing, for one kind of thing.
+
+    Args:
+        kind: Word for messages, e.g. "problem".
+        how_to_list: Next step for somebody who gave an unknown name.
+    """
+
+    def __init__(self, kind: str, how_to_list: str) -> None:
+        self.kind = kind
+        self.how_to_list = how_to_list
+        self._entries: dict[str, Entry] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def names(self) -> list[str]:
+        """Returns all names, sorted."""
+        return sorted(self._entries)
+
+    def entry(self, name: str) -> Entry:
+        """Returns what is known of a name, without importing anything.
+
+        Raises:
+            UsageError: The name is unknown; the message holds the closest ones.
+        """
+        if name not in self._entries:
+            raise unknown_name(self.kind, name, self.names(), self.how_to_list)
+        return self._entries[name]
+
+    def get(self, name: str) -> Any:
+        """Returns the registered thing.
+
+        Raises:
+            UsageError: The name is unknown; the message holds the closest ones.
+        """
+        return self.entry(name).value
+
+    def declare(self, name: str, *, module: str, summary: str) -> None:
+        """Makes a name known whose module, imported later, registers the thing."""
+        if name in self._entries and self._entries[name].module == module:
+            return
+        self._insert(Entry(name, summary, module, _caller()))
+
+    def add(self, name: str, value: Any) -> None:
+        """Registers a class or function; completes the name's declaration if any.
+
+        Raises:
+            UserError: The name is malformed or taken; both places are named.
+        """
+        first_line = (value.__doc__ or "").strip().partition("\n")[0]
+        entry = Entry(name, first_line, value.__module__, _caller(), value)
+        declared = self._entries.get(name)
+        if declared and declared.value is None and declared.module == entry.module:
+            self._entries[name] = replace(entry, summary=declared.summary)
+        else:
+            self._insert(entry)
+
+    def _insert(self, entry: Entry) -> None:
+        if not _VALID_NAME.fullmatch(entry.name):
+            raise UserError(
+                f"{entry.location}: received {entry.name!r} as the name of a "
+                f"{self.kind}, expected lower-case letters, digits and underscores."
+            )
+        if entry.name in self._entries:
+            raise UserError(
+                f"the {self.kind} {entry.name!r} is registered twice: at "
+                f"{self._entries[entry.name].location} and at {entry.location}.\n"
+                "Give one of them another name."
+            )
+        self._entries[entry.name] = entry
+
+    @contextmanager
+    def isolated(self) -> Iterator[Registry]:
+        """Forgets, on leaving, what was registered inside."""
+        before = dict(self._entries)
+        try:
+            yield self
+        finally:
+            self._entries = before
+
+
+problems = Registry("problem", "`t2t list problems` names them all.")
+models = Registry("model", "`t2t list models` names them all.")
+hparams_sets = Registry("hparams set", "`t2t list hparams` names them all.")
+
+
+def snake_case(name: str) -> str:
+    """Returns `translate_ende_wmt14` for `TranslateEndeWmt14`."""
+    return _WORD_START.sub("_", name).lower()
+
+
+def _caller() -> str:
+    """Returns `file:line` of the code outside this module that registers."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _decorator(
+    register: Callable[[str, Any], Any], name: str | Callable[..., Any] | None
+) -> Any:
+    """Makes `register` usable bare, called empty, or called with a name."""
+    if callable(name):
+        return register(snake_case(name.__name__), name)
+    return lambda value: register(name or snake_case(value.__name__), value)
+
+
+def _add_problem(name: str, cls: Any) -> Any:
+    if name.endswith(REVERSED_SUFFIX):
+        raise UserError(
+            f"{_caller()}: received {name!r} as the name of a problem, expected one "
+            f"that does not end in {REVERSED_SUFFIX}: that asks for swapped sides."
+        )
+    problems.add(name, cls)
+    cls.name = name
+    return cls
+
+
+def _add_model(name: str, cls: type) -> type:
+    models.add(name, cls)
+    return cls
+
+
+def _add_hparams(name: str, function: Callable[[], HParams]) -> Callable[[], HParams]:
+    @functools.wraps(function)
+    def registered_set() -> HParams:
+        values = function()
+        if not isinstance(values, HParams):
+            raise UserError(
+                f"the hparams set {name!r} returned {values!r}, expected HParams."
+            )
+        return values.with_origin(name)
+
+    hparams_sets.add(name, registered_set)
+    return registered_set
+
+
+def register_problem(name: str | type | None = None) -> Any:
+    """Registers a subclass of `data.problem.Problem`; `<name>_rev` comes with it."""
+    return _decorator(_add_problem, name)
+
+
+def register_model(name: str | type | None = None) -> Any:
+    """Registers a model class with a `from_hparams` constructor."""
+    return _decorator(_add_model, name)
+
+
+def register_hparams(name: str | Callable[[], HParams] | None = None) -> Any:
+    """Registers a function without arguments that returns an `HParams`.
+
+    The function that stands in its place notes the set's name as the origin of every
+    value that does not come from another set.
+    """
+    return _decorator(_add_hparams, name)

@@ -1,0 +1,164 @@
+"""A run's folder: what was trained, on what, and everything to rebuild it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import t2t_repro
+from t2t_repro.errors import UserError
+from t2t_repro.hyperparameters import HParams
+from t2t_repro.text import Tokenizer, load_tokenizer
+
+RUN_FILE = "hparams.json"
+FORMAT = 1
+# May differ between a run and its resumption.
+_PROVENANCE = ("data_dir", "versions", "format")
+
+
+def software_versions() -> dict[str, str]:
+    """Return the versions of this package and of what it computes with."""
+    names = ("tensorflow", "keras", "tensorflow-text", "sentencepiece")
+    versions = {name: importlib.metadata.version(name) for name in names}
+    return {"t2t_repro": t2t_repro.__version__} | versions
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """The content of `hparams.json`.
+
+    Attributes:
+        problem: Name of the problem, `_rev` included.
+        model: Name of the model.
+        hparams_set: Name of the set.
+        hparams: Every value, overrides included.
+        random_seed: Of initial weights, dropout and data order.
+        data_dir: Absolute path of the prepared data.
+        tokenizers: File names, in the run's folder, of "inputs" and "targets".
+        versions: Of the software that began the run.
+        format: Version of this file's form.
+    """
+
+    problem: str
+    model: str
+    hparams_set: str
+    hparams: HParams
+    random_seed: int
+    data_dir: str
+    tokenizers: dict[str, str]
+    versions: dict[str, str] = dataclasses.field(default_factory=software_versions)
+    format: int = FORMAT
+
+    @classmethod
+    def load(cls, output_dir: str | Path) -> Run | None:
+        """Read a run's file, or return None where there is none.
+
+        Raises:
+            UserError: If the file is damaged or of another version.
+        """
+        path = Path(output_dir) / RUN_FILE
+        if not path.exists():
+            return None
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            if values["format"] != FORMAT:
+                raise UserError(
+                    f"{path} has format {values['format']}, expected {FORMAT}: another "
+                    "version of t2t_repro trained it; use that version."
+                )
+            return cls(hparams=HParams.from_dict(values.pop("hparams")), **values)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(
+                f"{path} is damaged ({type(error).__name__}: {error}); restore it from "
+                "a copy, or train into another --output_dir."
+            ) from error
+
+    @classmethod
+    def load_existing(cls, output_dir: str | Path) -> Run:
+        """Read a run's file.
+
+        Raises:
+            UserError: If there is none, or it is damaged.
+        """
+        run = cls.load(output_dir)
+        if run is None:
+            raise UserError(
+                f"received --output_dir {output_dir}, expected the folder of a run "
+                f"with {RUN_FILE} in it: `t2t train` writes one."
+            )
+        return run
+
+    def save(self, output_dir: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        path = Path(output_dir) / RUN_FILE
+        incomplete = path.with_name(path.name + ".incomplete")
+        values = self._values()
+        incomplete.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+        os.replace(incomplete, path)
+
+    def _values(self) -> dict[str, Any]:
+        names = [field.name for field in dataclasses.fields(self)]
+        values = {name: getattr(self, name) for name in names}
+        return values | {"hparams": self.hparams.to_dict()}
+
+    def check_same(self, other: Run, output_dir: str | Path) -> None:
+        """Refuse to go on with a run under other settings than it began with.
+
+        Args:
+            other: What is asked for now.
+            output_dir: Folder of this run.
+
+        Raises:
+            UserError: Naming every difference.
+        """
+        differences = [
+            f"{name} is {mine!r} there, {theirs!r} now"
+            for name, (mine, theirs) in self.hparams.diff(other.hparams).items()
+        ]
+        for field in dataclasses.fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if field.name not in (*_PROVENANCE, "hparams") and mine != theirs:
+                differences.append(f"{field.name} is {mine!r} there, {theirs!r} now")
+        if differences:
+            raise UserError(
+                f"{output_dir} holds a run with other settings: "
+                f"{'; '.join(differences)}.\nGive the same ones to go on with it, or "
+                "another --output_dir to begin a new run."
+            )
+
+    def load_tokenizers(self, output_dir: str | Path) -> tuple[Tokenizer, Tokenizer]:
+        """Read the tokenizers of inputs and targets from the run's folder."""
+        inputs, targets = self.tokenizers["inputs"], self.tokenizers["targets"]
+        source = load_tokenizer(Path(output_dir) / inputs)
+        if inputs == targets:
+            return source, source
+        return source, load_tokenizer(Path(output_dir) / targets)
+
+
+def save_tokenizers(
+    output_dir: str | Path, source: Tokenizer, target: Tokenizer
+) -> dict[str, str]:
+    """Copy a run's tokenizers into its folder, so that the folder is complete.
+
+    Args:
+        output_dir: Folder of the run.
+        source: Of the inputs.
+        target: Of the targets; the same object if the vocabulary is shared.
+
+    Returns:
+        File names for "inputs" and "targets".
+    """
+    if source is target:
+        names = dict.fromkeys(("inputs", "targets"), f"shared{source.filename_suffix}")
+    else:
+        names = {
+            "inputs": f"inputs{source.filename_suffix}",
+            "targets": f"targets{target.filename_suffix}",
+        }
+    for side, tokenizer in (("inputs", source), ("targets", target)):
+        tokenizer.save(Path(output_dir) / names[side])
+    return names

@@ -1,0 +1,90 @@
+"""The tokenizers as TensorFlow operations, for `tf.data` and SavedModels."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+
+import tensorflow as tf
+import tensorflow_text
+
+from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
+
+
+class InGraphTokenizer(tf.Module, abc.ABC):
+    """Text to ids and back inside the graph, equal to the tokenizer it comes from."""
+
+    @abc.abstractmethod
+    def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Gives the ids of texts, without an end of sentence.
+
+        Args:
+          texts: string `[batch]`, UTF-8.
+
+        Returns:
+          int32 `[batch, None]`.
+        """
+
+    @abc.abstractmethod
+    def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        """Gives the texts, string `[batch]`, of int32 `[batch, None]` text ids."""
+
+    def decode(self, ids: tf.Tensor) -> tf.Tensor:
+        """Gives the texts of ids up to the first end of sentence, without padding.
+
+        Args:
+          ids: int32 `[batch, length]`.
+
+        Returns:
+          string `[batch]`.
+        """
+        ids = tf.cast(ids, tf.int32)
+        ended = tf.cumsum(tf.cast(tf.equal(ids, EOS_ID), tf.int32), axis=1)
+        is_text = tf.logical_and(tf.equal(ended, 0), tf.not_equal(ids, PAD_ID))
+        return self._decode_ragged(tf.ragged.boolean_mask(ids, is_text))
+
+
+class InGraphSentencePiece(InGraphTokenizer):
+    """A SentencePiece model run by tensorflow-text.
+
+    Args:
+      model: the content of the model file.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        super().__init__()
+        self._tokenizer = tensorflow_text.SentencepieceTokenizer(
+            model=model, out_type=tf.int32
+        )
+
+    def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        return self._tokenizer.tokenize(texts)
+
+    def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        return self._tokenizer.detokenize(ids)
+
+
+class InGraphSymbols(InGraphTokenizer):
+    """A table of symbols with white space between them.
+
+    Args:
+      entries: the symbol of each id, the special ones first.
+    """
+
+    def __init__(self, entries: Sequence[str]) -> None:
+        super().__init__()
+        self._entries = tf.constant(list(entries))
+        # The special entries are no words of a text: an unknown word gets UNK_ID.
+        ids = tf.range(UNK_ID + 1, len(entries), dtype=tf.int32)
+        self._table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(self._entries[UNK_ID + 1 :], ids),
+            default_value=UNK_ID,
+        )
+
+    def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        words = tf.strings.split(texts)
+        return words.with_flat_values(self._table.lookup(words.flat_values))
+
+    def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        symbols = tf.gather(self._entries, ids)
+        return tf.strings.reduce_join(symbols, axis=-1, separator=" ")

@@ -1,0 +1,258 @@
+"""SentencePiece subwords: learnt and run here, run again inside the graph.
+
+The papers cut words with byte-pair encoding (arXiv:1508.07909) or word pieces; both
+a BPE and a unigram model (arXiv:1808.06226) can be learnt. Text keeps its own
+characters: apart from runs of spaces, which become one, nothing is normalised.
+Compatibility folding (SentencePiece's default, NFKC) would make a system write
+"..." and "2" where the references say "…" and "²", and BLEU would count them wrong.
+A character outside the vocabulary is spelt in its UTF-8 bytes, so any text comes
+back from its ids.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
+
+from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
+from t2t_repro.errors import UserError
+from t2t_repro.text.tokenizer import Tokenizer, ids_of_text, read_vocabulary_file
+
+if TYPE_CHECKING:
+    from t2t_repro.text.in_graph import InGraphTokenizer
+
+logger = logging.getLogger(__name__)
+
+MODEL_TYPES = ("bpe", "unigram")
+
+# SentencePiece writes a space as U+2581, and would decode one that stands in the text
+# as a space. Reading it as a space from the start makes decoding exact.
+_NORMALIZATION_RULES = "2581\t20\n"
+
+# A unigram model compares sums of its pieces' scores. Equally good segmentations
+# ("e" + "ee", "ee" + "e") differ by rounding alone, and the package and TensorFlow's
+# operation round differently. Multiples of this step sum exactly in float32 up to
+# 65,536, some ten thousand subwords, so that both choose the same one.
+_SCORE_STEP = 2.0**-8
+
+# The trainer leaves out lines of more than 4,192 bytes: longer ones are cut. A
+# character takes at most four bytes.
+_LONGEST_TRAINING_LINE = 1_000
+
+# Below 2, SentencePiece's progress and warnings go to stderr.
+_ERRORS_ONLY = 2
+
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """A SentencePiece model with padding 0, end of sentence 1, unknown 2.
+
+    Args:
+      model: the model's content, or the path of its file.
+
+    Raises:
+      UserError: if the file is missing, is no SentencePiece model, or has other
+        special ids.
+    """
+
+    filename_suffix = ".model"
+
+    def __init__(self, model: bytes | str | Path) -> None:
+        name = "given as bytes" if isinstance(model, bytes) else str(model)
+        content = model if isinstance(model, bytes) else read_vocabulary_file(model)
+        self._content = content
+        self._processor = _load_processor(content, name)
+        _check_special_ids(self._processor, name)
+        self.vocab_size = self._processor.vocab_size()
+
+    @classmethod
+    def load(cls, path: str | Path) -> SentencePieceTokenizer:
+        return cls(path)
+
+    def to_bytes(self) -> bytes:
+        return self._content
+
+    def encode(self, text: str) -> list[int]:
+        return self._processor.encode(_encodable(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return self._processor.encode([_encodable(text) for text in texts])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self._processor.decode(ids_of_text(ids))
+
+    def pieces(self, text: str) -> list[str]:
+        """Gives the subwords of a text as SentencePiece writes them, for display."""
+        return [self._processor.id_to_piece(token) for token in self.encode(text)]
+
+    def has_byte_fallback(self) -> bool:
+        """Whether every character of a text survives encoding."""
+        return self._processor.piece_to_id("<0x00>") != UNK_ID
+
+    def in_graph(self) -> InGraphTokenizer:
+        from t2t_repro.text.in_graph import InGraphSentencePiece
+
+        return InGraphSentencePiece(self._content)
+
+
+def train_sentencepiece(
+    lines: Iterable[str],
+    *,
+    vocab_size: int,
+    model_type: str = "bpe",
+    character_coverage: float = 0.9999,
+) -> bytes:
+    """Learns a subword model; the same lines always give the same model.
+
+    A text too small for `vocab_size` subwords gives as many as it has, with a
+    warning: whoever tries the toolkit on a few hundred lines gets a system.
+
+    Args:
+      lines: the training text; a line of any length is used.
+      vocab_size: entries, the 3 special and the 256 bytes included.
+      model_type: "bpe" or "unigram".
+      character_coverage: share of the text's characters that get an entry; the rest
+        is spelt in bytes.
+
+    Returns:
+      The content of a SentencePiece model file.
+
+    Raises:
+      UserError: if the text is empty or `vocab_size` too small for its characters.
+    """
+    if model_type not in MODEL_TYPES:
+        raise UserError(
+            f"received vocabulary type {model_type!r}, expected "
+            f"{' or '.join(MODEL_TYPES)}"
+        )
+    source = _TrainingLines(lines)
+    model = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        rules = Path(folder) / "normalization.tsv"
+        rules.write_text(_NORMALIZATION_RULES, encoding="utf-8")
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(source),
+                model_writer=model,
+                vocab_size=vocab_size,
+                model_type=model_type,
+                character_coverage=character_coverage,
+                normalization_rule_tsv=str(rules),
+                pad_id=PAD_ID,
+                eos_id=EOS_ID,
+                unk_id=UNK_ID,
+                bos_id=-1,
+                byte_fallback=True,
+                hard_vocab_limit=False,
+                minloglevel=_ERRORS_ONLY,
+            )
+        except RuntimeError as error:
+            raise source.error or _training_error(error, vocab_size) from error
+    content = _portable(model.getvalue(), model_type)
+    _warn_of_smaller_vocabulary(content, vocab_size)
+    return content
+
+
+def _portable(model: bytes, model_type: str) -> bytes:
+    """Makes a fresh model independent of where it was made and what runs it."""
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    if model_type == "unigram":
+        for piece in proto.pieces:
+            piece.score = round(piece.score / _SCORE_STEP) * _SCORE_STEP
+    return proto.SerializeToString(deterministic=True)
+
+
+class _TrainingLines:
+    """Lines cut to what the trainer takes; keeps the error that stopped them.
+
+    The trainer turns an error raised by its iterator into one of its own.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = lines
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for line in self._lines:
+                yield from _cut(_trainable(line))
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def _trainable(line: str) -> str:
+    # The trainer leaves out lines with its own separators, TAB among them.
+    return _encodable(line).replace("\t", " ").replace("\0", " ").replace("\u2585", " ")
+
+
+def _cut(line: str) -> Iterator[str]:
+    for start in range(0, len(line), _LONGEST_TRAINING_LINE):
+        yield line[start : start + _LONGEST_TRAINING_LINE]
+
+
+def _encodable(text: str) -> str:
+    """Replaces lone surrogates, which no UTF-8 text can hold, by U+FFFD."""
+    if text.isascii():
+        return text
+    return _LONE_SURROGATES.sub("\ufffd", text)
+
+
+def _training_error(error: RuntimeError, vocab_size: int) -> Exception:
+    message = str(error)
+    required = re.search(r"required_chars\. \d+ vs (\d+)", message)
+    if required:
+        return UserError(
+            f"received vocabulary size {vocab_size}, expected at least "
+            f"{required.group(1)} (3 special entries, 256 bytes and the characters of "
+            f"the text): raise --vocab_size"
+        )
+    if "sentences_.empty()" in message or "all_chars_count" in message:
+        return UserError(
+            "received no text to learn subwords from, expected at least one line "
+            "that is not blank"
+        )
+    return UserError(f"learning the subword vocabulary failed: {message.strip()[-200:]}")
+
+
+def _warn_of_smaller_vocabulary(model: bytes, vocab_size: int) -> None:
+    size = sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
+    if size < vocab_size:
+        logger.warning(
+            "the training text is too small for %d subwords: the vocabulary has %d; "
+            "a smaller --vocab_size would generalise better",
+            vocab_size,
+            size,
+        )
+
+
+def _load_processor(content: bytes, name: str) -> sentencepiece.SentencePieceProcessor:
+    try:
+        return sentencepiece.SentencePieceProcessor(model_proto=content)
+    except RuntimeError as error:
+        raise UserError(
+            f"received vocabulary file {name}, expected a SentencePiece model: "
+            f"it is damaged or something else"
+        ) from error
+
+
+def _check_special_ids(
+    processor: sentencepiece.SentencePieceProcessor, name: str
+) -> None:
+    found = (processor.pad_id(), processor.eos_id(), processor.unk_id())
+    if found != (PAD_ID, EOS_ID, UNK_ID):
+        raise UserError(
+            f"received SentencePiece model {name} with pad, eos, unk ids {found}, "
+            f"expected {(PAD_ID, EOS_ID, UNK_ID)}: train it with spm_train "
+            f"--pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1 --byte_fallback"
+        )

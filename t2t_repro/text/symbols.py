@@ -1,0 +1,77 @@
+"""A vocabulary of given symbols with white space between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from t2t_repro.constants import UNK_ID
+from t2t_repro.errors import UserError
+from t2t_repro.text.tokenizer import Tokenizer, ids_of_text, read_vocabulary_file
+
+if TYPE_CHECKING:
+    from t2t_repro.text.in_graph import InGraphTokenizer
+
+SPECIAL_SYMBOLS = ("<pad>", "</s>", "<unk>")
+
+
+class SymbolTokenizer(Tokenizer):
+    """Maps symbols to ids in their given order, after the three special ones.
+
+    Args:
+      symbols: the symbols, without the special ones; no white space in them.
+
+    Raises:
+      ValueError: if a symbol is empty, has white space, or occurs twice.
+    """
+
+    filename_suffix = ".symbols"
+
+    def __init__(self, symbols: Sequence[str]) -> None:
+        entries = (*SPECIAL_SYMBOLS, *symbols)
+        for symbol in symbols:
+            if symbol.encode().split() != [symbol.encode()]:
+                raise ValueError(
+                    f"A symbol must be text without white space. Received: {symbol!r}"
+                )
+        if len(set(entries)) != len(entries):
+            raise ValueError(f"Symbols must differ. Received: {tuple(symbols)}")
+        self.symbols = tuple(symbols)
+        self.vocab_size = len(entries)
+        self._entries = entries
+        self._ids = {
+            symbol.encode(): len(SPECIAL_SYMBOLS) + index
+            for index, symbol in enumerate(symbols)
+        }
+
+    @classmethod
+    def load(cls, path: str | Path) -> SymbolTokenizer:
+        try:
+            entries = read_vocabulary_file(path).decode("utf-8").split("\n")
+            if tuple(entries[: len(SPECIAL_SYMBOLS)]) != SPECIAL_SYMBOLS:
+                raise ValueError("The special symbols are missing.")
+            return cls([entry for entry in entries[len(SPECIAL_SYMBOLS) :] if entry])
+        except ValueError as error:
+            raise UserError(
+                f"received vocabulary file {path}, expected one symbol a line after "
+                f"{', '.join(SPECIAL_SYMBOLS)}: it is damaged or something else"
+            ) from error
+
+    def to_bytes(self) -> bytes:
+        return ("\n".join(self._entries) + "\n").encode()
+
+    def encode(self, text: str) -> list[int]:
+        # The graph's operation splits on ASCII white space, as bytes.split() does.
+        words = text.encode("utf-8", "replace").split()
+        return [self._ids.get(word, UNK_ID) for word in words]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(self._entries[token] for token in ids_of_text(ids))
+
+    def in_graph(self) -> InGraphTokenizer:
+        from t2t_repro.text.in_graph import InGraphSymbols
+
+        return InGraphSymbols(self._entries)
+
+

@@ -1,0 +1,96 @@
+"""What every tokenizer does; the parts inside the graph are in `in_graph.py`."""
+
+from __future__ import annotations
+
+import abc
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.text.in_graph import InGraphTokenizer
+
+
+class Tokenizer(abc.ABC):
+    """Text to ids and back. Ids 0, 1, 2 are padding, end of sentence, unknown.
+
+    Attributes:
+      filename_suffix: how the name of its file ends, with the dot.
+      vocab_size: number of ids, the special ones included.
+    """
+
+    filename_suffix: ClassVar[str]
+    vocab_size: int
+
+    @classmethod
+    @abc.abstractmethod
+    def load(cls, path: str | Path) -> Tokenizer:
+        """Reads the file that `save` writes.
+
+        Raises:
+          UserError: if the file is missing or damaged.
+        """
+
+    @abc.abstractmethod
+    def to_bytes(self) -> bytes:
+        """The content of the tokenizer's file."""
+
+    @abc.abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """Gives the ids of a text, without an end of sentence."""
+
+    @abc.abstractmethod
+    def decode(self, ids: Sequence[int]) -> str:
+        """Gives the text of ids up to the first end of sentence, without padding."""
+
+    @abc.abstractmethod
+    def in_graph(self) -> InGraphTokenizer:
+        """Gives the same mapping as TensorFlow operations (imports TensorFlow)."""
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Gives `encode` of each text; faster than one by one where it can be."""
+        return [self.encode(text) for text in texts]
+
+    def normalize(self, text: str) -> str:
+        """Gives what comes back when the text is encoded and decoded."""
+        return self.decode(self.encode(text))
+
+    def save(self, path: str | Path) -> None:
+        """Writes the tokenizer's file: whole or not at all."""
+        path = Path(path)
+        incomplete = path.with_name(path.name + ".incomplete")
+        incomplete.write_bytes(self.to_bytes())
+        os.replace(incomplete, path)
+
+
+def ids_of_text(ids: Iterable[int]) -> list[int]:
+    """Gives the ids before the first end of sentence, without padding."""
+    kept = []
+    for token in ids:
+        if token == EOS_ID:
+            break
+        if token != PAD_ID:
+            kept.append(int(token))
+    return kept
+
+
+def read_vocabulary_file(path: str | Path) -> bytes:
+    """Reads a vocabulary file's bytes.
+
+    Raises:
+      UserError: if it cannot be read, or is empty.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UserError(
+            f"received vocabulary file {path}, expected a readable file: {reason}"
+        ) from error
+    if not content:
+        raise UserError(f"received vocabulary file {path}, which is empty")
+    return content

@@ -1,0 +1,1 @@
+"""Losses, schedules, checkpoints and the training loop."""

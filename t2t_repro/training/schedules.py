@@ -1,0 +1,87 @@
+"""Learning-rate schedules in tensor2tensor's factor language.
+
+tensor2tensor `utils/learning_rate.py: learning_rate_factor`. With s the step
+counted from 1, w the warm-up steps and d the hidden size:
+
+=================== ===============================
+constant            learning_rate_constant
+linear_warmup       min(1, s / w)
+rsqrt_decay         max(s, w)^-0.5
+rsqrt_hidden_size   d^-0.5
+=================== ===============================
+
+The product of all four with constant 1 is the paper's equation (3),
+d^-0.5 min(s^-0.5, s w^-1.5). Differs from tensor2tensor: steps count from 1, so
+that the first update is not multiplied by zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import keras
+from keras import KerasTensor, ops
+
+FACTORS: dict[str, Callable[[KerasTensor, FactorSchedule], KerasTensor]] = {
+    "constant": lambda step, schedule: schedule.constant,
+    "linear_warmup": lambda step, schedule: ops.minimum(
+        1.0, step / schedule.warmup_steps
+    ),
+    "rsqrt_decay": lambda step, schedule: ops.rsqrt(
+        ops.maximum(step, float(schedule.warmup_steps))
+    ),
+    "rsqrt_hidden_size": lambda step, schedule: schedule.hidden_size**-0.5,
+}
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """A product of named factors.
+
+    Args:
+        factors: Names joined by "*", for example
+            "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size".
+        constant: Value of the factor "constant".
+        warmup_steps: Updates of warm-up (w).
+        hidden_size: Width of the model (d).
+
+    Raises:
+        ValueError: If a factor is not known.
+    """
+
+    def __init__(
+        self, factors: str, constant: float, warmup_steps: int, hidden_size: int
+    ) -> None:
+        unknown = [name for name in factors.split("*") if name not in FACTORS]
+        if unknown:
+            raise ValueError(
+                f"`factors` must be a product of {sorted(FACTORS)}. "
+                f"Received: {factors!r} with {unknown}"
+            )
+        self.factors = factors
+        self.constant = constant
+        self.warmup_steps = warmup_steps
+        self.hidden_size = hidden_size
+
+    def __call__(self, step: KerasTensor) -> KerasTensor:
+        """Return the rate of an update.
+
+        Args:
+            step: Updates done before this one, as Keras optimizers count them.
+
+        Returns:
+            float32 scalar.
+        """
+        step = ops.cast(step, "float32") + 1.0
+        rate = ops.ones((), dtype="float32")
+        for name in self.factors.split("*"):
+            rate = rate * FACTORS[name](step, self)
+        return rate
+
+    def get_config(self) -> dict[str, object]:
+        return {
+            "factors": self.factors,
+            "constant": self.constant,
+            "warmup_steps": self.warmup_steps,
+            "hidden_size": self.hidden_size,
+        }

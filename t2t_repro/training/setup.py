@@ -1,0 +1,78 @@
+"""What training needs besides a model: devices and an optimizer."""
+
+from __future__ import annotations
+
+import keras
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.hyperparameters import HParams
+from t2t_repro.training.schedules import FactorSchedule
+
+
+def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
+    """Choose where replicas run; to be called before anything else runs.
+
+    Args:
+        cpu_replicas: Replicas on this CPU, to try data parallelism without GPUs;
+            0 = one on every visible GPU, or one on the CPU.
+
+    Returns:
+        MirroredStrategy for several replicas, the default strategy for one.
+
+    Raises:
+        UserError: If TensorFlow is already running and cannot be split any more.
+    """
+    if cpu_replicas > 1:
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        try:
+            tf.config.set_logical_device_configuration(
+                cpu, [tf.config.LogicalDeviceConfiguration()] * cpu_replicas
+            )
+        except RuntimeError as error:
+            raise UserError(
+                f"cannot make {cpu_replicas} CPU replicas: TensorFlow has already "
+                "started in this process. Start a new one."
+            ) from error
+        return tf.distribute.MirroredStrategy(
+            [f"CPU:{number}" for number in range(cpu_replicas)]
+        )
+    if cpu_replicas == 0 and len(tf.config.list_physical_devices("GPU")) > 1:
+        return tf.distribute.MirroredStrategy()
+    return tf.distribute.get_strategy()
+
+
+def xla_is_wise(strategy: tf.distribute.Strategy) -> bool:
+    """Say whether training steps should be compiled by XLA.
+
+    Replicas on one CPU wait for each other in a compiled step, with fewer threads
+    than replicas: that hangs.
+    """
+    on_gpu = bool(tf.config.list_physical_devices("GPU"))
+    return on_gpu or strategy.num_replicas_in_sync == 1
+
+
+def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
+    """Make Adam with the hparams' schedule (paper section 5.3).
+
+    Args:
+        hparams: The set.
+
+    Returns:
+        The optimizer, not built yet; float16 activations get dynamic loss scaling.
+    """
+    schedule = FactorSchedule(
+        hparams.learning_rate_schedule,
+        constant=hparams.learning_rate_constant,
+        warmup_steps=hparams.learning_rate_warmup_steps,
+        hidden_size=hparams.hidden_size,
+    )
+    adam = keras.optimizers.Adam(
+        schedule,
+        beta_1=hparams.optimizer_adam_beta1,
+        beta_2=hparams.optimizer_adam_beta2,
+        epsilon=hparams.optimizer_adam_epsilon,
+    )
+    if hparams.activation_dtype == "float16":
+        return keras.optimizers.LossScaleOptimizer(adam)
+    return adam

@@ -1,0 +1,139 @@
+"""One update of the parameters, on one replica or on many alike."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+
+from t2t_repro.constants import PAD_ID, TARGETS
+from t2t_repro.data.pipeline import Batch
+from t2t_repro.training.losses import token_losses
+
+
+@dataclasses.dataclass(frozen=True)
+class StepOptions:
+    """What an update needs to know besides model and optimizer.
+
+    Attributes:
+        label_smoothing: The paper's epsilon_ls.
+        clip_grad_norm: Largest norm of the whole gradient; 0 = no clipping.
+        jit_compile: Whether XLA compiles the step, once for each batch shape.
+    """
+
+    label_smoothing: float
+    clip_grad_norm: float = 0.0
+    jit_compile: bool = False
+
+
+def make_train_step(
+    model: keras.Model,
+    optimizer: keras.optimizers.Optimizer,
+    strategy: tf.distribute.Strategy,
+    options: StepOptions,
+) -> Callable[[Batch], dict[str, tf.Tensor]]:
+    """Make the function that trains on one global batch.
+
+    The loss is normalised by the real target tokens of the global batch over all
+    replicas, as in tensor2tensor (`expert_utils`, loss numerators and denominators
+    summed over shards), so the number of replicas does not change the update.
+
+    Args:
+        model: Maps {"inputs", "targets"} to logits.
+        optimizer: A Keras optimizer built on the model's variables.
+        strategy: Where the replicas are.
+        options: See `StepOptions`.
+
+    Returns:
+        A function of a (distributed) batch. It returns float32 scalars of the
+        global batch: "loss" and "nll" (nats a target token), "gradient_norm",
+        "source_tokens", "target_tokens" and "positions" (padded, both sides).
+    """
+    replica_step = tf.function(
+        _ReplicaStep(model, optimizer, options), jit_compile=options.jit_compile
+    )
+
+    @tf.function(reduce_retracing=True)
+    def distributed_step(batch: Batch) -> dict[str, tf.Tensor]:
+        # Every replica returns the sums over all of them.
+        results = strategy.run(replica_step, args=(batch,))
+        return {
+            name: strategy.experimental_local_results(value)[0]
+            for name, value in results.items()
+        }
+
+    return distributed_step if strategy.num_replicas_in_sync > 1 else replica_step
+
+
+class _ReplicaStep:
+    """The part of an update that runs on every replica."""
+
+    def __init__(
+        self,
+        model: keras.Model,
+        optimizer: keras.optimizers.Optimizer,
+        options: StepOptions,
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self.options = options
+
+    def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
+        counts = _sum_over_replicas(_count_tokens(batch))
+        weights = [v.value for v in self.model.trainable_variables]
+        with tf.GradientTape() as tape:
+            logits = self.model(batch, training=True)
+            smoothed, nll = token_losses(
+                batch[TARGETS], logits, self.options.label_smoothing
+            )
+            loss = tf.reduce_sum(smoothed) / tf.maximum(counts["target_tokens"], 1.0)
+            scaled_loss = self.optimizer.scale_loss(loss)
+        gradients = tape.gradient(scaled_loss, weights)
+        gradient_norm = self._apply(gradients)
+        sums = _sum_over_replicas({"loss": loss, "nll": tf.reduce_sum(nll)})
+        sums["nll"] /= tf.maximum(counts["target_tokens"], 1.0)
+        return counts | sums | {"gradient_norm": gradient_norm}
+
+    def _apply(self, gradients: list[tf.Tensor]) -> tf.Tensor:
+        """Update the weights and return the norm of the global gradient."""
+        replicas = tf.distribute.get_replica_context()
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        gradients = replicas.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        # What a loss-scaling optimizer multiplied the loss with; otherwise 1.
+        loss_scale = self.optimizer.scale_loss(tf.constant(1.0))
+        norm = tf.linalg.global_norm(gradients) / loss_scale
+        scale = 1.0 / replicas.num_replicas_in_sync
+        if self.options.clip_grad_norm:
+            limit = tf.constant(self.options.clip_grad_norm)
+            scale *= limit / tf.maximum(norm, limit)
+        # Keras optimizers sum over the replicas once more, hence the scale.
+        self.optimizer.apply(
+            [gradient * scale for gradient in gradients],
+            self.model.trainable_variables,
+        )
+        return norm
+
+
+def _count_tokens(batch: Batch) -> dict[str, tf.Tensor]:
+    """Count the real tokens of each side, and positions with their padding."""
+
+    def real(ids: tf.Tensor) -> tf.Tensor:
+        return tf.math.count_nonzero(tf.not_equal(ids, PAD_ID), dtype=tf.float32)
+
+    source, target = (real(ids) for _, ids in sorted(batch.items()))
+    positions = tf.add_n([tf.size(ids) for ids in batch.values()])
+    return {
+        "source_tokens": source,
+        "target_tokens": target,
+        "positions": tf.cast(positions, tf.float32),
+    }
+
+
+def _sum_over_replicas(values: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    replicas = tf.distribute.get_replica_context()
+    return {
+        name: replicas.all_reduce(tf.distribute.ReduceOp.SUM, value)
+        for name, value in values.items()
+    }

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import os
+
+from t2t_repro.cli import framework
+
+
+def test_the_banner_of_the_import_is_left_out(capfd):
+    with framework._without_banner():
+        os.write(2, b"I0000 00:00:17.6 11225 port.cc:153] oneDNN is on.\n")
+        os.write(2, b"WARNING: All log messages before absl::InitializeLog() is\n")
+    assert capfd.readouterr().err == ""
+
+
+def test_errors_of_the_import_are_passed_on(capfd):
+    with framework._without_banner():
+        os.write(2, b"E0000 00:00:17.6 11225 cuda.cc:1] no device\n")
+    assert capfd.readouterr().err == "E0000 00:00:17.6 11225 cuda.cc:1] no device\n"
+
+
+def test_stderr_works_again_afterwards(capfd):
+    with framework._without_banner():
+        pass
+    os.write(2, b"I0000 later\n")
+    assert capfd.readouterr().err == "I0000 later\n"

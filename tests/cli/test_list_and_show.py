@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.cli import main as cli
+from t2t_repro.cli.main import main
+from t2t_repro.errors import UserError
+
+WITHOUT_TENSORFLOW = """
+import sys
+from t2t_repro.cli.main import main
+code = main(sys.argv[1:])
+heavy = {"tensorflow", "keras", "tensorflow_text", "tensorflow_datasets", "numpy"}
+loaded = heavy & set(sys.modules)
+sys.exit(f"imported {loaded}" if loaded else code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("", 2),
+        ("--help", 0),
+        ("--version", 0),
+        ("list", 0),
+        ("list --help", 0),
+        ("show transformer_base", 0),
+        ("show translate_ende_synthetic", 0),
+        ("show transformer", 0),
+        ("show transfomer_base", 2),
+        ("lsit", 2),
+        ("list --prblem", 2),
+    ],
+)
+def test_help_listings_and_mistakes_answer_without_tensorflow(arguments, code):
+    # -W ignore: the outer run's settings are not this process's subject.
+    command = [sys.executable, "-c", WITHOUT_TENSORFLOW, *arguments.split()]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, ended.stderr
+
+
+@pytest.mark.parametrize("kind", ["problems", "hparams", "models"])
+def test_list_names_each_kind(kind, capsys):
+    assert main(["list"]) == 0
+    assert f"{kind} (" in capsys.readouterr().out
+
+
+def test_list_of_one_kind_has_one_name_and_summary_a_line(capsys):
+    main(["list", "models"])
+    name, _, summary = capsys.readouterr().out.partition("  ")
+    assert name == "transformer"
+    assert summary.strip() == catalogue.MODELS["transformer"][1]
+
+
+def test_list_of_an_unknown_kind_exits_with_usage(capsys):
+    assert main(["list", "hparam"]) == 2
+    assert "invalid choice: 'hparam'" in capsys.readouterr().err
+
+
+def test_show_prints_value_unit_origin_and_meaning(capsys):
+    main(["show", "transformer_big"])
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split(None, 4) for line in lines if line.startswith("hidden_size ")]
+    assert rows == [
+        [
+            "hidden_size",
+            "1024",
+            "units",
+            "transformer_big",
+            "width of embeddings and of every sublayer (d_model)",
+        ]
+    ]
+
+
+def test_show_prints_every_value_of_a_set(capsys):
+    main(["show", "transformer_base"])
+    first_words = {line.split(" ")[0] for line in capsys.readouterr().out.splitlines()}
+    assert first_words >= set(catalogue.hparams("transformer_base").names())
+
+
+def test_show_prints_the_card(capsys):
+    main(["show", "transformer_base"])
+    assert "Measured: " in capsys.readouterr().out
+
+
+def test_show_diff_prints_only_what_differs(capsys):
+    main(["show", "transformer_base", "--diff", "transformer_big_enfr"])
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[:3] for line in lines] == [
+        ["hidden_size", "512", "1024"],
+        ["filter_size", "2048", "4096"],
+        ["num_heads", "8", "16"],
+    ]
+
+
+def test_show_diff_of_equal_sets_says_so(capsys):
+    main(["show", "transformer_base", "--diff", "transformer_base"])
+    assert "hold the same values" in capsys.readouterr().out
+
+
+def test_show_diff_of_a_problem_is_refused(capsys):
+    assert main(["show", "text_pairs", "--diff", "transformer_base"]) == 2
+    assert "--diff compares hparams sets" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("translate_ende_wmt14", "37000 subwords"),
+        ("algorithmic_reverse", "symbols"),
+        ("translate_ende_wmt14_rev", "inputs and targets"),
+        ("transformer", "t2t_repro.models.transformer"),
+    ],
+)
+def test_show_explains_problems_and_models(name, expected, capsys):
+    assert main(["show", name]) == 0
+    assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["shwo"], "t2t: unknown command 'shwo'.\nDid you mean show"),
+        (["show", "transformer_bas"], "t2t show: unknown name 'transformer_bas'."),
+        (["show"], "the following arguments are required: NAME"),
+        (["show", "x", "--dif", "y"], "unknown flag '--dif'.\nDid you mean --diff"),
+        (["list", "models", "two"], "unexpected argument 'two'"),
+        (["--bad"], "unrecognized arguments: --bad"),
+    ],
+)
+def test_a_mistake_gets_two_lines_on_stderr_and_exit_code_2(arguments, answer, capsys):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert answer in captured.err
+    assert captured.err.count("\n") == 2
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (UserError("received a, expected b."), 1, "t2t list: received a, expected b."),
+        (KeyboardInterrupt(), 130, "t2t list: interrupted"),
+        (PermissionError(13, "Permission denied", "f"), 1, "f: Permission denied"),
+    ],
+)
+def test_what_ends_a_command_is_told_in_one_line(
+    error, code, message, monkeypatch, capsys
+):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(cli, "_run", fail)
+    assert main(["list"]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli, "_run", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["list"])
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    command = f"{sys.executable} -m t2t_repro.cli.main show transformer_base"
+    ended = subprocess.run(
+        ["bash", "-c", f"{command} | head -c 1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stderr == ""
+
+
+def test_every_command_of_the_table_can_say_what_it_accepts(capsys):
+    for command in cli.COMMANDS:
+        assert main([command, "--help"]) == 0
+        assert f"usage: t2t {command}" in capsys.readouterr().out

@@ -1,0 +1,135 @@
+"""Every value of every set, written a second time: a set never changes its meaning."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import pytest
+
+from t2t_repro import catalogue, registry
+
+PAPER_BASE = {
+    "hidden_size": 512,
+    "filter_size": 2048,
+    "num_heads": 8,
+    "num_hidden_layers": 6,
+    "num_encoder_layers": 0,
+    "num_decoder_layers": 0,
+    "attention_key_channels": 0,
+    "attention_value_channels": 0,
+    "self_attention_type": "dot_product",
+    "ffn_layer": "dense_relu_dense",
+    "pos": "timing",
+    "layer_preprocess_sequence": "none",
+    "layer_postprocess_sequence": "dan",
+    "norm_epsilon": 1e-6,
+    "layer_prepostprocess_dropout": 0.1,
+    "attention_dropout": 0.0,
+    "relu_dropout": 0.0,
+    "label_smoothing": 0.1,
+    "shared_embedding_and_softmax_weights": True,
+    "activation_dtype": "float32",
+    "batch_size": 3125,
+    "max_length": 256,
+    "min_length_bucket": 8,
+    "length_bucket_step": 1.1,
+    "optimizer": "adam",
+    "optimizer_adam_beta1": 0.9,
+    "optimizer_adam_beta2": 0.98,
+    "optimizer_adam_epsilon": 1e-9,
+    "learning_rate_schedule": "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
+    "learning_rate_constant": 1.0,
+    "learning_rate_warmup_steps": 4000,
+    "clip_grad_norm": 0.0,
+}
+BIG = {"hidden_size": 1024, "filter_size": 4096, "num_heads": 16}
+V3 = {
+    "pos": "timing_concat",
+    "layer_preprocess_sequence": "n",
+    "layer_postprocess_sequence": "da",
+    "attention_dropout": 0.1,
+    "relu_dropout": 0.1,
+    "batch_size": 4096,
+    "optimizer_adam_beta2": 0.997,
+    "learning_rate_constant": 2.0,
+    "learning_rate_warmup_steps": 8000,
+}
+SMALL_BUCKETS = {
+    "batch_size": 4096,
+    "max_length": 64,
+    "min_length_bucket": 16,
+    "length_bucket_step": 1.5,
+}
+# Set -> what differs from the paper's base.
+SETS = {
+    "transformer_base": {},
+    "transformer_big": {**BIG, "layer_prepostprocess_dropout": 0.3},
+    "transformer_big_enfr": BIG,
+    "transformer_base_v3": V3,
+    "transformer_big_v3": {
+        **V3,
+        **BIG,
+        "layer_prepostprocess_dropout": 0.3,
+        "batch_size": 2048,
+    },
+    "transformer_tiny": {
+        **SMALL_BUCKETS,
+        "hidden_size": 128,
+        "filter_size": 512,
+        "num_heads": 4,
+        "num_hidden_layers": 2,
+        "learning_rate_constant": 0.5,
+        "learning_rate_warmup_steps": 400,
+    },
+    "transformer_multi30k": {
+        **SMALL_BUCKETS,
+        "hidden_size": 256,
+        "filter_size": 512,
+        "num_heads": 4,
+        "num_hidden_layers": 3,
+        "layer_prepostprocess_dropout": 0.3,
+        "learning_rate_constant": 0.6,
+        "learning_rate_warmup_steps": 1000,
+    },
+}
+# tensor2tensor's peaks: section 5.3 of the paper; its own sets' measured schedules.
+PEAKS = {
+    "transformer_base": 6.99e-4,
+    "transformer_big": 4.94e-4,
+    "transformer_base_v3": 9.88e-4,
+    "transformer_big_v3": 6.99e-4,
+    "transformer_tiny": 2.21e-3,
+    "transformer_multi30k": 1.19e-3,
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_registered_set_never_changes_its_meaning(name):
+    assert catalogue.hparams(name).values() == {**PAPER_BASE, **SETS[name]}
+
+
+def test_every_registered_set_is_pinned():
+    catalogue.load()
+    assert set(registry.hparams_sets.names()) == set(SETS)
+
+
+@pytest.mark.parametrize("name", PEAKS)
+def test_the_learning_rate_peaks_where_the_card_says(name):
+    hparams = catalogue.hparams(name)
+    area = hparams.learning_rate_warmup_steps * hparams.hidden_size
+    peak = hparams.learning_rate_constant / math.sqrt(area)
+    assert peak == pytest.approx(PEAKS[name], rel=5e-3)
+
+
+def test_eight_replicas_of_the_papers_sets_make_the_papers_batch():
+    assert 8 * catalogue.hparams("transformer_big").batch_size == 25_000
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("label", ["Source", "Published", "Measured", "Command"])
+def test_every_set_has_a_card_with_its_lines(name, label):
+    catalogue.load()
+    lines = (inspect.getdoc(registry.hparams_sets.get(name)) or "").splitlines()
+    starts = [line for line in lines if line.startswith(f"{label}: ")]
+    assert len(starts) == 1

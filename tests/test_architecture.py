@@ -1,0 +1,183 @@
+"""What may import what: the floor plan, read from the imports themselves."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# A module imports only from its own package and from lower floors.
+FLOORS = {
+    "t2t_repro": 0,
+    "t2t_repro._checkout": -1,
+    "t2t_repro.constants": 0,
+    "t2t_repro.errors": 0,
+    "t2t_repro.typed_settings": 0.1,
+    "t2t_repro.hyperparameters": 0.2,
+    "t2t_repro.registry": 0.3,
+    "t2t_repro.layers": 1,
+    "t2t_repro.text": 1,
+    "t2t_repro.metrics": 1,
+    "t2t_repro.models": 2,
+    "t2t_repro.runs": 2,
+    "t2t_repro.data": 2,
+    "t2t_repro.training": 3,
+    "t2t_repro.decoding": 3,
+    "t2t_repro.evaluation": 4,
+    "t2t_repro.export": 4,
+    "t2t_repro.visualization": 4,
+    "t2t_repro.reproduction": 4,
+    "t2t_repro.catalogue": 5,
+    "t2t_repro.cli": 6,
+}
+# Registrations only; nothing imports them by an import statement.
+CATALOGUES = {"problems": "t2t_repro.problems", "hparams": "t2t_repro.hparams"}
+CATALOGUE_FLOOR = 2.5
+
+WITHOUT_TENSORFLOW = [
+    "t2t_repro",
+    "t2t_repro.constants",
+    "t2t_repro.errors",
+    "t2t_repro.typed_settings",
+    "t2t_repro.hyperparameters",
+    "t2t_repro.registry",
+    "t2t_repro.data.problem",
+    "t2t_repro.catalogue",
+    "t2t_repro.cli.main",
+    "t2t_repro.cli.list",
+    "t2t_repro.cli.show",
+]
+FRAMEWORKS = ("tensorflow", "keras", "tensorflow_text", "tensorflow_datasets")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def _modules() -> dict[str, Path]:
+    """Module name -> file, for the package and both catalogues."""
+    roots = {"t2t_repro": "t2t_repro", **CATALOGUES}
+    found = {}
+    for folder, package in roots.items():
+        for file in (REPOSITORY / folder).rglob("*.py"):
+            parts = file.relative_to(REPOSITORY / folder).with_suffix("").parts
+            found[".".join((package, *parts)).removesuffix(".__init__")] = file
+    return found
+
+
+MODULES = _modules()
+
+
+def _unit(module: str) -> str:
+    """The entry of the floor plan that a module belongs to."""
+    return ".".join(module.split(".")[:2])
+
+
+def _floor(module: str) -> float:
+    unit = _unit(module)
+    return CATALOGUE_FLOOR if unit in CATALOGUES.values() else FLOORS[unit]
+
+
+def _imports(module: str) -> Iterator[str]:
+    """Names that a module imports, anywhere in its text."""
+    package = module.split(".")
+    if MODULES[module].name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                name = f"{source}.{alias.name}"
+                yield name if name in MODULES else source
+
+
+def _own_imports(module: str) -> set[str]:
+    return {name for name in _imports(module) if _unit(name) in map(_unit, MODULES)}
+
+
+def _siblings(module: str) -> set[str]:
+    """Imports from the same package."""
+    imported = _own_imports(module) & MODULES.keys()
+    return {name for name in imported if _unit(name) == _unit(module)}
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_every_module_stands_on_a_floor(module):
+    assert _unit(module) in {*FLOORS, *CATALOGUES.values()}
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_imports_go_down_only(module):
+    upward = [
+        f"{module} (floor {_floor(module)}) imports {name} (floor {_floor(name)})"
+        for name in _own_imports(module)
+        if _unit(name) != _unit(module)
+        and _floor(name) >= _floor(module)
+        # The package itself holds the version and nothing else.
+        and name != "t2t_repro"
+    ]
+    assert upward == []
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_nothing_imports_a_catalogue_but_itself(module):
+    catalogues = set(CATALOGUES.values()) - {_unit(module)}
+    assert not [name for name in _own_imports(module) if _unit(name) in catalogues]
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_imports_inside_a_package_do_not_go_round(module):
+    seen: set[str] = set()
+    waiting = _siblings(module)
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        waiting |= _siblings(name) - seen
+    assert module not in seen
+
+
+@pytest.mark.parametrize(
+    "module", sorted(name for name in MODULES if name.startswith("t2t_repro.layers"))
+)
+def test_layers_are_keras_only_and_never_see_hparams(module):
+    imported = {name.split(".")[0] for name in _imports(module)}
+    assert "tensorflow" not in imported
+    assert "t2t_repro.hyperparameters" not in _own_imports(module)
+
+
+def test_what_must_answer_at_once_imports_no_framework():
+    catalogues = [n for n in MODULES if _unit(n) in CATALOGUES.values()]
+    names = [*WITHOUT_TENSORFLOW, *catalogues]
+    program = (
+        f"import importlib, sys\n"
+        f"for name in {names!r}:\n"
+        f"    importlib.import_module(name)\n"
+        f"    loaded = [f for f in {FRAMEWORKS!r} if f in sys.modules]\n"
+        f"    assert not loaded, f'{{name}} imports {{loaded}}'\n"
+    )
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_library_code_does_not_assert(module):
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_no_function_is_longer_than_80_lines(module):
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    too_long = [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, functions) and (node.end_lineno or 0) - node.lineno >= 80
+    ]
+    assert too_long == []

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+
+import pytest
+
+from t2t_repro import catalogue, registry
+from t2t_repro.errors import UsageError
+
+PACKAGE = """
+    from t2t_repro.data.problem import Problem
+    from t2t_repro.registry import register_hparams, register_problem
+    from t2t_repro import catalogue
+
+    @register_problem
+    class CopyMyNotes(Problem):
+        "Copies my notes."
+
+    @register_hparams
+    def transformer_mine():
+        "Mine."
+        return catalogue.hparams("transformer_base").replace(hidden_size=64)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_registered():
+    catalogue.load()
+    modules = set(sys.modules)
+    with registry.problems.isolated(), registry.hparams_sets.isolated():
+        yield
+    for name in set(sys.modules) - modules:
+        if name.startswith("users_"):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def users_package(tmp_path):
+    folder = tmp_path / "users_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from . import registrations\n")
+    (folder / "registrations.py").write_text(textwrap.dedent(PACKAGE))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "text_pairs",
+        "translate_ende_wmt14",
+        "translate_enfr_wmt14",
+        "translate_ende_synthetic",
+        "algorithmic_identity",
+        "algorithmic_reverse",
+        "algorithmic_sort",
+        "algorithmic_addition",
+    ],
+)
+def test_the_problem_is_registered_under_its_own_name(name):
+    assert catalogue.problem(name).name == name
+
+
+def test_a_name_with_rev_gives_the_problem_with_sides_swapped():
+    reversed_problem = catalogue.problem("translate_ende_synthetic_rev")
+    assert reversed_problem.was_reversed
+    assert reversed_problem.file_prefix == "translate_ende_synthetic"
+
+
+@pytest.mark.parametrize("name", ["translate_ende_wmt41", "translate_ende_wmt41_rev"])
+def test_an_unknown_problem_is_answered_with_the_closest(name):
+    with pytest.raises(UsageError, match="translate_ende_wmt14"):
+        catalogue.problem(name)
+
+
+def test_an_unknown_set_is_answered_with_the_closest():
+    with pytest.raises(UsageError, match="transformer_base"):
+        catalogue.hparams("transformer_bas")
+
+
+def test_an_unknown_model_is_answered_with_the_closest():
+    with pytest.raises(UsageError, match="Did you mean transformer"):
+        catalogue.model("transfomer")
+
+
+def test_every_declared_model_is_registered_by_its_module():
+    for name in catalogue.MODELS:
+        assert isinstance(catalogue.model(name), type)
+
+
+def test_the_users_registrations_count(users_package):
+    catalogue.load(users_package)
+    assert catalogue.problem("copy_my_notes").summary == "Copies my notes."
+    assert catalogue.hparams("transformer_mine").hidden_size == 64
+
+
+def test_loading_the_users_package_again_changes_nothing(users_package):
+    catalogue.load(users_package)
+    catalogue.load(str(users_package) + "/")
+
+
+def test_a_users_folder_without_init_file_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"with an __init__\.py"):
+        catalogue.load(tmp_path)
+
+
+def test_a_users_folder_that_hides_another_module_is_refused(tmp_path):
+    folder = tmp_path / "json"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    with pytest.raises(UsageError, match="rename the folder"):
+        catalogue.load(folder)
+
+
+def test_an_error_in_the_users_package_is_not_swallowed(users_package):
+    (users_package / "registrations.py").write_text("import no_such_module_anywhere\n")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere"):
+        catalogue.load(users_package)
+
+
+@pytest.mark.parametrize("name", ["problems", "hparams"])
+def test_a_catalogue_cannot_be_imported_under_its_short_name(name, repository):
+    source = (repository / name / "__init__.py").read_text()
+    with pytest.raises(ImportError, match=rf"as t2t_repro\.{name}"):
+        exec(compile(source, name, "exec"), {"__name__": name})
+
+
+@pytest.mark.parametrize("name", ["problems", "hparams"])
+def test_a_checkout_uses_its_own_catalogues(name, repository):
+    # Whatever an editable install of another checkout answers.
+    package = importlib.import_module(f"t2t_repro.{name}")
+    assert package.__file__ == str(repository / name / "__init__.py")

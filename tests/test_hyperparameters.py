@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.hyperparameters import DecodeHParams, HParams
+
+
+@pytest.fixture(scope="module")
+def base() -> HParams:
+    return catalogue.hparams("transformer_base")
+
+
+def test_no_model_value_has_a_default():
+    with pytest.raises(TypeError, match="hidden_size"):
+        HParams()  # type: ignore[call-arg]
+
+
+def test_values_cannot_be_assigned(base):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        base.hidden_size = 4
+
+
+def test_parsed_values_have_their_fields_types(base):
+    hparams = base.parse(
+        "hidden_size=256, pos=emb,label_smoothing=0,"
+        "shared_embedding_and_softmax_weights=False"
+    )
+    parsed = (
+        hparams.hidden_size,
+        hparams.pos,
+        hparams.label_smoothing,
+        hparams.shared_embedding_and_softmax_weights,
+    )
+    assert repr(parsed) == "(256, 'emb', 0.0, False)"
+
+
+def test_parsing_nothing_changes_nothing(base):
+    assert base.parse("") == base
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hidden_size=wide", "hidden_size: received 'wide', expected a whole number"),
+        ("hidden_size=2.5", "hidden_size: received '2.5', expected a whole number"),
+        ("label_smoothing=much", "received 'much', expected a number"),
+        ("label_smoothing=1", "received 1.0, expected less than 1"),
+        ("label_smoothing=nan", "received nan, expected a finite number"),
+        ("num_heads=0", "received 0, expected at least 1"),
+        ("length_bucket_step=1", "received 1.0, expected more than 1"),
+        ("pos=sine", "'sine', expected one of timing, timing_concat, emb, none"),
+        (
+            "shared_embedding_and_softmax_weights=yes",
+            "received 'yes', expected true or false",
+        ),
+        ("hidden_size", "received 'hidden_size', expected name=value"),
+        ("hidden_size=8,", "received '', expected name=value"),
+        ("hidden_size=8,hidden_size=8", "hidden_size is given twice"),
+        ("hiden_size=8", "Did you mean hidden_size"),
+        ("num_heads=7", "must divide hidden_size: received num_heads=7, hidden_size=5"),
+        ("attention_key_channels=12", "must divide attention_key_channels"),
+        ("hidden_size=513,num_heads=1", "pos=timing needs an even hidden_size"),
+        ("layer_preprocess_sequence=n", "expected none/dan or n/da"),
+        ("learning_rate_schedule=constant*noam", "received 'constant\\*noam'"),
+        ("learning_rate_schedule=constant*constant", "at most once"),
+    ],
+)
+def test_a_bad_override_says_what_was_received_and_expected(base, text, message):
+    with pytest.raises(UsageError, match=message):
+        base.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "learning_rate_schedule=constant,learning_rate_warmup_steps=10",
+            "no factor linear_warmup or rsqrt_decay",
+        ),
+        (
+            "learning_rate_schedule=rsqrt_decay,learning_rate_constant=2",
+            "no factor constant",
+        ),
+        (
+            "num_encoder_layers=2,num_decoder_layers=2,num_hidden_layers=4",
+            "are both set",
+        ),
+        ("min_length_bucket=256,length_bucket_step=2", "there is one bucket"),
+    ],
+)
+def test_an_override_without_effect_is_refused(base, text, reason):
+    with pytest.raises(UsageError, match=f"would have no effect.*{reason}"):
+        base.parse(text)
+
+
+def test_a_value_without_effect_is_fine_unless_it_is_overridden(base):
+    assert base.parse("learning_rate_schedule=rsqrt_decay").learning_rate_constant == 1
+
+
+def test_both_sequence_strings_together_make_pre_norm(base):
+    hparams = base.parse("layer_preprocess_sequence=n,layer_postprocess_sequence=da")
+    assert hparams.layer_postprocess_sequence == "da"
+
+
+def test_a_whole_number_given_in_code_becomes_its_fields_number(base):
+    assert type(base.replace(learning_rate_constant=2).learning_rate_constant) is float
+
+
+def test_a_truth_value_is_not_a_whole_number(base):
+    with pytest.raises(UserError, match="received True, expected a whole number"):
+        base.replace(num_heads=True)
+
+
+def test_replacing_an_unknown_name_is_refused(base):
+    with pytest.raises(UserError, match="Did you mean hidden_size"):
+        base.replace(hiden_size=8)
+
+
+def test_values_remember_the_set_they_come_from():
+    big = catalogue.hparams("transformer_big")
+    assert (big.origins["hidden_size"], big.origins["pos"]) == (
+        "transformer_big",
+        "transformer_base",
+    )
+
+
+def test_an_override_remembers_the_flag(base):
+    assert base.parse("hidden_size=256").origins["hidden_size"] == "--hparams"
+
+
+def test_origins_do_not_count_in_comparisons(base):
+    assert base.parse("hidden_size=512") == base
+
+
+def test_diff_holds_only_what_differs_with_both_values(base):
+    assert base.diff(base.replace(num_heads=4)) == {"num_heads": (8, 4)}
+
+
+@pytest.mark.parametrize("name", ["transformer_base", "transformer_big_v3"])
+def test_json_round_trip_keeps_values_and_origins(name):
+    hparams = catalogue.hparams(name)
+    returned = HParams.from_json(hparams.to_json())
+    assert (returned, returned.origins) == (hparams, hparams.origins)
+
+
+def test_json_of_another_version_names_what_is_missing(base):
+    values = base.to_dict()
+    del values["pos"]
+    with pytest.raises(UserError, match="without pos"):
+        HParams.from_json(json.dumps(values))
+
+
+def test_json_with_an_unknown_name_is_refused(base):
+    with pytest.raises(UserError, match="unknown --hparams name 'postion'"):
+        HParams.from_json(json.dumps({**base.to_dict(), "postion": "emb"}))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]"])
+def test_text_that_is_no_json_object_is_refused(text):
+    with pytest.raises(UserError, match="JSON"):
+        HParams.from_json(text)
+
+
+def test_resolving_replaces_every_zero_that_stands_for_another_value(base):
+    resolved = base.replace(num_decoder_layers=2).resolved()
+    assert (
+        resolved.num_encoder_layers,
+        resolved.num_decoder_layers,
+        resolved.attention_key_channels,
+        resolved.attention_value_channels,
+    ) == (6, 2, 512, 512)
+
+
+def test_every_name_has_a_line_of_help():
+    names = [*map(HParams.about, HParams.names())]
+    names += map(DecodeHParams.about, DecodeHParams.names())
+    assert all(about.help for about in names)
+
+
+def test_decoding_defaults_are_the_papers():
+    decoding = DecodeHParams()
+    assert (decoding.beam_size, decoding.alpha, decoding.extra_length) == (4, 0.6, 50)
+
+
+def test_decoding_overrides_are_parsed():
+    decoding = DecodeHParams().parse("beam_size=8,alpha=1,return_beams=true")
+    assert decoding == DecodeHParams(beam_size=8, alpha=1.0, return_beams=True)
+
+
+def test_asking_for_the_beams_of_a_greedy_search_is_refused():
+    with pytest.raises(UsageError, match="beam_size=1 finds one hypothesis"):
+        DecodeHParams().parse("beam_size=1,return_beams=true")

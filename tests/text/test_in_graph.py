@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
+
+
+def subwords() -> SentencePieceTokenizer:
+    lines = [f"{letter} 1 2 3 {letter}{letter}" for letter in "abcdefgh"] * 5
+    return SentencePieceTokenizer(train_sentencepiece(lines, vocab_size=290))
+
+
+@pytest.fixture(params=["subwords", "symbols"])
+def tokenizer(request: pytest.FixtureRequest):
+    if request.param == "subwords":
+        return subwords()
+    return SymbolTokenizer(tuple("123"))
+
+
+class Echo(tf.Module):
+    """Encodes and decodes, as a served system does."""
+
+    def __init__(self, in_graph) -> None:
+        super().__init__()
+        self.in_graph = in_graph
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def echo(self, texts: tf.Tensor) -> tf.Tensor:
+        return self.in_graph.decode(self.in_graph.encode(texts).to_tensor())
+
+
+def test_a_saved_model_carries_its_tokenizer(tmp_path, tokenizer):
+    echo = Echo(tokenizer.in_graph())
+    tf.saved_model.save(echo, str(tmp_path / "echo"))
+    loaded = tf.saved_model.load(str(tmp_path / "echo"))
+    assert loaded.echo(tf.constant(["1 2 3", ""])).numpy().tolist() == [b"1 2 3", b""]
+
+
+def test_it_runs_inside_a_dataset(tokenizer):
+    in_graph = tokenizer.in_graph()
+    texts = tf.data.Dataset.from_tensor_slices(["1 2", "3 1"]).batch(2)
+    (ids,) = texts.map(in_graph.encode)
+    assert ids.to_list() == [tokenizer.encode("1 2"), tokenizer.encode("3 1")]
+
+
+def test_ids_are_int32(tokenizer):
+    assert tokenizer.in_graph().encode(["1"]).dtype == tf.int32
+
+
+def test_decoding_takes_what_follows_the_end_as_nothing(tokenizer):
+    ids = tokenizer.encode("1 2")
+    rows = tf.constant([[*ids, 1, *ids], [0, 1, *ids, 0, 0][: len(ids) * 2 + 1]])
+    assert tokenizer.in_graph().decode(rows).numpy().tolist() == [b"1 2", b""]

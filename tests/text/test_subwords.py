@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.text import SentencePieceTokenizer, load_tokenizer, train_sentencepiece
+
+HARD_LINES = [
+    "",
+    " ",
+    "   leading and trailing   ",
+    "two  spaces   inside",
+    "\ttab\tinside\t",
+    "carriage return\r",
+    "form\x0cfeed and \x0b vertical tab",
+    "control \x01\x02\x1b[31m\x7f characters",
+    "null \x00 inside",
+    "next line \x85 and separators \u2028 and \u2029",
+    "no-break\u00a0space, narrow\u202fone, ideographic\u3000one",
+    "zero\u200bwidth\u200cjoin\u200der and \ufeff mark, soft\u00adhyphen",
+    "\u2581escaped\u2581\u2581space\u2581",
+    "\u2581",
+    "unknown \u2585 \u2047 \ufffd \u2580",
+    "שלום עולם مرحبا بالعالم",
+    "\u202ereversed\u202c \u2066isolate\u2069",
+    "😀 👩‍👩‍👧‍👦 🇩🇪 👍🏽 \U0001f9d1\u200d\U0001f680",
+    "Z\u0351\u036b\u0343a\u0334\u0321l\u0320g\u0321o\u0352 \u0301 alone",
+    "\u0301starts with a combining mark",
+    "\ue000\uf8ff private use \U000f0000\U0010fffd",
+    "noncharacters \ufffe\uffff\U0001ffff",
+    "ﬁ ﬂ ½ ² № ㎏ … Ａ Å Å é é",
+    "ß ẞ İ ı ſ Ω Ω",
+    "漢字かな交じり文 한국어 ไทย हिन्दी",
+    "<pad> </s> <unk> <s> <0x41> <0xE2><0x96>",
+    "\\u0041 %s {0} $HOME `ls` <script>alert(1)</script>",
+    "𝕿𝖍𝖊 𝓺𝓾𝓲𝓬𝓴 𐐀 𓀀",
+    "a" * 5_000,
+    "long line " * 2_000,
+    "é" * 3_000,
+]
+
+TRAINING_LINES = [
+    f"the {size} {colour} {thing} sees a {other} under the tree ."
+    for size in ("small", "big", "old", "young")
+    for colour in ("red", "green", "blue", "grün", "weiß")
+    for thing in ("house", "cat", "dog", "Straße", "café")
+    for other in ("bird", "car", "child", "Vögel", "Mädchen", "Pferd", "lion")
+]
+
+
+def shared_data() -> Path:
+    default = Path(__file__).resolve().parents[3] / "shared" / "data"
+    return Path(os.environ.get("T2T_SHARED_DATA", default))
+
+
+def expected_normalization(text: str) -> str:
+    """States the model's normalisation by itself: spaces are trimmed and merged."""
+    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    return re.sub(" +", " ", text.replace("\u2581", " ")).strip(" ")
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def tokenizer(request: pytest.FixtureRequest) -> SentencePieceTokenizer:
+    return SentencePieceTokenizer(
+        train_sentencepiece(TRAINING_LINES, vocab_size=300, model_type=request.param)
+    )
+
+
+def random_lines(count: int) -> list[str]:
+    generator = random.Random(7)
+    planes = (0x80, 0x250, 0x3000, 0xFFFF, 0x10FFFF)
+    return [
+        "".join(
+            chr(generator.randrange(generator.choice(planes)))
+            for _ in range(generator.randrange(1, 30))
+        ).replace("\n", " ")
+        for _ in range(count)
+    ]
+
+
+def naughty_strings() -> list[str]:
+    path = shared_data() / "noisy" / "blns" / "blns.txt"
+    if not path.exists():
+        pytest.skip(f"{path} is not there: set T2T_SHARED_DATA")
+    return path.read_text(encoding="utf-8").split("\n")
+
+
+def test_hard_lines_come_back_from_their_ids(tokenizer):
+    returned = [tokenizer.decode(tokenizer.encode(line)) for line in HARD_LINES]
+    assert returned == [expected_normalization(line) for line in HARD_LINES]
+
+
+def test_random_unicode_comes_back_from_its_ids(tokenizer):
+    lines = random_lines(500)
+    returned = [tokenizer.decode(tokenizer.encode(line)) for line in lines]
+    assert returned == [expected_normalization(line) for line in lines]
+
+
+def test_naughty_strings_come_back_from_their_ids(tokenizer):
+    lines = naughty_strings()
+    returned = [tokenizer.decode(tokenizer.encode(line)) for line in lines]
+    assert returned == [expected_normalization(line) for line in lines]
+
+
+def test_normalizing_twice_changes_nothing_more(tokenizer):
+    once = [tokenizer.normalize(line) for line in HARD_LINES]
+    assert [tokenizer.normalize(line) for line in once] == once
+
+
+def test_the_graph_gives_the_same_ids_and_text(tokenizer):
+    lines = [*HARD_LINES, *random_lines(300)]
+    encodable = [line.encode("utf-8", "replace").decode() for line in lines]
+    in_graph = tokenizer.in_graph()
+    ids = in_graph.encode(encodable)
+    assert ids.to_list() == [tokenizer.encode(line) for line in encodable]
+    texts = in_graph.decode(ids.to_tensor())
+    expected = [expected_normalization(line) for line in encodable]
+    assert [text.decode() for text in texts.numpy()] == expected
+
+
+def test_the_graph_gives_the_same_ids_for_naughty_strings(tokenizer):
+    lines = naughty_strings()
+    ids = tokenizer.in_graph().encode(lines)
+    assert ids.to_list() == [tokenizer.encode(line) for line in lines]
+
+
+def test_any_ids_decode_to_the_same_text_inside_the_graph(tokenizer):
+    generator = random.Random(3)
+    rows = [
+        [generator.randrange(tokenizer.vocab_size) for _ in range(12)]
+        for _ in range(300)
+    ]
+    texts = tokenizer.in_graph().decode(rows)
+    expected = [tokenizer.decode(row) for row in rows]
+    assert [text.decode() for text in texts.numpy()] == expected
+
+
+def test_decoding_stops_at_the_first_end_of_sentence(tokenizer):
+    ids = [*tokenizer.encode("the red house"), 1, *tokenizer.encode("a tree")]
+    assert tokenizer.decode(ids) == "the red house"
+
+
+def test_decoding_leaves_padding_out(tokenizer):
+    assert tokenizer.decode([0, *tokenizer.encode("the cat"), 0, 0]) == "the cat"
+
+
+def test_encoding_a_batch_gives_the_ids_of_each_text(tokenizer):
+    assert tokenizer.encode_batch(HARD_LINES) == [
+        tokenizer.encode(line) for line in HARD_LINES
+    ]
+
+
+def test_a_lone_surrogate_becomes_the_replacement_character(tokenizer):
+    assert tokenizer.normalize("a \ud800 b") == "a \ufffd b"
+
+
+def test_no_character_is_folded_into_another(tokenizer):
+    text = "ﬁ ½ ² … Ａ \u00a0 Å"
+    assert tokenizer.normalize(text) == text
+
+
+def test_special_ids_are_the_projects(tokenizer):
+    assert [tokenizer.pieces("")] == [[]]
+    assert tokenizer.decode([2]).strip() == "⁇"
+    assert tokenizer.decode([1, 5, 5]) == tokenizer.decode([0]) == ""
+
+
+def test_training_twice_gives_the_same_model():
+    models = {train_sentencepiece(TRAINING_LINES, vocab_size=300) for _ in range(2)}
+    assert len(models) == 1
+
+
+def test_the_vocabulary_has_the_size_asked_for(tokenizer):
+    assert tokenizer.vocab_size == 300
+
+
+def test_training_writes_nothing_to_the_terminal(capfd):
+    train_sentencepiece(TRAINING_LINES, vocab_size=300)
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_a_text_too_small_for_the_vocabulary_gives_a_smaller_one(caplog):
+    model = train_sentencepiece(TRAINING_LINES, vocab_size=50_000)
+    size = SentencePieceTokenizer(model).vocab_size
+    assert size < 50_000
+    assert f"the vocabulary has {size}" in caplog.text
+
+
+def test_a_vocabulary_too_small_for_the_characters_names_the_smallest():
+    with pytest.raises(UserError, match=r"received vocabulary size 100.*at least \d+"):
+        train_sentencepiece(TRAINING_LINES, vocab_size=100)
+
+
+def test_words_beyond_the_trainers_longest_line_are_learnt():
+    line = " ".join(f"filler{index}" for index in range(900)) + " zebra" * 200
+    model = train_sentencepiece([line], vocab_size=2_000)
+    assert SentencePieceTokenizer(model).pieces("zebra") == ["▁zebra"]
+
+
+def test_lines_with_tabs_and_nulls_are_learnt_from():
+    lines = ["tabulator\tzebra\x00zebra"] * 20
+    model = train_sentencepiece(lines, vocab_size=400)
+    assert SentencePieceTokenizer(model).pieces("zebra") == ["▁zebra"]
+
+
+@pytest.mark.parametrize("lines", [[], ["", "  "]])
+def test_training_on_no_text_is_refused(lines):
+    with pytest.raises(UserError, match="no text"):
+        train_sentencepiece(lines, vocab_size=400)
+
+
+def test_an_error_of_the_text_reaches_the_user_as_it_is():
+    def broken():
+        yield "one line"
+        raise UserError("received bad line 2")
+
+    with pytest.raises(UserError, match="received bad line 2"):
+        train_sentencepiece(broken(), vocab_size=400)
+
+
+def test_a_model_with_other_special_ids_is_refused(tmp_path):
+    import sentencepiece
+
+    lines = tmp_path / "lines.txt"
+    lines.write_text("\n".join(TRAINING_LINES), encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(lines),
+        model_prefix=str(tmp_path / "other"),
+        vocab_size=40,
+        minloglevel=2,
+    )
+    with pytest.raises(UserError, match="--pad_id=0 --eos_id=1 --unk_id=2"):
+        SentencePieceTokenizer(tmp_path / "other.model")
+
+
+def test_a_damaged_model_is_refused(tmp_path, tokenizer):
+    path = tmp_path / "cut.model"
+    path.write_bytes(tokenizer.to_bytes()[: len(tokenizer.to_bytes()) // 2])
+    with pytest.raises(UserError, match="expected a SentencePiece model"):
+        load_tokenizer(path)
+
+
+def test_a_missing_model_is_refused(tmp_path):
+    with pytest.raises(UserError, match="No such file"):
+        load_tokenizer(tmp_path / "none.model")
+
+
+def test_an_empty_model_is_refused(tmp_path):
+    (tmp_path / "empty.model").touch()
+    with pytest.raises(UserError, match="empty"):
+        load_tokenizer(tmp_path / "empty.model")
+
+
+def test_a_saved_model_gives_the_same_ids(tmp_path, tokenizer):
+    tokenizer.save(tmp_path / "saved.model")
+    loaded = load_tokenizer(tmp_path / "saved.model")
+    assert [loaded.encode(line) for line in HARD_LINES] == [
+        tokenizer.encode(line) for line in HARD_LINES
+    ]
