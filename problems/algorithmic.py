@@ -38,7 +38,9 @@ class AlgorithmicProblem(Problem):
 
     vocabulary = Vocabulary(kind="symbols", symbols=DIGITS)
 
-    def pairs(self, split: str, tmp_dir: str | Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
         del tmp_dir
         for index in range(PAIRS[split]):
             yield self.pair(split, index)

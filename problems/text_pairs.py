@@ -44,15 +44,21 @@ class TextPairs(Problem):
     def __init__(self, files: Mapping[str, PairFiles] | None = None) -> None:
         self._files = dict(files or {})
         self._largest_held_out: int | None = None
-        self.splits = ("train", "dev", "test") if "test" in self._files else (
-            "train",
-            "dev",
+        self.splits = (
+            ("train", "dev", "test")
+            if "test" in self._files
+            else (
+                "train",
+                "dev",
+            )
         )
 
     def with_files(self, files: Mapping[str, PairFiles]) -> TextPairs:
         return TextPairs(files)
 
-    def pairs(self, split: str, tmp_dir: str | Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
         del tmp_dir
         self._require_files()
         if split in self._files and not (split == "train" and self._holds_out()):
@@ -79,9 +85,7 @@ class TextPairs(Problem):
             for path in files.paths.values():
                 if has_byte_order_mark(path):
                     logger.warning("%s: its byte-order mark is left out", path)
-            logger.info(
-                "%s: %s", split, " and ".join(map(str, files.paths.values()))
-            )
+            logger.info("%s: %s", split, " and ".join(map(str, files.paths.values())))
         if self._holds_out():
             self._find_held_out()
 

@@ -21,7 +21,9 @@ class TranslateEndeSynthetic(Problem):
 
     vocabulary = Vocabulary(kind="subwords", size=2_000, model_type="bpe", shared=True)
 
-    def pairs(self, split: str, tmp_dir: str | Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
         # Listing the problems must not wait for the lexicon.
         from .synthetic.grammar import sentences
 

@@ -33,7 +33,9 @@ class TranslateWmt14(Problem):
     tfds_config: str
     target_language: str
 
-    def pairs(self, split: str, tmp_dir: str | Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
         import tensorflow_datasets as tfds
 
         builder = self._downloaded(tmp_dir)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from . import english
 from .german import ACCUSATIVE, DATIVE, cardinal, contract
+from .lexicon import word_pairs
 from .phrases import Draw, NounPhrase
 
 # An adverbial: its English tree and its German words.
@@ -13,15 +14,14 @@ Adverbial = tuple[str, str]
 
 
 def _adverbs(text: str) -> tuple[Adverbial, ...]:
-    pairs = (entry.split(":") for entry in text.split())
-    return tuple((f"(ADVP (RB {word}))", german) for word, german in pairs)
+    return tuple((f"(ADVP (RB {word}))", german) for word, german in word_pairs(text))
 
 
 FREQUENCY = _adverbs(
     "often:oft always:immer sometimes:manchmal never:nie seldom:selten usually:meistens"
 )
 MANNER = _adverbs(
-    "quickly:schnell slowly:langsam quietly:leise carefully:vorsichtig gladly:gern "
+    "quickly:schnell slowly:langsam quietly:leise carefully:vorsichtig "
     "secretly:heimlich alone:allein"
 )
 _TODAY = ("(NP (NN today))", "heute")
@@ -42,20 +42,14 @@ _PARTS_OF_DAY = (
     ("evening", "Abend"),
     ("afternoon", "Nachmittag"),
 )
-_DAYS = tuple(
-    tuple(pair.split(":"))
-    for pair in (
-        "Monday:Montag Tuesday:Dienstag Wednesday:Mittwoch Thursday:Donnerstag "
-        "Friday:Freitag Saturday:Samstag Sunday:Sonntag"
-    ).split()
+_DAYS = word_pairs(
+    "Monday:Montag Tuesday:Dienstag Wednesday:Mittwoch Thursday:Donnerstag "
+    "Friday:Freitag Saturday:Samstag Sunday:Sonntag"
 )
-_MONTHS = tuple(
-    tuple(pair.split(":"))
-    for pair in (
-        "January:Januar February:Februar March:März April:April May:Mai June:Juni "
-        "July:Juli August:August September:September October:Oktober "
-        "November:November December:Dezember"
-    ).split()
+_MONTHS = word_pairs(
+    "January:Januar February:Februar March:März April:April May:Mai June:Juni "
+    "July:Juli August:August September:September October:Oktober "
+    "November:November December:Dezember"
 )
 _PAST_TENSES = frozenset({"past", "could", "had to", "wanted", "passive"})
 _PRESENT_TENSES = frozenset({"present", "progressive"})

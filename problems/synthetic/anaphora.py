@@ -22,7 +22,6 @@ from .clauses import (
     verbs,
 )
 from .german import ACCUSATIVE, NOMINATIVE, THIRD_PLURAL
-from .lexicon import BE
 from .linearization import (
     Clause,
     english_predicate,
@@ -37,7 +36,9 @@ from .sentences import (
     coordinated,
     main_first,
     main_last,
+    tenses_after,
 )
+from .verbs import BE, Verb
 
 _SEXED = "hq"
 # Verbs whose objects are animals, things or food.
@@ -55,7 +56,9 @@ def _affirm(clause: Clause) -> Clause:
     return clause
 
 
-def _handled(draw: Draw, tenses: tuple[str, ...]) -> tuple[Clause, NounPhrase, str]:
+def _handled(
+    draw: Draw, tenses: tuple[str, ...]
+) -> tuple[Clause, NounPhrase, NounPhrase]:
     """Someone does something to a thing; returns also thing and person."""
     clause = _affirm(start(draw, draw.pick(_HANDLING), tenses))
     person = draw_subject(draw, clause, _SEXED)
@@ -79,12 +82,24 @@ def _described(draw: Draw, tenses: tuple[str, ...]) -> tuple[Clause, NounPhrase,
     return clause, thing, None
 
 
+def _other_verb(draw: Draw, verb: Verb, thing: NounPhrase) -> Verb:
+    """Draws a verb, not `verb`, of which `thing` can be the object."""
+    options = verbs("accusative", _SEXED, thing.noun.tags)
+    other = draw.pick(options)
+    while other is verb:
+        other = draw.pick(options)
+    return other
+
+
 def _handling_again(
-    draw: Draw, thing: NounPhrase, person: NounPhrase | None, tenses: tuple[str, ...]
+    draw: Draw,
+    verb: Verb,
+    thing: NounPhrase,
+    person: NounPhrase | None,
+    tenses: tuple[str, ...],
 ) -> Clause:
-    verb = draw.pick(verbs("accusative", _SEXED, thing.noun.tags))
-    clause = start(draw, verb, tenses)
-    if person and person.noun and draw.chance(0.6):
+    clause = start(draw, _other_verb(draw, verb, thing), tenses)
+    if person and not (person.pronoun or person.negative) and draw.chance(0.6):
         set_subject(clause, phrases.anaphor(person, NOMINATIVE))
     else:
         draw_subject(draw, clause, _SEXED)
@@ -108,18 +123,21 @@ def _about(draw: Draw, thing: NounPhrase, tenses: tuple[str, ...]) -> Clause:
 
 
 def _two_clauses(draw: Draw) -> Pair:
-    tenses = draw.pick((PRESENT, PAST))
+    past = draw.chance(0.5)
+    link = conjunction(draw, past)
+    main, subordinate = PAST if past else PRESENT, tenses_after(link, past)
+    layout = draw.pick(("coordinated", "main last", "main first", "main first"))
+    first_tenses = subordinate if layout == "main last" else main
+    second_tenses = subordinate if layout == "main first" else main
     describe = draw.chance(0.35)
-    first, thing, person = (_described if describe else _handled)(draw, tenses)
+    first, thing, person = (_described if describe else _handled)(draw, first_tenses)
     if draw.chance(0.5) and (not describe or thing.noun.tags[0] == "a"):
-        second = _about(draw, thing, tenses)
+        second = _about(draw, thing, second_tenses)
     else:
-        second = _handling_again(draw, thing, person, tenses)
-    layout = draw.below(10)
-    if layout < 3:
+        second = _handling_again(draw, first.verb, thing, person, second_tenses)
+    if layout == "coordinated":
         return coordinated(draw, first, second)
-    link = conjunction(draw, tenses)
-    if layout < 6:
+    if layout == "main last":
         return main_last(second, link, first)
     return main_first(first, link, second)
 
@@ -127,7 +145,7 @@ def _two_clauses(draw: Draw) -> Pair:
 def _one_subject(draw: Draw) -> Pair:
     """Buys the lamp and sells it: the second verb phrase has no subject."""
     first, thing, _ = _handled(draw, ("present",))
-    verb = draw.pick(verbs("accusative", _SEXED, thing.noun.tags))
+    verb = _other_verb(draw, first.verb, thing)
     second = Clause(verb, "present", first.agreement)
     add_verb_object(second, phrases.anaphor(thing, ACCUSATIVE))
     left, right = english_predicate(first), english_predicate(second)

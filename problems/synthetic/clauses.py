@@ -5,20 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from . import adverbials
-from . import phrases
+from . import adverbials, phrases
 from .german import ACCUSATIVE, DATIVE, NOMINATIVE
-from .lexicon import VERBS, Verb
 from .linearization import Clause
 from .phrases import Draw, NounPhrase
+from .verbs import VERBS, Verb
 
 # Puts a relative clause behind a noun phrase, or leaves it as it is.
 Attach = Callable[[NounPhrase], NounPhrase]
 
-PRESENT = ("present",) * 5 + (
-    *("progressive", "progressive", "can", "can", "must", "want", "will", "will"),
-    "should",
-)
+NOW = ("present",) * 5 + ("progressive",) * 2 + ("can", "can", "must", "want")
+PRESENT = (*NOW, "will", "will", "should")
 PAST = ("past",) * 6 + ("could", "had to", "wanted")
 ANY = PRESENT + PAST + ("perfect",) * 4
 _SIMPLE = frozenset({"present", "past"})
@@ -64,7 +61,7 @@ def _tenses(verb: Verb, family: tuple[str, ...]) -> tuple[str, ...]:
             return tense in _SIMPLE
         return not (verb.stative and tense == "progressive")
 
-    return tuple(filter(used, family)) or ("perfect",)
+    return tuple(filter(used, family))
 
 
 def draw_verb(draw: Draw, subjects: str) -> Verb:
@@ -225,11 +222,13 @@ def add_adverbials(
     _add_frequency(draw, clause, 0.1 * scale)
     if clause.closed:
         return
-    if not clause.verb.stative and draw.chance(0.2 * scale):
+    active = not clause.tense.startswith("passive")
+    if active and not clause.verb.stative and draw.chance(0.2 * scale):
         _add_manner(draw, clause, nouns)
     if nouns and clause.verb.frame not in _PLACELESS and draw.chance(0.2 * scale):
         _add_place(draw, clause)
-    if not clause.adverb and draw.chance(0.3 * scale):
+    momentary = not clause.verb.plain or clause.verb.frame == "copula"
+    if momentary and not clause.adverb and draw.chance(0.3 * scale):
         tree, words = adverbials.time(draw, clause.tense)
         clause.time, clause.time_de = f" {tree}", f" {words}"
 
@@ -252,8 +251,7 @@ def _add_manner(draw: Draw, clause: Clause, nouns: bool) -> None:
         word, german_word, case, tags = adverbials.COMPANIONS[draw.below(bound)]
         phrase = phrases.noun_phrase(draw, tags, case, phrases.PLAIN)
         tree, words = adverbials.prepositional(word, german_word, phrase)
-    # An agent ("von dem Lehrer") may stand there already.
-    clause.manner, clause.manner_de = f" {tree}", f"{clause.manner_de} {words}"
+    clause.manner, clause.manner_de = f" {tree}", f" {words}"
 
 
 def _add_place(draw: Draw, clause: Clause) -> None:

@@ -72,11 +72,13 @@ def indefinite_article(following: str) -> str:
     return "an" if following[0] in "aeiou" else "a"
 
 
-_UNITS = (
+_NUMERALS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen "
     "fourteen fifteen sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+)
+_ROUND_NUMERALS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_UNITS = _NUMERALS.split()
+_TENS = _ROUND_NUMERALS.split()
 
 
 def cardinal(number: int) -> str:

@@ -225,11 +225,13 @@ def verb_brackets(verb: GermanVerb, tense: str, agreement: int) -> tuple[str, st
     return finite, right, f"{right} {finite}"
 
 
-_UNITS = (
+_NUMERALS = (
     "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn "
     "vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
-).split()
-_TENS = ("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig").split()
+)
+_ROUND_NUMERALS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig"
+_UNITS = _NUMERALS.split()
+_TENS = _ROUND_NUMERALS.split()
 
 
 def cardinal(number: int) -> str:

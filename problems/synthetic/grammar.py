@@ -48,8 +48,7 @@ class SyntheticSentence:
 
 
 def _finish_tree(tree: str) -> str:
-    at = _FIRST_LEAF.search(tree).start(1)
-    return tree[:at] + tree[at].upper() + tree[at + 1 :]
+    return _FIRST_LEAF.sub(lambda m: f" {m[1][0].upper()}{m[1][1:]})", tree, count=1)
 
 
 def _finish_german(words: str) -> str:

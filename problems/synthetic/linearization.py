@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .english import verb_group
 from .german import THIRD, verb_brackets, zu_infinitive
-from .lexicon import Verb
+from .verbs import Verb
 
 
 @dataclass(slots=True)

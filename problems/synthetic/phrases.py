@@ -17,6 +17,7 @@ from .german import (
     FIRST,
     FIRST_PLURAL,
     GENITIVE,
+    NEUTER,
     NOMINATIVE,
     PLURAL,
     SECOND,
@@ -31,7 +32,7 @@ from .german import (
     determiner,
     noun_form,
 )
-from .lexicon import ADJECTIVES, MODIFIERS, Adjective, nouns
+from .lexicon import ADJECTIVES, MATERIALS, MODIFIERS, Adjective, nouns
 
 _Choice = TypeVar("_Choice")
 PEOPLE = "hqx"
@@ -120,7 +121,7 @@ class NounPhrase(NamedTuple):
         pronoun: whether it is a personal pronoun.
         negative: whether it holds kein.
         heavy: whether anything follows the noun.
-        noun: its noun; None for a pronoun.
+        noun: its noun; an empty one for a pronoun.
     """
 
     tree: str
@@ -131,7 +132,7 @@ class NounPhrase(NamedTuple):
     pronoun: bool
     negative: bool
     heavy: bool
-    noun: Noun | None
+    noun: Noun
 
     @property
     def whole(self) -> str:
@@ -149,8 +150,12 @@ _compound = functools.cache(compound)
 
 
 @functools.cache
-def _modifiers(head: str) -> tuple[tuple[str, str], ...]:
-    return tuple(m for m in MODIFIERS if m[0] != head)
+def modifiers(head: Noun) -> tuple[tuple[str, str], ...]:
+    """Returns the first parts of the compounds that end in `head`."""
+    if "d" not in head.tags:
+        return ()
+    materials = MATERIALS if "j" in head.tags else ()
+    return tuple(m for m in MODIFIERS if m[0] != head.english) + materials
 
 
 def _number(draw: Draw, kind: str) -> tuple[str, str]:
@@ -167,7 +172,7 @@ def draw_noun(draw: Draw, tags: str) -> Noun:
     """Draws a noun that carries one of the tags, or a compound of it."""
     noun = draw.pick(_find_nouns(tags))
     if "d" in noun.tags and draw.chance(0.25):
-        return _compound(draw.pick(_modifiers(noun.english)), noun)
+        return _compound(draw.pick(modifiers(noun)), noun)
     return noun
 
 
@@ -188,8 +193,10 @@ def noun_phrase(
         modified: probability of a phrase behind the noun (of, with, from).
     """
     noun = draw_noun(draw, tags)
-    phrase = inflected(draw, noun, case, draw.pick(determiners))
-    if modified and draw.chance(modified):
+    chosen = draw.pick(determiners)
+    phrase = inflected(draw, noun, case, chosen)
+    owned = chosen in _POSSESSIVES
+    if modified and not owned and draw.chance(modified):
         return _postmodified(draw, phrase)
     return phrase
 
@@ -243,7 +250,7 @@ def _postmodified(draw: Draw, phrase: NounPhrase) -> NounPhrase:
         inner = noun_phrase(draw, "c", DATIVE, SINGULAR)
         word, german = "with", f"mit {inner.german}"
     else:
-        inner = noun_phrase(draw, "v", DATIVE, (_THE, _THIS))
+        inner = noun_phrase(draw, "g", DATIVE, (_THE, _THIS))
         word, german = "from", f"aus {inner.german}"
     return phrase._replace(
         tree=f"(NP {phrase.tree} (PP (IN {word}) {inner.tree}))",
@@ -252,7 +259,8 @@ def _postmodified(draw: Draw, phrase: NounPhrase) -> NounPhrase:
     )
 
 
-_PRONOUNS = (
+_NO_NOUN = Noun("", "", "", NEUTER, "", "", False, "")
+_PRONOUNS: tuple[tuple[str, str, int, tuple[str, str, str]], ...] = (
     ("I", "me", FIRST, ("ich", "mich", "mir")),
     ("you", "you", SECOND, ("du", "dich", "dir")),
     ("he", "him", THIRD, ("er", "ihn", "ihm")),
@@ -263,11 +271,12 @@ _PRONOUNS = (
 
 
 def pronoun(draw: Draw, case: int, subject_agreement: int = THIRD) -> NounPhrase:
-    """Draws a personal pronoun; an object never repeats I, you or we."""
+    """Draws a personal pronoun; "we see us" and the like are left out."""
     row = draw.pick(_PRONOUNS)
     while case != NOMINATIVE and row[2] == subject_agreement != THIRD:
         row = draw.pick(_PRONOUNS)
-    return _pronoun(row[0 if case == NOMINATIVE else 1], row[3][case], row[2])
+    word = row[0] if case == NOMINATIVE else row[1]
+    return _pronoun(word, row[3][case], row[2])
 
 
 def anaphor(antecedent: NounPhrase, case: int) -> NounPhrase:
@@ -287,4 +296,4 @@ def anaphor(antecedent: NounPhrase, case: int) -> NounPhrase:
 
 def _pronoun(word: str, german: str, agreement: int) -> NounPhrase:
     tree = f"(NP (PRP {word}))"
-    return NounPhrase(tree, german, "", agreement, True, True, False, False, None)
+    return NounPhrase(tree, german, "", agreement, True, True, False, False, _NO_NOUN)

@@ -27,7 +27,7 @@ _PEOPLE = phrases.PEOPLE
 
 
 def _question(draw: Draw) -> Pair:
-    clause = draw_clause(draw, ANY, MAX_DEPTH - 1)
+    clause = draw_clause(draw, ANY, 1 if draw.chance(0.4) else 0)
     return f"(SQ{english_question(clause)} (. ?))", f"{german_question(clause)} ?"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from . import english
-from . import phrases
+from . import english, phrases
 from .clauses import (
     ANY,
+    NOW,
     PAST,
     PRESENT,
     Attach,
@@ -20,6 +20,7 @@ from .clauses import (
     verbs,
 )
 from .german import (
+    ACCUSATIVE,
     DATIVE,
     GENITIVE,
     NOMINATIVE,
@@ -31,7 +32,7 @@ from .german import (
     contract,
     noun_form,
 )
-from .lexicon import ADJECTIVES, BE, COST, Adjective
+from .lexicon import ADJECTIVES, Adjective
 from .linearization import (
     Clause,
     english_predicate,
@@ -39,23 +40,30 @@ from .linearization import (
     german_subordinate,
 )
 from .phrases import Draw, NounPhrase
+from .verbs import BE, COST
 
 MAX_DEPTH = 3
 _PEOPLE = phrases.PEOPLE
-_RELATIVE_SHARE = 0.16
-_NESTED_SHARE = 0.22
-_PASSIVES = {
+_RELATIVE_SHARE = 0.19
+_NESTED_SHARE = 0.36
+_PASSIVES: dict[tuple[str, ...], tuple[str, ...]] = {
     PAST: ("passive",),
+    NOW: ("passive must", "passive perfect"),
     PRESENT: ("passive must", "passive perfect"),
     ANY: ("passive", "passive", "passive", "passive must", "passive perfect"),
 }
 
 
-def relative(draw: Draw, depth: int) -> Attach:
-    """Returns what attaches relative clauses, `depth` of them within each other."""
+def relative(draw: Draw, depth: int, share: float = _RELATIVE_SHARE) -> Attach:
+    """Returns what attaches relative clauses.
+
+    Args:
+        draw: the source of choices.
+        depth: how many of them may stand within each other.
+        share: of the noun phrases that get one.
+    """
     if not depth:
         return bare
-    share = _RELATIVE_SHARE if depth == MAX_DEPTH else _NESTED_SHARE
 
     def attach(phrase: NounPhrase) -> NounPhrase:
         if phrase.pronoun or phrase.heavy or not draw.chance(share):
@@ -63,6 +71,10 @@ def relative(draw: Draw, depth: int) -> Attach:
         return with_relative(draw, phrase, depth)
 
     return attach
+
+
+def _nested(draw: Draw, depth: int) -> Attach:
+    return relative(draw, depth, _NESTED_SHARE)
 
 
 @functools.cache
@@ -126,17 +138,13 @@ def _start_passive(draw: Draw, tags: str, tenses: tuple[str, ...]) -> Clause:
     return Clause(verb, draw.pick(_PASSIVES[tenses]))
 
 
-def draw_clause(
-    draw: Draw, tenses: tuple[str, ...], depth: int, open_end: bool = False
-) -> Clause:
+def draw_clause(draw: Draw, tenses: tuple[str, ...], depth: int) -> Clause:
     """Draws a whole clause with subject.
 
     Args:
         draw: the source of choices.
-        tenses: PRESENT, PAST or ANY.
+        tenses: NOW, PRESENT, PAST or ANY.
         depth: how many relative clauses may be nested in it.
-        open_end: whether something follows it without a comma, so that it must
-            not end in a relative clause of its own.
     """
     attach = relative(draw, depth)
     kind = draw.below(100)
@@ -148,7 +156,7 @@ def draw_clause(
         clause = start(draw, BE, tenses)
         tags = draw.pick(("hqx", "hq", "a", "t", "t", "f", "l"))
         subject = draw_subject(draw, clause, tags, attach)
-        add_predicate(draw, clause, subject.noun.tags if subject.noun else "hq")
+        add_predicate(draw, clause, subject.noun.tags or "hq")
         add_adverbials(draw, clause, 0.5)
     elif kind < 24:
         clause = _start_passive(draw, "hqxatfv", tenses)
@@ -158,7 +166,7 @@ def draw_clause(
     else:
         clause = start(draw, draw_verb(draw, "hqxa"), tenses)
         draw_subject(draw, clause, clause.verb.subjects, attach)
-        add_complements(draw, clause, bare if open_end else attach)
+        add_complements(draw, clause, attach)
         add_adverbials(draw, clause)
     return clause
 
@@ -169,7 +177,7 @@ def _gap_clause(draw: Draw, tags: str, agreement: int, depth: int) -> Clause:
     if kind and set(tags) & set("hqxa"):
         clause = start(draw, draw_verb(draw, tags), ANY)
         clause.agreement = agreement
-        add_complements(draw, clause, relative(draw, depth))
+        add_complements(draw, clause, _nested(draw, depth))
     elif kind < 2 or "l" in tags:
         clause = start(draw, BE, ANY)
         clause.agreement = agreement
@@ -195,7 +203,7 @@ def _object_relative(
 ) -> tuple[str, str]:
     tags = phrase.noun.tags
     clause = start(draw, draw.pick(verbs(frame, _PEOPLE, tags)), ANY)
-    draw_subject(draw, clause, clause.verb.subjects, relative(draw, depth))
+    draw_subject(draw, clause, clause.verb.subjects, _nested(draw, depth))
     clause.objects = clause.verb.english.particle
     preposition = clause.verb.preposition
     if preposition:
@@ -212,9 +220,9 @@ def _prepositional_relative(
 ) -> tuple[str, str]:
     verb = draw.pick(verbs("prepositional", _PEOPLE, phrase.noun.tags))
     clause = start(draw, verb, ANY)
-    draw_subject(draw, clause, verb.subjects, relative(draw, depth))
+    draw_subject(draw, clause, verb.subjects, _nested(draw, depth))
     add_adverbials(draw, clause, 0.5)
-    case = DATIVE if verb.german_case == "d" else 1
+    case = DATIVE if verb.german_case == "d" else ACCUSATIVE
     person = set(phrase.noun.tags) & set(_PEOPLE)
     whom = "(WP whom)" if person else "(WDT which)"
     front = f"(WHPP (IN {verb.preposition}) (WHNP {whom}))"
@@ -226,7 +234,7 @@ def _prepositional_relative(
 def _place_relative(draw: Draw, phrase: NounPhrase, depth: int) -> tuple[str, str]:
     frame = draw.pick(("intransitive", "accusative"))
     clause = start(draw, draw.pick(verbs(frame, _PEOPLE)), ANY)
-    draw_subject(draw, clause, clause.verb.subjects, relative(draw, depth))
+    draw_subject(draw, clause, clause.verb.subjects, _nested(draw, depth))
     add_complements(draw, clause, bare)
     inside = "e" in phrase.noun.tags
     word, german = ("in", "in") if inside else ("near", "bei")
@@ -264,7 +272,7 @@ def with_relative(draw: Draw, phrase: NounPhrase, depth: int) -> NounPhrase:
     if kind == "s":
         tree, german = _subject_relative(draw, phrase, inner)
     elif kind == "o":
-        tree, german = _object_relative(draw, phrase, inner, "accusative", 1)
+        tree, german = _object_relative(draw, phrase, inner, "accusative", ACCUSATIVE)
     elif kind == "d":
         tree, german = _object_relative(draw, phrase, inner, "dative", DATIVE)
     elif kind == "p":

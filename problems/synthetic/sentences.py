@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-
-from . import adverbials
-from . import phrases
+from . import adverbials, phrases
 from .clauses import (
     ANY,
+    NOW,
     PAST,
     PRESENT,
     add_adverbials,
@@ -34,14 +33,10 @@ from .relatives import MAX_DEPTH, draw_clause, relative
 # An English tree and the German words, both with their final mark.
 Pair = tuple[str, str]
 _PEOPLE = phrases.PEOPLE
-_CONJUNCTIONS = (
-    ("because", "weil"),
-    ("because", "weil"),
-    ("although", "obwohl"),
-    ("while", "während"),
-    ("before", "bevor"),
-    ("when", "wenn"),
-)
+# A conjunction in English and in German.
+Link = tuple[str, str]
+_REASONS: tuple[Link, ...] = (("because", "weil"), ("although", "obwohl"))
+_TIMES: tuple[Link, ...] = (("while", "während"), ("before", "bevor"))
 
 
 def _statement(clause: Clause) -> Pair:
@@ -90,32 +85,41 @@ def _fronted_object(draw: Draw) -> Pair:
     return tree, f"{german_statement(clause, topic.german)} ."
 
 
-def conjunction(draw: Draw, tenses: tuple[str, ...]) -> tuple[str, str]:
+def conjunction(draw: Draw, past: bool) -> Link:
     """Draws a conjunction; "when" is als for the past and wenn otherwise."""
-    if tenses is PRESENT and draw.chance(0.2):
-        return "if", "wenn"
-    word, german = draw.pick(_CONJUNCTIONS)
-    if word == "when":
-        return word, "als" if tenses is PAST else "wenn"
-    return word, german
+    if draw.chance(0.5):
+        return draw.pick(_REASONS)
+    if draw.chance(0.5):
+        return draw.pick(_TIMES)
+    if past:
+        return "when", "als"
+    return draw.pick((("when", "wenn"), ("if", "wenn")))
 
 
-def _subordinate(word: str, german: str, clause: Clause) -> tuple[str, str]:
+def tenses_after(link: Link, past: bool) -> tuple[str, ...]:
+    """Returns the tenses of a subordinate clause: no "when he will come"."""
+    if past:
+        return PAST
+    return PRESENT if link in _REASONS else NOW
+
+
+def _subordinate(link: Link, clause: Clause) -> tuple[str, str]:
+    word, german = link
     tag = "WHADVP (WRB when)" if word == "when" else f"IN {word}"
     tree = f"(SBAR ({tag}) {english_statement(clause)})"
     return tree, f"{german}{german_subordinate(clause)}"
 
 
-def main_first(main: Clause, link: tuple[str, str], other: Clause) -> Pair:
+def main_first(main: Clause, link: Link, other: Clause) -> Pair:
     """Puts a subordinate clause behind a main clause."""
-    tree, words = _subordinate(*link, other)
+    tree, words = _subordinate(link, other)
     english = f"(S{main.subject}{english_predicate(main)[:-1]} {tree}) (. .))"
     return english, f"{german_statement(main)} , {words} ."
 
 
-def main_last(main: Clause, link: tuple[str, str], other: Clause) -> Pair:
+def main_last(main: Clause, link: Link, other: Clause) -> Pair:
     """Puts a subordinate clause into the front field of a main clause."""
-    tree, words = _subordinate(*link, other)
+    tree, words = _subordinate(link, other)
     english = f"(S {tree} (, ,){main.subject}{english_predicate(main)} (. .))"
     return english, f"{words} ,{german_question(main)} ."
 
@@ -129,10 +133,10 @@ def coordinated(draw: Draw, first: Clause, second: Clause) -> Pair:
 
 
 def _subordination(draw: Draw) -> Pair:
-    tenses = draw.pick((PRESENT, PAST))
-    link = conjunction(draw, tenses)
-    main = draw_clause(draw, tenses, MAX_DEPTH - 1)
-    other = draw_clause(draw, tenses, MAX_DEPTH - 2)
+    past = draw.chance(0.5)
+    link = conjunction(draw, past)
+    main = draw_clause(draw, PAST if past else PRESENT, MAX_DEPTH - 1)
+    other = draw_clause(draw, tenses_after(link, past), MAX_DEPTH - 2)
     if main.closed or draw.chance(0.35):
         return main_last(main, link, other)
     return main_first(main, link, other)
@@ -152,13 +156,13 @@ def _reporting(draw: Draw, frame: str, tenses: tuple[str, ...]) -> Clause:
 
 def _complement(draw: Draw) -> Pair:
     """Says that ..., asks whether ..."""
-    tenses = draw.pick((PRESENT, PAST))
-    frame, word, german = draw.pick(
-        (("that", "that", "dass"), ("that", "that", "dass"), ("whether",) * 2 + ("ob",))
-    )
-    main = _reporting(draw, frame, tenses)
-    inner = draw_clause(draw, PAST if tenses is PAST else ANY, MAX_DEPTH - 1)
-    tree, words = _subordinate(word, german, inner)
+    past = draw.chance(0.5)
+    frame, link = ("that", ("that", "dass"))
+    if draw.chance(0.3):
+        frame, link = ("whether", ("whether", "ob"))
+    main = _reporting(draw, frame, PAST if past else PRESENT)
+    inner = draw_clause(draw, PAST if past else ANY, MAX_DEPTH - 1)
+    tree, words = _subordinate(link, inner)
     main.tail, main.after_de = f" {tree}", f" , {words} ,"
     if draw.chance(0.2):
         front, front_de = _take_front(draw, main)

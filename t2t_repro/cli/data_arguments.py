@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro import catalogue
+from t2t_repro.cli.data_flags import (
+    add_place_flags,
+    add_shard_flags,
+    add_text_flags,
+    add_vocabulary_flags,
+)
 from t2t_repro.data.problem import SPLITS, PrepareSettings, Problem
 from t2t_repro.errors import UsageError
 
@@ -28,151 +33,10 @@ _LEARNT_MODEL = ("vocab_size", "model_type", "shared_vocabulary", "character_cov
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """Registers the flags of a problem, its text, and its preparation."""
-    _add_place_arguments(parser)
-    _add_text_arguments(parser)
-    _add_vocabulary_arguments(parser)
-    _add_shard_arguments(parser)
-
-
-def _add_place_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--problem", metavar="NAME", help="a name of `t2t list problems`, or NAME_rev"
-    )
-    parser.add_argument("--data_dir", metavar="DIR", help="folder of prepared data")
-    parser.add_argument(
-        "--tmp_dir",
-        metavar="DIR",
-        help="folder for downloads (default: that of tensorflow-datasets)",
-    )
-    parser.add_argument(
-        "--t2t_usr_dir", metavar="DIR", help="your own package of registrations"
-    )
-
-
-def _add_text_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(
-        "text of --problem text_pairs",
-        "UTF-8, plain or gzipped, one sentence a line. Without dev files, some of the "
-        "training text is held out.",
-    )
-    for split in SPLITS:
-        for side in ("source", "target"):
-            group.add_argument(
-                f"--{split}_{side}",
-                metavar="FILE",
-                type=Path,
-                help=f"{side} sentences of the {split} text",
-            )
-        group.add_argument(
-            f"--{split}_tsv",
-            metavar="FILE",
-            type=Path,
-            help=f"{split} text in one file: source, TAB, target",
-        )
-
-
-def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(
-        "vocabulary", "Learnt from the training text; defaults are the problem's own."
-    )
-    group.add_argument(
-        "--vocab_size",
-        metavar="N",
-        type=_at_least(1, int),
-        help="subwords, the special ones and 256 bytes included (text_pairs: 8000; "
-        "32000 suits a million pairs and more)",
-    )
-    group.add_argument(
-        "--vocab_type",
-        dest="model_type",
-        choices=("bpe", "unigram"),
-        help="how subwords are learnt (text_pairs: bpe)",
-    )
-    group.add_argument(
-        "--separate_vocabularies",
-        dest="shared_vocabulary",
-        action="store_const",
-        const=False,
-        help="one vocabulary a side (default: one for both)",
-    )
-    group.add_argument(
-        "--character_coverage",
-        metavar="SHARE",
-        type=_at_least(0, float),
-        help="share of the characters that get a subword of their own; the others "
-        "are spelt in bytes (default: 0.9999)",
-    )
-    group.add_argument(
-        "--source_model",
-        metavar="FILE",
-        help="your own SentencePiece model of the inputs, or of both sides",
-    )
-    group.add_argument(
-        "--target_model",
-        metavar="FILE",
-        help="your own SentencePiece model of the targets",
-    )
-
-
-def _add_shard_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("preparation")
-    group.add_argument(
-        "--max_length",
-        metavar="N",
-        type=_at_least(2, int),
-        help="leave out pairs with a side of more subwords, end of sentence included "
-        "(default: 256)",
-    )
-    group.add_argument(
-        "--max_length_ratio",
-        metavar="R",
-        type=_at_least(0, float),
-        help="leave out training pairs with a side this many times as long as the "
-        "other, in subwords (default: 0, keep all)",
-    )
-    repeats = group.add_mutually_exclusive_group()
-    repeats.add_argument(
-        "--drop_duplicates",
-        action="store_const",
-        const=True,
-        help="leave out training pairs seen before (default for text_pairs)",
-    )
-    repeats.add_argument(
-        "--keep_duplicates",
-        dest="drop_duplicates",
-        action="store_const",
-        const=False,
-        help="keep them (default for other problems)",
-    )
-    group.add_argument(
-        "--num_shards",
-        metavar="N",
-        type=_at_least(1, int),
-        help="files of the training split (default: 10)",
-    )
-    group.add_argument(
-        "--seed",
-        metavar="N",
-        type=_at_least(0, int),
-        help="decides the order of the training pairs (default: 1)",
-    )
-
-
-def _at_least(smallest: int, kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        # The comparison also refuses "nan".
-        if value is None or not value >= smallest:
-            expected = "a whole number" if kind is int else "a number"
-            raise argparse.ArgumentTypeError(
-                f"received {text!r}, expected {expected} of at least {smallest}"
-            )
-        return value
-
-    return parse
+    add_place_flags(parser)
+    add_text_flags(parser)
+    add_vocabulary_flags(parser)
+    add_shard_flags(parser)
 
 
 def problem_from_arguments(

@@ -43,7 +43,7 @@ def _distinct_sizes(manifest: Manifest) -> list[int]:
 
 
 def _table(manifest: Manifest) -> list[str]:
-    rows = [_HEADINGS]
+    rows: list[tuple[str, ...]] = [_HEADINGS]
     for split, counts in manifest.splits.items():
         numbers = (
             counts.pairs_read,

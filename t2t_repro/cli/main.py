@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 from t2t_repro import __version__
@@ -111,8 +112,10 @@ def _run(command: str, arguments: Sequence[str]) -> int:
         raise unknown_name(
             "command", command, COMMANDS, "`t2t --help` lists the commands."
         )
-    # TensorFlow writes device banners to stderr unless this is set before its import.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # TensorFlow writes device banners to stderr unless this is set before its import;
+    # without a GPU driver it would report as an error that there is none.
+    has_driver = Path("/proc/driver/nvidia").exists()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_driver else "3")
     module = importlib.import_module(COMMANDS[command][0])
     parser = CommandParser(prog="t2t")
     subparsers = parser.add_subparsers(parser_class=CommandParser)

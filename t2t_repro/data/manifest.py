@@ -260,9 +260,7 @@ def shards(data_dir: str | Path, problem: Problem, split: str) -> list[str]:
     return [str(Path(data_dir) / name) for name in manifest.splits[split].shards]
 
 
-def raw_text(
-    data_dir: str | Path, problem: Problem, split: str
-) -> tuple[Path, Path]:
+def raw_text(data_dir: str | Path, problem: Problem, split: str) -> tuple[Path, Path]:
     """Gives the text files of a split's inputs and targets; swapped for a `_rev`.
 
     They hold every pair that was read, unfiltered and not tokenised, for scoring.
@@ -295,5 +293,3 @@ def _with_split(data_dir: str | Path, problem: Problem, split: str) -> Manifest:
             f"{', '.join(manifest.splits)}: the data in {data_dir} has no other"
         )
     return manifest
-
-

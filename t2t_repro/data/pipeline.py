@@ -15,6 +15,10 @@ import tensorflow as tf
 from t2t_repro.constants import INPUTS, TARGETS
 
 Batch = dict[str, tf.Tensor]
+# Of any length, so that a function of a batch is traced once.
+BATCH_SIGNATURE = {
+    name: tf.TensorSpec([None, None], tf.int32, name=name) for name in (INPUTS, TARGETS)
+}
 
 SHUFFLE_BUFFER = 2**17  # examples; about 40 MB at 30 tokens a side
 PARSE_BLOCK = 512  # records parsed by one call
@@ -82,9 +86,7 @@ def bucket_boundaries(
     return (*boundaries, max_length)
 
 
-def read_examples(
-    shards: Sequence[str], *, swap: bool = False
-) -> tf.data.Dataset:
+def read_examples(shards: Sequence[str], *, swap: bool = False) -> tf.data.Dataset:
     """Read pairs in the order of the shards.
 
     Args:

@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import BinaryIO, Self
 
 import sentencepiece
 
@@ -21,20 +21,16 @@ from t2t_repro.data import manifest as manifests
 from t2t_repro.data.filters import PairFilter, pair_digest
 from t2t_repro.data.manifest import Manifest, SplitCounts
 from t2t_repro.data.problem import SPLITS, PrepareSettings, Problem
+from t2t_repro.data.records import ShardWriter, example_bytes
 from t2t_repro.data.text_files import identity
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.errors import UserError
 from t2t_repro.text import Tokenizer
 
-# Records need TensorFlow, whose import takes seconds: it is put off until the text has
-# been found good, so that most mistakes are answered at once.
-if TYPE_CHECKING:
-    from t2t_repro.data.records import ShardWriter
-
 logger = logging.getLogger(__name__)
 
 _INCOMPLETE = ".incomplete"
-_PAIRS_AT_A_TIME = 10_000
+_PAIRS_AT_A_TIME = 2_000
 _PAIRS_PER_LOG_LINE = 500_000
 
 
@@ -178,8 +174,6 @@ def _write_splits(
     tokenizers: tuple[Tokenizer, Tokenizer],
     outputs: _OutputFiles,
 ) -> dict[str, SplitCounts]:
-    from t2t_repro.data.records import ShardWriter
-
     held_out: set[int] = set()
     counts = {}
     # Training comes last: its pairs are looked up among those of the other splits.
@@ -237,19 +231,19 @@ def _write_pairs(
     Returns:
         Pairs read, pairs written, subwords of the inputs, subwords of the targets.
     """
-    from t2t_repro.data.records import example_bytes
-
     read = written = source_subwords = target_subwords = 0
     for batch in _batches(pairs):
         source_ids = tokenizers[0].encode_batch([source for source, _ in batch])
         target_ids = tokenizers[1].encode_batch([target for _, target in batch])
+        records = []
         for pair, inputs, targets in zip(batch, source_ids, target_ids, strict=True):
             if not pair_filter.keeps(pair, inputs, targets):
                 continue
-            writer.write(example_bytes([*inputs, EOS_ID], [*targets, EOS_ID]))
-            written += 1
+            records.append(example_bytes([*inputs, EOS_ID], [*targets, EOS_ID]))
             source_subwords += len(inputs) + 1
             target_subwords += len(targets) + 1
+        writer.write(records)
+        written += len(records)
         read += len(batch)
         if read % _PAIRS_PER_LOG_LINE == 0:
             logger.info("%d pairs encoded", read)

@@ -26,14 +26,14 @@ class Vocabulary:
     """The vocabulary that a problem asks for.
 
     Attributes:
-      kind: "subwords" (a SentencePiece model learnt from the training text) or
-        "symbols" (the given symbols, written with spaces between them).
-      size: entries of the subword vocabulary, the three special ones included.
-      model_type: "bpe" or "unigram", the SentencePiece algorithm.
-      shared: one vocabulary for both sides, as in the paper's section 5.1.
-      symbols: the symbols where `kind` is "symbols".
-      source_model: a SentencePiece model file of the user's for the inputs.
-      target_model: the same for the targets.
+        kind: "subwords" (a SentencePiece model learnt from the training text) or
+            "symbols" (the given symbols, written with spaces between them).
+        size: entries of the subword vocabulary, the three special ones included.
+        model_type: "bpe" or "unigram", the SentencePiece algorithm.
+        shared: one vocabulary for both sides, as in the paper's section 5.1.
+        symbols: the symbols where `kind` is "symbols".
+        source_model: a SentencePiece model file of the user's for the inputs.
+        target_model: the same for the targets.
     """
 
     kind: str = "subwords"
@@ -50,19 +50,19 @@ class PrepareSettings:
     """How text becomes shards; two preparations agree only if all of it agrees.
 
     Attributes:
-      vocab_size: entries of the subword vocabulary, the special ones included.
-      model_type: "bpe" or "unigram".
-      shared_vocabulary: one vocabulary for both sides.
-      max_length: longest side kept, in subwords with the end-of-sentence one.
-      max_length_ratio: longest side over shortest side, in subwords, that is kept;
-        0 keeps every pair.
-      drop_duplicates: drop a training pair seen before, both sides equal.
-      num_shards: files that the training split is spread over.
-      seed: decides the order of the training pairs in the shards.
-      character_coverage: share of the training text's characters that get an entry
-        of their own; the rest is spelt in bytes.
-      source_model: a SentencePiece model file of the user's for the inputs.
-      target_model: the same for the targets.
+        vocab_size: entries of the subword vocabulary, the special ones included.
+        model_type: "bpe" or "unigram".
+        shared_vocabulary: one vocabulary for both sides.
+        max_length: longest side kept, in subwords with the end-of-sentence one.
+        max_length_ratio: longest side over shortest side, in subwords, that is kept;
+            0 keeps every pair.
+        drop_duplicates: drop a training pair seen before, both sides equal.
+        num_shards: files that the training split is spread over.
+        seed: decides the order of the training pairs in the shards.
+        character_coverage: share of the training text's characters that get an entry
+            of their own; the rest is spelt in bytes.
+        source_model: a SentencePiece model file of the user's for the inputs.
+        target_model: the same for the targets.
     """
 
     vocab_size: int = 8_000
@@ -86,14 +86,14 @@ class Problem:
     writes them with spaces between them.
 
     Attributes:
-      vocabulary: what the text is cut into.
-      splits: the splits that `pairs` knows, a subset of "train", "dev", "test".
-      max_length: default of `PrepareSettings.max_length`.
-      drop_duplicates: default of `PrepareSettings.drop_duplicates`.
-      version: to be raised when `pairs` begins to give other text, so that shards
-        prepared before are refused.
-      was_reversed: whether inputs and targets are swapped when shards are read.
-      takes_files: whether its text is given as files, by `with_files`.
+        vocabulary: what the text is cut into.
+        splits: the splits that `pairs` knows, a subset of "train", "dev", "test".
+        max_length: default of `PrepareSettings.max_length`.
+        drop_duplicates: default of `PrepareSettings.drop_duplicates`.
+        version: to be raised when `pairs` begins to give other text, so that shards
+            prepared before are refused.
+        was_reversed: whether inputs and targets are swapped when shards are read.
+        takes_files: whether its text is given as files, by `with_files`.
     """
 
     vocabulary: Vocabulary = Vocabulary()
@@ -145,7 +145,7 @@ class Problem:
         """Gives the same problem on the files of each split.
 
         Raises:
-          UsageError: if the problem has text of its own.
+            UsageError: if the problem has text of its own.
         """
         del files
         raise UsageError(
@@ -153,15 +153,17 @@ class Problem:
             f"leave them out or use --problem text_pairs"
         )
 
-    def pairs(self, split: str, tmp_dir: str | Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
         """Gives the pairs of a split, always the same ones in the same order.
 
         Args:
-          split: one of `splits`.
-          tmp_dir: folder for downloads, or None for the source's own default.
+            split: one of `splits`.
+            tmp_dir: folder for downloads, or None for the source's own default.
 
         Yields:
-          (source text, target text), raw: neither tokenised nor filtered.
+            (source text, target text), raw: neither tokenised nor filtered.
         """
         raise NotImplementedError
 
@@ -171,8 +173,8 @@ class Problem:
         """Says what the text is read from, so that stale shards are noticed.
 
         Returns:
-          For each source by its role (as "train_source") facts that change when its
-          content does, and that do not depend on where it lies.
+            For each source by its role (as "train_source") facts that change when its
+            content does, and that do not depend on where it lies.
         """
         del tmp_dir
         return {}
@@ -181,7 +183,7 @@ class Problem:
         """Reads whatever may be wrong with the sources, before anything is written.
 
         Raises:
-          UserError: if a source is missing or broken.
+            UserError: if a source is missing or broken.
         """
         del tmp_dir
 
@@ -227,7 +229,9 @@ class ReversedProblem(Problem):
     def with_files(self, files: Mapping[str, PairFiles]) -> Problem:
         return ReversedProblem(self._base.with_files(files))
 
-    def pairs(self, split: str, tmp_dir: str | Path | None) -> Iterator[tuple[str, str]]:
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
         for source, target in self._base.pairs(split, tmp_dir):
             yield target, source
 

@@ -1,8 +1,8 @@
 """Pairs of text from the user's files, read strictly: what is wrong has a line number.
 
-A line ends at `\\n` and nowhere else: U+0085, U+2028 or a form feed inside a sentence
-would put two files out of step. One `\\r` before it belongs to the line's end, and a
-byte-order mark at the start of a file is no part of its text.
+A line ends at a line feed and nowhere else: U+0085, U+2028 or a form feed inside a
+sentence would put two files out of step. One carriage return before it belongs to the
+line's end, and a byte-order mark at the start of a file is no part of its text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, cast
 
 from t2t_repro.errors import UserError
 
@@ -133,7 +133,7 @@ def _pairs_of_columns(path: Path) -> Iterator[tuple[str, str]]:
 
 
 @contextlib.contextmanager
-def _open(path: Path) -> Iterator[BinaryIO]:
+def _open(path: Path) -> Iterator[IO[bytes]]:
     """Opens plain or gzipped text; whatever reading it raises is a `UserError`."""
     try:
         with path.open("rb") as plain:
@@ -144,7 +144,8 @@ def _open(path: Path) -> Iterator[BinaryIO]:
                 )
             zipped = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             plain.seek(0)
-            with gzip.open(plain) if zipped else plain as file:
+            stream = gzip.open(plain) if zipped else plain
+            with cast("IO[bytes]", stream) as file:
                 _refuse_other_encodings(path, file.read(_HEAD_BYTES))
                 file.seek(0)
                 yield file

@@ -43,9 +43,13 @@ def given_tokenizers(
     if settings.target_model is None:
         return source, source
     target = _own_model(settings.target_model)
-    return (source, source) if source.to_bytes() == target.to_bytes() else (
-        source,
-        target,
+    return (
+        (source, source)
+        if source.to_bytes() == target.to_bytes()
+        else (
+            source,
+            target,
+        )
     )
 
 

@@ -166,7 +166,9 @@ class Translator:
         for numbers, batch in self._batches(sources):
             ids, scores = self._search(tf.constant(batch))
             for row, number in enumerate(numbers):
-                results[number] = self._hypotheses(ids[row].numpy(), scores[row].numpy())
+                results[number] = self._hypotheses(
+                    ids[row].numpy(), scores[row].numpy()
+                )
         return results
 
     def _batches(

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID, TARGETS
-from t2t_repro.data.pipeline import Batch
+from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.metrics.translation import bleu
 from t2t_repro.training.losses import token_losses
@@ -35,15 +35,7 @@ def likelihood_evaluator(
         The evaluator.
     """
 
-    @tf.function(
-        input_signature=[
-            {
-                name: tf.TensorSpec([None, None], tf.int32)
-                for name in ("inputs", "targets")
-            }
-        ],
-        jit_compile=jit_compile,
-    )
+    @tf.function(input_signature=[BATCH_SIGNATURE], jit_compile=jit_compile)
     def sums(batch: Batch) -> tf.Tensor:
         """Return summed log-likelihood, right tokens and tokens, float32 `[3]`."""
         logits = model(batch, training=False)

@@ -5,6 +5,8 @@ tensor2tensor: `common_attention.py: dot_product_attention, multihead_attention`
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import KerasTensor, ops
 
@@ -66,6 +68,7 @@ def dot_product_attention(
     return ops.einsum("BNTS,BNSH->BNTH", ops.cast(weights, value.dtype), value)
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class MultiheadAttention(keras.layers.Layer):
     """Multi-head attention with separate key and value depths (section 3.2.2).
 
@@ -101,7 +104,7 @@ class MultiheadAttention(keras.layers.Layer):
         key_channels: int,
         value_channels: int,
         dropout_rate: float = 0.0,
-        **kwargs: object,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         for name, channels in [("key", key_channels), ("value", value_channels)]:

@@ -16,8 +16,9 @@ step, the encoder's output included.
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
+import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.layers.encoder import Encoder, EncoderLayer
@@ -39,6 +40,7 @@ class LayerCache(TypedDict):
     memory_value: KerasTensor
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class DecoderLayer(EncoderLayer):
     """An encoder layer with attention to the encoder's output in its middle.
 
@@ -55,7 +57,7 @@ class DecoderLayer(EncoderLayer):
         `[batch, target_length, hidden_size]`.
     """
 
-    def __init__(self, **options: object) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.memory_attention = self._attention("memory_attention")
         self.memory_attention_residual = self._residual("memory_attention_residual")
@@ -81,7 +83,9 @@ class DecoderLayer(EncoderLayer):
         x = self.memory_attention_residual.after(x, y, training=training)
         return self.apply_feed_forward(x, training=training)
 
-    def initial_cache(self, memory: KerasTensor, slots: int | KerasTensor) -> LayerCache:
+    def initial_cache(
+        self, memory: KerasTensor, slots: int | KerasTensor
+    ) -> LayerCache:
         """Make empty slots, and project the encoder's output once.
 
         Args:
@@ -137,16 +141,21 @@ class DecoderLayer(EncoderLayer):
             y, cache["memory_key"], cache["memory_value"], memory_mask
         )
         x = self.memory_attention_residual.after(x, y)
-        cache = cache | {"self_key": self_key, "self_value": self_value}
-        return self.apply_feed_forward(x), cache
+        new_cache: LayerCache = {
+            **cache,
+            "self_key": self_key,
+            "self_value": self_value,
+        }
+        return self.apply_feed_forward(x), new_cache
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class Decoder(Encoder):
     """A stack of `DecoderLayer`s; under pre-norm with a last normalisation.
 
     Args:
         num_layers: Number of layers (N).
-        **options: `DecoderLayer`'s arguments, and those of a Keras layer.
+        **options: As for `Encoder`.
 
     Call arguments:
         x: Embedded, shifted targets, `[batch, target_length, hidden_size]`.

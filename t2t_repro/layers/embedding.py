@@ -5,12 +5,15 @@ Paper section 3.4; tensor2tensor `modalities.py: symbol_bottom, symbol_top`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class TokenEmbedding(keras.layers.Layer):
     """A matrix that turns ids into vectors and vectors into logits.
 
@@ -29,7 +32,7 @@ class TokenEmbedding(keras.layers.Layer):
         Embeddings in the compute dtype, `[batch, length, hidden_size]`.
     """
 
-    def __init__(self, *, vocab_size: int, hidden_size: int, **kwargs: object) -> None:
+    def __init__(self, *, vocab_size: int, hidden_size: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size

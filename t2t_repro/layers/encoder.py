@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import KerasTensor
 
@@ -10,6 +12,7 @@ from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.residual import ResidualConnection
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class EncoderLayer(keras.layers.Layer):
     """Self-attention, then a feed-forward network, each with its residual.
 
@@ -46,7 +49,7 @@ class EncoderLayer(keras.layers.Layer):
         attention_dropout: float = 0.0,
         relu_dropout: float = 0.0,
         norm_epsilon: float = 1e-6,
-        **kwargs: object,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self._options = {
@@ -124,12 +127,18 @@ class EncoderLayer(keras.layers.Layer):
         return super().get_config() | self._options
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class Encoder(keras.layers.Layer):
     """A stack of `EncoderLayer`s; under pre-norm with a last normalisation.
 
     Args:
         num_layers: Number of layers (N).
-        **options: `EncoderLayer`'s arguments, and those of a Keras layer.
+        norm: "post" (the paper) or "pre".
+        norm_epsilon: Of the layer normalisations.
+        name: Of the stack.
+        dtype: Dtype or dtype policy of the stack and its layers.
+        trainable: Whether the stack's weights are trained.
+        **options: `EncoderLayer`'s other arguments.
 
     Call arguments:
         x: Embedded inputs, `[batch, length, hidden_size]`.
@@ -145,22 +154,27 @@ class Encoder(keras.layers.Layer):
         self,
         *,
         num_layers: int,
+        norm: str = "post",
+        norm_epsilon: float = 1e-6,
         name: str | None = None,
         dtype: object = None,
-        **options: object,
+        trainable: bool = True,
+        **options: Any,
     ) -> None:
-        super().__init__(name=name, dtype=dtype)
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.num_layers = num_layers
-        self._options = options
+        self._options = options | {"norm": norm, "norm_epsilon": norm_epsilon}
         self.layers = [
-            self.layer_class(name=f"layer_{i}", dtype=self.dtype_policy, **options)
+            self.layer_class(
+                name=f"layer_{i}", dtype=self.dtype_policy, **self._options
+            )
             for i in range(num_layers)
         ]
         self.final_normalization = None
-        if options.get("norm") == "pre":
+        if norm == "pre":
             # Post-norm layers end in a normalisation of their own.
             self.final_normalization = keras.layers.LayerNormalization(
-                epsilon=options["norm_epsilon"],
+                epsilon=norm_epsilon,
                 name="final_normalization",
                 dtype=self.dtype_policy,
             )

@@ -5,10 +5,13 @@ tensor2tensor: `common_layers.py: dense_relu_dense`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import KerasTensor
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class FeedForward(keras.layers.Layer):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, at every position alike.
 
@@ -31,7 +34,7 @@ class FeedForward(keras.layers.Layer):
         hidden_size: int,
         filter_size: int,
         dropout_rate: float = 0.0,
-        **kwargs: object,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.hidden_size = hidden_size

@@ -6,13 +6,14 @@ Paper section 3.5; tensor2tensor `common_attention.py: get_timing_signal_1d`.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import keras
 from keras import KerasTensor, ops
 
 MAX_WAVELENGTH = 10_000.0  # in units of 2 pi; paper section 3.5
 SinusoidForm = Literal["interleaved", "concatenated"]
+PositionKind = Literal["interleaved", "concatenated", "learned", "none"]
 
 
 def sinusoidal_positions(
@@ -53,6 +54,7 @@ def sinusoidal_positions(
     return signal
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class Positions(keras.layers.Layer):
     """Encodings of positions, to be added to embeddings.
 
@@ -70,10 +72,15 @@ class Positions(keras.layers.Layer):
         Encodings in the compute dtype, `[length, hidden_size]`.
     """
 
-    KINDS = ("interleaved", "concatenated", "learned", "none")
+    KINDS = get_args(PositionKind)
 
     def __init__(
-        self, *, hidden_size: int, kind: str, max_length: int = 0, **kwargs: object
+        self,
+        *,
+        hidden_size: int,
+        kind: PositionKind,
+        max_length: int = 0,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if kind not in self.KINDS:

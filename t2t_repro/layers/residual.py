@@ -5,10 +5,13 @@ Paper section 3.1 and 5.4; tensor2tensor `common_layers.py: layer_prepostprocess
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import KerasTensor
 
 
+@keras.saving.register_keras_serializable(package="t2t_repro")
 class ResidualConnection(keras.layers.Layer):
     """What happens before and after a sublayer F.
 
@@ -39,13 +42,15 @@ class ResidualConnection(keras.layers.Layer):
         norm: str,
         dropout_rate: float,
         epsilon: float = 1e-6,
-        **kwargs: object,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if norm not in self.NORMS:
             raise ValueError(f"`norm` must be one of {self.NORMS}. Received: {norm!r}")
         self.hidden_size = hidden_size
         self.norm = norm
+        self.dropout_rate = dropout_rate
+        self.epsilon = epsilon
         self.dropout = keras.layers.Dropout(
             dropout_rate, name="dropout", dtype=self.dtype_policy
         )
@@ -75,3 +80,11 @@ class ResidualConnection(keras.layers.Layer):
         """
         joined = x + self.dropout(output, training=training)
         return self.normalization(joined) if self.norm == "post" else joined
+
+    def get_config(self) -> dict[str, object]:
+        return super().get_config() | {
+            "hidden_size": self.hidden_size,
+            "norm": self.norm,
+            "dropout_rate": self.dropout_rate,
+            "epsilon": self.epsilon,
+        }

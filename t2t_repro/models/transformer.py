@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import keras
 from keras import KerasTensor, ops
@@ -13,11 +13,11 @@ from t2t_repro.layers.decoder import Decoder, LayerCache
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder
 from t2t_repro.layers.masks import causal_mask, padding_mask
-from t2t_repro.layers.positions import Positions
+from t2t_repro.layers.positions import PositionKind, Positions
 from t2t_repro.registry import register_model
 
 # hparams' `pos` -> the kinds of layers.Positions
-POSITION_KINDS = {
+POSITION_KINDS: dict[str, PositionKind] = {
     "timing": "interleaved",
     "timing_concat": "concatenated",
     "emb": "learned",
@@ -93,7 +93,7 @@ class Transformer(keras.Model):
         value_channels: int,
         num_encoder_layers: int,
         num_decoder_layers: int,
-        positions: str = "interleaved",
+        positions: PositionKind = "interleaved",
         max_positions: int = 0,
         norm: str = "post",
         norm_epsilon: float = 1e-6,
@@ -101,7 +101,7 @@ class Transformer(keras.Model):
         attention_dropout: float = 0.0,
         relu_dropout: float = 0.0,
         tie_embeddings: bool = True,
-        **kwargs: object,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if tie_embeddings and source_vocab_size != target_vocab_size:
@@ -122,7 +122,7 @@ class Transformer(keras.Model):
             "attention_dropout": attention_dropout,
             "relu_dropout": relu_dropout,
         }
-        self._own_options = {
+        self._own_options: dict[str, Any] = {
             "source_vocab_size": source_vocab_size,
             "target_vocab_size": target_vocab_size,
             "num_encoder_layers": num_encoder_layers,
@@ -337,7 +337,7 @@ class Transformer(keras.Model):
             history[:, None, :, :],
             cache["memory_mask"],
         )
-        return self.softmax.logits(x), cache | {"layers": layers}
+        return self.softmax.logits(x), {**cache, "layers": layers}
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | self._own_options | self._stack_options

@@ -24,10 +24,10 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
     """Reads a tokenizer's file, of the kind that its suffix says.
 
     Args:
-      path: a `.model` (SentencePiece) or `.symbols` file.
+        path: a `.model` (SentencePiece) or `.symbols` file.
 
     Raises:
-      UserError: if the file is missing, damaged or of another kind.
+        UserError: if the file is missing, damaged or of another kind.
     """
     for tokenizer in _TOKENIZERS:
         if Path(path).suffix == tokenizer.filename_suffix:

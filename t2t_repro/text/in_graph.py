@@ -19,10 +19,10 @@ class InGraphTokenizer(tf.Module, abc.ABC):
         """Gives the ids of texts, without an end of sentence.
 
         Args:
-          texts: string `[batch]`, UTF-8.
+            texts: string `[batch]`, UTF-8.
 
         Returns:
-          int32 `[batch, None]`.
+            int32 `[batch, None]`.
         """
 
     @abc.abstractmethod
@@ -33,10 +33,10 @@ class InGraphTokenizer(tf.Module, abc.ABC):
         """Gives the texts of ids up to the first end of sentence, without padding.
 
         Args:
-          ids: int32 `[batch, length]`.
+            ids: int32 `[batch, length]`.
 
         Returns:
-          string `[batch]`.
+            string `[batch]`.
         """
         ids = tf.cast(ids, tf.int32)
         ended = tf.cumsum(tf.cast(tf.equal(ids, EOS_ID), tf.int32), axis=1)
@@ -48,7 +48,7 @@ class InGraphSentencePiece(InGraphTokenizer):
     """A SentencePiece model run by tensorflow-text.
 
     Args:
-      model: the content of the model file.
+        model: the content of the model file.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -68,7 +68,7 @@ class InGraphSymbols(InGraphTokenizer):
     """A table of symbols with white space between them.
 
     Args:
-      entries: the symbol of each id, the special ones first.
+        entries: the symbol of each id, the special ones first.
     """
 
     def __init__(self, entries: Sequence[str]) -> None:

@@ -57,11 +57,11 @@ class SentencePieceTokenizer(Tokenizer):
     """A SentencePiece model with padding 0, end of sentence 1, unknown 2.
 
     Args:
-      model: the model's content, or the path of its file.
+        model: the model's content, or the path of its file.
 
     Raises:
-      UserError: if the file is missing, is no SentencePiece model, or has other
-        special ids.
+        UserError: if the file is missing, is no SentencePiece model, or has other
+            special ids.
     """
 
     filename_suffix = ".model"
@@ -117,17 +117,17 @@ def train_sentencepiece(
     warning: whoever tries the toolkit on a few hundred lines gets a system.
 
     Args:
-      lines: the training text; a line of any length is used.
-      vocab_size: entries, the 3 special and the 256 bytes included.
-      model_type: "bpe" or "unigram".
-      character_coverage: share of the text's characters that get an entry; the rest
-        is spelt in bytes.
+        lines: the training text; a line of any length is used.
+        vocab_size: entries, the 3 special and the 256 bytes included.
+        model_type: "bpe" or "unigram".
+        character_coverage: share of the text's characters that get an entry; the rest
+            is spelt in bytes.
 
     Returns:
-      The content of a SentencePiece model file.
+        The content of a SentencePiece model file.
 
     Raises:
-      UserError: if the text is empty or `vocab_size` too small for its characters.
+        UserError: if the text is empty or `vocab_size` too small for its characters.
     """
     if model_type not in MODEL_TYPES:
         raise UserError(
@@ -222,7 +222,9 @@ def _training_error(error: RuntimeError, vocab_size: int) -> Exception:
             "received no text to learn subwords from, expected at least one line "
             "that is not blank"
         )
-    return UserError(f"learning the subword vocabulary failed: {message.strip()[-200:]}")
+    return UserError(
+        f"learning the subword vocabulary failed: {message.strip()[-200:]}"
+    )
 
 
 def _warn_of_smaller_vocabulary(model: bytes, vocab_size: int) -> None:

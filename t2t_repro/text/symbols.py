@@ -20,10 +20,10 @@ class SymbolTokenizer(Tokenizer):
     """Maps symbols to ids in their given order, after the three special ones.
 
     Args:
-      symbols: the symbols, without the special ones; no white space in them.
+        symbols: the symbols, without the special ones; no white space in them.
 
     Raises:
-      ValueError: if a symbol is empty, has white space, or occurs twice.
+        ValueError: if a symbol is empty, has white space, or occurs twice.
     """
 
     filename_suffix = ".symbols"
@@ -73,5 +73,3 @@ class SymbolTokenizer(Tokenizer):
         from t2t_repro.text.in_graph import InGraphSymbols
 
         return InGraphSymbols(self._entries)
-
-

@@ -19,8 +19,8 @@ class Tokenizer(abc.ABC):
     """Text to ids and back. Ids 0, 1, 2 are padding, end of sentence, unknown.
 
     Attributes:
-      filename_suffix: how the name of its file ends, with the dot.
-      vocab_size: number of ids, the special ones included.
+        filename_suffix: how the name of its file ends, with the dot.
+        vocab_size: number of ids, the special ones included.
     """
 
     filename_suffix: ClassVar[str]
@@ -32,7 +32,7 @@ class Tokenizer(abc.ABC):
         """Reads the file that `save` writes.
 
         Raises:
-          UserError: if the file is missing or damaged.
+            UserError: if the file is missing or damaged.
         """
 
     @abc.abstractmethod
@@ -82,7 +82,7 @@ def read_vocabulary_file(path: str | Path) -> bytes:
     """Reads a vocabulary file's bytes.
 
     Raises:
-      UserError: if it cannot be read, or is empty.
+        UserError: if it cannot be read, or is empty.
     """
     try:
         content = Path(path).read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import KerasTensor, ops
 
@@ -56,7 +58,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         self,
         label_smoothing: float = 0.1,
         name: str = "smoothed_cross_entropy",
-        **kwargs: object,
+        **kwargs: Any,
     ) -> None:
         # The mean over the real tokens is taken here, none is left for Keras.
         super().__init__(name=name, reduction=None, **kwargs)
@@ -69,4 +71,4 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return ops.sum(smoothed) / ops.maximum(tokens, 1.0)
 
     def get_config(self) -> dict[str, object]:
-        return super().get_config() | {"label_smoothing": self.label_smoothing}
+        return {"name": self.name, "label_smoothing": self.label_smoothing}

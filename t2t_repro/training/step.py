@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID, TARGETS
-from t2t_repro.data.pipeline import Batch
+from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
 from t2t_repro.training.losses import token_losses
 
 
@@ -52,7 +52,9 @@ def make_train_step(
         "source_tokens", "target_tokens" and "positions" (padded, both sides).
     """
     replica_step = tf.function(
-        _ReplicaStep(model, optimizer, options), jit_compile=options.jit_compile
+        _ReplicaStep(model, optimizer, options),
+        input_signature=[BATCH_SIGNATURE],
+        jit_compile=options.jit_compile,
     )
 
     @tf.function(reduce_retracing=True)

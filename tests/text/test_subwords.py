@@ -1,6 +1,6 @@
+# ruff: noqa: RUF001 - characters that look like others are what is tested
 from __future__ import annotations
 
-import os
 import random
 import re
 from pathlib import Path
@@ -34,6 +34,7 @@ HARD_LINES = [
     "\ue000\uf8ff private use \U000f0000\U0010fffd",
     "noncharacters \ufffe\uffff\U0001ffff",
     "ﬁ ﬂ ½ ² № ㎏ … Ａ Å Å é é",
+    "\u212b A\u030a \u00c5 \uac00 \u1100\u1161",
     "ß ẞ İ ı ſ Ω Ω",
     "漢字かな交じり文 한국어 ไทย हिन्दी",
     "<pad> </s> <unk> <s> <0x41> <0xE2><0x96>",
@@ -51,11 +52,6 @@ TRAINING_LINES = [
     for thing in ("house", "cat", "dog", "Straße", "café")
     for other in ("bird", "car", "child", "Vögel", "Mädchen", "Pferd", "lion")
 ]
-
-
-def shared_data() -> Path:
-    default = Path(__file__).resolve().parents[3] / "shared" / "data"
-    return Path(os.environ.get("T2T_SHARED_DATA", default))
 
 
 def expected_normalization(text: str) -> str:
@@ -83,11 +79,10 @@ def random_lines(count: int) -> list[str]:
     ]
 
 
-def naughty_strings() -> list[str]:
-    path = shared_data() / "noisy" / "blns" / "blns.txt"
-    if not path.exists():
-        pytest.skip(f"{path} is not there: set T2T_SHARED_DATA")
-    return path.read_text(encoding="utf-8").split("\n")
+@pytest.fixture(scope="session")
+def naughty_strings(shared_data: Path) -> list[str]:
+    path = shared_data / "noisy" / "blns" / "blns.txt"
+    return path.read_bytes().decode().split("\n")
 
 
 def test_hard_lines_come_back_from_their_ids(tokenizer):
@@ -101,8 +96,8 @@ def test_random_unicode_comes_back_from_its_ids(tokenizer):
     assert returned == [expected_normalization(line) for line in lines]
 
 
-def test_naughty_strings_come_back_from_their_ids(tokenizer):
-    lines = naughty_strings()
+def test_naughty_strings_come_back_from_their_ids(tokenizer, naughty_strings):
+    lines = naughty_strings
     returned = [tokenizer.decode(tokenizer.encode(line)) for line in lines]
     assert returned == [expected_normalization(line) for line in lines]
 
@@ -123,8 +118,8 @@ def test_the_graph_gives_the_same_ids_and_text(tokenizer):
     assert [text.decode() for text in texts.numpy()] == expected
 
 
-def test_the_graph_gives_the_same_ids_for_naughty_strings(tokenizer):
-    lines = naughty_strings()
+def test_the_graph_gives_the_same_ids_for_naughty_strings(tokenizer, naughty_strings):
+    lines = naughty_strings
     ids = tokenizer.in_graph().encode(lines)
     assert ids.to_list() == [tokenizer.encode(line) for line in lines]
 

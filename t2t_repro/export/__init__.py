@@ -1,0 +1,1 @@
+"""Trained systems in forms that other programs serve."""

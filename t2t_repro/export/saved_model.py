@@ -1,0 +1,117 @@
+"""SavedModel: raw strings in, translations and scores out.
+
+Tokenisation, beam search and detokenisation are inside. A program that loads it
+imports `tensorflow` and `tensorflow_text` (whose operations TensorFlow Serving has
+built in) and nothing of this package. tensor2tensor's export takes serialised ids
+and leaves the vocabulary to the client (`serving/export.py`).
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.translate import search_translations
+from t2t_repro.errors import UserError
+from t2t_repro.hyperparameters import DecodeHParams
+from t2t_repro.text import Tokenizer
+from t2t_repro.text.in_graph import InGraphTokenizer
+
+
+class ServedTranslator(tf.Module):
+    """A trained system as TensorFlow functions of strings.
+
+    Args:
+        model: A `Transformer` with trained weights.
+        source_tokenizer: Of the inputs.
+        target_tokenizer: Of the outputs.
+        hparams: How to search.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        hparams: DecodeHParams,
+    ) -> None:
+        super().__init__()
+        # A SavedModel keeps what is an attribute. The Keras model itself is left
+        # out: its variables and the functions below are all that is served.
+        self.weights = [variable.value for variable in model.variables]
+        self.source_tokenizer: InGraphTokenizer = source_tokenizer.in_graph()
+        self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
+        self._search = lambda ids: search_translations(model, ids, hparams)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+    def translate(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Give the best translation of every sentence.
+
+        Args:
+            inputs: UTF-8 strings, `[batch]`.
+
+        Returns:
+            "outputs", string `[batch]`, and "scores", float32 `[batch]`:
+            log-probability over length penalty.
+        """
+        hypotheses = self._n_best(inputs)
+        return {name: value[:, 0] for name, value in hypotheses.items()}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+    def n_best(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Give all hypotheses of every sentence, best first.
+
+        Args:
+            inputs: UTF-8 strings, `[batch]`.
+
+        Returns:
+            "outputs", string `[batch, beam_size]`, and "scores", float32
+            `[batch, beam_size]`.
+        """
+        return self._n_best(inputs)
+
+    def _n_best(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        ids = self.source_tokenizer.encode(inputs)
+        empty = tf.equal(ids.row_lengths(), 0)[:, None]
+        ends = tf.fill([tf.shape(inputs)[0], 1], EOS_ID)
+        padded = tf.concat([ids, ends], axis=1).to_tensor(PAD_ID)
+        found = self._search(padded)
+        batch, beam, length = tf.unstack(tf.shape(found.ids))
+        texts = self.target_tokenizer.decode(
+            tf.reshape(found.ids, [batch * beam, length])
+        )
+        # As in `t2t decode`, what has no token has an empty translation.
+        return {
+            "outputs": tf.where(empty, "", tf.reshape(texts, [batch, beam])),
+            "scores": tf.where(empty, 0.0, found.scores),
+        }
+
+
+def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None:
+    """Write a SavedModel, whole or not at all.
+
+    Args:
+        served: The system.
+        export_dir: A folder that does not exist yet.
+
+    Raises:
+        UserError: If the folder exists.
+    """
+    export_dir = Path(export_dir)
+    if export_dir.exists():
+        raise UserError(
+            f"received --export_dir {export_dir}, which exists: remove it or give "
+            "another."
+        )
+    beside = export_dir.with_name(export_dir.name + ".incomplete")
+    shutil.rmtree(beside, ignore_errors=True)
+    tf.saved_model.save(
+        served,
+        str(beside),
+        signatures={"serving_default": served.translate, "n_best": served.n_best},
+    )
+    beside.rename(export_dir)

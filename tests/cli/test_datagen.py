@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.cli import data_arguments
+from t2t_repro.cli.main import main
+from t2t_repro.errors import UsageError, UserError
+
+
+def text_files(folder: Path, count: int = 100, change: str = "") -> list[str]:
+    source, target = folder / "source.txt", folder / "target.txt"
+    source.write_text("".join(f"the house {n}{change}\n" for n in range(count)))
+    target.write_text("".join(f"das Haus {n}\n" for n in range(count)))
+    return ["--train_source", str(source), "--train_target", str(target)]
+
+
+def datagen(*arguments: str) -> int:
+    return main(["datagen", *arguments])
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    data_arguments.add_data_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_counts_are_printed(tmp_path, capsys):
+    files = text_files(tmp_path)
+    code = datagen("--problem", "text_pairs", "--data_dir", f"{tmp_path}/data", *files)
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert lines[0].startswith(f"text_pairs in {tmp_path}/data: vocabulary of ")
+    assert [line.split()[:3] for line in lines[2:]] == [
+        ["train", "95", "95"],
+        ["dev", "5", "5"],
+    ]
+
+
+def test_what_is_left_out_is_printed_by_reason(tmp_path, capsys):
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_text("x\nx\n\n" + "".join(f"{n}\n" for n in range(40)))
+    target.write_text("y\ny\nz\n" + "".join(f"{n}\n" for n in range(40)))
+    files = ["--train_source", str(source), "--train_target", str(target)]
+    dev = ["--dev_source", str(source), "--dev_target", str(target)]
+    datagen("--problem", "text_pairs", "--data_dir", f"{tmp_path}/d", *files, *dev)
+    printed = capsys.readouterr().out
+    assert "train: left out 1 pair(s): empty side" in printed
+    assert "train: left out 1 pair(s): exact repeat" in printed
+    assert "dev: left out 1 pair(s): empty side" in printed
+    assert "stand in the dev or test text too" in printed
+
+
+def test_the_same_command_again_finds_the_data(tmp_path, capsys):
+    command = ["--problem", "algorithmic_sort", "--data_dir", str(tmp_path)]
+    assert datagen(*command) == 0
+    first = capsys.readouterr()
+    assert datagen(*command) == 0
+    second = capsys.readouterr()
+    assert second.out == first.out
+    assert "prepared in" in second.err
+
+
+def test_other_settings_are_refused_with_the_difference(tmp_path, capsys):
+    command = ["--problem", "algorithmic_sort", "--data_dir", str(tmp_path)]
+    datagen(*command)
+    assert datagen(*command, "--num_shards", "3") == 1
+    assert "num_shards is 10 there, 3 now" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "received no --problem"),
+        (["--problem", "text_pairs"], "received no --data_dir"),
+        (["--problem", "text_pears"], "Did you mean text_pairs"),
+        (["--problem", "text_pairs", "--data_dir", "d"], "received no training text"),
+        (["--problem", "text_pairs", "--train_source", "a"], "without --train_target"),
+        (["--problem", "text_pairs", "--train_target", "a"], "without --train_source"),
+        (["--problem", "text_pairs", "--dev_tsv", "a"], "without training text"),
+        (
+            ["--problem", "text_pairs", "--train_tsv", "a", "--train_source", "b"],
+            "either one TSV or two files",
+        ),
+        (["--problem", "algorithmic_sort", "--train_tsv", "a"], "text of its own"),
+        (["--problem", "algorithmic_sort", "--vocab_size", "9"], "its 10 symbols"),
+        (
+            ["--problem", "text_pairs", "--source_model", "m", "--vocab_type", "bpe"],
+            "--source_model and --vocab_type",
+        ),
+        (["--vocab_size", "many"], "'many', expected a whole number"),
+        (["--max_length", "1"], "at least 2"),
+        (["--max_length_ratio", "nan"], "at least 0"),
+        (["--num_shards", "0"], "at least 1"),
+        (["--drop_duplicates", "--keep_duplicates"], "not allowed with"),
+    ],
+)
+def test_usage_errors_say_what_was_expected(capsys, arguments, message):
+    assert datagen(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_broken_text_is_refused_before_anything_is_written(tmp_path, capsys):
+    files = text_files(tmp_path)
+    Path(files[1]).write_bytes(b"good\nb\xe4d\n")
+    code = datagen("--problem", "text_pairs", "--data_dir", f"{tmp_path}/data", *files)
+    assert code == 1
+    assert "source.txt:2: received byte 0xE4" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
+def test_preparing_needs_no_tensorflow(tmp_path):
+    command = ["datagen", "--problem", "algorithmic_sort", "--data_dir", str(tmp_path)]
+    program = (
+        "import sys; from t2t_repro.cli.main import main\n"
+        f"main({command!r}); sys.exit('tensorflow' in sys.modules)"
+    )
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", program], cwd=root, check=True, timeout=60)
+
+
+def test_training_prepares_data_that_is_not_there(tmp_path):
+    args = parsed(
+        "--problem",
+        "text_pairs_rev",
+        "--data_dir",
+        f"{tmp_path}/d",
+        *text_files(tmp_path),
+    )
+    problem, manifest = data_arguments.prepared_data(args)
+    assert problem.was_reversed
+    assert problem.splits == tuple(manifest.splits) == ("train", "dev")
+
+
+def test_training_needs_no_flags_of_data_that_is_there(tmp_path):
+    data_dir = f"{tmp_path}/d"
+    datagen(
+        "--problem",
+        "text_pairs",
+        "--data_dir",
+        data_dir,
+        "--num_shards",
+        "2",
+        *text_files(tmp_path),
+    )
+    problem, manifest = data_arguments.prepared_data(
+        parsed("--problem", "text_pairs", "--data_dir", data_dir)
+    )
+    assert manifest.settings["num_shards"] == 2
+    assert problem.splits == ("train", "dev")
+
+
+def test_training_with_the_flags_of_other_data_is_refused(tmp_path):
+    command = ["--problem", "text_pairs", "--data_dir", f"{tmp_path}/d"]
+    datagen(*command, *text_files(tmp_path))
+    with pytest.raises(UserError, match="num_shards is 10 there, 3 now"):
+        data_arguments.prepared_data(parsed(*command, "--num_shards", "3"))
+    with pytest.raises(UserError, match="train_source has other content"):
+        data_arguments.prepared_data(
+            parsed(*command, *text_files(tmp_path, change="!"))
+        )
+
+
+def test_a_problem_is_found_in_the_folder_of_its_data(tmp_path):
+    datagen(
+        "--problem", "text_pairs", "--data_dir", str(tmp_path), *text_files(tmp_path)
+    )
+    problem = data_arguments.prepared_problem(tmp_path, "text_pairs_rev")
+    assert (problem.name, problem.splits) == ("text_pairs_rev", ("train", "dev"))
+
+
+def test_a_problem_without_data_is_refused(tmp_path):
+    with pytest.raises(UserError, match="t2t datagen"):
+        data_arguments.prepared_problem(tmp_path, "text_pairs")
+
+
+def test_flags_become_settings():
+    _, settings = data_arguments.problem_from_arguments(
+        parsed(
+            "--problem",
+            "text_pairs",
+            "--vocab_size",
+            "500",
+            "--vocab_type",
+            "unigram",
+            "--separate_vocabularies",
+            "--keep_duplicates",
+            "--max_length",
+            "70",
+            "--max_length_ratio",
+            "1.5",
+            "--seed",
+            "0",
+            "--num_shards",
+            "4",
+        )
+    )
+    assert (
+        settings.vocab_size,
+        settings.model_type,
+        settings.shared_vocabulary,
+        settings.drop_duplicates,
+        settings.max_length,
+        settings.max_length_ratio,
+        settings.seed,
+        settings.num_shards,
+    ) == (500, "unigram", False, False, 70, 1.5, 0, 4)
+
+
+def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):
+    code = datagen(
+        "--problem",
+        "text_pairs",
+        "--data_dir",
+        f"{tmp_path}/d",
+        "--source_model",
+        f"{tmp_path}/none.model",
+        *text_files(tmp_path),
+    )
+    assert code == 1
+    assert "none.model" in capsys.readouterr().err
+
+
+def test_an_unknown_usr_dir_is_a_usage_error():
+    with pytest.raises(UsageError, match="t2t_usr_dir"):
+        data_arguments.problem_from_arguments(
+            parsed("--problem", "text_pairs", "--t2t_usr_dir", "/nowhere")
+        )

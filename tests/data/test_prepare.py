@@ -1,0 +1,401 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data import prepare as prepare_module
+from t2t_repro.data.manifest import (
+    Manifest,
+    load_tokenizers,
+    raw_text,
+    shards,
+)
+from t2t_repro.data.prepare import prepare
+from t2t_repro.data.problem import (
+    PrepareSettings,
+    Problem,
+    ReversedProblem,
+    Vocabulary,
+)
+from t2t_repro.errors import UserError
+from t2t_repro.text import train_sentencepiece
+
+SETTINGS = PrepareSettings(vocab_size=330, num_shards=3, max_length=60)
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven")
+ZAHLEN = ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben")
+
+
+def counting(first: int, last: int) -> list[tuple[str, str]]:
+    return [
+        (
+            " ".join(NUMBERS[(n + k * n) % 7] for k in range(n % 9 + 1)),
+            " ".join(ZAHLEN[(n + k * n) % 7] for k in range(n % 9 + 1)),
+        )
+        for n in range(first, last)
+    ]
+
+
+class Numbers(Problem):
+    """Counts from English to German."""
+
+    def __init__(self, **pairs: list[tuple[str, str]]) -> None:
+        self.text = {
+            "train": counting(0, 200),
+            "dev": counting(200, 210),
+            "test": counting(300, 305),
+            **pairs,
+        }
+        self.splits = tuple(self.text)
+
+    def pairs(self, split, tmp_dir):
+        yield from self.text[split]
+
+    def source_identities(self, tmp_dir):
+        return {split: {"lines": len(pairs)} for split, pairs in self.text.items()}
+
+
+class Digits(Problem):
+    """Counts in symbols."""
+
+    vocabulary = Vocabulary(kind="symbols", symbols=("1", "2"))
+
+    def pairs(self, split, tmp_dir):
+        yield "1 2", "2"
+
+
+def examples(data_dir: Path, problem: Problem, split: str) -> list[tuple[list, list]]:
+    records = tf.data.TFRecordDataset(shards(data_dir, problem, split))
+    parsed = [tf.train.Example.FromString(record.numpy()) for record in records]
+    return [
+        (
+            list(example.features.feature["inputs"].int64_list.value),
+            list(example.features.feature["targets"].int64_list.value),
+        )
+        for example in parsed
+    ]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    prepare(Numbers(), folder, settings=SETTINGS)
+    return folder
+
+
+def test_shards_hold_every_pair_with_its_end_of_sentence(data_dir):
+    source, target = load_tokenizers(data_dir, Numbers())
+    expected = [
+        ([*source.encode(left), 1], [*target.encode(right), 1])
+        for left, right in Numbers().text["train"]
+    ]
+    assert sorted(examples(data_dir, Numbers(), "train")) == sorted(expected)
+
+
+def test_training_pairs_are_not_in_their_order(data_dir):
+    source, _ = load_tokenizers(data_dir, Numbers())
+    texts = [source.decode(ids) for ids, _ in examples(data_dir, Numbers(), "train")]
+    assert texts != [left for left, _ in Numbers().text["train"]]
+
+
+def test_dev_pairs_keep_their_order(data_dir):
+    source, _ = load_tokenizers(data_dir, Numbers())
+    texts = [source.decode(ids) for ids, _ in examples(data_dir, Numbers(), "dev")]
+    assert texts == [left for left, _ in Numbers().text["dev"]]
+
+
+def test_file_names_are_tensor2tensors(data_dir):
+    assert sorted(contents(data_dir)) == [
+        "numbers-dev-00000-of-00001",
+        "numbers-dev.inputs.txt",
+        "numbers-dev.targets.txt",
+        "numbers-test-00000-of-00001",
+        "numbers-test.inputs.txt",
+        "numbers-test.targets.txt",
+        "numbers-train-00000-of-00003",
+        "numbers-train-00001-of-00003",
+        "numbers-train-00002-of-00003",
+        "numbers.manifest.json",
+        "numbers.model",
+    ]
+
+
+def test_the_manifest_counts_what_is_in_the_shards(data_dir):
+    manifest = Manifest.load_existing(data_dir, Numbers())
+    found = examples(data_dir, Numbers(), "train")
+    counts = manifest.splits["train"]
+    assert (counts.pairs_read, counts.pairs_written) == (200, len(found))
+    assert counts.source_subwords == sum(len(inputs) for inputs, _ in found)
+    assert counts.target_subwords == sum(len(targets) for _, targets in found)
+
+
+def test_preparing_elsewhere_gives_the_same_bytes(data_dir, tmp_path):
+    prepare(Numbers(), tmp_path, settings=SETTINGS)
+    assert contents(tmp_path) == contents(data_dir)
+
+
+def test_another_seed_changes_the_order_alone(data_dir, tmp_path):
+    prepare(Numbers(), tmp_path, settings=dataclasses.replace(SETTINGS, seed=2))
+    here, there = (examples(path, Numbers(), "train") for path in (tmp_path, data_dir))
+    assert here != there
+    assert sorted(here) == sorted(there)
+
+
+def test_a_reversed_problem_uses_the_files_of_its_base(tmp_path):
+    problem = ReversedProblem(Numbers())
+    settings = dataclasses.replace(SETTINGS, shared_vocabulary=False, vocab_size=290)
+    manifest = prepare(problem, tmp_path, settings=settings)
+    assert manifest.problem == "numbers"
+    source, target = load_tokenizers(tmp_path, problem)
+    assert (source.normalize("fünf"), target.normalize("five")) == ("fünf", "five")
+    forth = load_tokenizers(tmp_path, Numbers())
+    assert [source.to_bytes(), target.to_bytes()] == [
+        forth[1].to_bytes(),
+        forth[0].to_bytes(),
+    ]
+    assert (
+        raw_text(tmp_path, problem, "dev") == raw_text(tmp_path, Numbers(), "dev")[::-1]
+    )
+
+
+def test_separate_vocabularies_are_learnt_from_one_side_each(tmp_path):
+    settings = dataclasses.replace(SETTINGS, shared_vocabulary=False, vocab_size=290)
+    prepare(Numbers(), tmp_path, settings=settings)
+    source, target = load_tokenizers(tmp_path, Numbers())
+    assert len(source.encode("three")) < len(target.encode("three"))
+
+
+def test_the_raw_text_keeps_pairs_that_the_shards_leave_out(tmp_path):
+    dev = [("one", "eins"), ("", "zwei"), ("two " * 70, "zwei")]
+    manifest = prepare(Numbers(dev=dev), tmp_path, settings=SETTINGS)
+    source_path, target_path = raw_text(tmp_path, Numbers(), "dev")
+    assert source_path.read_text().split("\n") == ["one", "", "two " * 70, ""]
+    assert target_path.read_text().split("\n") == ["eins", "zwei", "zwei", ""]
+    assert manifest.splits["dev"].dropped == {"empty_side": 1, "too_long": 1}
+
+
+def test_drops_of_training_pairs_are_counted_by_reason(tmp_path):
+    train = [
+        *counting(0, 50),
+        ("one", " "),
+        ("one", "eins " * 20),
+        ("a", "b"),
+        ("a", "b"),
+    ]
+    settings = dataclasses.replace(
+        SETTINGS, drop_duplicates=True, max_length_ratio=8.0, max_length=100
+    )
+    manifest = prepare(Numbers(train=train), tmp_path, settings=settings)
+    dropped = manifest.splits["train"].dropped
+    assert dropped["empty_side"] == 1
+    assert dropped["length_ratio"] == 1
+    assert dropped["exact_repeat"] >= 1
+    assert manifest.splits["train"].pairs_read - sum(dropped.values()) == (
+        manifest.splits["train"].pairs_written
+    )
+
+
+def test_training_pairs_of_the_dev_text_are_counted(tmp_path):
+    manifest = prepare(
+        Numbers(dev=[("nowhere", "nirgends"), *counting(5, 6)], test=[("x", "y")]),
+        tmp_path,
+        settings=SETTINGS,
+    )
+    same = sum(pair == counting(5, 6)[0] for pair in counting(0, 200))
+    assert manifest.splits["train"].also_held_out == same
+
+
+def test_prepared_data_is_found_again_and_not_rewritten(data_dir, caplog):
+    before = {path.name: path.stat().st_mtime_ns for path in data_dir.iterdir()}
+    with caplog.at_level("INFO", logger="t2t_repro"):
+        manifest = prepare(Numbers(), data_dir, settings=SETTINGS)
+    assert manifest == Manifest.load(data_dir, Numbers())
+    assert "prepared in" in caplog.text
+    assert before == {path.name: path.stat().st_mtime_ns for path in data_dir.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"vocab_size": 300}, "vocab_size is 330 there, 300 now"),
+        ({"seed": 2, "max_length": 9}, "max_length is 60 there, 9 now; seed is 1"),
+        ({"model_type": "unigram"}, "model_type is 'bpe' there, 'unigram' now"),
+    ],
+)
+def test_data_of_other_settings_is_refused(data_dir, change, message):
+    with pytest.raises(UserError, match=message):
+        prepare(Numbers(), data_dir, settings=dataclasses.replace(SETTINGS, **change))
+
+
+def test_data_of_other_text_is_refused(data_dir):
+    with pytest.raises(UserError, match="train has other content"):
+        prepare(Numbers(train=counting(0, 199)), data_dir, settings=SETTINGS)
+
+
+def test_data_of_another_version_of_the_problem_is_refused(data_dir):
+    problem = Numbers()
+    problem.version = 2
+    with pytest.raises(UserError, match="version is 1 there, 2 now"):
+        prepare(problem, data_dir, settings=SETTINGS)
+
+
+def damaged_copy(data_dir: Path, tmp_path: Path, name: str, content: bytes) -> Path:
+    for file_name, data in contents(data_dir).items():
+        (tmp_path / file_name).write_bytes(data)
+    (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+SHARD = "numbers-train-00001-of-00003"
+
+
+def test_a_shard_cut_short_is_refused(data_dir, tmp_path):
+    content = contents(data_dir)[SHARD]
+    folder = damaged_copy(data_dir, tmp_path, SHARD, content[:-3])
+    with pytest.raises(UserError, match=f"{SHARD} has .* bytes, expected"):
+        shards(folder, Numbers(), "train")
+
+
+def test_a_changed_shard_is_refused(data_dir, tmp_path):
+    content = contents(data_dir)[SHARD]
+    folder = damaged_copy(data_dir, tmp_path, SHARD, content[:-1] + b"?")
+    with pytest.raises(UserError, match=f"{SHARD} has other content"):
+        prepare(Numbers(), folder, settings=SETTINGS)
+
+
+def test_a_missing_shard_is_refused(data_dir, tmp_path):
+    folder = damaged_copy(data_dir, tmp_path, "other", b"")
+    (folder / SHARD).unlink()
+    with pytest.raises(UserError, match=f"{SHARD} is missing"):
+        shards(folder, Numbers(), "train")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format": 1}', b"\xff"])
+def test_a_damaged_manifest_is_refused(data_dir, tmp_path, content):
+    folder = damaged_copy(data_dir, tmp_path, "numbers.manifest.json", content)
+    with pytest.raises(UserError, match="damaged manifest"):
+        prepare(Numbers(), folder, settings=SETTINGS)
+
+
+def test_a_manifest_of_another_format_is_refused(data_dir, tmp_path):
+    name = "numbers.manifest.json"
+    values = json.loads(contents(data_dir)[name]) | {"format": 99}
+    folder = damaged_copy(data_dir, tmp_path, name, json.dumps(values).encode())
+    with pytest.raises(UserError, match="of format 99, expected 1"):
+        Manifest.load(folder, Numbers())
+
+
+def test_a_split_that_is_not_there_is_refused(tmp_path):
+    problem = Digits()
+    problem.splits = ("train", "dev")
+    prepare(problem, tmp_path)
+    with pytest.raises(UserError, match="'test', expected one of train, dev"):
+        shards(tmp_path, problem, "test")
+
+
+def test_an_empty_folder_is_refused_with_the_way_to_fill_it(tmp_path):
+    with pytest.raises(UserError, match="t2t datagen --problem numbers"):
+        load_tokenizers(tmp_path, ReversedProblem(Numbers()))
+
+
+def test_symbols_are_the_vocabulary_where_a_problem_has_them(tmp_path):
+    manifest = prepare(Digits(), tmp_path)
+    assert manifest.tokenizers == {
+        "inputs": "digits.symbols",
+        "targets": "digits.symbols",
+    }
+    assert examples(tmp_path, Digits(), "dev") == [([3, 4, 1], [4, 1])]
+
+
+def test_a_model_of_the_users_own_is_copied_and_used(tmp_path):
+    own = tmp_path / "own.model"
+    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+    settings = dataclasses.replace(SETTINGS, source_model=str(own))
+    prepare(Numbers(), tmp_path / "data", settings=settings)
+    assert (tmp_path / "data" / "numbers.model").read_bytes() == own.read_bytes()
+
+
+def test_another_model_of_the_users_own_is_refused(tmp_path):
+    own = tmp_path / "own.model"
+    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+    settings = dataclasses.replace(SETTINGS, source_model=str(own))
+    prepare(Numbers(), tmp_path / "data", settings=settings)
+    own.write_bytes(train_sentencepiece(["four five six"] * 9, vocab_size=280))
+    with pytest.raises(UserError, match="source_model has other content"):
+        prepare(Numbers(), tmp_path / "data", settings=settings)
+
+
+def test_a_model_for_the_targets_alone_is_refused(tmp_path):
+    own = tmp_path / "own.model"
+    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+    settings = dataclasses.replace(SETTINGS, target_model=str(own))
+    with pytest.raises(UserError, match="targets alone"):
+        prepare(Numbers(), tmp_path / "data", settings=settings)
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_nothing_left_of_a_split_is_refused_and_nothing_stays(tmp_path, split):
+    problem = Numbers(**{split: [("one " * 90, "eins"), ("one", "")]})
+    settings = dataclasses.replace(SETTINGS, vocab_size=280)
+    with pytest.raises(UserError, match=f"no {split} pair is left of 2 .1 "):
+        prepare(problem, tmp_path / "data", settings=settings)
+    assert not (tmp_path / "data").exists()
+
+
+class BreaksInTheMiddle(Numbers):
+    """Fails while shards are written."""
+
+    def pairs(self, split, tmp_dir):
+        yield from self.text[split]
+        if split == "dev":
+            raise UserError("the text broke")
+
+
+def test_an_error_in_the_middle_leaves_what_was_there(tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    with pytest.raises(UserError, match="the text broke"):
+        prepare(BreaksInTheMiddle(), tmp_path, settings=SETTINGS)
+    assert contents(tmp_path) == {"mine.txt": b"keep"}
+
+
+def test_leftovers_of_a_killed_run_are_cleared(tmp_path):
+    (tmp_path / "numbers-train-00000-of-00009.incomplete").write_text("half")
+    (tmp_path / "numbersign.incomplete").write_text("not ours")
+    prepare(Numbers(), tmp_path, settings=SETTINGS)
+    left = [name for name in contents(tmp_path) if name.endswith(".incomplete")]
+    assert left == ["numbersign.incomplete"]
+
+
+def test_shards_of_a_killed_run_are_not_read(tmp_path):
+    (tmp_path / "numbers-train-00003-of-00004").write_bytes(b"stale")
+    prepare(Numbers(), tmp_path, settings=SETTINGS)
+    assert len(shards(tmp_path, Numbers(), "train")) == 3
+
+
+def test_a_full_disk_is_reported_without_a_traceback(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(prepare_module.ShardWriter, "write", full)
+    with pytest.raises(UserError, match=r"writing to .* failed: No space left"):
+        prepare(Numbers(), tmp_path / "data", settings=SETTINGS)
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_data_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "data").write_text("a file")
+    with pytest.raises(UserError, match=r"File exists|Not a directory"):
+        prepare(Numbers(), tmp_path / "data", settings=SETTINGS)
+
+
+def test_a_line_feed_in_generated_text_does_not_put_the_raw_text_out_of_step(tmp_path):
+    prepare(Numbers(dev=[("one\ntwo", "eins")] * 2), tmp_path, settings=SETTINGS)
+    source_path, _ = raw_text(tmp_path, Numbers(), "dev")
+    assert source_path.read_bytes() == b"one two\none two\n"

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.data.problem import Problem, ReversedProblem, Vocabulary
+from t2t_repro.errors import UsageError, UserError
+
+
+class CountingGermanToEnglish(Problem):
+    """Counts.
+
+    More.
+    """
+
+    vocabulary = Vocabulary(size=500, model_type="unigram", shared=False)
+    max_length = 40
+    splits = ("train", "dev")
+
+    def pairs(self, split, tmp_dir):
+        yield "eins", f"one {split}"
+
+
+def test_a_problem_that_is_not_registered_goes_by_its_class():
+    assert CountingGermanToEnglish().name == "counting_german_to_english"
+
+
+def test_the_summary_is_the_first_line():
+    assert CountingGermanToEnglish().summary == "Counts."
+
+
+def test_default_settings_come_from_the_problem():
+    settings = CountingGermanToEnglish().prepare_settings
+    assert (
+        settings.vocab_size,
+        settings.model_type,
+        settings.shared_vocabulary,
+        settings.max_length,
+    ) == (500, "unigram", False, 40)
+
+
+def test_a_reversed_problem_swaps_the_sides():
+    reversed_problem = ReversedProblem(CountingGermanToEnglish())
+    assert list(reversed_problem.pairs("dev", None)) == [("one dev", "eins")]
+
+
+def test_a_reversed_problem_shares_the_files_of_its_base():
+    base = CountingGermanToEnglish()
+    reversed_problem = ReversedProblem(base)
+    assert reversed_problem.name == "counting_german_to_english_rev"
+    assert reversed_problem.file_prefix == base.file_prefix
+    assert reversed_problem.prepare_settings == base.prepare_settings
+    assert (base.was_reversed, reversed_problem.was_reversed) == (False, True)
+
+
+def test_a_problem_cannot_be_reversed_twice():
+    with pytest.raises(UserError, match="at most one _rev"):
+        ReversedProblem(ReversedProblem(CountingGermanToEnglish()))
+
+
+def test_a_problem_with_text_of_its_own_takes_no_files():
+    with pytest.raises(UsageError, match="text_pairs"):
+        ReversedProblem(CountingGermanToEnglish()).with_files({})

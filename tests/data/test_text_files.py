@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.data.text_files import (
+    PairFiles,
+    has_byte_order_mark,
+    identity,
+    read_lines,
+    read_pairs,
+)
+from t2t_repro.errors import UserError
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def lines_of(tmp_path: Path, content: bytes) -> list[str]:
+    return list(read_lines(written(tmp_path / "text", content)))
+
+
+def test_lines_end_at_line_feeds_only(tmp_path):
+    text = "one\x85two\u2028three\u2029four\x0bfive\x0csix\x1cseven\rnine"
+    assert lines_of(tmp_path, f"{text}\nlast\n".encode()) == [text, "last"]
+
+
+def test_a_last_line_without_line_feed_counts(tmp_path):
+    assert lines_of(tmp_path, b"a\nb") == ["a", "b"]
+
+
+def test_empty_lines_are_kept(tmp_path):
+    assert lines_of(tmp_path, b"\na\n\n") == ["", "a", ""]
+
+
+def test_one_carriage_return_belongs_to_the_line_end(tmp_path):
+    assert lines_of(tmp_path, b"a\r\nb\r\r\n") == ["a", "b\r"]
+
+
+def test_a_byte_order_mark_is_left_out_at_the_start_only(tmp_path):
+    content = "\ufeffa\n\ufeffb\n".encode()
+    assert lines_of(tmp_path, content) == ["a", "\ufeffb"]
+
+
+def test_a_byte_order_mark_is_noticed(tmp_path):
+    marked = written(tmp_path / "marked", "\ufeffa\n".encode())
+    plain = written(tmp_path / "plain", b"a\n")
+    assert (has_byte_order_mark(marked), has_byte_order_mark(plain)) == (True, False)
+
+
+def test_gzip_is_recognised_by_its_content(tmp_path):
+    assert lines_of(tmp_path, gzip.compress("ä\nb\n".encode())) == ["ä", "b"]
+
+
+def test_a_plain_file_called_gz_is_read(tmp_path):
+    assert list(read_lines(written(tmp_path / "a.gz", b"plain\n"))) == ["plain"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (gzip.compress(b""), "is empty"),
+        (gzip.compress(b"a\n" * 9_000)[:-12], "damaged gzip"),
+        (b"\x1f\x8bnothing", "damaged gzip"),
+        (b"good\nbad \xe9 byte\n", r"text:2: received byte 0xE9 at byte 5 of the line"),
+        (b"good\nn\0l\0\n", "text:2: received 2 NUL"),
+        ("wörter\n".encode("latin-1"), "iconv -f WINDOWS-1252 -t UTF-8"),
+        ("überall\n".encode("utf-16"), "iconv -f UTF-16LE -t UTF-8"),
+        ("a line\n".encode("utf-16-le") * 9, "looks like UTF-16LE"),
+        ("a line\n".encode("utf-16-be") * 9, "looks like UTF-16BE"),
+        ("a line\n".encode("utf-32"), "looks like UTF-32LE"),
+        ("a line\n".encode("utf-32-le") * 9, "looks like UTF-32LE"),
+        ("a line\n".encode("utf-32-be") * 9, "looks like UTF-32BE"),
+    ],
+)
+def test_what_is_not_utf8_text_is_refused(tmp_path, content, message):
+    with pytest.raises(UserError, match=message):
+        lines_of(tmp_path, content)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(UserError, match="No such file"):
+        list(read_lines(tmp_path / "none"))
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(UserError, match="directory"):
+        list(read_lines(tmp_path))
+
+
+def test_a_device_is_refused():
+    with pytest.raises(UserError, match="expected a regular file"):
+        list(read_lines(Path(os.devnull)))
+
+
+@pytest.mark.parametrize(("left", "right"), [(3, 5), (5, 3), (4, 3)])
+def test_sides_of_different_length_are_refused_with_both_counts(tmp_path, left, right):
+    source = written(tmp_path / "a", b"x\n" * left)
+    target = written(tmp_path / "b", b"y\n" * right)
+    with pytest.raises(UserError, match=f"received {left} lines .* and {right} lines"):
+        list(read_pairs(PairFiles(source, target)))
+
+
+def test_pairs_are_the_lines_side_by_side(tmp_path):
+    source = written(tmp_path / "a", b"1\n2\n")
+    target = written(tmp_path / "b", gzip.compress(b"x\ny\n"))
+    pairs = list(read_pairs(PairFiles(source, target)))
+    assert pairs == [("1", "x"), ("2", "y")]
+
+
+def test_a_tab_within_a_line_of_two_files_is_text(tmp_path):
+    source = written(tmp_path / "a", b"1\t2\n")
+    assert list(read_pairs(PairFiles(source, source))) == [("1\t2", "1\t2")]
+
+
+def test_columns_of_one_file_are_the_two_sides(tmp_path):
+    path = written(tmp_path / "a.tsv", b"1\tx\r\n\ty\n")
+    assert list(read_pairs(PairFiles(path))) == [("1", "x"), ("", "y")]
+
+
+@pytest.mark.parametrize(("line", "columns"), [(b"alone", 1), (b"a\tb\tc", 3)])
+def test_other_than_two_columns_are_refused_with_the_line(tmp_path, line, columns):
+    path = written(tmp_path / "a.tsv", b"1\tx\n" + line + b"\n")
+    with pytest.raises(UserError, match=f"a.tsv:2: received {columns} column"):
+        list(read_pairs(PairFiles(path)))
+
+
+def test_an_identity_does_not_depend_on_the_place(tmp_path):
+    first = identity(written(tmp_path / "a", b"text"))
+    assert first == identity(written(tmp_path / "b", b"text"))
+
+
+def test_an_identity_changes_with_the_content(tmp_path):
+    first = identity(written(tmp_path / "a", b"text"))
+    assert first != identity(written(tmp_path / "a", b"tent"))

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.data.text_files import PairFiles
+from t2t_repro.errors import UsageError, UserError
+
+
+def files(folder: Path, pairs: list[tuple[str, str]], name: str = "text") -> PairFiles:
+    path = folder / f"{name}.tsv"
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+    return PairFiles(path)
+
+
+def numbered(count: int) -> list[tuple[str, str]]:
+    return [(f"source {n}", f"target {n}") for n in range(count)]
+
+
+def text_pairs(**splits: PairFiles):
+    return catalogue.problem("text_pairs").with_files(splits)
+
+
+def test_given_splits_are_read_as_they_are(tmp_path):
+    train, dev = files(tmp_path, numbered(5), "a"), files(tmp_path, numbered(2), "b")
+    problem = text_pairs(train=train, dev=dev)
+    assert problem.splits == ("train", "dev")
+    assert list(problem.pairs("train", None)) == numbered(5)
+    assert list(problem.pairs("dev", None)) == numbered(2)
+
+
+def test_test_files_make_a_test_split(tmp_path):
+    part = files(tmp_path, numbered(5))
+    problem = text_pairs(train=part, dev=part, test=part)
+    assert problem.splits == ("train", "dev", "test")
+
+
+def test_one_in_twenty_is_held_out_without_dev_files(tmp_path):
+    problem = text_pairs(train=files(tmp_path, numbered(200)))
+    dev = list(problem.pairs("dev", None))
+    train = list(problem.pairs("train", None))
+    assert len(dev) == 10
+    assert sorted([*dev, *train]) == sorted(numbered(200))
+
+
+def test_no_more_than_a_thousand_are_held_out(tmp_path):
+    problem = text_pairs(train=files(tmp_path, numbered(30_000)))
+    assert len(list(problem.pairs("dev", None))) == 1_000
+
+
+def test_what_is_held_out_does_not_depend_on_the_order(tmp_path):
+    forth = text_pairs(train=files(tmp_path, numbered(100), "a"))
+    back = text_pairs(train=files(tmp_path, numbered(100)[::-1], "b"))
+    assert set(forth.pairs("dev", None)) == set(back.pairs("dev", None))
+
+
+def test_a_held_out_source_is_not_trained_on(tmp_path):
+    pairs = [(f"source {n % 50}", f"target {n}") for n in range(500)]
+    problem = text_pairs(train=files(tmp_path, pairs))
+    dev = {source for source, _ in problem.pairs("dev", None)}
+    train = {source for source, _ in problem.pairs("train", None)}
+    assert len(dev) == 25
+    assert dev & train == set()
+
+
+def test_a_pair_with_an_empty_side_is_never_held_out(tmp_path):
+    pairs = [*numbered(10), *((f"alone {n}", "") for n in range(90))]
+    problem = text_pairs(train=files(tmp_path, pairs))
+    dev = list(problem.pairs("dev", None))
+    assert len(dev) == 5
+    assert all(target for _, target in dev)
+    assert len(list(problem.pairs("train", None))) == 95
+
+
+def test_two_distinct_pairs_are_enough_to_hold_one_out(tmp_path):
+    problem = text_pairs(train=files(tmp_path, numbered(2)))
+    counts = [len(list(problem.pairs(split, None))) for split in problem.splits]
+    assert counts == [1, 1]
+
+
+def test_one_distinct_source_is_too_little_to_hold_one_out(tmp_path):
+    problem = text_pairs(train=files(tmp_path, numbered(1) * 5))
+    with pytest.raises(UserError, match=r"5 training pair.* 1 distinct .*--dev_source"):
+        problem.check(None)
+
+
+def test_what_is_wrong_in_any_split_is_found_by_the_check(tmp_path):
+    good = files(tmp_path, numbered(3))
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"a\tb\nc\xff\td\n")
+    problem = text_pairs(train=good, dev=good, test=PairFiles(broken))
+    with pytest.raises(UserError, match="broken:2"):
+        problem.check(None)
+
+
+def test_a_byte_order_mark_is_mentioned(tmp_path, caplog):
+    path = tmp_path / "marked"
+    path.write_bytes("\ufeffa\tb\n".encode())
+    text_pairs(train=PairFiles(path), dev=PairFiles(path)).check(None)
+    assert "byte-order mark" in caplog.text
+
+
+def test_sources_are_known_by_their_content(tmp_path):
+    problem = text_pairs(train=files(tmp_path, numbered(3)))
+    (tmp_path / "elsewhere").mkdir()
+    moved = text_pairs(train=files(tmp_path / "elsewhere", numbered(3)))
+    changed = text_pairs(train=files(tmp_path / "elsewhere", numbered(4), "c"))
+    here = problem.source_identities(None)
+    assert list(here) == ["train_tsv"]
+    assert moved.source_identities(None) == here
+    assert changed.source_identities(None) != here
+
+
+def test_no_files_are_a_usage_error():
+    with pytest.raises(UsageError, match="--train_source and --train_target"):
+        catalogue.problem("text_pairs").check(None)
+
+
+def test_reversed_files_swap_the_sides(tmp_path):
+    part = files(tmp_path, numbered(3))
+    problem = catalogue.problem("text_pairs_rev").with_files(
+        {"train": part, "dev": part}
+    )
+    assert next(iter(problem.pairs("train", None))) == ("target 0", "source 0")

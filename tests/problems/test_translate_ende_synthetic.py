@@ -1,0 +1,394 @@
+"""The embedded problem: its splits, its sentences, its trees."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from t2t_repro.problems.synthetic import (
+    clauses,
+    english,
+    german,
+    lexicon,
+    linearization,
+    phrases,
+    verbs,
+)
+from t2t_repro.problems.synthetic.grammar import (
+    SyntheticSentence,
+    sentences,
+    split_of,
+)
+
+from t2t_repro import catalogue
+
+GOLDEN_PAIRS = {
+    "train": "79b982d1884fdede",
+    "dev": "9080ac9d6c52b196",
+    "test": "ebdc0f812bbda82c",
+}
+VERBS = {v.german.prefix + v.german.infinitive: v for v in verbs.VERBS}
+
+
+@functools.cache
+def sample() -> tuple[SyntheticSentence, ...]:
+    return tuple(sentences("train", 20_000))
+
+
+def digest(split: str) -> str:
+    state = hashlib.blake2b(digest_size=8)
+    for sentence in sentences(split, 50):
+        state.update(f"{sentence.english}\t{sentence.german}\n".encode())
+    return state.hexdigest()
+
+
+@pytest.mark.parametrize("split", GOLDEN_PAIRS)
+def test_first_pairs_never_change(split):
+    assert digest(split) == GOLDEN_PAIRS[split]
+
+
+def test_pairs_do_not_depend_on_the_hash_seed():
+    program = (
+        "from t2t_repro.problems.synthetic.grammar import sentences\n"
+        "print(list(sentences('dev', 50)))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+
+
+def test_a_longer_request_begins_with_the_shorter_one():
+    short, long = list(sentences("dev", 20)), list(sentences("dev", 40))
+    assert long[:20] == short
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_every_sentence_belongs_to_its_split_and_comes_once(split):
+    texts = [sentence.english for sentence in sentences(split, 500)]
+    assert {split_of(text) for text in texts} == {split}
+    assert len(set(texts)) == len(texts)
+
+
+def test_unknown_split_is_refused():
+    with pytest.raises(ValueError, match="split=validation"):
+        next(sentences("validation", 1))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        (
+            "This cake, I have not eaten.",
+            "Diesen Kuchen habe ich nicht gegessen.",
+        ),
+        (
+            "The friendly daughter cleans up the clean kitchen although it is quiet.",
+            "Die freundliche Tochter räumt die saubere Küche auf, obwohl sie ruhig ist.",
+        ),
+        (
+            "No queen has forgotten to close the suitcase.",
+            "Keine Königin hat vergessen, den Koffer zuzumachen.",
+        ),
+        (
+            "He asked whether you visited her rich brother whose horses are tired.",
+            "Er hat gefragt, ob du ihren reichen Bruder besucht hast, dessen Pferde müde sind.",
+        ),
+        (
+            "I call a gardener of whom the women dreamed.",
+            "Ich rufe einen Gärtner an, von dem die Frauen geträumt haben.",
+        ),
+        (
+            "A student whom we must not follow slowly follows her.",
+            "Ein Student, dem wir nicht langsam folgen dürfen, folgt ihr.",
+        ),
+        (
+            "Today this baker has been visited by these students.",
+            "Heute ist dieser Bäcker von diesen Studenten besucht worden.",
+        ),
+        (
+            "Whom must you thank with the farmer?",
+            "Wem musst du mit dem Bauern danken?",
+        ),
+        (
+            "Which small cake did you eat in this kitchen room last week?",
+            "Welchen kleinen Kuchen hast du letzte Woche in diesem Küchenzimmer gegessen?",
+        ),
+        (
+            "The brother has repaired forty-six yellow cars on this island today.",
+            "Der Bruder hat heute sechsundvierzig gelbe Autos auf dieser Insel repariert.",
+        ),
+        (
+            "The duck falls asleep quietly in these gardens at 6:30.",
+            "Die Ente schläft um 6.30 Uhr leise in diesen Gärten ein.",
+        ),
+        (
+            "A sick boy of the man is calling a sad mother.",
+            "Ein kranker Junge des Mannes ruft eine traurige Mutter an.",
+        ),
+        (
+            "When thirteen hungry lions were beautiful, a farmer came back.",
+            "Als dreizehn hungrige Löwen schön waren, ist ein Bauer zurückgekommen.",
+        ),
+        (
+            "When they ate the egg, it was bigger than the small apple.",
+            "Als sie das Ei gegessen haben, war es größer als der kleine Apfel.",
+        ),
+        (
+            "Our daughter finds an umbrella, but she throws it away on Sunday.",
+            "Unsere Tochter findet einen Regenschirm, aber sie wirft ihn am Sonntag weg.",
+        ),
+        (
+            "She does not thank us in order to think about them.",
+            "Sie dankt uns nicht, um über sie nachzudenken.",
+        ),
+    ],
+)
+def test_pairs_checked_by_eye(source, target):
+    translations = {s.english: s.german for s in sample()}
+    assert translations[source] == target
+
+
+def test_an_english_sentence_has_one_translation_and_one_tree():
+    drawn = itertools.chain(sentences("train", 100_000), sentences("dev", 1_000))
+    known: dict[str, SyntheticSentence] = {}
+    for sentence in drawn:
+        assert known.setdefault(sentence.english, sentence) == sentence
+
+
+def test_leaves_of_the_tree_are_the_english_sentence():
+    for sentence in sample():
+        assert english.detokenize(english.leaves(sentence.tree)) == sentence.english
+
+
+def test_brackets_of_every_tree_balance():
+    for sentence in sample():
+        depths = list(
+            itertools.accumulate(
+                {"(": 1, ")": -1}[mark] for mark in re.findall("[()]", sentence.tree)
+            )
+        )
+        assert min(depths[:-1]) > 0
+        assert depths[-1] == 0
+
+
+def test_every_leaf_has_a_part_of_speech_and_every_phrase_a_child():
+    for sentence in sample():
+        assert re.fullmatch(r"(?:\([A-Z$,.?]+ (?:[^() ]+\))?|\)+ ?)+", sentence.tree)
+
+
+def test_trees_use_treebank_labels_only():
+    labels = set(re.findall(r"\((\S+)", "".join(s.tree for s in sample())))
+    phrase_labels = "S SQ SBAR SBARQ NP VP PP ADVP ADJP QP PRT WHNP WHPP WHADVP"
+    word_labels = (
+        "CC CD DT IN JJ JJR MD NN NNP NNS PRP PRP$ RB RBR RP TO VB VBD VBG VBN VBP "
+        "VBZ WDT WP WP$ WRB . ,"
+    )
+    assert labels == {*phrase_labels.split(), *word_labels.split()}
+
+
+def relative_depth(tree: str) -> int:
+    """How many relative clauses stand within each other."""
+    open_brackets: list[bool] = []
+    deepest = 0
+    for bracket in re.findall(r"\(SBAR(?= \(WH[NP]P)|\(|\)", tree):
+        if bracket == ")":
+            open_brackets.pop()
+            continue
+        open_brackets.append(bracket == "(SBAR")
+        deepest = max(deepest, sum(open_brackets))
+    return deepest
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_relative_clauses_are_nested_to_depth_three(depth):
+    assert sum(relative_depth(sentence.tree) == depth for sentence in sample()) >= 20
+
+
+def test_no_relative_clause_is_nested_deeper_than_three():
+    assert max(relative_depth(sentence.tree) for sentence in sample()) == 3
+
+
+PHENOMENA = {
+    "subordinate clause, verb last": r"(weil|obwohl|dass|während) .* \w+(t|en)[.,]",
+    "fronted subordinate clause": r"^(Weil|Obwohl|Als|Wenn|Während|Bevor) .*, \w+ ",
+    "conditional": r"\b[Ww]enn\b",
+    "als for the past": r"(^|, )[Aa]ls \w+",
+    "indirect question": r", ob ",
+    "separated prefix": r" (auf|zu|ab|an|ein|weg|mit|zurück)[.,?]",
+    "participle of a separable verb": r"\b(auf|zu|ab|an|ein|weg|mit|zurück)ge\w+",
+    "zu within a separable verb": r"\b(auf|zu|ab|an|ein|weg|mit)zu\w+en\b",
+    "purpose": r", um ",
+    "perfect with sein": r"\b(ist|bin|sind) .*(gegangen|gefahren|gelaufen)",
+    "modal": r"\b(kann|muss|will|sollte|konnte|musste|wollte)\b",
+    "prohibition": r"\b(darf|dürfen) .*nicht\b",
+    "future": r"\b(wird|werden|werde|wirst)\b",
+    "passive": r"\bwurden? ",
+    "passive perfect": r"\bworden\b",
+    "nicht": r"\bnicht\b",
+    "kein": r"\b[Kk]ein",
+    "masculine dative": r"\b(dem|einem|diesem) \w+en \w+",
+    "genitive": r"\bdes \w+e?[sn]\b",
+    "weak noun": r"\b(Studenten|Nachbarn|Löwen|Bären)\b",
+    "contraction": r"\b(im|ins|zum|zur|vom|beim)\b",
+    "possessive relative pronoun": r", (dessen|deren) [A-Z]",
+    "dative relative pronoun": r", (dem|denen|der) .*(helfen|geholfen|hilft)",
+    "preposition and relative pronoun": r", (in|auf|über|von) (dem|der|den|die|das) ",
+    "comparison": r"\b(größer|älter|teurer|schöner) als\b",
+    "number word": r"\b\w+und(zwanzig|dreißig|vierzig|fünfzig)\b",
+    "year": r"\bim Jahr (19|20)\d\d\b",
+    "time of day": r"\bum \d+\.\d\d Uhr\b",
+    "date": r"\bam \d+\. [JFMASOND]",
+    "age": r" Jahre alt\b",
+    "question word": r"^(Wer|Wen|Wem|Was|Wo|Wann|Warum|Welch\w+) ",
+    "yes-no question": r"^(Hat|Ist|Kann|Muss|Will|Sind|Haben|Wird) .*\?$",
+    "fronted accusative": r"^Diesen \w+",
+    "compound": r"\b(Garten|Küchen|Schul)(tür|tisch|buch|fenster|uhr|stuhl)",
+    "object pronoun of a thing": r"\b(und|sie|er|ich) .*\b(ihn|es)\b",
+}
+
+
+@pytest.mark.parametrize("phenomenon", PHENOMENA)
+def test_phenomenon_occurs_often_enough_to_be_learnt(phenomenon):
+    pattern = re.compile(PHENOMENA[phenomenon])
+    found = sum(bool(pattern.search(sentence.german)) for sentence in sample())
+    assert found >= 40, f"{phenomenon}: {found} of {len(sample())}"
+
+
+def clause(verb: str, tense: str, subject: str, **fields: str) -> linearization.Clause:
+    words = {f"{name}_de": f" {text}" for name, text in fields.items()}
+    return linearization.Clause(
+        VERBS[verb], tense, german.THIRD, subject_de=f" {subject}", **words
+    )
+
+
+@pytest.mark.parametrize(
+    ("drawn", "main", "last"),
+    [
+        (
+            clause("aufmachen", "present", "der Mann", definite="die Tür"),
+            "der Mann macht die Tür auf",
+            "der Mann die Tür aufmacht",
+        ),
+        (
+            clause("aufmachen", "past", "der Mann", definite="die Tür", time="heute"),
+            "der Mann hat heute die Tür aufgemacht",
+            "der Mann heute die Tür aufgemacht hat",
+        ),
+        (
+            clause("abholen", "must", "sie", pronouns="ihn", time="um acht Uhr"),
+            "sie muss ihn um acht Uhr abholen",
+            "sie ihn um acht Uhr abholen muss",
+        ),
+        (
+            clause("kaufen", "passive", "das Haus", manner="vom König"),
+            "das Haus wurde vom König gekauft",
+            "das Haus vom König gekauft wurde",
+        ),
+        (
+            clause("gehen", "past", "er", manner="schnell", predicate="in den Wald"),
+            "er ist schnell in den Wald gegangen",
+            "er schnell in den Wald gegangen ist",
+        ),
+        (
+            clause("kennen", "present", "er", definite="die Frau", after=", die singt"),
+            "er kennt die Frau , die singt",
+            "er die Frau kennt , die singt",
+        ),
+    ],
+)
+def test_german_verb_is_second_in_main_and_last_in_other_clauses(drawn, main, last):
+    assert linearization.german_statement(drawn).strip() == main
+    assert linearization.german_subordinate(drawn).strip() == last
+
+
+def test_fronting_puts_the_subject_behind_the_verb():
+    drawn = clause("einladen", "present", "der Mann", definite="die Frau")
+    front = linearization.german_statement(drawn, " heute")
+    assert front.strip() == "heute lädt der Mann die Frau ein"
+
+
+def test_infinitive_has_no_subject_and_zu_inside():
+    drawn = clause("zumachen", "present", "er", definite="das Fenster")
+    assert linearization.german_infinitive(drawn).strip() == "das Fenster zuzumachen"
+
+
+@pytest.mark.parametrize(
+    ("noun", "pronoun"), [("table", "ihn"), ("lamp", "sie"), ("book", "es")]
+)
+def test_pronoun_has_the_gender_of_the_german_noun(noun, pronoun):
+    found = next(n for n in lexicon.NOUNS if n.english == noun)
+    the = phrases.DEFINITE[0]
+    phrase = phrases.inflected(phrases.Draw("x"), found, german.ACCUSATIVE, the)
+    assert phrases.anaphor(phrase, german.ACCUSATIVE).german == pronoun
+
+
+def noun_phrases(tags: str) -> set[str]:
+    """English noun phrases of determiner, perhaps an adjective, and noun."""
+    found = set()
+    for noun, chosen in itertools.product(lexicon.nouns(tags), set(phrases.DEFINITE)):
+        heads = [noun, *(german.compound(m, noun) for m in phrases.modifiers(noun))]
+        words = [
+            "",
+            *(a.english for a in lexicon.ADJECTIVES if {*a.tags} & {*noun.tags}),
+        ]
+        determiner = english.leaves(chosen.tree)[0]
+        for head, adjective in itertools.product(heads, words):
+            form = head.english_plural if chosen.plural else head.english
+            found.add(" ".join(f"{determiner} {adjective} {form}".split()))
+    return found
+
+
+def test_there_are_more_than_a_billion_sentences():
+    """Counts the sentences "noun-phrase verb-in-the-past noun-phrase." alone.
+
+    They differ pairwise: the noun phrases are told apart as strings, and no verb
+    form occurs in a noun phrase, so a sentence can be cut in one way only.
+    """
+    subjects, nothing_else, total = noun_phrases("hqx"), set(), 0
+    for verb in clauses.verbs("accusative", "hqx"):
+        if verb.english.particle or verb.preposition or verb.perfect_only:
+            continue
+        objects = noun_phrases(verb.objects)
+        words = {word for phrase in subjects | objects for word in phrase.split()}
+        nothing_else |= {verb.english.past} & words
+        total += len(subjects) * len(objects)
+    assert not nothing_else
+    assert total > 10**9
+
+
+def test_every_counted_kind_of_noun_phrase_is_drawn():
+    counted = noun_phrases("f")
+    draws = map(phrases.Draw, map(str, range(40_000)))
+    drawn = {
+        " ".join(english.leaves(phrase.tree))
+        for phrase in (
+            phrases.noun_phrase(draw, "f", german.ACCUSATIVE, phrases.DEFINITE)
+            for draw in draws
+        )
+    }
+    assert drawn == counted
+
+
+def test_problem_gives_the_text_of_its_sentences():
+    problem = catalogue.problem("translate_ende_synthetic")
+    pairs = list(itertools.islice(problem.pairs("test", None), 10))
+    assert pairs == [(s.english, s.german) for s in sentences("test", 10)]
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_held_out_splits_have_five_hundred_pairs(split):
+    problem = catalogue.problem("translate_ende_synthetic")
+    assert sum(1 for _ in problem.pairs(split, None)) == 500

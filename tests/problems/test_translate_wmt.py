@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+import tensorflow_datasets as tfds
+
+from t2t_repro import catalogue
+from t2t_repro.data.manifest import load_tokenizers
+from t2t_repro.data.prepare import prepare
+from t2t_repro.data.problem import PrepareSettings
+from t2t_repro.errors import UserError
+
+SENTENCES = {
+    "train": [("A house.", "Ein Haus."), ("Two\nlines", "Zwei\nZeilen")] * 20,
+    "validation": [("A tree.", "Ein Baum.")],
+    "test": [("A dog.", "Ein Hund."), ("A cat.", "Eine Katze.")],
+}
+
+
+def as_dataset(target_language: str):
+    """Gives what stands in for the reading of downloaded text."""
+
+    def read(builder, split, *_, **__):
+        import tensorflow as tf
+
+        english, other = zip(*SENTENCES[split], strict=True)
+        return tf.data.Dataset.from_tensor_slices(
+            {"en": list(english), target_language: list(other)}
+        )
+
+    return read
+
+
+# tensorflow-datasets' own mocking imports modules with deprecation warnings.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("translate_ende_wmt14", "de"), ("translate_enfr_wmt14", "fr")],
+)
+def test_splits_are_those_of_the_paper_english_first(tmp_path, name, language):
+    problem = catalogue.problem(name)
+    with tfds.testing.mock_data(as_dataset_fn=as_dataset(language)):
+        found = {
+            split: list(problem.pairs(split, tmp_path)) for split in problem.splits
+        }
+    assert found == {
+        "train": [("A house.", "Ein Haus."), ("Two lines", "Zwei Zeilen")] * 20,
+        "dev": [("A tree.", "Ein Baum.")],
+        "test": [("A dog.", "Ein Hund."), ("A cat.", "Eine Katze.")],
+    }
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_it_prepares_like_any_other_problem(tmp_path):
+    problem = catalogue.problem("translate_ende_wmt14_rev")
+    with tfds.testing.mock_data(as_dataset_fn=as_dataset("de")):
+        manifest = prepare(
+            problem, tmp_path / "data", tmp_path, PrepareSettings(vocab_size=290)
+        )
+    assert manifest.splits["train"].pairs_written == 40
+    name = manifest.sources["tensorflow_datasets"]["name"]
+    assert name.startswith("wmt14_translate/de-en/")
+    source, _ = load_tokenizers(tmp_path / "data", problem)
+    assert source.normalize("Ein Haus.") == "Ein Haus."
+
+
+def test_a_failed_download_says_what_to_do(tmp_path, monkeypatch):
+    def unreachable(*_: object, **__: object) -> None:
+        raise ConnectionError("statmt.org does not answer\nmore")
+
+    monkeypatch.setattr(tfds.core.DatasetBuilder, "download_and_prepare", unreachable)
+    problem = catalogue.problem("translate_enfr_wmt14")
+    with pytest.raises(UserError, match=r"statmt.org does not answer\.\nTry again"):
+        problem.check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("translate_ende_wmt14", 37_000), ("translate_enfr_wmt14", 32_000)],
+)
+def test_the_vocabulary_is_the_papers(name, size):
+    settings = catalogue.problem(name).prepare_settings
+    assert (settings.vocab_size, settings.shared_vocabulary) == (size, True)
+
+
+def test_repeated_pairs_stay_as_in_the_papers():
+    assert not catalogue.problem(
+        "translate_ende_wmt14"
+    ).prepare_settings.drop_duplicates

@@ -1,0 +1,182 @@
+"""The Transformer of the paper in NumPy, one sentence pair at a time.
+
+Written from the equations of "Attention Is All You Need" (numbers of sections and
+equations below), with no look at the layers it checks. A sentence has no padding
+here and nothing is masked: a position is given the positions that it may see. All
+arithmetic is float64.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+Array = np.ndarray
+PAD = 0
+
+
+def softmax(x: Array) -> Array:
+    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def sinusoid(position: int, width: int, form: str) -> Array:
+    """Section 3.5, or tensor2tensor's `get_timing_signal_1d`; one row."""
+    encoding = np.zeros(width)
+    for i in range(width // 2):
+        if form == "interleaved":
+            angle = position / 10000.0 ** (2 * i / width)
+            encoding[2 * i], encoding[2 * i + 1] = np.sin(angle), np.cos(angle)
+        else:
+            angle = position / 10000.0 ** (i / (width // 2 - 1))
+            encoding[i], encoding[width // 2 + i] = np.sin(angle), np.cos(angle)
+    return encoding
+
+
+@dataclasses.dataclass(frozen=True)
+class NumpyTransformer:
+    """The model as a function of its weights.
+
+    Attributes:
+        weights: Arrays by name, "encoder/layer_0/self_attention/query/kernel" and
+            so on; matrices are `[in, out]`.
+        num_heads: h.
+        num_layers: N, of encoder and decoder.
+        norm: "post": LayerNorm(x + Sublayer(x)), section 3.1; or "pre".
+        positions: "interleaved", "concatenated", "learned" or "none".
+        epsilon: Of the layer normalisation.
+    """
+
+    weights: Mapping[str, Array]
+    num_heads: int
+    num_layers: int
+    norm: str
+    positions: str
+    epsilon: float = 1e-6
+
+    def weight(self, name: str) -> Array:
+        return np.asarray(self.weights[name], np.float64)
+
+    def table(self, *names: str) -> Array:
+        """The first of some matrices that the model has: tied or its own."""
+        return self.weight(next(n for n in names if n in self.weights))
+
+    def layer_norm(self, x: Array, name: str) -> Array:
+        """Ba et al. 2016, equation 4."""
+        mean = x.mean(axis=-1, keepdims=True)
+        variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
+        normal = (x - mean) / np.sqrt(variance + self.epsilon)
+        return normal * self.weight(f"{name}/gamma") + self.weight(f"{name}/beta")
+
+    def attention(self, queries: Array, seen: Sequence[Array], name: str) -> Array:
+        """Section 3.2.2; row t of `queries` attends to the rows of `seen[t]`."""
+        w_q, w_k, w_v, w_o = (
+            self.weight(f"{name}/{part}/kernel")
+            for part in ("query", "key", "value", "output")
+        )
+        rows = []
+        for x, memory in zip(queries, seen, strict=True):
+            heads = []
+            for q, k, v in zip(
+                *(np.split(w, self.num_heads, axis=1) for w in (w_q, w_k, w_v)),
+                strict=True,
+            ):
+                logits = (memory @ k) @ (x @ q) / np.sqrt(q.shape[1])  # equation (1)
+                heads.append(softmax(logits) @ (memory @ v))
+            rows.append(np.concatenate(heads) @ w_o)
+        return np.stack(rows)
+
+    def feed_forward(self, x: Array, name: str) -> Array:
+        """Section 3.3, equation (2)."""
+        inner = x @ self.weight(f"{name}/filter/kernel")
+        inner = np.maximum(0.0, inner + self.weight(f"{name}/filter/bias"))
+        outer = inner @ self.weight(f"{name}/output/kernel")
+        return outer + self.weight(f"{name}/output/bias")
+
+    def sublayer(self, x: Array, function, name: str) -> Array:
+        normalization = f"{name}_residual/normalization"
+        if self.norm == "pre":
+            return x + function(self.layer_norm(x, normalization))
+        return self.layer_norm(x + function(x), normalization)
+
+    def self_attention(self, x: Array, name: str, *, causal: bool) -> Array:
+        def function(y: Array) -> Array:
+            seen = [y[: t + 1] if causal else y for t in range(len(y))]
+            return self.attention(y, seen, f"{name}/self_attention")
+
+        return self.sublayer(x, function, f"{name}/self_attention")
+
+    def memory_attention(self, x: Array, memory: Array, name: str) -> Array:
+        def function(y: Array) -> Array:
+            return self.attention(y, [memory] * len(y), f"{name}/memory_attention")
+
+        return self.sublayer(x, function, f"{name}/memory_attention")
+
+    def position_wise(self, x: Array, name: str) -> Array:
+        return self.sublayer(
+            x,
+            lambda y: self.feed_forward(y, f"{name}/feed_forward"),
+            f"{name}/feed_forward",
+        )
+
+    def embed(self, ids: Sequence[int], side: str) -> Array:
+        """Sections 3.4 and 3.5; PAD, which only starts a target, is the zero vector."""
+        table = self.table("shared_embedding/table", f"{side}_embedding/table")
+        width = table.shape[1]
+        rows = []
+        for position, token in enumerate(ids):
+            row = np.zeros(width) if token == PAD else table[token] * np.sqrt(width)
+            rows.append(row + self.position(position, width, side))
+        return np.stack(rows)
+
+    def position(self, position: int, width: int, side: str) -> Array:
+        if self.positions == "none":
+            return np.zeros(width)
+        if self.positions == "learned":
+            table = self.weight(f"{side}_positions/table")
+            return table[position] if position < len(table) else np.zeros(width)
+        return sinusoid(position, width, self.positions)
+
+    def stack_output(self, x: Array, stack: str) -> Array:
+        if self.norm == "pre":
+            return self.layer_norm(x, f"{stack}/final_normalization")
+        return x
+
+    def encode(self, inputs: Sequence[int]) -> Array:
+        """`[source_length, d_model]` of one sentence without padding."""
+        x = self.embed(inputs, "source")
+        for n in range(self.num_layers):
+            name = f"encoder/layer_{n}"
+            x = self.self_attention(x, name, causal=False)
+            x = self.position_wise(x, name)
+        return self.stack_output(x, "encoder")
+
+    def logits(self, inputs: Sequence[int], targets: Sequence[int]) -> Array:
+        """`[target_length, V]`; row t predicts target t from those before it."""
+        memory = self.encode(inputs)
+        x = self.embed([PAD, *targets[:-1]], "target")
+        for n in range(self.num_layers):
+            name = f"decoder/layer_{n}"
+            x = self.self_attention(x, name, causal=True)
+            x = self.memory_attention(x, memory, name)
+            x = self.position_wise(x, name)
+        x = self.stack_output(x, "decoder")
+        return x @ self.table("shared_embedding/table", "softmax/table").T
+
+
+def smoothed_cross_entropy(
+    logits: Array, targets: Sequence[int], smoothing: float
+) -> Array:
+    """Section 5.4 with a full distribution for each target, `[target_length]`.
+
+    1 - smoothing goes to the target, the rest evenly to all other entries.
+    """
+    vocab_size = logits.shape[-1]
+    losses = []
+    for row, target in zip(logits, targets, strict=True):
+        wanted = np.full(vocab_size, smoothing / (vocab_size - 1))
+        wanted[target] = 1.0 - smoothing
+        losses.append(-(wanted * np.log(softmax(row))).sum())
+    return np.array(losses)

@@ -1,0 +1,62 @@
+"""A Transformer of a few hundred weights, and batches for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from t2t_repro.models.transformer import Transformer
+
+VOCAB_SIZE = 11
+OPTIONS: dict[str, Any] = {
+    "source_vocab_size": VOCAB_SIZE,
+    "target_vocab_size": VOCAB_SIZE,
+    "hidden_size": 8,
+    "filter_size": 12,
+    "num_heads": 2,
+    "key_channels": 8,
+    "value_channels": 8,
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 2,
+}
+
+
+def tiny_transformer(seed: int = 0, **options: Any) -> Transformer:
+    """Make a model whose every weight, biases and gains too, is random."""
+    model = Transformer(**(OPTIONS | options))
+    randomize(model, seed)
+    return model
+
+
+def randomize(layer, seed: int) -> None:
+    """Give all weights random values of a size that keeps activations near 1."""
+    random = np.random.default_rng(seed)
+    for variable in layer.weights:
+        if variable.name == "seed_generator_state":
+            continue
+        spread = variable.shape[0] ** -0.5 if variable.name == "kernel" else 0.3
+        values = random.normal(scale=spread, size=variable.shape)
+        variable.assign(values + (1.0 if variable.name == "gamma" else 0.0))
+
+
+def weights_by_name(model) -> dict[str, np.ndarray]:
+    """Arrays under their path inside the model."""
+    return {v.path.partition("/")[2]: v.numpy() for v in model.weights}
+
+
+def padded(sentences: list[list[int]], length: int | None = None) -> np.ndarray:
+    """Put lists of ids into int32 `[batch, length]`, zeros behind them."""
+    length = length or max(map(len, sentences))
+    batch = np.zeros((len(sentences), length), np.int32)
+    for row, sentence in zip(batch, sentences, strict=True):
+        row[: len(sentence)] = sentence
+    return batch
+
+
+def random_sentences(
+    seed: int, lengths: list[int], vocab_size: int = VOCAB_SIZE
+) -> list[list[int]]:
+    """Make sentences of these lengths that end in EOS."""
+    random = np.random.default_rng(seed)
+    return [[*map(int, random.integers(2, vocab_size, n - 1)), 1] for n in lengths]
