@@ -166,7 +166,7 @@ def transformer_tiny() -> HParams:
         num_hidden_layers=2,
         batch_size=4096,
         max_length=64,
-        min_length_bucket=16,
+        min_length_bucket=10,
         length_bucket_step=1.5,
         learning_rate_constant=0.5,
         learning_rate_warmup_steps=400,

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from t2t_repro.data.problem import Problem
+from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.text_files import (
     PairFiles,
     has_byte_order_mark,
@@ -44,13 +44,8 @@ class TextPairs(Problem):
     def __init__(self, files: Mapping[str, PairFiles] | None = None) -> None:
         self._files = dict(files or {})
         self._largest_held_out: int | None = None
-        self.splits = (
-            ("train", "dev", "test")
-            if "test" in self._files
-            else (
-                "train",
-                "dev",
-            )
+        self.splits = tuple(
+            split for split in SPLITS if split != "test" or split in self._files
         )
 
     def with_files(self, files: Mapping[str, PairFiles]) -> TextPairs:
@@ -82,7 +77,7 @@ class TextPairs(Problem):
         for split, files in self._files.items():
             for _ in read_pairs(files):
                 pass
-            for path in files.paths.values():
+            for path in set(files.paths.values()):
                 if has_byte_order_mark(path):
                     logger.warning("%s: its byte-order mark is left out", path)
             logger.info("%s: %s", split, " and ".join(map(str, files.paths.values())))

@@ -19,7 +19,7 @@ class TranslateEndeSynthetic(Problem):
     depend on words far apart; each English sentence has exactly one translation.
     """
 
-    vocabulary = Vocabulary(kind="subwords", size=2_000, model_type="bpe", shared=True)
+    vocabulary = Vocabulary(kind="subwords", size=3_000, model_type="bpe", shared=True)
 
     def pairs(
         self, split: str, tmp_dir: str | Path | None

@@ -75,8 +75,8 @@ class TranslateWmt14(Problem):
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise UserError(
                 f"fetching {builder.info.full_name} with tensorflow-datasets failed: "
-                f"{reason}.\nTry again (what is complete in {builder.data_dir} is "
-                f"kept), or give the text to --problem text_pairs"
+                f"{reason}.\nTry again (what has been fetched is kept), or give the "
+                f"text to --problem text_pairs"
             ) from error
         return builder
 

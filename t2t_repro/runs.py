@@ -130,6 +130,27 @@ class Run:
                 "another --output_dir to begin a new run."
             )
 
+    def check_same_tokenizers(
+        self, output_dir: str | Path, source: Tokenizer, target: Tokenizer
+    ) -> None:
+        """Refuse data whose ids mean other text than the run's.
+
+        Args:
+            output_dir: Folder of this run.
+            source: Tokenizer of the data's inputs.
+            target: Tokenizer of the data's targets.
+
+        Raises:
+            UserError: If a vocabulary differs.
+        """
+        pairs = zip((source, target), self.load_tokenizers(output_dir), strict=True)
+        if any(given.to_bytes() != own.to_bytes() for given, own in pairs):
+            raise UserError(
+                f"{output_dir} holds a run on data with another vocabulary.\nGive the "
+                "--data_dir it was trained on to go on with it, or another "
+                "--output_dir to begin a new run."
+            )
+
     def load_tokenizers(self, output_dir: str | Path) -> tuple[Tokenizer, Tokenizer]:
         """Read the tokenizers of inputs and targets from the run's folder."""
         inputs, targets = self.tokenizers["inputs"], self.tokenizers["targets"]

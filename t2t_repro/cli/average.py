@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import logging
 
 from t2t_repro import catalogue
+from t2t_repro.cli.data_flags import at_least
 from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UserError
+
+logger = logging.getLogger(__name__)
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -20,7 +24,11 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--output_dir", required=True, help="folder of the run")
     parser.add_argument(
-        "--last", type=int, default=5, help="how many checkpoints (default: 5)"
+        "--last",
+        metavar="N",
+        type=at_least(1, int),
+        default=5,
+        help="how many checkpoints (default: 5)",
     )
     parser.add_argument(
         "--t2t_usr_dir", help="package with problems, models and hparams of your own"
@@ -29,8 +37,6 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Average and print the path of the result."""
-    if args.last < 1:
-        raise UsageError(f"received --last {args.last}, expected at least 1.")
     import_tensorflow()
     print(average_last(args.output_dir, args.last, args.t2t_usr_dir))
     return 0
@@ -52,12 +58,18 @@ def average_last(output_dir: str, last: int, usr_dir: str | None = None) -> str:
     """
     from t2t_repro.cli.system import build_model
     from t2t_repro.runs import Run
-    from t2t_repro.training.checkpoints import all_checkpoints, average_checkpoints
+    from t2t_repro.training.checkpoints import (
+        all_checkpoints,
+        average_checkpoints,
+        step_of,
+    )
 
     catalogue.load(usr_dir)
     run_description = Run.load_existing(output_dir)
     paths = all_checkpoints(output_dir)[-last:]
     if not paths:
         raise UserError(f"no checkpoint in {output_dir}: `t2t train` writes them.")
+    steps = ", ".join(str(step_of(path)) for path in paths)
+    logger.info("averaging %d checkpoint(s), of step %s", len(paths), steps)
     model = build_model(run_description, *run_description.load_tokenizers(output_dir))
     return average_checkpoints(model, output_dir, paths)

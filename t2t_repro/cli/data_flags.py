@@ -60,7 +60,7 @@ def add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--vocab_size",
         metavar="N",
-        type=_at_least(1, int),
+        type=at_least(1, int),
         help="subwords, the special ones and 256 bytes included (text_pairs: 8000; "
         "32000 suits a million pairs and more)",
     )
@@ -80,7 +80,7 @@ def add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--character_coverage",
         metavar="SHARE",
-        type=_at_least(0, float),
+        type=at_least(0, float),
         help="share of the characters that get a subword of their own; the others "
         "are spelt in bytes (default: 0.9999)",
     )
@@ -102,14 +102,14 @@ def add_shard_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max_length",
         metavar="N",
-        type=_at_least(2, int),
+        type=at_least(2, int),
         help="leave out pairs with a side of more subwords, end of sentence included "
         "(default: 256)",
     )
     group.add_argument(
         "--max_length_ratio",
         metavar="R",
-        type=_at_least(0, float),
+        type=at_least(0, float),
         help="leave out training pairs with a side this many times as long as the "
         "other, in subwords (default: 0, keep all)",
     )
@@ -130,18 +130,20 @@ def add_shard_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--num_shards",
         metavar="N",
-        type=_at_least(1, int),
+        type=at_least(1, int),
         help="files of the training split (default: 10)",
     )
     group.add_argument(
         "--seed",
         metavar="N",
-        type=_at_least(0, int),
+        type=at_least(0, int),
         help="decides the order of the training pairs (default: 1)",
     )
 
 
-def _at_least(smallest: int, kind: Callable[[str], Any]) -> Callable[[str], Any]:
+def at_least(smallest: int, kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Gives the `type` of a flag whose number must not be smaller."""
+
     def parse(text: str) -> Any:
         try:
             value = kind(text)

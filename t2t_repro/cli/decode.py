@@ -36,7 +36,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--decode_from_file",
         default=STANDARD_STREAM,
-        help="UTF-8 text, plain or .gz, a sentence a line; - = standard input (default)",
+        help="UTF-8 text, plain or .gz, a sentence a line; - = standard input "
+        "(default)",
     )
     parser.add_argument(
         "--decode_to_file",
@@ -61,7 +62,7 @@ def add_decode_hparams_argument(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Translate and write."""
     hparams = DecodeHParams().parse(args.decode_hparams)
-    _check_writable(args.decode_to_file)
+    check_writable(args.decode_to_file)
     # Broken input is answered before TensorFlow is imported and a model is loaded.
     lines = read_input(args.decode_from_file)
     import_tensorflow()
@@ -96,19 +97,32 @@ def _as_file(name: str) -> Iterator[Path]:
         path = Path(folder) / "standard input"
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield path
+        try:
+            yield path
+        except UserError as error:
+            raise UserError(str(error).replace(f"{folder}/", "")) from error
 
 
-def _check_writable(name: str) -> None:
-    """Refuse an output file that cannot be written, before the work is done."""
-    folder = Path(name).parent
-    if name != STANDARD_STREAM and not (
-        folder.is_dir() and os.access(folder, os.W_OK) and not Path(name).is_dir()
+def check_writable(name: str) -> None:
+    """Refuse an output file that cannot be written, before the work is done.
+
+    Raises:
+        UserError: If its folder is not there or not writable.
+    """
+    path = Path(name)
+    written_to = path if _is_device(path) else path.parent
+    if name != STANDARD_STREAM and (
+        path.is_dir() or not os.access(written_to, os.W_OK)
     ):
         raise UserError(
             f"received --decode_to_file {name}, expected a file in an existing folder "
             "that can be written to."
         )
+
+
+def _is_device(path: Path) -> bool:
+    """Say whether a path is a device or a pipe, which must not be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def format_line(hypotheses: Sequence[Hypothesis], hparams: DecodeHParams) -> str:
@@ -118,18 +132,27 @@ def format_line(hypotheses: Sequence[Hypothesis], hparams: DecodeHParams) -> str
     """
     cells = []
     for hypothesis in hypotheses:
-        # A model may generate any byte; a line must stay a line.
-        cells.append(" ".join(hypothesis.text.replace("\t", "\n").splitlines()))
+        cells.append(as_line(hypothesis.text.replace("\t", " ")))
         if hparams.write_beam_scores:
             cells.append(f"{hypothesis.score:.4f}")
     return "\t".join(cells)
 
 
+def as_line(text: str) -> str:
+    """Keep a translation on one line: a model may generate any character."""
+    return " ".join(text.splitlines())
+
+
 def write_output(name: str, text: str) -> None:
     """Write to a file, whole or not at all, or for "-" to standard output."""
+    content, path = text.encode("utf-8"), Path(name)
     if name == STANDARD_STREAM:
-        sys.stdout.buffer.write(text.encode("utf-8"))
-        return
-    incomplete = Path(f"{name}.incomplete")
-    incomplete.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(incomplete, name)
+        sys.stdout.buffer.write(content)
+    elif _is_device(path):
+        path.write_bytes(content)
+    else:
+        # Where the name is a link, what it points to is replaced.
+        path = path.resolve()
+        incomplete = path.with_name(path.name + ".incomplete")
+        incomplete.write_bytes(content)
+        os.replace(incomplete, path)

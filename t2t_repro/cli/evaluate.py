@@ -8,7 +8,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2t_repro.cli.decode import add_decode_hparams_argument, read_input
+from t2t_repro.cli.decode import (
+    add_decode_hparams_argument,
+    as_line,
+    check_writable,
+    read_input,
+    write_output,
+)
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.system_arguments import add_system_arguments
 from t2t_repro.errors import UsageError, UserError
@@ -44,8 +50,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--source and --reference go together: give both or neither.")
     if args.source is not None and args.split is not None:
         raise UsageError("give either --split or --source and --reference, not both.")
+    if args.decode_to_file:
+        check_writable(args.decode_to_file)
     import_tensorflow()
-    from t2t_repro.cli.decode import write_output
     from t2t_repro.cli.system import load_system
     from t2t_repro.metrics.translation import score_translations
 
@@ -58,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         )
     check_same_length(sources, references)
     translated = system.translator(hparams).translate(sources)
-    hypotheses = [best[0].text for best in translated]
+    hypotheses = [as_line(best[0].text) for best in translated]
     if args.decode_to_file:
         write_output(args.decode_to_file, "".join(f"{h}\n" for h in hypotheses))
     scores = dataclasses.asdict(score_translations(hypotheses, references))

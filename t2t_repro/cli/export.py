@@ -39,7 +39,11 @@ def run(args: argparse.Namespace) -> int:
 
     system = load_system(args)
     served = ServedTranslator(
-        system.model, system.source_tokenizer, system.target_tokenizer, hparams
+        system.model,
+        system.source_tokenizer,
+        system.target_tokenizer,
+        hparams,
+        system.run.hparams.max_length,
     )
     export_saved_model(served, args.export_dir)
     print(

@@ -7,7 +7,8 @@ import logging
 from pathlib import Path
 
 from t2t_repro import catalogue, registry
-from t2t_repro.cli.data_arguments import add_data_arguments
+from t2t_repro.cli.data_arguments import add_data_arguments, problem_from_arguments
+from t2t_repro.cli.data_flags import at_least
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
 
@@ -45,31 +46,39 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 def _add_loop_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("training")
 
-    def number(flag: str, default: int | None, text: str) -> None:
+    def number(flag: str, smallest: int, default: int | None, text: str) -> None:
         shown = "" if default is None else f" (default: {default})"
-        group.add_argument(flag, type=int, default=default, help=text + shown)
+        group.add_argument(
+            flag,
+            metavar="N",
+            type=at_least(smallest, int),
+            default=default,
+            help=text + shown,
+        )
 
     number(
         "--train_steps",
+        1,
         None,
         "updates at the end of training, those before a resume included "
         "(default: 100000; without --problem 1500)",
     )
-    number("--random_seed", 1, "of weights, dropout and data order")
-    number("--log_step_count_steps", 100, "steps between two lines of metrics")
-    number("--local_eval_frequency", 1000, "steps between two evaluations")
-    number("--eval_sentences", 500, "dev sentences that are translated to score them")
-    number("--save_checkpoints_steps", 1000, "steps between two checkpoints")
-    number("--save_checkpoints_secs", 0, "seconds between two checkpoints; 0 = by steps")
-    number("--keep_checkpoint_max", 10, "newest checkpoints that are kept")
-    number("--average_last", 5, "checkpoints averaged after training; 0 = none")
+    number("--random_seed", 0, 1, "of weights, dropout and data order")
+    number("--log_step_count_steps", 1, 100, "steps between two lines of metrics")
+    number("--local_eval_frequency", 1, 1000, "steps between two evaluations")
+    number("--eval_sentences", 0, 500, "dev sentences translated to score them")
+    number("--save_checkpoints_steps", 0, 1000, "steps between two checkpoints")
+    number("--save_checkpoints_secs", 0, 0, "seconds between two; 0 = by steps alone")
+    number("--keep_checkpoint_max", 1, 10, "newest checkpoints that are kept")
+    number("--average_last", 0, 5, "checkpoints averaged after training; 0 = none")
 
 
 def _add_device_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("devices")
     group.add_argument(
         "--cpu_replicas",
-        type=int,
+        metavar="N",
+        type=at_least(0, int),
         default=0,
         help="replicas on the CPU, to try data parallelism (default: 0 = one on each "
         "GPU, or one on the CPU)",
@@ -86,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     """Train, then average, score and show what came out."""
     _fill_in_defaults(args)
     # A mistyped name or value is answered before TensorFlow is imported.
-    catalogue.load(args.t2t_usr_dir)
+    problem_from_arguments(args)
     hparams = catalogue.hparams(args.hparams_set).parse(args.hparams)
     registry.models.entry(args.model)
 

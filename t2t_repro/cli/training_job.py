@@ -81,6 +81,7 @@ class TrainingJob:
         )
         if there is not None:
             there.check_same(asked, args.output_dir)
+            there.check_same_tokenizers(args.output_dir, *self.tokenizers)
             return there
         asked.save(args.output_dir)
         return asked
@@ -137,14 +138,22 @@ class TrainingJob:
 
     def _evaluators(self, model: keras.Model) -> list[Evaluator]:
         """Score on the dev split; without one, do not score."""
-        data_dir = self.args.data_dir
         if "dev" not in self.manifest.splits:
             return []
+        evaluators = [self._likelihood_evaluator(model)]
+        if self.args.eval_sentences:
+            evaluators.append(self._translation_evaluator(model))
+        return evaluators
+
+    def _likelihood_evaluator(self, model: keras.Model) -> Evaluator:
         batches = evaluation_batches(
-            shards(data_dir, self.problem, "dev"),
+            shards(self.args.data_dir, self.problem, "dev"),
             self._plan(1),
             swap=self.problem.was_reversed,
         )
+        return likelihood_evaluator(model, batches, jit_compile=False)
+
+    def _translation_evaluator(self, model: keras.Model) -> Evaluator:
         translator = Translator(
             model,
             *self.tokenizers,
@@ -152,20 +161,18 @@ class TrainingJob:
             self.hparams.max_length,
             jit_compile=False,
         )
-        sides = raw_text(data_dir, self.problem, "dev")
+        sides = raw_text(self.args.data_dir, self.problem, "dev")
         sources, references = (
             list(read_lines(side))[: self.args.eval_sentences] for side in sides
         )
-        return [
-            likelihood_evaluator(model, batches, jit_compile=False),
-            translation_evaluator(translator, sources, references),
-        ]
+        return translation_evaluator(translator, sources, references)
 
     def _announce(self, model: keras.Model, data: TrainingData) -> None:
         """Say what is about to be trained, and how."""
         counts = self.manifest.splits["train"]
         logger.info(
-            "%s on %s: %s parameters; %s pairs, %s source and %s target tokens an epoch",
+            "%s on %s: %s parameters; an epoch is %s pairs, %s source and %s target "
+            "tokens",
             self.args.hparams_set,
             self.problem.name,
             f"{model.count_params():,}",

@@ -185,7 +185,12 @@ def training_epoch(
         tf.constant(list(shards)), seed=[seed, epoch]
     )
     examples = read_examples([name.decode() for name in order.numpy()], swap=swap)
-    examples = examples.shuffle(SHUFFLE_BUFFER, seed=seed * 1_000_003 + epoch)
+    # TensorFlow mixes its global seed in, which a run sets from the same number.
+    examples = examples.shuffle(
+        SHUFFLE_BUFFER,
+        seed=seed * 1_000_003 + epoch,
+        reshuffle_each_iteration=False,
+    )
     batches = batch_by_length(examples, plan).skip(skip_batches)
     if num_replicas > 1:
         batches = batches.flat_map(lambda batch: _split_rows(batch, num_replicas))

@@ -144,11 +144,11 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
                 )
             zipped = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             plain.seek(0)
-            stream = gzip.open(plain) if zipped else plain
-            with cast("IO[bytes]", stream) as file:
-                _refuse_other_encodings(path, file.read(_HEAD_BYTES))
-                file.seek(0)
-                yield file
+            unzipped = gzip.GzipFile(fileobj=plain) if zipped else plain
+            file = cast("IO[bytes]", unzipped)
+            _refuse_other_encodings(path, file.read(_HEAD_BYTES))
+            file.seek(0)
+            yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(
             f"received {path}, a damaged gzip file ({error}): fetch or write it again"

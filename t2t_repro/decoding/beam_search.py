@@ -2,7 +2,7 @@
 
 Paper section 6.1: beam 4, length penalty alpha 0.6, at most source length + 50
 tokens, "terminate early when possible". tensor2tensor: `utils/beam_search.py`.
-With beam_size 1 it is greedy search.
+With beam_size 1 it is greedy search: the best token at every step, to the first EOS.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def beam_search(
     """Search the best finished hypotheses of every sentence.
 
     Each step extends the K living hypotheses by every token and takes the 2K best
-    extensions: at most K of them end, so K that go on are left. A sentence is done
+    extensions: at most K of them end, so K that go on are left. (With K = 1 only the
+    best one is taken: a worse one that ends is no greedy choice.) A sentence is done
     when it reaches its own `max_lengths`, or when no living hypothesis can still
     beat the finished ones that are asked for: its log-probability can only fall,
     and its penalty is at most that of the longest length.
@@ -156,6 +157,7 @@ class _Search:
         self.max_lengths = max_lengths
         self.max_length = max_length
         self.beam_size = options.beam_size
+        self.num_extensions = 2 * options.beam_size if options.beam_size > 1 else 1
         self.alpha = options.alpha
         self.num_hypotheses = options.num_hypotheses
 
@@ -228,11 +230,11 @@ class _Search:
     def _best_extensions(
         self, state: BeamState, log_probs: KerasTensor
     ) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
-        """Return scores, parents and tokens of the 2K best, each `[batch, 2K]`."""
+        """Return scores, parents and tokens of the best, each `[batch, 2K]`."""
         vocab_size = log_probs.shape[-1]
         totals = state.living_log_probs[:, :, None] + log_probs
         flat = ops.reshape(totals, (ops.shape(totals)[0], self.beam_size * vocab_size))
-        scores, indices = ops.top_k(flat, 2 * self.beam_size)
+        scores, indices = ops.top_k(flat, self.num_extensions)
         indices = ops.cast(indices, "int32")
         return scores, indices // vocab_size, indices % vocab_size
 
@@ -244,13 +246,16 @@ class _Search:
         ends: KerasTensor,
     ) -> tuple[KerasTensor, KerasTensor]:
         """Merge the extensions that end with the finished hypotheses."""
-        allowed = ops.logical_and(ends, ops.logical_not(state.done)[:, None])
+        # Extensions of a place that is not taken are none.
+        real = ops.logical_and(ends, scores > 0.5 * MINUS_INFINITY)
+        allowed = ops.logical_and(real, ops.logical_not(state.done)[:, None])
         penalised = scores / length_penalty(state.position + 1, self.alpha)
         all_scores = ops.concatenate(
             [state.finished_scores, ops.where(allowed, penalised, MINUS_INFINITY)],
             axis=1,
         )
-        all_ids = ops.concatenate([state.finished_ids, ids], axis=1)
+        allowed_ids = ops.where(allowed[:, :, None], ids, PAD_ID)
+        all_ids = ops.concatenate([state.finished_ids, allowed_ids], axis=1)
         finished_scores, places = ops.top_k(all_scores, self.beam_size)
         return _take_beams(all_ids, places), finished_scores
 

@@ -42,6 +42,15 @@ class Hypothesis:
     score: float
 
 
+def longest_piece(max_input_length: int) -> int:
+    """Return how many tokens of a source are translated at once, EOS left out.
+
+    Args:
+        max_input_length: Longest source that a model is to be given, EOS included.
+    """
+    return max(max_input_length, MIN_SOURCE_BUCKET) - 1
+
+
 def search_translations(
     model: keras.Model, inputs: tf.Tensor, hparams: DecodeHParams
 ) -> BeamSearchResult:
@@ -102,9 +111,10 @@ class Translator:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
+        self._jit_compile = jit_compile
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, max_input_length),
-            max_length=max(max_input_length, MIN_SOURCE_BUCKET),
+            max_length=longest_piece(max_input_length) + 1,
             min_length_bucket=MIN_SOURCE_BUCKET,
             length_bucket_step=SOURCE_BUCKET_STEP,
         )
@@ -176,8 +186,8 @@ class Translator:
     ) -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield numbers of sentences and their padded ids, longest first.
 
-        Longest first shows at once whether memory suffices. A batch that is not
-        full is filled with its last sentence, so that shapes stay few.
+        Longest first shows at once whether memory suffices. For XLA, a batch that
+        is not full is filled with its last sentence, so that shapes stay few.
         """
         buckets: dict[int, list[int]] = {}
         for number in sorted(range(len(sources)), key=lambda n: -len(sources[n])):
@@ -187,8 +197,9 @@ class Translator:
             rows, length = self._plan.rows[bucket], self._plan.boundaries[bucket]
             for start in range(0, len(numbers), rows):
                 chosen = numbers[start : start + rows]
-                batch = np.full((rows, length), PAD_ID, np.int32)
-                for row in range(rows):
+                height = rows if self._jit_compile else len(chosen)
+                batch = np.full((height, length), PAD_ID, np.int32)
+                for row in range(height):
                     source = sources[chosen[min(row, len(chosen) - 1)]]
                     batch[row, : len(source)] = source
                 yield chosen, batch

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID, TARGETS
@@ -14,6 +16,8 @@ from t2t_repro.decoding.translate import Translator
 from t2t_repro.metrics.translation import bleu
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.metrics_log import MetricsLog
+
+logger = logging.getLogger(__name__)
 
 SAMPLES = 3
 
@@ -48,8 +52,13 @@ def likelihood_evaluator(
 
     def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
         del step, log
-        totals = [float(x) for x in sum(sums(batch).numpy() for batch in batches)]
-        nll, right, tokens = totals
+        totals = np.zeros(3)
+        for batch in batches:
+            totals += sums(batch).numpy()
+        nll, right, tokens = map(float, totals)
+        if not tokens:
+            logger.warning("no dev pair is short enough for max_length: no dev loss")
+            return {}
         return {
             "nll": nll / tokens,
             "perplexity": math.exp(min(nll / tokens, 700.0)),
@@ -81,8 +90,13 @@ def translation_evaluator(
         table = "| source | translation | reference |\n|---|---|---|\n"
         rows = zip(sources, hypotheses, references, strict=True)
         for row, _ in zip(rows, range(SAMPLES), strict=False):
-            table += "| " + " | ".join(x.replace("|", "\\|") for x in row) + " |\n"
+            table += "| " + " | ".join(_cell(text) for text in row) + " |\n"
         log.text("eval", step, "translations", table)
         return {"bleu": bleu(hypotheses, references)}
 
     return evaluate
+
+
+def _cell(text: str) -> str:
+    """Write a text so that it stays in one cell of a Markdown table."""
+    return " ".join(text.split()).replace("|", "\\|")

@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.translate import search_translations
+from t2t_repro.decoding.translate import longest_piece, search_translations
 from t2t_repro.errors import UserError
 from t2t_repro.hyperparameters import DecodeHParams
 from t2t_repro.text import Tokenizer
@@ -30,6 +30,8 @@ class ServedTranslator(tf.Module):
         source_tokenizer: Of the inputs.
         target_tokenizer: Of the outputs.
         hparams: How to search.
+        max_input_length: Longest source in tokens, EOS included, that is translated
+            in one piece, as for `Translator`.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class ServedTranslator(tf.Module):
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         hparams: DecodeHParams,
+        max_input_length: int,
     ) -> None:
         super().__init__()
         # A SavedModel keeps what is an attribute. The Keras model itself is left
@@ -45,6 +48,7 @@ class ServedTranslator(tf.Module):
         self.weights = [variable.value for variable in model.variables]
         self.source_tokenizer: InGraphTokenizer = source_tokenizer.in_graph()
         self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
+        self._longest_piece = longest_piece(max_input_length)
         self._search = lambda ids: search_translations(model, ids, hparams)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
@@ -75,20 +79,46 @@ class ServedTranslator(tf.Module):
         return self._n_best(inputs)
 
     def _n_best(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        ids = self.source_tokenizer.encode(inputs)
-        empty = tf.equal(ids.row_lengths(), 0)[:, None]
-        ends = tf.fill([tf.shape(inputs)[0], 1], EOS_ID)
-        padded = tf.concat([ids, ends], axis=1).to_tensor(PAD_ID)
-        found = self._search(padded)
-        batch, beam, length = tf.unstack(tf.shape(found.ids))
-        texts = self.target_tokenizer.decode(
-            tf.reshape(found.ids, [batch * beam, length])
+        pieces, sentences = _cut(
+            self.source_tokenizer.encode(inputs), self._longest_piece
         )
-        # As in `t2t decode`, what has no token has an empty translation.
+        ends = tf.fill([pieces.nrows(), 1], EOS_ID)
+        found = self._search(tf.concat([pieces, ends], axis=1).to_tensor(PAD_ID))
+        rows, beam, length = tf.unstack(tf.shape(found.ids))
+        texts = self.target_tokenizer.decode(
+            tf.reshape(found.ids, [rows * beam, length])
+        )
+        # What has no token has no piece, and so an empty translation.
+        count = tf.size(inputs)
         return {
-            "outputs": tf.where(empty, "", tf.reshape(texts, [batch, beam])),
-            "scores": tf.where(empty, 0.0, found.scores),
+            "outputs": tf.strings.unsorted_segment_join(
+                tf.reshape(texts, [rows, beam]), sentences, count, separator=" "
+            ),
+            "scores": tf.math.unsorted_segment_sum(found.scores, sentences, count),
         }
+
+
+def _cut(ids: tf.RaggedTensor, longest: int) -> tuple[tf.RaggedTensor, tf.Tensor]:
+    """Cut sentences into pieces that are not too long for the model.
+
+    Args:
+        ids: Of whole sentences, int32 `[batch, None]`.
+        longest: Tokens of the longest piece.
+
+    Returns:
+        The pieces, int32 `[pieces, None]`, and the number of each one's sentence,
+        `[pieces]`.
+    """
+    sentence = ids.value_rowids()
+    place = tf.range(tf.size(sentence, sentence.dtype))
+    place -= tf.gather(ids.row_starts(), sentence)
+    begins = tf.equal(place % longest, 0)
+    piece = tf.cumsum(tf.cast(begins, sentence.dtype)) - 1
+    sentences = tf.boolean_mask(sentence, begins)
+    pieces = tf.RaggedTensor.from_value_rowids(
+        ids.flat_values, piece, nrows=tf.size(sentences, piece.dtype)
+    )
+    return pieces, sentences
 
 
 def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None:

@@ -88,7 +88,7 @@ class MultiheadAttention(keras.layers.Layer):
         query_input: `[batch, query_length, hidden_size]`.
         memory_input: `[batch, key_length, hidden_size]`; the queries' own input
             for self-attention.
-        mask: Boolean, True = may attend, broadcastable to
+        attention_mask: Boolean, True = may attend, broadcastable to
             `[batch, num_heads, query_length, key_length]`.
         bias: Float, added to the attention logits.
 
@@ -141,12 +141,14 @@ class MultiheadAttention(keras.layers.Layer):
         self,
         query_input: KerasTensor,
         memory_input: KerasTensor,
-        mask: KerasTensor | None = None,
+        attention_mask: KerasTensor | None = None,
         bias: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         key, value = self.project_memory(memory_input)
-        return self.attend(query_input, key, value, mask, bias, training=training)
+        return self.attend(
+            query_input, key, value, attention_mask, bias, training=training
+        )
 
     def project_memory(
         self, memory_input: KerasTensor
@@ -169,7 +171,7 @@ class MultiheadAttention(keras.layers.Layer):
         self,
         query_input: KerasTensor,
         key: KerasTensor,
-        mask: KerasTensor | None = None,
+        attention_mask: KerasTensor | None = None,
         bias: KerasTensor | None = None,
     ) -> KerasTensor:
         """Return the attention weights, for inspection and for `attend`.
@@ -177,21 +179,21 @@ class MultiheadAttention(keras.layers.Layer):
         Args:
             query_input: `[batch, query_length, hidden_size]`.
             key: Keys of `project_memory`.
-            mask: See the class.
+            attention_mask: See the class.
             bias: See the class.
 
         Returns:
             float32 `[batch, num_heads, query_length, key_length]`.
         """
         query = self._split_heads(self.query(query_input))
-        return attention_weights(query, key, mask, bias)
+        return attention_weights(query, key, attention_mask, bias)
 
     def attend(
         self,
         query_input: KerasTensor,
         key: KerasTensor,
         value: KerasTensor,
-        mask: KerasTensor | None = None,
+        attention_mask: KerasTensor | None = None,
         bias: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
@@ -201,14 +203,14 @@ class MultiheadAttention(keras.layers.Layer):
             query_input: `[batch, query_length, hidden_size]`.
             key: Keys of `project_memory`.
             value: Values of `project_memory`.
-            mask: See the class.
+            attention_mask: See the class.
             bias: See the class.
             training: Whether dropout is active.
 
         Returns:
             `[batch, query_length, hidden_size]`.
         """
-        weights = self.weights_of(query_input, key, mask, bias)
+        weights = self.weights_of(query_input, key, attention_mask, bias)
         weights = self.weights_dropout(
             ops.cast(weights, self.compute_dtype), training=training
         )

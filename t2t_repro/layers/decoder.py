@@ -178,7 +178,13 @@ class Decoder(Encoder):
         training: bool | None = None,
     ) -> KerasTensor:
         for layer in self.layers:
-            x = layer(x, memory, self_mask, memory_mask, training=training)
+            x = layer(
+                x,
+                memory,
+                self_mask=self_mask,
+                memory_mask=memory_mask,
+                training=training,
+            )
         return self.normalize(x)
 
     def initial_cache(

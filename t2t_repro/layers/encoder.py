@@ -30,7 +30,7 @@ class EncoderLayer(keras.layers.Layer):
 
     Call arguments:
         x: `[batch, length, hidden_size]`.
-        mask: Boolean, True = may attend, `[batch, 1, 1 or length, length]`.
+        attention_mask: Boolean, True = may attend, `[batch, 1, 1 or length, length]`.
 
     Returns:
         `[batch, length, hidden_size]`.
@@ -107,11 +107,11 @@ class EncoderLayer(keras.layers.Layer):
     def call(
         self,
         x: KerasTensor,
-        mask: KerasTensor | None = None,
+        attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         y = self.self_attention_residual.before(x)
-        y = self.self_attention(y, y, mask, training=training)
+        y = self.self_attention(y, y, attention_mask, training=training)
         x = self.self_attention_residual.after(x, y, training=training)
         return self.apply_feed_forward(x, training=training)
 
@@ -142,7 +142,7 @@ class Encoder(keras.layers.Layer):
 
     Call arguments:
         x: Embedded inputs, `[batch, length, hidden_size]`.
-        mask: Boolean, True = may attend, `[batch, 1, 1 or length, length]`.
+        attention_mask: Boolean, True = may attend, `[batch, 1, 1 or length, length]`.
 
     Returns:
         `[batch, length, hidden_size]`.
@@ -188,11 +188,11 @@ class Encoder(keras.layers.Layer):
     def call(
         self,
         x: KerasTensor,
-        mask: KerasTensor | None = None,
+        attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         for layer in self.layers:
-            x = layer(x, mask, training=training)
+            x = layer(x, attention_mask=attention_mask, training=training)
         return self.normalize(x)
 
     def normalize(self, x: KerasTensor) -> KerasTensor:

@@ -1,7 +1,8 @@
 """Boolean attention masks. True means "may attend", here and everywhere.
 
 A mask has the shape `[batch or 1, 1, query_length, key_length]`, broadcastable
-to the attention logits `[batch, num_heads, query_length, key_length]`.
+to the attention logits `[batch, num_heads, query_length, key_length]`. No layer calls
+it plain `mask`: Keras takes an argument of that name for its own mask of time steps.
 """
 
 from __future__ import annotations

@@ -67,11 +67,11 @@ def score_translations(
             f"received {len(hypotheses)} translations and {len(references)} "
             "references, expected as many of one as of the other, and at least one."
         )
-    hypotheses, references = list(hypotheses), [list(references)]
+    streams = list(hypotheses), [list(references)]
     cased, lowercase, chrf = BLEU(), BLEU(lowercase=True), CHRF()
-    cased_score = cased.corpus_score(hypotheses, references)
-    lowercase_score = lowercase.corpus_score(hypotheses, references)
-    chrf_score = chrf.corpus_score(hypotheses, references)
+    cased_score = cased.corpus_score(*streams)
+    lowercase_score = lowercase.corpus_score(*streams)
+    chrf_score = chrf.corpus_score(*streams)
     return TranslationScores(
         bleu=Score(cased_score.score, str(cased.get_signature())),
         bleu_lowercase=Score(lowercase_score.score, str(lowercase.get_signature())),

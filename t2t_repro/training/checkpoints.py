@@ -22,13 +22,27 @@ CHECKPOINT_NAME = "model.ckpt"
 BEST_FOLDER = "best"
 AVERAGED_FOLDER = "averaged"
 
-# Part ("model", "optimizer", "data") -> path of a variable -> the variable
+# Keras' name of what a random generator, such as dropout's, goes on from.
+RANDOM_STATE = "seed_generator_state"
+
+# Part ("model", "optimizer", "random", "data") -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
 
 
 def _by_path(variables: Sequence[keras.Variable]) -> dict[str, tf.Variable]:
-    """Map the paths of variables to what TensorFlow saves."""
-    by_path = {variable.path: variable.value for variable in variables}
+    """Map the paths of variables to what TensorFlow saves.
+
+    Keras numbers random generators over the whole process. Here they are numbered over
+    the variables, so that a model's paths are the same wherever it is made.
+    """
+    by_path, generators = {}, 0
+    for variable in variables:
+        path = variable.path
+        if variable.name == RANDOM_STATE:
+            number = f"_{generators}" if generators else ""
+            path = f"seed_generator{number}/{RANDOM_STATE}"
+            generators += 1
+        by_path[path] = variable.value
     if len(by_path) != len(variables):
         raise ValueError("Two variables have the same path.")
     return by_path
@@ -36,11 +50,18 @@ def _by_path(variables: Sequence[keras.Variable]) -> dict[str, tf.Variable]:
 
 def model_variables(model: keras.Model) -> Variables:
     """Return what a checkpoint of a model alone holds, without an optimizer."""
-    return {"model": _by_path(model.variables)}
+    return {"model": _by_path(model.weights)}
+
+
+def _random_states(model: keras.Model) -> dict[str, tf.Variable]:
+    """Return the states of the dropout generators, numbered: names vary by process."""
+    weights = {id(variable) for variable in model.weights}
+    states = [v.value for v in model.variables if id(v) not in weights]
+    return {str(number): state for number, state in enumerate(states)}
 
 
 class TrainingCheckpoints:
-    """The checkpoints of a run: model, optimizer and place in the data.
+    """The checkpoints of a run: model, optimizer, dropout, and place in the data.
 
     Args:
         output_dir: Folder of the run.
@@ -61,11 +82,12 @@ class TrainingCheckpoints:
         keep: int,
     ) -> None:
         self.output_dir = Path(output_dir)
-        self.optimizer = optimizer
         self.epoch = tf.Variable(0, dtype=tf.int64, name="epoch")
         self.batches = tf.Variable(0, dtype=tf.int64, name="batches")
-        self._variables = model_variables(model) | {
+        self._variables: Variables = {
+            **model_variables(model),
             "optimizer": _by_path(optimizer.variables),
+            "random": _random_states(model),
             "data": {"epoch": self.epoch, "batches": self.batches},
         }
         self._manager = tf.train.CheckpointManager(
@@ -95,10 +117,12 @@ class TrainingCheckpoints:
         Raises:
             UserError: If it is damaged or belongs to another model.
         """
-        path = self._manager.latest_checkpoint
-        if path is not None:
-            restore(self._variables, path)
-        return path
+        # The manager also lists those whose files somebody has removed.
+        there = [p for p in self._manager.checkpoints if Path(f"{p}.index").exists()]
+        if not there:
+            return None
+        restore(self._variables, there[-1])
+        return there[-1]
 
 
 def restore(variables: Variables, path: str) -> None:
@@ -182,8 +206,7 @@ def average_checkpoints(
     """Average the weights of several checkpoints into `output_dir`/averaged.
 
     Sums are taken in float64. Optimizer state is left out (tensor2tensor's averaged
-    files hold it and are three times as large). States of random generators, which
-    have no mean, are those of the last checkpoint.
+    files hold it and are three times as large).
 
     Args:
         model: A model of the right shape; it has the averaged weights afterwards.

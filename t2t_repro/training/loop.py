@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import math
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +15,10 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import Batch, BatchPlan, training_epoch
 from t2t_repro.errors import UserError
-from t2t_repro.training.checkpoints import TrainingCheckpoints
+from t2t_repro.training.checkpoints import TrainingCheckpoints, step_of
 from t2t_repro.training.metrics_log import MetricsLog, Progress
+from t2t_repro.training.setup import separate_dropout
+from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
 
 logger = logging.getLogger(__name__)
@@ -89,6 +91,7 @@ class Trainer:
         options: LoopOptions,
         evaluators: Sequence[Evaluator] = (),
     ) -> None:
+        self.model = model
         self.optimizer = optimizer
         self.strategy = strategy
         self.data = data
@@ -111,21 +114,22 @@ class Trainer:
             The number of updates done; less than `train_steps` after a signal.
 
         Raises:
-            UserError: If the loss is no longer a number, or there is no data.
+            UserError: If training has diverged, or there is no data.
         """
         self._resume()
         progress = Progress(self.step, self.options.train_steps)
         window = _Window()
-        with self._save_on_signal():
+        with contextlib.closing(progress), SignalGuard(self._stop_soon):
             for batch in self._batches():
                 window.add(self.train_step(batch))
                 self.step += 1
                 self.checkpoints.batches.assign_add(1)
                 progress.advance()
-                self._between_updates(window, progress)
-                if self._finished():
+                # A signal that comes later is for the next update, which saves.
+                last = self._finished()
+                self._between_updates(window, progress, last)
+                if last:
                     break
-        progress.close()
         return self.step
 
     def _finished(self) -> bool:
@@ -133,11 +137,9 @@ class Trainer:
 
     def _resume(self) -> None:
         path = self.checkpoints.restore_latest()
-        iterations = self.strategy.experimental_local_results(
-            self.optimizer.iterations.value
-        )
-        self.step = int(iterations[0].numpy())
+        separate_dropout(self.model, self.strategy)
         if path is not None:
+            self.step = step_of(path)
             logger.info("going on from step %d (%s)", self.step, path)
         best_file = self._best_file()
         if best_file.exists():
@@ -173,15 +175,16 @@ class Trainer:
             return dataset
         return self.strategy.distribute_datasets_from_function(lambda _: dataset)
 
-    def _between_updates(self, window: _Window, progress: Progress) -> None:
-        last = self._finished()
+    def _between_updates(self, window: _Window, progress: Progress, last: bool) -> None:
         if last or self.step % self.options.log_every_steps == 0:
             self._write_training_metrics(window, progress)
-        if self._stop_signal is None and (
-            last or self.step % self.options.eval_every_steps == 0
-        ):
+        evaluates = last or self.step % self.options.eval_every_steps == 0
+        saves = last or self._save_is_due()
+        if evaluates or saves:
+            self._refuse_diverged_weights()
+        if evaluates and self._stop_signal is None:
             window.pause(lambda: self._evaluate(progress))
-        if last or self._save_is_due():
+        if saves:
             window.pause(self._save)
 
     def _write_training_metrics(self, window: _Window, progress: Progress) -> None:
@@ -189,17 +192,26 @@ class Trainer:
         metrics["learning_rate"] = float(self.optimizer.learning_rate.numpy())
         metrics["epoch"] = int(self.checkpoints.epoch.numpy())
         if not math.isfinite(metrics["loss"]):
-            raise UserError(
-                f"the loss is {metrics['loss']} at step {self.step}: training has "
-                "diverged. The last checkpoint is kept; lower learning_rate_constant, "
-                "raise learning_rate_warmup_steps, or set clip_grad_norm."
-            )
+            raise self._diverged(f"the loss is {metrics['loss']}")
         self.log.scalars("train", self.step, metrics)
         progress.line(
             self.step,
             f"loss {metrics['loss']:.3f}  nll {metrics['nll']:.3f}  "
             f"lr {metrics['learning_rate']:.2e}  "
             f"target tokens/s {metrics['target_tokens_per_second']:.0f}",
+        )
+
+    def _refuse_diverged_weights(self) -> None:
+        """Keep a checkpoint of weights that are no numbers from being written."""
+        for variable in self.model.trainable_variables:
+            if not bool(tf.reduce_all(tf.math.is_finite(variable.value))):
+                raise self._diverged(f"{variable.path} is not finite")
+
+    def _diverged(self, symptom: str) -> UserError:
+        return UserError(
+            f"{symptom} at step {self.step}: training has diverged. The last "
+            "checkpoint is kept; lower learning_rate_constant, raise "
+            "learning_rate_warmup_steps, or set clip_grad_norm."
         )
 
     def _evaluate(self, progress: Progress) -> None:
@@ -223,22 +235,18 @@ class Trainer:
         return self.checkpoints.output_dir / "best" / self.options.best_metric
 
     def _save_is_due(self) -> bool:
-        options = self.options
-        by_steps = options.save_every_steps and self.step % options.save_every_steps == 0
+        steps, seconds = self.options.save_every_steps, self.options.save_every_seconds
+        by_steps = steps > 0 and self.step % steps == 0
         waited = time.monotonic() - self._last_save
-        by_time = options.save_every_seconds and waited >= options.save_every_seconds
-        return bool(by_steps or by_time)
+        return by_steps or (seconds > 0 and waited >= seconds)
 
     def _save(self) -> None:
         self.checkpoints.save(self.step)
         self._last_save = time.monotonic()
 
-    def _save_on_signal(self) -> _SignalGuard:
-        def stop(number: int) -> None:
-            self._stop_signal = number
-            logger.info("received a signal to stop: saving at the end of this step")
-
-        return _SignalGuard(stop)
+    def _stop_soon(self, number: int) -> None:
+        self._stop_signal = number
+        logger.info("received a signal to stop: saving at the end of this step")
 
 
 class _Window:
@@ -283,29 +291,3 @@ class _Window:
             "padding_share": 1.0 - (source + target) / totals["positions"],
             "steps_per_second": len(steps) / seconds,
         }
-
-
-class _SignalGuard:
-    """Calls a function at the first SIGTERM or SIGINT; the second acts as usual."""
-
-    SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-    def __init__(self, action: Callable[[int], None]) -> None:
-        self._action = action
-        self._before: dict[int, object] = {}
-
-    def __enter__(self) -> _SignalGuard:
-        for number in self.SIGNALS:
-            self._before[number] = signal.signal(number, self._handle)
-        return self
-
-    def _handle(self, number: int, frame: object) -> None:
-        self._restore()
-        self._action(number)
-
-    def _restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def __exit__(self, *error: object) -> None:
-        self._restore()

@@ -52,6 +52,24 @@ def xla_is_wise(strategy: tf.distribute.Strategy) -> bool:
     return on_gpu or strategy.num_replicas_in_sync == 1
 
 
+def separate_dropout(model: keras.Model, strategy: tf.distribute.Strategy) -> None:
+    """Give every replica a dropout of its own, fixed by the first replica's.
+
+    Keras begins all replicas with one random state, so that row 1 of every replica
+    would lose the same units. To be called when the state is new or restored;
+    checkpoints hold the first replica's.
+
+    Args:
+        model: Made under the strategy's scope.
+        strategy: Where the replicas are.
+    """
+    for variable in model.non_trainable_variables:
+        if variable.name == "seed_generator_state":
+            copies = strategy.experimental_local_results(variable.value)
+            for number, copy in enumerate(copies):
+                copy.assign(copies[0] + [number, 0])
+
+
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     """Make Adam with the hparams' schedule (paper section 5.3).
 
@@ -72,7 +90,8 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,
+        name="adam",  # part of the names in checkpoints
     )
     if hparams.activation_dtype == "float16":
-        return keras.optimizers.LossScaleOptimizer(adam)
+        return keras.optimizers.LossScaleOptimizer(adam, name="loss_scale")
     return adam

@@ -51,11 +51,16 @@ def make_train_step(
         global batch: "loss" and "nll" (nats a target token), "gradient_norm",
         "source_tokens", "target_tokens" and "positions" (padded, both sides).
     """
-    replica_step = tf.function(
-        _ReplicaStep(model, optimizer, options),
-        input_signature=[BATCH_SIGNATURE],
-        jit_compile=options.jit_compile,
-    )
+    if strategy.num_replicas_in_sync == 1:
+        return tf.function(
+            _ReplicaStep(model, optimizer, options),
+            input_signature=[BATCH_SIGNATURE],
+            jit_compile=options.jit_compile,
+        )
+    replica_step = _ReplicaStep(model, optimizer, options)
+    if options.jit_compile:
+        # Sums over replicas stay outside of what XLA compiles.
+        replica_step.gradients = tf.function(replica_step.gradients, jit_compile=True)
 
     @tf.function(reduce_retracing=True)
     def distributed_step(batch: Batch) -> dict[str, tf.Tensor]:
@@ -66,7 +71,7 @@ def make_train_step(
             for name, value in results.items()
         }
 
-    return distributed_step if strategy.num_replicas_in_sync > 1 else replica_step
+    return distributed_step
 
 
 class _ReplicaStep:
@@ -84,24 +89,36 @@ class _ReplicaStep:
 
     def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
         counts = _sum_over_replicas(_count_tokens(batch))
+        sums, gradients = self.gradients(batch, counts["target_tokens"])
+        gradient_norm = self._apply(gradients)
+        return counts | _sum_over_replicas(sums) | {"gradient_norm": gradient_norm}
+
+    def gradients(
+        self, batch: Batch, target_tokens: tf.Tensor
+    ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
+        """Return this replica's share of the global means, and its gradients.
+
+        Args:
+            batch: This replica's rows.
+            target_tokens: Of the global batch, float32 scalar.
+        """
+        divisor = tf.maximum(target_tokens, 1.0)
         weights = [v.value for v in self.model.trainable_variables]
         with tf.GradientTape() as tape:
             logits = self.model(batch, training=True)
             smoothed, nll = token_losses(
                 batch[TARGETS], logits, self.options.label_smoothing
             )
-            loss = tf.reduce_sum(smoothed) / tf.maximum(counts["target_tokens"], 1.0)
+            loss = tf.reduce_sum(smoothed) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled_loss, weights)
-        gradient_norm = self._apply(gradients)
-        sums = _sum_over_replicas({"loss": loss, "nll": tf.reduce_sum(nll)})
-        sums["nll"] /= tf.maximum(counts["target_tokens"], 1.0)
-        return counts | sums | {"gradient_norm": gradient_norm}
+        # The embedding's gradient comes as slices.
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        return {"loss": loss, "nll": tf.reduce_sum(nll) / divisor}, gradients
 
     def _apply(self, gradients: list[tf.Tensor]) -> tf.Tensor:
         """Update the weights and return the norm of the global gradient."""
         replicas = tf.distribute.get_replica_context()
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         gradients = replicas.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         # What a loss-scaling optimizer multiplied the loss with; otherwise 1.
         loss_scale = self.optimizer.scale_loss(tf.constant(1.0))

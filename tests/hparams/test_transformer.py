@@ -58,7 +58,6 @@ V3 = {
 SMALL_BUCKETS = {
     "batch_size": 4096,
     "max_length": 64,
-    "min_length_bucket": 16,
     "length_bucket_step": 1.5,
 }
 # Set -> what differs from the paper's base.
@@ -79,6 +78,7 @@ SETS = {
         "filter_size": 512,
         "num_heads": 4,
         "num_hidden_layers": 2,
+        "min_length_bucket": 10,
         "learning_rate_constant": 0.5,
         "learning_rate_warmup_steps": 400,
     },
@@ -89,6 +89,8 @@ SETS = {
         "num_heads": 4,
         "num_hidden_layers": 3,
         "layer_prepostprocess_dropout": 0.3,
+        "min_length_bucket": 12,
+        "length_bucket_step": 1.25,
         "learning_rate_constant": 0.6,
         "learning_rate_warmup_steps": 1000,
     },

@@ -4,16 +4,18 @@ import keras
 import numpy as np
 import pytest
 
+from t2t_repro import catalogue
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.losses import SmoothedCrossEntropy
 from tests.support.numpy_transformer import NumpyTransformer, smoothed_cross_entropy
 from tests.support.tiny_model import (
+    OPTIONS,
     VOCAB_SIZE,
     padded,
     random_sentences,
     tiny_transformer,
     weights_by_name,
 )
-from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.losses import SmoothedCrossEntropy
 
 SOURCES = random_sentences(1, [6, 1, 4])
 TARGETS = random_sentences(2, [3, 7, 5])
@@ -76,3 +78,279 @@ def test_model_and_loss_equal_the_numpy_reference(smoothing):
         for source, target in zip(SOURCES, TARGETS, strict=True)
     ]
     assert float(loss) == pytest.approx(np.concatenate(expected).mean(), abs=1e-5)
+
+
+def parameters(
+    *, d, d_ff, keys, values, encoder_layers, decoder_layers, embeddings, final_norms=0
+) -> int:
+    """Count parameters by the paper's equations; no biases but the FFN's.
+
+    `embeddings` counts rows of width d: V where one matrix serves for all.
+    """
+    attention = 2 * d * keys + 2 * d * values
+    feed_forward = 2 * d * d_ff + d_ff + d
+    norm = 2 * d
+    encoder = encoder_layers * (attention + feed_forward + 2 * norm)
+    decoder = decoder_layers * (2 * attention + feed_forward + 3 * norm)
+    return encoder + decoder + embeddings * d + final_norms * norm
+
+
+BASE = {
+    "d": 512,
+    "d_ff": 2048,
+    "keys": 512,
+    "values": 512,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "embeddings": 37_000,
+}
+# Rows of the paper's table 3 that change a size, with their exact counts at V 37,000.
+TABLE_3 = {
+    "base": ({}, 63_045_632),
+    "B, d_k 16": ({"keys": 8 * 16}, 55_967_744),
+    "B, d_k 32": ({"keys": 8 * 32}, 58_327_040),
+    "C, N 2": ({"encoder_layers": 2, "decoder_layers": 2}, 33_644_544),
+    "C, N 4": ({"encoder_layers": 4, "decoder_layers": 4}, 48_345_088),
+    "C, N 8": ({"encoder_layers": 8, "decoder_layers": 8}, 77_746_176),
+    "C, d 256": ({"d": 256, "keys": 256, "values": 256}, 26_816_512),
+    "C, d 1024": ({"d": 1024, "keys": 1024, "values": 1024}, 163_815_424),
+    "C, d_ff 1024": ({"d_ff": 1024}, 50_450_432),
+    "C, d_ff 4096": ({"d_ff": 4096}, 88_236_032),
+    "big": ({"d": 1024, "d_ff": 4096, "keys": 1024, "values": 1024}, 214_171_648),
+}
+# The same rows as overrides, an eighth as wide and with V 100.
+SMALL_ROWS = {
+    "base": ({}, {}),
+    "A, 1 head": ({"num_heads": 1}, {}),
+    "A, 32 heads": ({"num_heads": 32}, {}),
+    "B, d_k 2": ({"attention_key_channels": 16}, {"keys": 16}),
+    "B, d_k 4": ({"attention_key_channels": 32}, {"keys": 32}),
+    "d_v 4": ({"attention_value_channels": 32}, {"values": 32}),
+    "C, N 2": ({"num_hidden_layers": 2}, {"encoder_layers": 2, "decoder_layers": 2}),
+    "C, N 8": ({"num_hidden_layers": 8}, {"encoder_layers": 8, "decoder_layers": 8}),
+    "1 + 3 layers": (
+        {"num_encoder_layers": 1, "num_decoder_layers": 3},
+        {"encoder_layers": 1, "decoder_layers": 3},
+    ),
+    "C, d 32": ({"hidden_size": 32}, {"d": 32, "keys": 32, "values": 32}),
+    "C, d_ff 512": ({"filter_size": 512}, {"d_ff": 512}),
+    "E": ({"pos": "emb", "max_length": 24}, {"embeddings": 100 + 2 * 24}),
+    "no positions": ({"pos": "none"}, {}),
+    "pre-norm": (
+        {"layer_preprocess_sequence": "n", "layer_postprocess_sequence": "da"},
+        {"final_norms": 2},
+    ),
+    "not tied": (
+        {"shared_embedding_and_softmax_weights": False},
+        {"embeddings": 3 * 100},
+    ),
+}
+
+
+@pytest.mark.parametrize("row", TABLE_3)
+def test_the_formula_gives_the_counts_of_table_3(row):
+    sizes, expected = TABLE_3[row]
+    assert parameters(**(BASE | sizes)) == expected
+
+
+@pytest.mark.parametrize("row", SMALL_ROWS)
+def test_a_small_model_has_the_parameters_of_the_formula(row):
+    overrides, sizes = SMALL_ROWS[row]
+    small = {"hidden_size": 64, "filter_size": 256}
+    hparams = catalogue.hparams("transformer_base").replace(**(small | overrides))
+    model = Transformer.from_hparams(hparams, 100, 100)
+    small_sizes = {"d": 64, "d_ff": 256, "keys": 64, "values": 64, "embeddings": 100}
+    assert model.count_params() == parameters(**(BASE | small_sizes | sizes))
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("transformer_base", 63_045_632), ("transformer_big", 214_171_648)],
+)
+def test_the_papers_models_have_their_parameters(name, count):
+    model = Transformer.from_hparams(catalogue.hparams(name), 37_000, 37_000)
+    assert model.count_params() == count
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_never_changes_unpadded_outputs(kind):
+    model = tiny_transformer(seed=5, **KINDS[kind])
+    more = {name: np.pad(ids, [(0, 0), (0, 4)]) for name, ids in BATCH.items()}
+    length = BATCH["targets"].shape[1]
+    np.testing.assert_allclose(
+        logits_of(model, more)[:, :length], logits_of(model, BATCH), atol=2e-6
+    )
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_future_never_changes_the_past(norm):
+    model = tiny_transformer(seed=6, norm=norm)
+    targets = padded(random_sentences(7, [7, 7, 7]))
+    for position in range(1, 7):
+        changed = targets.copy()
+        changed[:, position:] = (changed[:, position:] + 3) % 8 + 2
+        logits, others = (
+            logits_of(model, BATCH | {"targets": ids}) for ids in (targets, changed)
+        )
+        past = slice(0, position + 1)
+        np.testing.assert_allclose(others[:, past], logits[:, past], atol=1e-6)
+        if position < 6:
+            later = slice(position + 1, None)
+            assert not np.allclose(others[:, later], logits[:, later], atol=1e-3)
+
+
+def test_a_batch_of_one_equals_its_row():
+    model = tiny_transformer(seed=8)
+    logits = logits_of(model, BATCH)
+    for n in range(len(logits)):
+        alone = logits_of(model, {name: ids[n : n + 1] for name, ids in BATCH.items()})
+        np.testing.assert_allclose(alone[0], logits[n], atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cached_decoding_equals_the_whole_pass(kind):
+    model = tiny_transformer(seed=9, **KINDS[kind])
+    inputs, targets = BATCH["inputs"], padded(random_sentences(10, [7, 7, 7]))
+    expected = logits_of(model, {"inputs": inputs, "targets": targets})
+    length = targets.shape[1]
+    cache = model.initial_cache(inputs, length, beam_size=1)
+    ids = np.zeros((3, 1), np.int32)
+    for position in range(length):
+        history = np.broadcast_to(np.arange(length) <= position, (3, 1, length))
+        logits, cache = model.decode_step(ids, np.int32(position), history, cache)
+        np.testing.assert_allclose(logits[:, 0], expected[:, position], atol=1e-5)
+        ids = targets[:, position : position + 1]
+
+
+def test_cached_decoding_follows_hypotheses_that_change_places():
+    model = tiny_transformer(seed=11)
+    random = np.random.default_rng(12)
+    inputs, batch, beam, length = BATCH["inputs"], 3, 3, 6
+    rows = np.arange(batch)[:, None]
+    cache = model.initial_cache(inputs, length, beam)
+    history = np.zeros((batch, beam, length * beam), bool)
+    tokens = np.zeros((batch, beam, 0), np.int32)
+    for position in range(length):
+        # Every hypothesis goes on from a random one of the step before.
+        parents = random.integers(0, beam, (batch, beam))
+        history, tokens = history[rows, parents], tokens[rows, parents]
+        history[:, range(beam), position * beam + np.arange(beam)] = True
+        last = tokens[:, :, -1] if position else np.zeros((batch, beam), np.int32)
+        logits, cache = model.decode_step(last, np.int32(position), history, cache)
+        new = random.integers(2, VOCAB_SIZE, (batch, beam, 1), dtype=np.int32)
+        tokens = np.concatenate([tokens, new], axis=-1)
+        for place in range(beam):
+            targets = padded(list(tokens[:, place]), length)
+            whole = logits_of(model, {"inputs": inputs, "targets": targets})
+            np.testing.assert_allclose(logits[:, place], whole[:, position], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "rate", ["residual_dropout", "attention_dropout", "relu_dropout"]
+)
+def test_dropout_only_in_training(rate):
+    model = tiny_transformer(seed=13, **{rate: 0.5})
+    without = logits_of(tiny_transformer(seed=13), BATCH)
+    np.testing.assert_array_equal(logits_of(model, BATCH), without)
+    np.testing.assert_array_equal(logits_of(model, BATCH, training=False), without)
+    assert not np.allclose(logits_of(model, BATCH, training=True), without, atol=0.01)
+
+
+# Keras 3.15 reads TensorFlow variables in a way that NumPy 2 warns of.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_model_gives_the_same_logits(tmp_path, kind):
+    model = tiny_transformer(seed=14, **KINDS[kind])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(logits_of(loaded, BATCH), logits_of(model, BATCH))
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_mixed_precision_keeps_variables_and_logits_in_float32(policy, norm):
+    exact = tiny_transformer(seed=15, norm=norm)
+    mixed = tiny_transformer(seed=15, norm=norm, dtype=policy)
+    assert mixed.encode(BATCH["inputs"]).dtype == policy.removeprefix("mixed_")
+    assert {variable.dtype for variable in mixed.trainable_variables} == {"float32"}
+    logits = logits_of(mixed, BATCH)
+    assert logits.dtype == np.float32
+    np.testing.assert_allclose(logits, logits_of(exact, BATCH), atol=0.15)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_compile_and_fit_learn(tmp_path):
+    keras.utils.set_random_seed(16)
+    wider = {"hidden_size": 16, "key_channels": 16, "value_channels": 16}
+    model = Transformer(**(OPTIONS | wider))
+    model.compile(
+        optimizer=keras.optimizers.Adam(0.01),
+        loss=SmoothedCrossEntropy(0.1),
+        jit_compile=False,
+    )
+    # To copy four symbols.
+    pairs = padded(random_sentences(16, [5] * 128))
+    history = model.fit(
+        {"inputs": pairs, "targets": pairs},
+        pairs,
+        batch_size=32,
+        epochs=15,
+        verbose=0,
+    )
+    losses = history.history["loss"]
+    assert losses[-1] < losses[0] - 0.7
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.loss.label_smoothing == 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "transformer_base",
+            {
+                "num_encoder_layers": 6,
+                "num_decoder_layers": 6,
+                "hidden_size": 512,
+                "filter_size": 2048,
+                "num_heads": 8,
+                "key_channels": 512,
+                "value_channels": 512,
+                "positions": "interleaved",
+                "norm": "post",
+                "norm_epsilon": 1e-6,
+                "residual_dropout": 0.1,
+                "attention_dropout": 0.0,
+                "relu_dropout": 0.0,
+                "tie_embeddings": True,
+            },
+        ),
+        (
+            "transformer_base_v3",
+            {
+                "positions": "concatenated",
+                "norm": "pre",
+                "residual_dropout": 0.1,
+                "attention_dropout": 0.1,
+                "relu_dropout": 0.1,
+            },
+        ),
+    ],
+)
+def test_a_set_becomes_these_arguments(name, expected):
+    hparams = catalogue.hparams(name)
+    config = Transformer.from_hparams(hparams, 100, 100).get_config()
+    assert {argument: config[argument] for argument in expected} == expected
+
+
+def test_activation_dtype_becomes_a_policy():
+    hparams = catalogue.hparams("transformer_tiny").replace(activation_dtype="bfloat16")
+    model = Transformer.from_hparams(hparams, 100, 100)
+    assert model.dtype_policy.name == "mixed_bfloat16"
+
+
+def test_one_matrix_cannot_serve_two_vocabularies():
+    with pytest.raises(ValueError, match="source_vocab_size=12"):
+        tiny_transformer(source_vocab_size=12)

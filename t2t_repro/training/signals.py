@@ -1,0 +1,37 @@
+"""Being told to stop: by a cluster (SIGTERM) or at the keyboard (SIGINT)."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+
+class SignalGuard:
+    """Calls a function at the first SIGTERM or SIGINT; the second acts as usual.
+
+    Args:
+        action: Is given the signal's number.
+    """
+
+    SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+    def __init__(self, action: Callable[[int], None]) -> None:
+        self._action = action
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> SignalGuard:
+        for number in self.SIGNALS:
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def _handle(self, number: int, frame: object) -> None:
+        self._restore()
+        self._action(number)
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def __exit__(self, *error: object) -> None:
+        self._restore()

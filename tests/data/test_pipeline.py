@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data.pipeline import (
+    BatchPlan,
+    bucket_boundaries,
+    evaluation_batches,
+    read_examples,
+    training_epoch,
+)
+from tests.support.corpus import random_pairs, rows_of, write_shards
+
+LONGEST = 24
+PAIRS = random_pairs(300, LONGEST, 50)
+PLAN = BatchPlan.from_token_budget(
+    batch_size=60, max_length=LONGEST, min_length_bucket=4, length_bucket_step=1.5
+)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("shards"), PAIRS, 3)
+
+
+def epoch_of(shards, **options):
+    """The pairs of every batch of an epoch, in order."""
+    options = {"plan": PLAN, "seed": 1, "epoch": 0} | options
+    return [rows_of(batch) for batch in training_epoch(shards, **options)]
+
+
+def as_counter(rows):
+    return Counter((tuple(source), tuple(target)) for source, target in rows)
+
+
+def test_boundaries_are_tensor2tensors_and_the_longest_length():
+    # tensor2tensor data_reader.py: `_bucket_boundaries(256, 8, 1.1)`, its last bucket
+    small = range(8, 21)
+    large = [22, 24, 26, 28, 30, 33, 36, 39, 42, 46, 50, 55, 60, 66, 72, 79, 86, 94]
+    large += [103, 113, 124, 136, 149, 163, 179, 196, 215, 236, 256]
+    assert bucket_boundaries(256, 8, 1.1) == (*small, *large)
+
+
+def test_one_bucket_is_left_where_the_shortest_is_not_below_the_longest():
+    assert bucket_boundaries(16, 16, 2.0) == (16,)
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 8])
+def test_rows_fill_the_token_budget_of_every_replica(replicas):
+    plan = BatchPlan.from_token_budget(
+        batch_size=100,
+        max_length=64,
+        min_length_bucket=8,
+        length_bucket_step=2.0,
+        num_replicas=replicas,
+    )
+    assert plan.boundaries == (8, 16, 32, 64)
+    assert plan.rows == tuple(n * replicas for n in (12, 6, 3, 1))
+
+
+def test_a_budget_below_the_longest_sentence_still_takes_one_row():
+    plan = BatchPlan.from_token_budget(
+        batch_size=10, max_length=32, min_length_bucket=32, length_bucket_step=2.0
+    )
+    assert plan.rows == (1,)
+
+
+def test_every_batch_has_a_shape_of_the_plan(shards):
+    known = set(zip(PLAN.rows, PLAN.boundaries, strict=True))
+    shapes = {
+        tuple(batch[side].shape)
+        for batch in training_epoch(shards, PLAN, seed=1, epoch=0)
+        for side in ("inputs", "targets")
+    }
+    assert shapes <= known
+
+
+def test_a_pair_goes_to_the_first_boundary_that_holds_it(shards):
+    for batch in training_epoch(shards, PLAN, seed=1, epoch=0):
+        boundary = batch["inputs"].shape[1]
+        place = PLAN.boundaries.index(boundary)
+        shorter = PLAN.boundaries[place - 1] if place else 0
+        longer_sides = [max(map(len, pair)) for pair in rows_of(batch)]
+        assert all(shorter < length <= boundary for length in longer_sides)
+
+
+def test_every_pair_comes_once_an_epoch(shards):
+    rows = [row for batch in epoch_of(shards) for row in batch]
+    assert as_counter(rows) == as_counter(PAIRS)
+
+
+def test_pairs_that_are_too_long_are_left_out_and_no_other(shards):
+    plan = BatchPlan((6, 12), (8, 4))
+    rows = [row for batch in epoch_of(shards, plan=plan) for row in batch]
+    short = [pair for pair in PAIRS if max(map(len, pair)) <= 12]
+    assert as_counter(rows) == as_counter(short)
+
+
+def test_the_order_is_a_function_of_seed_and_epoch(shards):
+    assert epoch_of(shards, seed=3, epoch=2) == epoch_of(shards, seed=3, epoch=2)
+
+
+def test_a_data_set_gives_the_same_order_whenever_it_is_read(shards):
+    batches = training_epoch(shards, PLAN, seed=1, epoch=0)
+    assert [rows_of(b) for b in batches] == [rows_of(b) for b in batches]
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"epoch": 1}])
+def test_another_seed_or_epoch_gives_another_order(shards, other):
+    assert epoch_of(shards, **other) != epoch_of(shards)
+
+
+@pytest.mark.parametrize("done", [1, 7])
+def test_skipping_batches_goes_on_exactly_where_they_end(shards, done):
+    assert epoch_of(shards, skip_batches=done) == epoch_of(shards)[done:]
+
+
+def test_swap_exchanges_the_sides_and_nothing_else(shards):
+    swapped = [[(target, source) for source, target in b] for b in epoch_of(shards)]
+    assert epoch_of(shards, swap=True) == swapped
+
+
+def test_examples_are_read_as_they_were_written(shards):
+    examples = [
+        ([*map(int, pair["inputs"])], [*map(int, pair["targets"])])
+        for pair in read_examples(shards[:1])
+    ]
+    assert examples == PAIRS[::3]
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_the_parts_of_the_replicas_make_up_the_global_batch(shards, replicas):
+    plan = BatchPlan(PLAN.boundaries, tuple(replicas * rows for rows in PLAN.rows))
+    wholes = list(training_epoch(shards, plan, seed=1, epoch=0))
+    parts = list(training_epoch(shards, plan, seed=1, epoch=0, num_replicas=replicas))
+    assert len(parts) == replicas * len(wholes)
+    for number, whole in enumerate(wholes):
+        own = parts[replicas * number : replicas * (number + 1)]
+        for side, ids in whole.items():
+            np.testing.assert_array_equal(tf.concat([p[side] for p in own], 0), ids)
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_the_replicas_parts_of_a_batch_have_one_shape(shards, replicas):
+    plan = BatchPlan(PLAN.boundaries, tuple(replicas * rows for rows in PLAN.rows))
+    parts = list(training_epoch(shards, plan, seed=1, epoch=0, num_replicas=replicas))
+    for start in range(0, len(parts), replicas):
+        shapes = {tuple(p["inputs"].shape) for p in parts[start : start + replicas]}
+        assert len(shapes) == 1
+
+
+def test_a_bucket_that_is_not_full_is_filled_with_rows_of_padding(tmp_path):
+    shards = write_shards(tmp_path, [([5, 1], [6, 7, 1])])
+    (batch,) = training_epoch(shards, BatchPlan((4,), (3,)), seed=1, epoch=0)
+    assert batch["inputs"].numpy().tolist() == [[5, 1, 0, 0], [0] * 4, [0] * 4]
+    assert batch["targets"].numpy().tolist() == [[6, 7, 1, 0], [0] * 4, [0] * 4]
+
+
+def test_evaluation_keeps_the_order_of_the_shards(shards):
+    plan = BatchPlan((LONGEST,), (50,))
+    rows = [row for b in evaluation_batches(shards, plan) for row in rows_of(b)]
+    assert rows == [pair for start in range(3) for pair in PAIRS[start::3]]
+
+
+def test_an_epoch_without_a_short_pair_is_empty(shards):
+    assert epoch_of(shards, plan=BatchPlan((1,), (8,))) == []

@@ -1,0 +1,270 @@
+"""Beam search over random tables, against enumeration and a search with lists."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.beam_search import (
+    BeamSearchOptions,
+    beam_search,
+    length_penalty,
+)
+
+Hypotheses = list[tuple[float, list[int]]]  # score and tokens, best first
+
+
+@dataclasses.dataclass(frozen=True)
+class TableModel:
+    """A model whose next token depends on all tokens before it, by a table.
+
+    The prefix t_1 .. t_n is row sum_p t_p V^(p-1) of its sentence's table.
+
+    Attributes:
+        logits: float32 `[batch, V^(max_length - 1), V]`.
+        max_length: Longest hypothesis.
+    """
+
+    logits: np.ndarray
+    max_length: int
+
+    @classmethod
+    def random(cls, seed: int, batch: int, vocab_size: int, max_length: int):
+        shape = (batch, vocab_size ** (max_length - 1), vocab_size)
+        logits = 2.0 * np.random.default_rng(seed).normal(size=shape)
+        return cls(logits.astype("float32"), max_length)
+
+    @property
+    def vocab_size(self) -> int:
+        return self.logits.shape[-1]
+
+    def row(self, prefix: list[int]) -> int:
+        return sum(t * self.vocab_size**p for p, t in enumerate(prefix))
+
+    def log_probs(self, sentence: int, prefix: list[int]) -> np.ndarray:
+        logits = self.logits[sentence, self.row(prefix)].astype("float64")
+        return logits - np.log(np.exp(logits).sum())
+
+    def only(self, sentence: int) -> TableModel:
+        return TableModel(self.logits[sentence : sentence + 1], self.max_length)
+
+    def search(
+        self, limits: list[int], options: BeamSearchOptions, **compilation
+    ) -> list[Hypotheses]:
+        """Run the beam search under test; empty places are left out."""
+
+        @tf.function(**compilation)
+        def run(limits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            batch, slots = len(limits), self.max_length * options.beam_size
+            result = beam_search(
+                self._step_function(options.beam_size),
+                ops.zeros((batch, slots), dtype="int32"),
+                limits,
+                self.max_length,
+                options,
+            )
+            return result.ids, result.scores
+
+        ids, scores = (x.numpy() for x in run(tf.constant(limits)))
+        return [
+            [
+                (float(score), [int(token) for token in row if token != PAD_ID])
+                for score, row in zip(*sentence, strict=True)
+                if row[0] != PAD_ID
+            ]
+            for sentence in zip(scores, ids, strict=True)
+        ]
+
+    def _step_function(self, beam_size: int):
+        # What slots of position p count in a row's number; position 0 sees PAD.
+        powers = np.arange(self.max_length * beam_size) // beam_size - 1
+        weights = np.where(powers < 0, 0, self.vocab_size ** np.maximum(powers, 0))
+
+        def step(ids, position, history, cache):
+            cache = ops.slice_update(cache, (0, position * beam_size), ids)
+            on_path = ops.cast(history, "int32") * cache[:, None, :]
+            rows = ops.sum(on_path * ops.cast(weights, "int32"), axis=-1)
+            logits = ops.take_along_axis(
+                ops.convert_to_tensor(self.logits), rows[:, :, None], axis=1
+            )
+            return logits, cache
+
+        return step
+
+
+def penalty(length: int, alpha: float) -> float:
+    return ((5 + length) / 6) ** alpha
+
+
+def all_hypotheses(
+    model: TableModel, sentence: int, limit: int, alpha: float
+) -> Hypotheses:
+    """Every sequence that ends in EOS within the limit, with its score."""
+    found = []
+    others = [t for t in range(model.vocab_size) if t not in (PAD_ID, EOS_ID)]
+    for length in range(1, limit + 1):
+        for body in itertools.product(others, repeat=length - 1):
+            tokens = [*body, EOS_ID]
+            log_prob = sum(
+                model.log_probs(sentence, tokens[:n])[token]
+                for n, token in enumerate(tokens)
+            )
+            found.append((log_prob / penalty(length, alpha), tokens))
+    return sorted(found, reverse=True)
+
+
+def search_with_lists(
+    model: TableModel, sentence: int, limit: int, alpha: float, beam_size: int
+) -> Hypotheses:
+    """Beam search to the limit, without early stop."""
+    living, finished = [(0.0, [])], []
+    for length in range(1, limit + 1):
+        extensions = sorted(
+            (
+                (log_prob + model.log_probs(sentence, tokens)[t], [*tokens, t])
+                for log_prob, tokens in living
+                for t in range(model.vocab_size)
+                if t != PAD_ID
+            ),
+            reverse=True,
+        )[: 2 * beam_size]
+        ends = [(s / penalty(length, alpha), t) for s, t in extensions if t[-1] == 1]
+        finished = sorted(finished + ends, reverse=True)[:beam_size]
+        living = [(s, t) for s, t in extensions if t[-1] != EOS_ID][:beam_size]
+    return finished or [(s / penalty(limit, alpha), t) for s, t in living]
+
+
+def greedy(model: TableModel, sentence: int, limit: int) -> list[int]:
+    tokens: list[int] = []
+    while len(tokens) < limit and EOS_ID not in tokens:
+        log_probs = model.log_probs(sentence, tokens)
+        log_probs[PAD_ID] = -np.inf
+        tokens.append(int(np.argmax(log_probs)))
+    return tokens
+
+
+def assert_same(found: Hypotheses, expected: Hypotheses) -> None:
+    assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
+    np.testing.assert_allclose(
+        [score for score, _ in found], [score for score, _ in expected], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("vocab_size", [3, 4, 5])
+def test_a_wide_beam_finds_all_hypotheses(vocab_size, alpha):
+    limits = [4, 3, 2, 1]
+    model = TableModel.random(vocab_size, 4, vocab_size, max_length=4)
+    found = model.search(limits, BeamSearchOptions(64, alpha, num_hypotheses=64))
+    for sentence, limit in enumerate(limits):
+        expected = all_hypotheses(model, sentence, limit, alpha)
+        assert_same(found[sentence], expected)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_n_best_equals_a_search_with_lists(alpha):
+    limits = [6, 6, 5, 4, 1] * 6
+    model = TableModel.random(10, len(limits), 5, max_length=6)
+    found = model.search(limits, BeamSearchOptions(3, alpha, num_hypotheses=3))
+    for sentence, limit in enumerate(limits):
+        expected = search_with_lists(model, sentence, limit, alpha, beam_size=3)
+        assert_same(found[sentence], expected)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_stopping_early_never_changes_the_best(alpha):
+    limits = [5, 6] * 60
+    model = TableModel.random(20, len(limits), 6, max_length=6)
+    found = model.search(limits, BeamSearchOptions(4, alpha, num_hypotheses=1))
+    for sentence, limit in enumerate(limits):
+        expected = search_with_lists(model, sentence, limit, alpha, beam_size=4)
+        assert_same(found[sentence][:1], expected[:1])
+
+
+def test_the_search_stops_when_nothing_can_win():
+    # EOS is nearly certain at once: one step suffices, whatever the limit.
+    model = TableModel.random(0, 2, 4, max_length=5)
+    model.logits[:, :, EOS_ID] += 30.0
+    steps = []
+
+    def step(ids, position, history, cache):
+        steps.append(int(position))
+        return ops.convert_to_tensor(model.logits[:, :2]), cache
+
+    beam_search(step, (), tf.constant([5, 5]), 5, BeamSearchOptions(2, 0.6))
+    assert steps == [0]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_beam_of_one_is_greedy_search(alpha):
+    limits = [6, 5, 2, 1] * 10
+    model = TableModel.random(30, len(limits), 5, max_length=6)
+    found = model.search(limits, BeamSearchOptions(1, alpha))
+    expected = [greedy(model, n, limit) for n, limit in enumerate(limits)]
+    assert [tokens for ((_, tokens),) in found] == expected
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_an_answer_does_not_depend_on_the_rest_of_the_batch(beam_size):
+    limits = [6, 2, 4, 1, 5, 3]
+    model = TableModel.random(40, len(limits), 5, max_length=6)
+    options = BeamSearchOptions(beam_size, 0.6)
+    together = model.search(limits, options)
+    for sentence, limit in enumerate(limits):
+        (alone,) = model.only(sentence).search([limit], options)
+        assert_same(together[sentence][:1], alone[:1])
+
+
+def test_n_best_is_sorted_and_has_no_hypothesis_twice():
+    model = TableModel.random(50, 8, 6, max_length=5)
+    for hypotheses in model.search([5] * 8, BeamSearchOptions(6, 0.6, 6)):
+        scores = [score for score, _ in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(tokens) for _, tokens in hypotheses}) == 6
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_padding_is_never_generated(beam_size):
+    model = TableModel.random(60, 4, 5, max_length=5)
+    model.logits[:, :, PAD_ID] += 10.0
+    found = model.search([5] * 4, BeamSearchOptions(beam_size, 0.0, beam_size))
+    # `search` drops PAD: a PAD inside would leave a hypothesis with a wrong score.
+    for sentence, hypotheses in enumerate(found):
+        for score, tokens in hypotheses:
+            log_probs = [
+                model.log_probs(sentence, tokens[:n])[t] for n, t in enumerate(tokens)
+            ]
+            assert score == pytest.approx(sum(log_probs), abs=1e-4)
+
+
+def test_hypotheses_that_never_end_are_cut_at_their_limit():
+    limits = [5, 3]
+    model = TableModel.random(70, 2, 6, max_length=5)
+    model.logits[:, :, EOS_ID] -= 40.0
+    found = model.search(limits, BeamSearchOptions(2, 0.6))
+    for sentence, limit in enumerate(limits):
+        expected = search_with_lists(model, sentence, limit, 0.6, beam_size=2)
+        assert_same(found[sentence], expected)
+        assert all(len(tokens) == limit for _, tokens in found[sentence])
+
+
+def test_xla_gives_the_same_answers():
+    limits = [4, 2]
+    model = TableModel.random(80, 2, 5, max_length=4)
+    options = BeamSearchOptions(3, 0.6, num_hypotheses=3)
+    compiled = model.search(limits, options, jit_compile=True)
+    for found, expected in zip(compiled, model.search(limits, options), strict=True):
+        assert_same(found, expected)
+
+
+def test_the_length_penalty_is_that_of_wu_et_al():
+    np.testing.assert_allclose(
+        length_penalty(np.array([1, 7, 25]), 0.5), [1.0, 2**0.5, 5**0.5], rtol=1e-6
+    )
+    np.testing.assert_array_equal(length_penalty(np.array([1, 99]), 0.0), [1.0, 1.0])

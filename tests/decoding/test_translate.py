@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import logging
+import string
+
+import numpy as np
+import pytest
+
+from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.translate import Translator
+from t2t_repro.hyperparameters import DecodeHParams
+from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
+from t2t_repro.text.tokenizer import Tokenizer
+from tests.support.tiny_model import padded, tiny_transformer
+
+SYMBOLS = SymbolTokenizer(tuple(string.ascii_lowercase[:8]))
+EXTRA_LENGTH = 4
+LONGEST_PIECE = 11  # symbols that are translated at once, EOS left out
+SENTENCES = [
+    "a b c",
+    "",
+    "h g f e d c b a",
+    "a",
+    "c b a",
+    "  ",
+    "b b b b b",
+    "a b c",
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_transformer(
+        seed=1,
+        source_vocab_size=SYMBOLS.vocab_size,
+        target_vocab_size=SYMBOLS.vocab_size,
+    )
+
+
+def translator(model, tokenizer: Tokenizer = SYMBOLS, **options) -> Translator:
+    hparams = DecodeHParams().replace(extra_length=EXTRA_LENGTH, **options)
+    return Translator(
+        model, tokenizer, tokenizer, hparams, max_input_length=LONGEST_PIECE + 1
+    )
+
+
+@pytest.fixture(scope="module")
+def beam_of_four(model) -> Translator:
+    return translator(model)
+
+
+def best_texts(hypotheses) -> list[str]:
+    return [sentence[0].text for sentence in hypotheses]
+
+
+def greedy_translation(model, sentence: str) -> tuple[str, float]:
+    """Translate with whole passes, the best token at every step."""
+    inputs = padded([[*SYMBOLS.encode(sentence), EOS_ID]])
+    limit, tokens, log_prob = inputs.shape[1] + EXTRA_LENGTH, [], 0.0
+    while len(tokens) < limit and EOS_ID not in tokens:
+        targets = padded([[*tokens, EOS_ID]])
+        logits = model({"inputs": inputs, "targets": targets}).numpy()[0, -1]
+        log_probs = logits - np.log(np.exp(logits).sum())
+        log_probs[PAD_ID] = -np.inf
+        tokens.append(int(np.argmax(log_probs)))
+        log_prob += log_probs[tokens[-1]]
+    return SYMBOLS.decode(tokens), log_prob / ((5 + len(tokens)) / 6) ** 0.6
+
+
+def test_a_beam_of_one_is_greedy_search(model):
+    found = translator(model, beam_size=1).translate(SENTENCES)
+    for sentence, (hypothesis,) in zip(SENTENCES, found, strict=True):
+        if sentence.strip():
+            text, score = greedy_translation(model, sentence)
+            assert hypothesis.text == text
+            assert hypothesis.score == pytest.approx(score, abs=1e-4)
+
+
+def test_translations_come_out_in_order(beam_of_four):
+    order = np.random.default_rng(0).permutation(len(SENTENCES))
+    straight = best_texts(beam_of_four.translate(SENTENCES))
+    shuffled = best_texts(beam_of_four.translate([SENTENCES[n] for n in order]))
+    assert shuffled == [straight[n] for n in order]
+    assert len(set(straight)) > 4
+
+
+def test_empty_lines_stay_empty(beam_of_four):
+    texts = best_texts(beam_of_four.translate(["", "a", "   ", "b"]))
+    assert [bool(text) for text in texts] == [False, True, False, True]
+
+
+def test_no_sentences_give_no_translations(beam_of_four):
+    assert beam_of_four.translate([]) == []
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_sentence_alone_equals_the_sentence_in_a_batch(model, beam_size):
+    system = translator(model, beam_size=beam_size)
+    together = system.translate(SENTENCES)
+    for sentence, expected in zip(SENTENCES, together, strict=True):
+        ((hypothesis,),) = system.translate([sentence])
+        assert hypothesis.text == expected[0].text
+        assert hypothesis.score == pytest.approx(expected[0].score, abs=1e-5)
+
+
+def test_small_batches_give_the_same_translations(model, beam_of_four):
+    # 12 tokens: one sentence of the longest bucket, or two of length 6.
+    small = translator(model, batch_size=12).translate(SENTENCES)
+    assert best_texts(small) == best_texts(beam_of_four.translate(SENTENCES))
+
+
+def test_a_translation_ends_within_its_own_limit(beam_of_four):
+    for sentence, text in zip(
+        SENTENCES, best_texts(beam_of_four.translate(SENTENCES)), strict=True
+    ):
+        assert len(text.split()) <= len(sentence.split()) + 1 + EXTRA_LENGTH
+
+
+def test_an_over_long_line_is_translated_in_pieces(beam_of_four):
+    pieces = ["a b c d e f g h a b c", "h g f e d c b a h g f", "c d"]
+    found = beam_of_four.translate(["a b", " ".join(pieces)])
+    expected = [sentence[0] for sentence in beam_of_four.translate(pieces)]
+    assert found[1][0].text == " ".join(hypothesis.text for hypothesis in expected)
+    assert found[1][0].score == pytest.approx(sum(h.score for h in expected), abs=1e-4)
+
+
+def test_an_over_long_line_is_reported(beam_of_four, caplog):
+    with caplog.at_level(logging.WARNING):
+        beam_of_four.translate(["a b", " ".join("a" * 24)])
+    assert "line 2 has 24 tokens, more than 11: translated in 3 pieces" in caplog.text
+
+
+def test_a_line_that_just_fits_is_not_reported(beam_of_four, caplog):
+    beam_of_four.translate([" ".join("a" * LONGEST_PIECE)])
+    assert not caplog.records
+
+
+def test_return_beams_gives_the_n_best(model, beam_of_four):
+    n_best = translator(model, return_beams=True).translate(SENTENCES)
+    for hypotheses, best in zip(n_best, beam_of_four.translate(SENTENCES), strict=True):
+        assert hypotheses[0] == best[0]
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+    assert [len(hypotheses) for hypotheses in n_best] == [4, 1, 4, 4, 4, 1, 4, 4]
+
+
+def test_new_weights_are_used_at_once(model):
+    changing = tiny_transformer(
+        seed=2,
+        source_vocab_size=SYMBOLS.vocab_size,
+        target_vocab_size=SYMBOLS.vocab_size,
+    )
+    system = translator(changing)
+    before = best_texts(system.translate(SENTENCES))
+    changing.set_weights([variable.numpy() for variable in model.weights])
+    after = best_texts(system.translate(SENTENCES))
+    assert after == best_texts(translator(model).translate(SENTENCES))
+    assert after != before
+
+
+def test_subwords_in_any_script_become_text():
+    lines = [f"the {noun} sees the {noun}" for noun in ("cat", "dog", "Bär")] * 5
+    tokenizer = SentencePieceTokenizer(train_sentencepiece(lines, vocab_size=300))
+    size = tokenizer.vocab_size
+    model = tiny_transformer(seed=3, source_vocab_size=size, target_vocab_size=size)
+    lines = ["the cat", "", "漢字 😀", "the dog sees the Bär"]
+    system = translator(model, tokenizer)
+    texts = best_texts(system.translate(lines))
+    assert texts[1] == ""
+    assert [best_texts(system.translate([line]))[0] for line in lines] == texts

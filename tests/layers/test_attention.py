@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2t_repro.layers import (
+    MultiheadAttention,
+    attention_weights,
+    dot_product_attention,
+)
+from tests.support.tiny_model import randomize
+
+RANDOM = np.random.default_rng(0)
+
+
+def heads(length: int, depth: int) -> np.ndarray:
+    """Random `[batch 2, num_heads 3, length, depth]`."""
+    return RANDOM.normal(size=(2, 3, length, depth)).astype("float32")
+
+
+QUERY, KEY, VALUE = heads(4, 8), heads(5, 8), heads(5, 6)
+
+
+def block(dropout_rate: float = 0.0) -> MultiheadAttention:
+    attention = MultiheadAttention(
+        hidden_size=8,
+        num_heads=2,
+        key_channels=8,
+        value_channels=8,
+        dropout_rate=dropout_rate,
+    )
+    attention.build()
+    randomize(attention, seed=1)
+    return attention
+
+
+def test_weights_are_the_softmax_of_equation_1():
+    # q k / sqrt(d_k) = 4 ln(3) / 2 for the first key and 2 ln(3) / 2 for the second.
+    query = np.array([[[[2.0, 0.0, 0.0, 0.0]]]], "float32")
+    key = np.log(3.0) * np.array([[[[2.0, 5, 5, 5], [1.0, 5, 5, 5]]]], "float32")
+    weights = attention_weights(query, key)
+    np.testing.assert_allclose(weights, [[[[0.75, 0.25]]]], rtol=1e-6)
+
+
+def test_the_weights_of_a_query_sum_to_one():
+    sums = np.sum(attention_weights(QUERY, KEY), axis=-1)
+    np.testing.assert_allclose(sums, np.ones((2, 3, 4)), rtol=1e-6)
+
+
+def test_attention_is_the_weighted_mean_of_the_values():
+    weights = np.asarray(attention_weights(QUERY, KEY))
+    expected = np.matmul(weights, VALUE)
+    attended = dot_product_attention(QUERY, KEY, VALUE)
+    np.testing.assert_allclose(attended, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_masked_key_gets_no_weight_at_all():
+    mask = np.array([True, False, True, True, False])
+    weights = np.asarray(attention_weights(QUERY, KEY, mask))
+    assert np.all(weights[..., ~mask] == 0.0)
+    assert np.all(weights[..., mask] > 0.0)
+
+
+def test_masking_equals_leaving_out():
+    mask = np.array([True, False, True, True, False])
+    masked = dot_product_attention(QUERY, KEY, VALUE, mask)
+    left_out = dot_product_attention(QUERY, KEY[:, :, mask], VALUE[:, :, mask])
+    np.testing.assert_allclose(masked, left_out, rtol=1e-6, atol=1e-6)
+
+
+def test_a_query_with_everything_masked_gets_equal_weights():
+    weights = attention_weights(QUERY, KEY, np.zeros(5, bool))
+    np.testing.assert_allclose(weights, np.full((2, 3, 4, 5), 0.2), rtol=1e-6)
+
+
+def test_a_bias_is_added_to_the_logits():
+    bias = RANDOM.normal(size=(1, 3, 4, 5)).astype("float32")
+    plain = np.asarray(attention_weights(QUERY, KEY))
+    expected = plain * np.exp(bias)
+    expected /= expected.sum(axis=-1, keepdims=True)
+    weights = attention_weights(QUERY, KEY, bias=bias)
+    np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_the_softmax_runs_in_float32_whatever_comes_in():
+    import tensorflow as tf
+
+    weights = attention_weights(tf.cast(QUERY, "bfloat16"), tf.cast(KEY, "bfloat16"))
+    assert weights.dtype == tf.float32
+
+
+def test_attending_to_projected_memory_equals_the_call():
+    attention = block()
+    x, memory = RANDOM.normal(size=(2, 2, 5, 8)).astype("float32")
+    key, value = attention.project_memory(memory)
+    np.testing.assert_array_equal(attention.attend(x, key, value), attention(x, memory))
+
+
+def test_the_order_of_what_is_attended_to_does_not_matter():
+    attention = block()
+    x, memory = RANDOM.normal(size=(2, 2, 5, 8)).astype("float32")
+    order = [3, 1, 4, 0, 2]
+    np.testing.assert_allclose(
+        attention(x, memory[:, order]), attention(x, memory), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_the_bias_of_the_call_reaches_the_weights():
+    attention = block()
+    x, memory = RANDOM.normal(size=(2, 2, 5, 8)).astype("float32")
+    only_second = np.full((1, 1, 1, 5), -1e9, "float32")
+    only_second[..., 1] = 0.0
+    np.testing.assert_allclose(
+        attention(x, memory, bias=only_second),
+        attention(x, memory[:, [1] * 5]),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("training", [False, None])
+def test_attention_dropout_only_in_training(training):
+    x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
+    with_dropout, without = block(dropout_rate=0.5), block()
+    np.testing.assert_array_equal(with_dropout(x, x, training=training), without(x, x))
+    assert not np.array_equal(with_dropout(x, x, training=True), without(x, x))

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+from t2t_repro import layers
+from tests.support.layer_contract import check_layer
+
+BATCH, LENGTH, MEMORY_LENGTH, WIDTH = 2, 5, 7, 8
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(BATCH, LENGTH, WIDTH)).astype("float32")
+MEMORY = RANDOM.normal(size=(BATCH, MEMORY_LENGTH, WIDTH)).astype("float32")
+IDS = RANDOM.integers(0, 11, (BATCH, LENGTH)).astype("int32")
+SHAPE = (BATCH, LENGTH, WIDTH)
+LAYER_OPTIONS = {
+    "hidden_size": WIDTH,
+    "filter_size": 12,
+    "num_heads": 2,
+    "key_channels": 4,
+    "value_channels": 6,
+    "residual_dropout": 0.1,
+    "attention_dropout": 0.2,
+    "relu_dropout": 0.3,
+}
+# class, options, call, shape of the output, trainable arrays
+CONTRACTS = {
+    "multi-head attention": (
+        layers.MultiheadAttention,
+        {
+            "hidden_size": WIDTH,
+            "num_heads": 2,
+            "key_channels": 4,
+            "value_channels": 6,
+            "dropout_rate": 0.1,
+        },
+        lambda layer: layer(X, MEMORY),
+        SHAPE,
+        4,
+    ),
+    "feed-forward": (
+        layers.FeedForward,
+        {"hidden_size": WIDTH, "filter_size": 12, "dropout_rate": 0.1},
+        lambda layer: layer(X),
+        SHAPE,
+        4,
+    ),
+    "token embedding": (
+        layers.TokenEmbedding,
+        {"vocab_size": 11, "hidden_size": WIDTH},
+        lambda layer: layer(IDS),
+        SHAPE,
+        1,
+    ),
+    "learned positions": (
+        layers.Positions,
+        {"hidden_size": WIDTH, "kind": "learned", "max_length": 4},
+        lambda layer: layer(np.arange(LENGTH)),
+        (LENGTH, WIDTH),
+        1,
+    ),
+    "interleaved sinusoids": (
+        layers.Positions,
+        {"hidden_size": WIDTH, "kind": "interleaved"},
+        lambda layer: layer(np.arange(LENGTH)),
+        (LENGTH, WIDTH),
+        0,
+    ),
+    "no positions": (
+        layers.Positions,
+        {"hidden_size": WIDTH, "kind": "none"},
+        lambda layer: layer(np.arange(LENGTH)),
+        (LENGTH, WIDTH),
+        0,
+    ),
+    "encoder layer": (
+        layers.EncoderLayer,
+        LAYER_OPTIONS,
+        lambda layer: layer(X),
+        SHAPE,
+        4 + 4 + 2 * 2,
+    ),
+    "decoder layer": (
+        layers.DecoderLayer,
+        LAYER_OPTIONS | {"norm": "pre", "norm_epsilon": 1e-5},
+        lambda layer: layer(X, MEMORY),
+        SHAPE,
+        2 * 4 + 4 + 3 * 2,
+    ),
+    "encoder": (
+        layers.Encoder,
+        LAYER_OPTIONS | {"num_layers": 2, "norm": "pre"},
+        lambda layer: layer(X),
+        SHAPE,
+        2 * 12 + 2,
+    ),
+    "decoder": (
+        layers.Decoder,
+        LAYER_OPTIONS | {"num_layers": 2},
+        lambda layer: layer(X, MEMORY),
+        SHAPE,
+        2 * 18,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_it_keeps_the_contract_of_a_keras_layer(name):
+    check_layer(*CONTRACTS[name])
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_residual_connection_keeps_its_configuration(norm):
+    connection = layers.ResidualConnection(
+        hidden_size=WIDTH, norm=norm, dropout_rate=0.3, epsilon=1e-4, name="residual"
+    )
+    config = keras.saving.serialize_keras_object(connection)
+    copy = keras.saving.deserialize_keras_object(config)
+    assert copy.get_config() == connection.get_config()
+    assert (copy.norm, copy.dropout.rate) == (norm, 0.3)
+    assert copy.normalization.epsilon == 1e-4
+
+
+def test_every_public_layer_has_a_contract():
+    public = {
+        value
+        for name, value in vars(layers).items()
+        if name in layers.__all__
+        and isinstance(value, type)
+        and issubclass(value, keras.layers.Layer)
+    }
+    tested = {layer_class for layer_class, *_ in CONTRACTS.values()}
+    assert public == tested | {layers.ResidualConnection}
+
+
+# Keras 3.15 reads TensorFlow variables in a way that NumPy 2 warns of.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_layers_make_a_functional_model_of_any_length(tmp_path):
+    x = keras.Input((None, WIDTH))
+    memory = keras.Input((None, WIDTH))
+    encoded = layers.EncoderLayer(**LAYER_OPTIONS)(memory)
+    y = layers.MultiheadAttention(
+        hidden_size=WIDTH, num_heads=2, key_channels=4, value_channels=6
+    )(x, encoded)
+    y = layers.FeedForward(hidden_size=WIDTH, filter_size=12)(y)
+    model = keras.Model([x, memory], y)
+    assert model([X, MEMORY]).shape == SHAPE
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded([X, MEMORY]), model([X, MEMORY]))
+
+
+@pytest.mark.parametrize(
+    ("layer_class", "options", "received"),
+    [
+        (
+            layers.MultiheadAttention,
+            {"hidden_size": 8, "num_heads": 3, "key_channels": 8, "value_channels": 9},
+            "Received: num_heads=3, key_channels=8",
+        ),
+        (
+            layers.MultiheadAttention,
+            {"hidden_size": 8, "num_heads": 3, "key_channels": 9, "value_channels": 8},
+            "Received: num_heads=3, value_channels=8",
+        ),
+        (
+            layers.ResidualConnection,
+            {"hidden_size": 8, "norm": "both", "dropout_rate": 0.0},
+            "Received: 'both'",
+        ),
+        (layers.Positions, {"hidden_size": 8, "kind": "sine"}, "Received: 'sine'"),
+        (
+            layers.Positions,
+            {"hidden_size": 8, "kind": "learned"},
+            "Received: max_length=0",
+        ),
+    ],
+)
+def test_impossible_arguments_are_named(layer_class, options, received):
+    with pytest.raises(ValueError, match=received):
+        layer_class(**options)

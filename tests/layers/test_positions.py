@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.layers import Positions, sinusoidal_positions
+from tests.support.numpy_transformer import sinusoid
+
+
+def test_the_interleaved_form_is_the_papers():
+    # d = 4: wavelengths 2 pi and 2 pi 10000^(2/4)
+    expected = [
+        [0.0, 1.0, 0.0, 1.0],
+        [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)],
+        [math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)],
+    ]
+    encodings = sinusoidal_positions(np.arange(3), 4)
+    np.testing.assert_allclose(encodings, expected, atol=1e-7)
+
+
+def test_the_concatenated_form_is_tensor2tensors():
+    # d = 4: wavelengths 2 pi and 2 pi 10000; all sines first
+    expected = [[math.sin(2), math.sin(0.0002), math.cos(2), math.cos(0.0002)]]
+    encodings = sinusoidal_positions(np.array([2]), 4, "concatenated")
+    np.testing.assert_allclose(encodings, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("form", ["interleaved", "concatenated"])
+@pytest.mark.parametrize("width", [4, 6, 512])
+def test_sinusoids_equal_the_numpy_reference(form, width):
+    positions = np.array([0, 1, 17, 255])
+    expected = [sinusoid(position, width, form) for position in positions]
+    encodings = sinusoidal_positions(positions, width, form)
+    np.testing.assert_allclose(encodings, expected, atol=3e-5)
+
+
+@pytest.mark.parametrize("form", ["interleaved", "concatenated"])
+def test_an_odd_width_ends_in_zeros(form):
+    encodings = sinusoidal_positions(np.arange(3), 5, form)
+    np.testing.assert_array_equal(encodings[:, 4], np.zeros(3))
+
+
+def test_learned_positions_are_the_rows_of_the_table_and_zero_beyond():
+    positions = Positions(hidden_size=4, kind="learned", max_length=3)
+    encodings = positions(np.array([2, 0, 3, 99])).numpy()
+    table = positions.table.numpy()
+    np.testing.assert_array_equal(encodings, [table[2], table[0], [0] * 4, [0] * 4])
+
+
+def test_no_positions_are_zeros():
+    encodings = Positions(hidden_size=4, kind="none")(np.arange(3))
+    np.testing.assert_array_equal(encodings, np.zeros((3, 4)))
+
+
+def test_sinusoids_are_computed_in_float32_under_mixed_precision():
+    # bfloat16 cannot tell position 1001 from 1000.
+    layer = Positions(hidden_size=4, kind="interleaved", dtype="mixed_bfloat16")
+    expected = sinusoidal_positions(np.array([1000, 1001]), 4)
+    assert layer(np.array([1000, 1001])).dtype == tf.bfloat16
+    np.testing.assert_allclose(
+        tf.cast(layer(np.array([1000, 1001])), "float32"), expected, atol=0.005
+    )

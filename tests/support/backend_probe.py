@@ -1,0 +1,47 @@
+"""Forward pass, loss and beam search on whatever backend Keras runs on.
+
+``KERAS_BACKEND=jax python tests/support/backend_probe.py given.npz found.npz`` reads
+weights and a batch (see `given`), and writes what `results` computes.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from keras import ops
+
+from t2t_repro.decoding.beam_search import BeamSearchOptions, beam_search
+from t2t_repro.training.losses import SmoothedCrossEntropy
+from tests.support.tiny_model import tiny_transformer
+
+OPTIONS = {"norm": "pre", "positions": "concatenated", "value_channels": 12}
+MAX_LENGTH = 6
+
+
+def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
+    """Arrays to compare between backends, by name."""
+    model = tiny_transformer(**OPTIONS)
+    model.set_weights(weights)
+    logits = model(batch)
+    loss = SmoothedCrossEntropy(0.1)(batch["targets"], logits)
+    found = beam_search(
+        model.decode_step,
+        model.initial_cache(batch["inputs"], MAX_LENGTH, 3),
+        ops.convert_to_tensor([MAX_LENGTH, 3, 5], dtype="int32"),
+        MAX_LENGTH,
+        BeamSearchOptions(beam_size=3, alpha=0.6, num_hypotheses=3),
+    )
+    arrays = {"logits": logits, "loss": loss, "ids": found.ids, "scores": found.scores}
+    return {name: ops.convert_to_numpy(array) for name, array in arrays.items()}
+
+
+def main(given: str, found: str) -> None:
+    with np.load(given) as arrays:
+        batch = {name: arrays[name] for name in ("inputs", "targets")}
+        weights = [arrays[f"weight_{n}"] for n in range(len(arrays) - len(batch))]
+    np.savez(found, **results(batch, weights))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

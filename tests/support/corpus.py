@@ -1,0 +1,53 @@
+"""Training data of a few pairs, written as shards without preparing any text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.data.records import ShardWriter, example_bytes
+
+Pair = tuple[list[int], list[int]]
+FIRST_ID = 3  # below it stand the special ones
+
+
+def random_pairs(
+    count: int, longest: int, vocab_size: int, *, seed: int = 0
+) -> list[Pair]:
+    """Make distinct pairs of random ids that end in EOS, `longest` at most."""
+    generator = random.Random(seed)
+    pairs: dict[tuple[int, ...], list[int]] = {}
+    while len(pairs) < count:
+        sides = [
+            generator.choices(
+                range(FIRST_ID, vocab_size), k=generator.randint(1, longest - 1)
+            )
+            for _ in range(2)
+        ]
+        pairs.setdefault((*sides[0], EOS_ID), [*sides[1], EOS_ID])
+    return [(list(source), target) for source, target in pairs.items()]
+
+
+def write_shards(folder: Path, pairs: Sequence[Pair], count: int = 2) -> list[str]:
+    """Deal pairs out to `count` TFRecord files and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"shard-{number}" for number in range(count)]
+    with ShardWriter(paths) as writer:
+        writer.write([example_bytes(*pair) for pair in pairs])
+    return [str(path) for path in paths]
+
+
+def rows_of(batch) -> list[Pair]:
+    """Return the pairs of a batch without padding; rows of padding are left out."""
+    sides = (batch["inputs"].numpy(), batch["targets"].numpy())
+    rows = [tuple(unpadded(row) for row in pair) for pair in zip(*sides, strict=True)]
+    return [row for row in rows if row != ([], [])]
+
+
+def unpadded(row: np.ndarray) -> list[int]:
+    """Return ids without the padding behind them."""
+    return [int(token) for token in row[: np.count_nonzero(row != PAD_ID)]]

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.training.losses import SmoothedCrossEntropy, token_losses
+from tests.support.numpy_transformer import smoothed_cross_entropy, softmax
+
+VOCAB_SIZE = 7
+TARGETS = np.array([[3, 6, 1, 0], [2, 1, 0, 0]], "int32")
+REAL = TARGETS != 0
+LOGITS = 3.0 * np.random.default_rng(0).normal(size=(2, 4, VOCAB_SIZE))
+LOGITS = LOGITS.astype("float32")
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+def test_it_equals_cross_entropy_with_a_full_distribution(smoothing):
+    smoothed, _ = token_losses(TARGETS, LOGITS, smoothing)
+    expected = smoothed_cross_entropy(LOGITS[REAL], TARGETS[REAL], smoothing)
+    np.testing.assert_allclose(smoothed.numpy()[REAL], expected, rtol=1e-5)
+
+
+def test_the_second_value_is_the_negative_log_likelihood():
+    _, nll = token_losses(TARGETS, LOGITS, 0.1)
+    expected = -np.log(
+        np.take_along_axis(softmax(LOGITS), TARGETS[..., None], axis=-1)[..., 0]
+    )
+    np.testing.assert_allclose(nll.numpy()[REAL], expected[REAL], rtol=1e-5)
+
+
+def test_padding_costs_nothing():
+    for losses in token_losses(TARGETS, LOGITS, 0.1):
+        assert np.all((losses.numpy() == 0.0) == ~REAL)
+
+
+def test_the_gradient_is_the_models_distribution_minus_the_wanted_one():
+    logits = tf.constant(LOGITS)
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        smoothed, _ = token_losses(TARGETS, logits, 0.1)
+        total = tf.reduce_sum(smoothed)
+    wanted = np.full(LOGITS.shape, 0.1 / (VOCAB_SIZE - 1))
+    np.put_along_axis(wanted, TARGETS[..., None], 0.9, axis=-1)
+    expected = (softmax(LOGITS) - wanted) * REAL[..., None]
+    np.testing.assert_allclose(tape.gradient(total, logits), expected, atol=1e-6)
+
+
+def test_the_smallest_loss_is_the_entropy_of_the_wanted_distribution():
+    # What tensor2tensor subtracts from its loss.
+    wanted = np.full((1, 1, VOCAB_SIZE), 0.1 / (VOCAB_SIZE - 1), "float32")
+    wanted[..., 4] = 0.9
+    smoothed, _ = token_losses(np.array([[4]]), np.log(wanted), 0.1)
+    entropy = -(wanted * np.log(wanted)).sum()
+    np.testing.assert_allclose(smoothed, [[entropy]], rtol=1e-5)
+
+
+def test_huge_logits_give_finite_losses():
+    for losses in token_losses(TARGETS, 1e4 * LOGITS, 0.1):
+        assert np.all(np.isfinite(losses))
+
+
+def test_the_mean_is_over_real_tokens():
+    smoothed, _ = token_losses(TARGETS, LOGITS, 0.1)
+    loss = SmoothedCrossEntropy(0.1)(TARGETS, LOGITS)
+    assert float(loss) == pytest.approx(smoothed.numpy()[REAL].mean(), rel=1e-6)
+
+
+def test_more_padding_does_not_change_the_mean():
+    targets = np.pad(TARGETS, [(0, 3), (0, 2)])
+    logits = np.pad(LOGITS, [(0, 3), (0, 2), (0, 0)], constant_values=5.0)
+    loss = SmoothedCrossEntropy(0.1)
+    assert float(loss(targets, logits)) == pytest.approx(float(loss(TARGETS, LOGITS)))
+
+
+def test_a_batch_of_padding_alone_costs_nothing():
+    assert float(SmoothedCrossEntropy(0.1)(0 * TARGETS, LOGITS)) == 0.0
+
+
+def test_the_loss_comes_back_from_its_configuration():
+    config = keras.saving.serialize_keras_object(SmoothedCrossEntropy(0.3))
+    copy = keras.saving.deserialize_keras_object(config)
+    assert isinstance(copy, SmoothedCrossEntropy)
+    assert copy.label_smoothing == 0.3

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.training.losses import token_losses
+from t2t_repro.training.step import StepOptions, make_train_step
+from tests.support.corpus import random_pairs, write_shards
+from tests.support.tiny_model import (
+    VOCAB_SIZE,
+    padded,
+    random_sentences,
+    tiny_transformer,
+)
+from tests.support.train_on_replicas import STEPS, train
+
+LEARNING_RATE = 0.1
+OPTIONS = StepOptions(label_smoothing=0.1)
+ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1, "name": "transformer"}
+
+
+def batch_of(inputs, targets):
+    return {"inputs": tf.constant(inputs), "targets": tf.constant(targets)}
+
+
+BATCH = batch_of(
+    padded(random_sentences(1, [5, 3, 7])), padded(random_sentences(2, [4, 6, 2]))
+)
+
+
+def step_and_model(options=OPTIONS, **model_options):
+    """A step of plain gradient descent, which shows the gradient in the weights."""
+    model = tiny_transformer(**ONE_LAYER, **model_options)
+    optimizer = keras.optimizers.SGD(LEARNING_RATE)
+    optimizer.build(model.trainable_variables)
+    return make_train_step(model, optimizer, tf.distribute.get_strategy(), options), (
+        model
+    )
+
+
+def weights_of(model):
+    return {v.path: v.numpy() for v in model.trainable_variables}
+
+
+def expected_loss_and_gradients(model, batch, label_smoothing=0.1):
+    with tf.GradientTape() as tape:
+        smoothed, nll = token_losses(batch["targets"], model(batch), label_smoothing)
+        tokens = float(np.count_nonzero(batch["targets"]))
+        loss = tf.reduce_sum(smoothed) / tokens
+    variables = model.trainable_variables
+    gradients = tape.gradient(loss, [v.value for v in variables])
+    dense = [tf.convert_to_tensor(g).numpy() for g in gradients]
+    paths = (v.path for v in variables)
+    return (
+        float(loss),
+        float(tf.reduce_sum(nll)) / tokens,
+        dict(zip(paths, dense, strict=True)),
+    )
+
+
+@pytest.fixture(scope="module")
+def first_step():
+    """Weights before and after one step, what was expected, and what it returned."""
+    step, model = step_and_model()
+    before = weights_of(model)
+    expected = expected_loss_and_gradients(model, BATCH)
+    results = {name: float(value) for name, value in step(BATCH).items()}
+    return before, weights_of(model), expected, results
+
+
+def test_the_loss_is_the_mean_over_the_real_target_tokens(first_step):
+    *_, (loss, _, _), results = first_step
+    assert results["loss"] == pytest.approx(loss, rel=1e-6)
+
+
+def test_nll_is_the_mean_without_smoothing(first_step):
+    *_, (_, nll, _), results = first_step
+    assert results["nll"] == pytest.approx(nll, rel=1e-6)
+
+
+def test_tokens_and_positions_are_counted_on_both_sides(first_step):
+    results = first_step[-1]
+    counts = {n: results[n] for n in ("source_tokens", "target_tokens", "positions")}
+    assert counts == {
+        "source_tokens": 5 + 3 + 7,
+        "target_tokens": 4 + 6 + 2,
+        "positions": 3 * 7 + 3 * 6,
+    }
+
+
+def test_the_update_follows_the_gradient_of_the_loss(first_step):
+    before, after, (_, _, gradients), _ = first_step
+    for path, gradient in gradients.items():
+        np.testing.assert_allclose(
+            before[path] - LEARNING_RATE * gradient, after[path], atol=1e-6
+        )
+
+
+def test_the_gradient_norm_is_that_of_all_weights_together(first_step):
+    *_, (_, _, gradients), results = first_step
+    norm = np.sqrt(
+        sum(np.square(g.astype(np.float64)).sum() for g in gradients.values())
+    )
+    assert results["gradient_norm"] == pytest.approx(norm, rel=1e-5)
+
+
+def test_rows_of_padding_do_not_change_the_update(first_step):
+    filled = {side: tf.pad(ids, [[0, 2], [0, 0]]) for side, ids in BATCH.items()}
+    step, model = step_and_model()
+    step(filled)
+    for path, weights in weights_of(model).items():
+        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+
+
+def test_columns_of_padding_do_not_change_the_update(first_step):
+    filled = {side: tf.pad(ids, [[0, 0], [0, 3]]) for side, ids in BATCH.items()}
+    step, model = step_and_model()
+    step(filled)
+    for path, weights in weights_of(model).items():
+        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+
+
+def test_a_batch_of_padding_alone_changes_nothing():
+    step, model = step_and_model()
+    before = weights_of(model)
+    results = step({side: tf.zeros_like(ids) for side, ids in BATCH.items()})
+    assert float(results["loss"]) == 0.0
+    for path, weights in weights_of(model).items():
+        np.testing.assert_array_equal(weights, before[path])
+
+
+def test_clipping_shortens_a_long_gradient_to_the_limit(first_step):
+    limit = 0.5 * first_step[-1]["gradient_norm"]
+    step, model = step_and_model(StepOptions(0.1, clip_grad_norm=limit))
+    before = weights_of(model)
+    step(BATCH)
+    moved = sum(np.square(w - before[p]).sum() for p, w in weights_of(model).items())
+    assert np.sqrt(moved) == pytest.approx(LEARNING_RATE * limit, rel=1e-4)
+
+
+def test_clipping_leaves_a_short_gradient_alone(first_step):
+    limit = 2.0 * first_step[-1]["gradient_norm"]
+    step, model = step_and_model(StepOptions(0.1, clip_grad_norm=limit))
+    step(BATCH)
+    for path, weights in weights_of(model).items():
+        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+
+
+def test_the_norm_is_reported_as_it_was_before_clipping(first_step):
+    step, _ = step_and_model(StepOptions(0.1, clip_grad_norm=0.01))
+    norm = first_step[-1]["gradient_norm"]
+    assert float(step(BATCH)["gradient_norm"]) == pytest.approx(norm, rel=1e-5)
+
+
+def test_a_step_compiled_by_xla_makes_the_same_update(first_step):
+    step, model = step_and_model(StepOptions(0.1, jit_compile=True))
+    step(BATCH)
+    for path, weights in weights_of(model).items():
+        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+
+
+def test_loss_scaling_changes_neither_norm_nor_update(first_step):
+    model = tiny_transformer(**ONE_LAYER)
+    optimizer = keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.SGD(LEARNING_RATE), initial_scale=2.0**10
+    )
+    optimizer.build(model.trainable_variables)
+    step = make_train_step(
+        model, optimizer, tf.distribute.get_strategy(), StepOptions(0.1)
+    )
+    norm = first_step[-1]["gradient_norm"]
+    assert float(step(BATCH)["gradient_norm"]) == pytest.approx(norm, rel=1e-5)
+    for path, weights in weights_of(model).items():
+        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+
+
+def test_dropout_is_active_and_new_in_every_step():
+    step, model = step_and_model(residual_dropout=0.5)
+    initial = weights_of(model)
+    losses = set()
+    for _ in range(3):
+        losses.add(float(step(BATCH)["loss"]))
+        for variable in model.trainable_variables:
+            variable.assign(initial[variable.path])
+    assert len(losses) == 3
+
+
+@pytest.fixture(scope="module")
+def on_replicas(tmp_path_factory):
+    """Results by number of replicas: the same global batches, dropout off."""
+    folder = tmp_path_factory.mktemp("replicas")
+    shards = write_shards(folder, random_pairs(400, 12, VOCAB_SIZE))
+    program = (sys.executable, "-m", "tests.support.train_on_replicas")
+    processes = {
+        n: subprocess.Popen(
+            [*program, str(n), str(folder / f"{n}.npz"), *shards],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
+        for n in (2, 4)
+    }
+    results = {1: train(tf.distribute.get_strategy(), shards)}
+    for number, process in processes.items():
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+        results[number] = dict(np.load(folder / f"{number}.npz"))
+    return results
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("metric", ["loss", "nll", "gradient_norm"])
+def test_replicas_have_the_curve_of_one_replica(on_replicas, replicas, metric):
+    # float32 sums in another order; measured: 5e-7 at most
+    alone = on_replicas[1][metric]
+    assert len(alone) == STEPS
+    np.testing.assert_allclose(on_replicas[replicas][metric], alone, atol=5e-6, rtol=0)
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_replicas_end_with_the_weights_of_one_replica(on_replicas, replicas):
+    # measured: 1e-7 at most
+    for name, weights in on_replicas[1].items():
+        if name.startswith("weights/"):
+            np.testing.assert_allclose(
+                on_replicas[replicas][name], weights, atol=2e-6, rtol=0
+            )
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("count", ["source_tokens", "target_tokens", "positions"])
+def test_replicas_count_the_tokens_of_the_global_batch(on_replicas, replicas, count):
+    np.testing.assert_array_equal(on_replicas[replicas][count], on_replicas[1][count])
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_every_replica_and_step_has_a_dropout_of_its_own(on_replicas, replicas):
+    masks = on_replicas[replicas]["masks"]
+    assert masks.shape == (replicas, 2, 64)
+    assert len(np.unique(masks.reshape(-1, 64), axis=0)) == 2 * replicas
