@@ -18,6 +18,12 @@ DEMO_PROBLEM = "translate_ende_synthetic"
 DEMO_HPARAMS_SET = "transformer_tiny"
 DEMO_FOLDER = Path("t2t_demo")
 DEMO_TRAIN_STEPS = 1500
+DEFAULT_TRAIN_STEPS = 100_000  # of the paper's base model
+MOST_STEPS_TO_EVALUATION = 1000
+# The paper's base model: 100,000 steps in 12 hours, a checkpoint every 10 minutes, so
+# its last 5 span 7 % of the training (section 6.1).
+CHECKPOINTS_PER_RUN = 100
+FEWEST_STEPS_TO_CHECKPOINT = 50
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -61,13 +67,26 @@ def _add_loop_arguments(parser: argparse.ArgumentParser) -> None:
         1,
         None,
         "updates at the end of training, those before a resume included "
-        "(default: 100000; without --problem 1500)",
+        f"(default: {DEFAULT_TRAIN_STEPS}; without --problem {DEMO_TRAIN_STEPS})",
     )
     number("--random_seed", 0, 1, "of weights, dropout and data order")
     number("--log_step_count_steps", 1, 100, "steps between two lines of metrics")
-    number("--local_eval_frequency", 1, 1000, "steps between two evaluations")
+    number(
+        "--local_eval_frequency",
+        1,
+        None,
+        "steps between two evaluations (default: a third of --train_steps, at most "
+        f"{MOST_STEPS_TO_EVALUATION})",
+    )
     number("--eval_sentences", 0, 500, "dev sentences translated to score them")
-    number("--save_checkpoints_steps", 0, 1000, "steps between two checkpoints")
+    number(
+        "--save_checkpoints_steps",
+        0,
+        None,
+        "steps between two checkpoints; 0 = by time alone (default: a hundredth of "
+        f"--train_steps, at least {FEWEST_STEPS_TO_CHECKPOINT}; with "
+        "--save_checkpoints_secs 0)",
+    )
     number("--save_checkpoints_secs", 0, 0, "seconds between two; 0 = by steps alone")
     number("--keep_checkpoint_max", 1, 10, "newest checkpoints that are kept")
     number("--average_last", 0, 5, "checkpoints averaged after training; 0 = none")
@@ -106,19 +125,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fill_in_defaults(args: argparse.Namespace) -> None:
-    """Complete the flags; without any, they become those of the demonstration."""
+    """Complete the flags, or say which one is missing."""
     if args.problem is None:
-        if args.hparams_set is None and args.output_dir is None:
-            logger.info("no --problem given: training on %s", DEMO_PROBLEM)
-        args.problem = DEMO_PROBLEM
-        args.hparams_set = args.hparams_set or DEMO_HPARAMS_SET
-        args.data_dir = args.data_dir or str(DEMO_FOLDER / "data")
-        args.output_dir = args.output_dir or str(DEMO_FOLDER / "run")
-        args.train_steps = args.train_steps or DEMO_TRAIN_STEPS
-    args.train_steps = args.train_steps or 100_000
+        _fill_in_demonstration(args)
     for flag in ("hparams_set", "data_dir", "output_dir"):
         if getattr(args, flag) is None:
             raise UsageError(
                 f"--{flag} is missing.\n`t2t train --help` shows what it is; without "
                 "--problem nothing else is needed."
             )
+    args.train_steps = args.train_steps or DEFAULT_TRAIN_STEPS
+    if args.local_eval_frequency is None:
+        third = max(args.train_steps // 3, 1)
+        args.local_eval_frequency = min(third, MOST_STEPS_TO_EVALUATION)
+    if args.save_checkpoints_steps is None:
+        share = args.train_steps // CHECKPOINTS_PER_RUN
+        by_steps = max(share, FEWEST_STEPS_TO_CHECKPOINT)
+        args.save_checkpoints_steps = 0 if args.save_checkpoints_secs else by_steps
+
+
+def _fill_in_demonstration(args: argparse.Namespace) -> None:
+    """Without a problem, the flags become those of the demonstration."""
+    logger.info("no --problem given: training on %s", DEMO_PROBLEM)
+    args.problem = DEMO_PROBLEM
+    args.hparams_set = args.hparams_set or DEMO_HPARAMS_SET
+    args.data_dir = args.data_dir or str(DEMO_FOLDER / "data")
+    args.output_dir = args.output_dir or str(DEMO_FOLDER / "run")
+    args.train_steps = args.train_steps or DEMO_TRAIN_STEPS

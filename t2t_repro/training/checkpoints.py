@@ -22,27 +22,13 @@ CHECKPOINT_NAME = "model.ckpt"
 BEST_FOLDER = "best"
 AVERAGED_FOLDER = "averaged"
 
-# Keras' name of what a random generator, such as dropout's, goes on from.
-RANDOM_STATE = "seed_generator_state"
-
 # Part ("model", "optimizer", "random", "data") -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
 
 
 def _by_path(variables: Sequence[keras.Variable]) -> dict[str, tf.Variable]:
-    """Map the paths of variables to what TensorFlow saves.
-
-    Keras numbers random generators over the whole process. Here they are numbered over
-    the variables, so that a model's paths are the same wherever it is made.
-    """
-    by_path, generators = {}, 0
-    for variable in variables:
-        path = variable.path
-        if variable.name == RANDOM_STATE:
-            number = f"_{generators}" if generators else ""
-            path = f"seed_generator{number}/{RANDOM_STATE}"
-            generators += 1
-        by_path[path] = variable.value
+    """Map the paths of variables to what TensorFlow saves."""
+    by_path = {variable.path: variable.value for variable in variables}
     if len(by_path) != len(variables):
         raise ValueError("Two variables have the same path.")
     return by_path
@@ -53,7 +39,7 @@ def model_variables(model: keras.Model) -> Variables:
     return {"model": _by_path(model.weights)}
 
 
-def _random_states(model: keras.Model) -> dict[str, tf.Variable]:
+def random_states(model: keras.Model) -> dict[str, tf.Variable]:
     """Return the states of the dropout generators, numbered: names vary by process."""
     weights = {id(variable) for variable in model.weights}
     states = [v.value for v in model.variables if id(v) not in weights]
@@ -87,7 +73,7 @@ class TrainingCheckpoints:
         self._variables: Variables = {
             **model_variables(model),
             "optimizer": _by_path(optimizer.variables),
-            "random": _random_states(model),
+            "random": random_states(model),
             "data": {"epoch": self.epoch, "batches": self.batches},
         }
         self._manager = tf.train.CheckpointManager(
@@ -144,7 +130,8 @@ def restore(variables: Variables, path: str) -> None:
         }
         for (part, name), value in values.items():
             variables[part][name].assign(value)
-    except (tf.errors.OpError, ValueError) as error:
+    # TensorFlow's reader raises Python's own for some damages, IndexError for cut files.
+    except (tf.errors.OpError, ValueError, IndexError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0][:200]
         raise UserError(
             f"cannot restore checkpoint {path}: {reason}\n"
@@ -221,7 +208,7 @@ def average_checkpoints(
     for path in paths:
         restore(variables, path)
         for total, variable in zip(sums, model.trainable_variables, strict=True):
-            total += keras.ops.convert_to_numpy(variable)
+            total += variable.numpy()
     for total, variable in zip(sums, model.trainable_variables, strict=True):
         variable.assign(total / len(paths))
     return _write_alone(

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from t2t_repro.errors import UserError
 from t2t_repro.hyperparameters import HParams
+from t2t_repro.training.checkpoints import random_states
 from t2t_repro.training.schedules import FactorSchedule
 
 
@@ -63,11 +64,10 @@ def separate_dropout(model: keras.Model, strategy: tf.distribute.Strategy) -> No
         model: Made under the strategy's scope.
         strategy: Where the replicas are.
     """
-    for variable in model.non_trainable_variables:
-        if variable.name == "seed_generator_state":
-            copies = strategy.experimental_local_results(variable.value)
-            for number, copy in enumerate(copies):
-                copy.assign(copies[0] + [number, 0])
+    for state in random_states(model).values():
+        copies = strategy.experimental_local_results(state)
+        for number, copy in enumerate(copies):
+            copy.assign(copies[0] + [number, 0])
 
 
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:

@@ -256,6 +256,16 @@ def test_dropout_only_in_training(rate):
     assert not np.allclose(logits_of(model, BATCH, training=True), without, atol=0.01)
 
 
+def test_embeddings_of_both_sides_are_dropped_in_training():
+    no_layers = {"num_encoder_layers": 0, "num_decoder_layers": 0}
+    model = tiny_transformer(seed=13, residual_dropout=0.5, **no_layers)
+    source = model.encode(BATCH["inputs"]).numpy()
+    dropped = model.encode(BATCH["inputs"], training=True).numpy()
+    assert not np.allclose(dropped, source)
+    target, dropped = (logits_of(model, BATCH, training=t) for t in (False, True))
+    assert not np.allclose(dropped, target)
+
+
 # Keras 3.15 reads TensorFlow variables in a way that NumPy 2 warns of.
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @pytest.mark.parametrize("kind", KINDS)

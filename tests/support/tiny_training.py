@@ -1,0 +1,105 @@
+"""Tiny models to save and restore, and a trainer of one that is traced at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.data.pipeline import BatchPlan
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.checkpoints import TrainingCheckpoints
+from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
+from t2t_repro.training.schedules import FactorSchedule
+from t2t_repro.training.step import StepOptions
+from tests.support.tiny_model import OPTIONS, VOCAB_SIZE
+
+SEED = 1
+# 40 pairs of at most 8 tokens give 5 batches of 8 an epoch.
+PAIRS, LONGEST = 40, 8
+PLAN = BatchPlan((LONGEST,), (8,))
+BATCHES_AN_EPOCH = 5
+
+
+def tiny_model(**options: Any) -> Transformer:
+    """Make a model of one layer, with the initial weights of `SEED`."""
+    keras.utils.set_random_seed(SEED)
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    return Transformer(**(OPTIONS | layers | options), name="transformer")
+
+
+class Bigrams(keras.Model):
+    """Predicts a target from the one before it; dropout makes it random."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__(name="bigrams")
+        self.embedding = keras.layers.Embedding(VOCAB_SIZE, 8, name="embedding")
+        self.dropout = keras.layers.Dropout(dropout, name="dropout")
+        self.logits = keras.layers.Dense(VOCAB_SIZE, name="logits")
+        self.embedding.build((None, None))
+        self.logits.build((None, None, 8))
+        self.built = True
+
+    def call(self, features, training=None):
+        before = keras.ops.pad(features["targets"][:, :-1], [[0, 0], [1, 0]])
+        x = self.dropout(self.embedding(before), training=training)
+        return self.logits(x)
+
+
+def tiny_optimizer(model: keras.Model, learning_rate: float = 1e-3) -> keras.Optimizer:
+    """Make an optimizer of the model's weights."""
+    schedule = FactorSchedule("constant", learning_rate, warmup_steps=1, hidden_size=1)
+    optimizer = keras.optimizers.Adam(schedule, name="adam")
+    optimizer.build(model.trainable_variables)
+    return optimizer
+
+
+def tiny_trainer(
+    output_dir: Path,
+    shards: Sequence[str],
+    *,
+    train_steps: int,
+    dropout: float = 0.0,
+    learning_rate: float = 1e-3,
+    keep: int = 10,
+    plan: BatchPlan = PLAN,
+    evaluators: Sequence = (),
+    **options: Any,
+) -> Trainer:
+    """Make a trainer of `Bigrams` that writes metrics of every step."""
+    output_dir.mkdir(exist_ok=True)
+    keras.utils.set_random_seed(SEED)
+    model = Bigrams(dropout)
+    optimizer = tiny_optimizer(model, learning_rate)
+    return Trainer(
+        model=model,
+        optimizer=optimizer,
+        strategy=tf.distribute.get_strategy(),
+        data=TrainingData(shards, plan),
+        checkpoints=TrainingCheckpoints(output_dir, model, optimizer, keep),
+        step_options=StepOptions(label_smoothing=0.1),
+        options=LoopOptions(train_steps, SEED, **({"log_every_steps": 1} | options)),
+        evaluators=evaluators,
+    )
+
+
+def metrics_of(output_dir: Path, split: str = "train") -> list[dict[str, Any]]:
+    """Read the lines of `metrics.jsonl`."""
+    lines = (output_dir / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    return [record for record in records if record["split"] == split]
+
+
+def losses_of(output_dir: Path) -> dict[int, float]:
+    """Read the training loss of every step."""
+    return {record["step"]: record["loss"] for record in metrics_of(output_dir)}
+
+
+def weights_of(model: keras.Model) -> dict[str, np.ndarray]:
+    """Give the arrays of a model by path."""
+    return {v.path: v.numpy() for v in model.trainable_variables}

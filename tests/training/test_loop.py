@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import math
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from t2t_repro.data.pipeline import BatchPlan
+from t2t_repro.errors import UserError
+from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from tests.support.corpus import random_pairs, write_shards
+from tests.support.tiny_model import VOCAB_SIZE
+from tests.support.tiny_training import (
+    BATCHES_AN_EPOCH,
+    LONGEST,
+    PAIRS,
+    losses_of,
+    metrics_of,
+    tiny_trainer,
+    weights_of,
+)
+
+STEPS = 2 * BATCHES_AN_EPOCH + 3
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    pairs = random_pairs(PAIRS, LONGEST, VOCAB_SIZE)
+    return write_shards(tmp_path_factory.mktemp("shards"), pairs)
+
+
+def train(folder, shards, **options):
+    """Train with dropout on, and give the trainer."""
+    trainer = tiny_trainer(folder, shards, **({"dropout": 0.2} | options))
+    trainer.train()
+    return trainer
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(shards, tmp_path_factory):
+    """A run of `STEPS` without a stop: its losses and last weights."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    trainer = train(folder, shards, train_steps=STEPS)
+    return losses_of(folder), weights_of(trainer.model)
+
+
+def saved_steps(folder):
+    return [step_of(path) for path in all_checkpoints(folder)]
+
+
+def test_the_same_seed_gives_the_same_run(uninterrupted, shards, tmp_path):
+    trainer = train(tmp_path, shards, train_steps=STEPS)
+    losses, weights = uninterrupted
+    assert losses_of(tmp_path) == losses
+    for path, values in weights_of(trainer.model).items():
+        np.testing.assert_array_equal(values, weights[path])
+
+
+# In the middle of the first epoch, at its end, in the middle of a later one.
+@pytest.mark.parametrize("stop", [3, BATCHES_AN_EPOCH, BATCHES_AN_EPOCH + 2])
+def test_a_resumed_run_equals_an_uninterrupted_one(
+    uninterrupted, shards, tmp_path, stop
+):
+    train(tmp_path, shards, train_steps=stop)
+    trainer = train(tmp_path, shards, train_steps=STEPS)
+    losses, weights = uninterrupted
+    assert losses_of(tmp_path) == losses
+    for path, values in weights_of(trainer.model).items():
+        np.testing.assert_array_equal(values, weights[path])
+
+
+def test_dropout_makes_a_difference_to_these_runs(uninterrupted, shards, tmp_path):
+    train(tmp_path, shards, train_steps=2, dropout=0.0)
+    assert losses_of(tmp_path)[2] != uninterrupted[0][2]
+
+
+def test_a_finished_run_does_nothing_more(shards, tmp_path):
+    train(tmp_path, shards, train_steps=2)
+    assert train(tmp_path, shards, train_steps=2).step == 2
+    assert list(losses_of(tmp_path)) == [1, 2]
+
+
+def test_checkpoints_are_written_every_so_many_steps_and_at_the_end(shards, tmp_path):
+    train(tmp_path, shards, train_steps=8, save_every_steps=3)
+    assert saved_steps(tmp_path) == [3, 6, 8]
+
+
+def test_checkpoints_are_written_by_time(shards, tmp_path):
+    train(tmp_path, shards, train_steps=3, save_every_steps=0, save_every_seconds=1e-9)
+    assert saved_steps(tmp_path) == [1, 2, 3]
+
+
+def test_without_an_interval_only_the_end_is_saved(shards, tmp_path):
+    train(tmp_path, shards, train_steps=3, save_every_steps=0)
+    assert saved_steps(tmp_path) == [3]
+
+
+def signal_at(step, number=signal.SIGTERM):
+    """An evaluator that is hit by a signal."""
+
+    def evaluate(now, log):
+        if now == step:
+            os.kill(os.getpid(), number)
+        return {}
+
+    return evaluate
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_the_update_that_follows_and_stops(shards, tmp_path, number):
+    trainer = tiny_trainer(
+        tmp_path,
+        shards,
+        train_steps=STEPS,
+        eval_every_steps=1,
+        evaluators=[signal_at(4, number)],
+    )
+    assert trainer.train() == 5
+    assert saved_steps(tmp_path) == [5]
+
+
+def test_a_run_stopped_by_a_signal_goes_on_as_if_it_had_not_been(
+    uninterrupted, shards, tmp_path
+):
+    train(
+        tmp_path,
+        shards,
+        train_steps=STEPS,
+        eval_every_steps=1,
+        evaluators=[signal_at(6)],
+    )
+    train(tmp_path, shards, train_steps=STEPS)
+    assert losses_of(tmp_path) == uninterrupted[0]
+
+
+def test_signals_act_as_before_once_training_is_over(shards, tmp_path):
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    train(tmp_path, shards, train_steps=1)
+    after = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    assert after == before
+
+
+def test_a_diverged_run_is_a_users_error(shards, tmp_path):
+    with pytest.raises(UserError, match=r"diverged.*lower learning_rate_constant"):
+        train(tmp_path, shards, train_steps=STEPS, learning_rate=1e30)
+
+
+def test_a_diverged_run_keeps_the_last_good_checkpoint(shards, tmp_path):
+    train(tmp_path, shards, train_steps=3)
+    with pytest.raises(UserError):
+        # Saved more often than the loss is looked at.
+        train(
+            tmp_path,
+            shards,
+            train_steps=STEPS,
+            learning_rate=math.inf,
+            save_every_steps=1,
+            log_every_steps=100,
+            keep=1,
+        )
+    trainer = tiny_trainer(tmp_path, shards, train_steps=5)
+    trainer.train()
+    assert all(np.isfinite(w).all() for w in weights_of(trainer.model).values())
+
+
+def test_data_without_a_short_pair_is_a_users_error(shards, tmp_path):
+    with pytest.raises(UserError, match="no training pair is short enough"):
+        train(tmp_path, shards, train_steps=1, plan=BatchPlan((1,), (4,)))
+
+
+def test_metrics_hold_what_is_asked_of_them(shards, tmp_path):
+    train(tmp_path, shards, train_steps=2)
+    assert set(metrics_of(tmp_path)[-1]) == {
+        "split",
+        "step",
+        "time",
+        "loss",
+        "nll",
+        "gradient_norm",
+        "learning_rate",
+        "epoch",
+        "source_tokens_per_second",
+        "target_tokens_per_second",
+        "target_tokens_per_step",
+        "padding_share",
+        "steps_per_second",
+    }
+
+
+def test_a_line_of_metrics_is_the_mean_over_the_tokens_since_the_last(
+    uninterrupted, shards, tmp_path
+):
+    train(tmp_path, shards, train_steps=4, log_every_steps=4)
+    (line,) = metrics_of(tmp_path)
+    losses = [uninterrupted[0][step] for step in range(1, 5)]
+    # Steps weigh by their tokens, and these batches differ little.
+    assert min(losses) < line["loss"] < max(losses)
+    assert line["loss"] == pytest.approx(np.mean(losses), rel=0.02)
+
+
+def test_the_padding_share_is_that_of_both_sides(shards, tmp_path):
+    train(tmp_path, shards, train_steps=BATCHES_AN_EPOCH, log_every_steps=100)
+    pairs = random_pairs(PAIRS, LONGEST, VOCAB_SIZE)
+    real = sum(len(side) for pair in pairs for side in pair)
+    (line,) = metrics_of(tmp_path)
+    assert line["padding_share"] == pytest.approx(1 - real / (2 * LONGEST * PAIRS))
+
+
+def test_the_rows_of_an_epoch_are_counted_from_zero(shards, tmp_path):
+    train(tmp_path, shards, train_steps=BATCHES_AN_EPOCH + 1)
+    epochs = [line["epoch"] for line in metrics_of(tmp_path)]
+    assert epochs == [0] * BATCHES_AN_EPOCH + [1]
+
+
+def test_evaluators_run_every_so_many_steps_and_at_the_end(shards, tmp_path):
+    train(
+        tmp_path,
+        shards,
+        train_steps=5,
+        eval_every_steps=2,
+        evaluators=[lambda step, log: {"a": step}, lambda step, log: {"b": -step}],
+    )
+    lines = metrics_of(tmp_path, "eval")
+    assert [(line["step"], line["a"], line["b"]) for line in lines] == [
+        (2, 2, -2),
+        (4, 4, -4),
+        (5, 5, -5),
+    ]
+
+
+def rising_and_falling(step, log):
+    return {"bleu": {2: 10.0, 4: 30.0}.get(step, 20.0)}
+
+
+def best_of(folder):
+    return [step_of(path) for path in all_checkpoints(folder / "best")]
+
+
+def test_the_checkpoint_of_the_highest_bleu_is_kept_as_best(shards, tmp_path):
+    options = {"eval_every_steps": 2, "evaluators": [rising_and_falling]}
+    train(tmp_path, shards, train_steps=8, **options)
+    assert best_of(tmp_path) == [4]
+
+
+def test_a_resumed_run_knows_how_good_the_best_was(shards, tmp_path):
+    options = {"eval_every_steps": 2, "evaluators": [rising_and_falling]}
+    train(tmp_path, shards, train_steps=4, **options)
+    train(tmp_path, shards, train_steps=8, **options)
+    assert best_of(tmp_path) == [4]
+
+
+def test_the_loss_falls(shards, tmp_path):
+    train(tmp_path, shards, train_steps=40, dropout=0.0, learning_rate=1e-2)
+    losses = losses_of(tmp_path)
+    assert losses[40] < losses[1] - 0.1
