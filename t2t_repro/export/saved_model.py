@@ -15,6 +15,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.beam_search import MINUS_INFINITY
 from t2t_repro.decoding.translate import longest_piece, search_translations
 from t2t_repro.errors import UserError
 from t2t_repro.hyperparameters import DecodeHParams
@@ -74,12 +75,13 @@ class ServedTranslator(tf.Module):
 
         Returns:
             "outputs", string `[batch, beam_size]`, and "scores", float32
-            `[batch, beam_size]`.
+            `[batch, beam_size]`. Where there are fewer than `beam_size`, the rest
+            is empty, with scores of about -1e9.
         """
         return self._n_best(inputs)
 
     def _n_best(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        pieces, sentences = _cut(
+        pieces, sentences, is_first = _cut(
             self.source_tokenizer.encode(inputs), self._longest_piece
         )
         ends = tf.fill([pieces.nrows(), 1], EOS_ID)
@@ -88,17 +90,22 @@ class ServedTranslator(tf.Module):
         texts = self.target_tokenizer.decode(
             tf.reshape(found.ids, [rows * beam, length])
         )
+        # `separator` of the join would be left out behind an empty text.
+        spaces = tf.where(is_first, "", " ")
+        texts = spaces[:, None] + tf.reshape(texts, [rows, beam])
         # What has no token has no piece, and so an empty translation.
         count = tf.size(inputs)
+        scores = tf.math.unsorted_segment_sum(found.scores, sentences, count)
+        joined = tf.strings.unsorted_segment_join(texts, sentences, count)
         return {
-            "outputs": tf.strings.unsorted_segment_join(
-                tf.reshape(texts, [rows, beam]), sentences, count, separator=" "
-            ),
-            "scores": tf.math.unsorted_segment_sum(found.scores, sentences, count),
+            "outputs": tf.where(scores > 0.5 * MINUS_INFINITY, joined, ""),
+            "scores": scores,
         }
 
 
-def _cut(ids: tf.RaggedTensor, longest: int) -> tuple[tf.RaggedTensor, tf.Tensor]:
+def _cut(
+    ids: tf.RaggedTensor, longest: int
+) -> tuple[tf.RaggedTensor, tf.Tensor, tf.Tensor]:
     """Cut sentences into pieces that are not too long for the model.
 
     Args:
@@ -106,8 +113,8 @@ def _cut(ids: tf.RaggedTensor, longest: int) -> tuple[tf.RaggedTensor, tf.Tensor
         longest: Tokens of the longest piece.
 
     Returns:
-        The pieces, int32 `[pieces, None]`, and the number of each one's sentence,
-        `[pieces]`.
+        The pieces, int32 `[pieces, None]`; for each the number of its sentence,
+        `[pieces]`, and whether it is the sentence's first one, bool `[pieces]`.
     """
     sentence = ids.value_rowids()
     place = tf.range(tf.size(sentence, sentence.dtype))
@@ -118,7 +125,7 @@ def _cut(ids: tf.RaggedTensor, longest: int) -> tuple[tf.RaggedTensor, tf.Tensor
     pieces = tf.RaggedTensor.from_value_rowids(
         ids.flat_values, piece, nrows=tf.size(sentences, piece.dtype)
     )
-    return pieces, sentences
+    return pieces, sentences, tf.equal(tf.boolean_mask(place, begins), 0)
 
 
 def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None:

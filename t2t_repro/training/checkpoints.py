@@ -130,7 +130,7 @@ def restore(variables: Variables, path: str) -> None:
         }
         for (part, name), value in values.items():
             variables[part][name].assign(value)
-    # TensorFlow's reader raises Python's own for some damages, IndexError for cut files.
+    # TensorFlow's reader raises Python's own for some, IndexError for a file cut short.
     except (tf.errors.OpError, ValueError, IndexError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0][:200]
         raise UserError(

@@ -78,6 +78,8 @@ SETS = {
         "filter_size": 512,
         "num_heads": 4,
         "num_hidden_layers": 2,
+        "layer_prepostprocess_dropout": 0.0,
+        "batch_size": 2048,
         "min_length_bucket": 10,
         "learning_rate_constant": 0.5,
         "learning_rate_warmup_steps": 400,

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.cli.main import main
+from tests.cli.conftest import printed_by
+
+
+@pytest.fixture
+def own_run(trained, tmp_path):
+    """A copy of the run that has no average yet."""
+    folder = Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
+    shutil.rmtree(folder / "averaged")
+    return folder
+
+
+def model_weights(path):
+    """Arrays of a checkpoint's model by key."""
+    reader = tf.train.load_checkpoint(str(path))
+    return {
+        name: reader.get_tensor(name)
+        for name in reader.get_variable_to_shape_map()
+        if name.startswith("model/")
+    }
+
+
+def average(folder, last):
+    return printed_by(["average", "--output_dir", str(folder), "--last", str(last)])
+
+
+def test_the_path_of_the_average_is_printed(own_run):
+    assert average(own_run, 2) == f"{own_run / 'averaged' / 'model.ckpt-60'}\n"
+
+
+@pytest.mark.parametrize(
+    ("last", "steps"), [(1, [60]), (2, [40, 60]), (3, [20, 40, 60])]
+)
+def test_the_average_is_the_mean_of_the_last_checkpoints(own_run, last, steps):
+    averaged = model_weights(average(own_run, last).strip())
+    kept = [model_weights(own_run / f"model.ckpt-{step}") for step in steps]
+    for name, values in averaged.items():
+        mean = np.mean([weights[name] for weights in kept], axis=0, dtype=np.float64)
+        np.testing.assert_array_equal(values, mean.astype(np.float32))
+
+
+def test_more_than_there_are_takes_all_and_says_how_many(own_run, capsys):
+    assert main(["average", "--output_dir", str(own_run), "--last", "9"]) == 0
+    assert "averaging 3 checkpoint(s), of step 20, 40, 60" in capsys.readouterr().err
+
+
+def test_training_averages_as_the_command_does(trained, own_run):
+    own = model_weights(average(own_run, 2).strip())
+    for name, values in model_weights(
+        trained.output_dir / "averaged" / "model.ckpt-60"
+    ).items():
+        np.testing.assert_array_equal(values, own[name])
+
+
+def test_the_average_holds_no_state_of_the_optimizer(trained):
+    path = trained.output_dir / "averaged" / "model.ckpt-60"
+    names = tf.train.load_checkpoint(str(path)).get_variable_to_shape_map()
+    assert {name.partition("/")[0] for name in names} <= {
+        "model",
+        "_CHECKPOINTABLE_OBJECT_GRAPH",
+        "save_counter",
+    }
+
+
+def test_nothing_to_average_is_refused(trained, capsys):
+    arguments = ["average", "--output_dir", str(trained.output_dir), "--last", "0"]
+    assert main(arguments) == 2
+    assert "--last" in capsys.readouterr().err
+
+
+def test_a_run_without_checkpoints_is_a_message(own_run, capsys):
+    for path in own_run.glob("model.ckpt-*"):
+        path.unlink()
+    assert main(["average", "--output_dir", str(own_run)]) == 1
+    assert "no checkpoint in" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_run_is_a_message(tmp_path, capsys):
+    assert main(["average", "--output_dir", str(tmp_path)]) == 1
+    assert "expected the folder of a run" in capsys.readouterr().err

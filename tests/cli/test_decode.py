@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+
+import pytest
+
+from t2t_repro.cli import decode
+from t2t_repro.cli.main import main
+from t2t_repro.decoding.translate import Hypothesis
+from t2t_repro.hyperparameters import DecodeHParams
+from tests.cli.conftest import printed_by
+
+LINES = [
+    "one times: the house is red .",
+    "",
+    "four times: the ship is white .",
+    "  spaces  everywhere  ",
+    "never heard: 漢字 🙂 \u200b",
+    "a\u2028line\u0085separator\x0cinside",
+    "three times: the horse is blue . " * 12,
+    "tab\there",
+    "",
+    "two times: the book is green .",
+]
+
+
+def decode_arguments(trained, source, target="-", **hparams):
+    hparams = {"beam_size": 2} | hparams
+    return [
+        "decode",
+        *("--output_dir", str(trained.output_dir)),
+        *("--decode_from_file", str(source), "--decode_to_file", str(target)),
+        *("--decode_hparams", ",".join(f"{n}={v}" for n, v in hparams.items())),
+    ]
+
+
+def lines_of(text):
+    assert text == "" or text.endswith("\n")
+    return text.split("\n")[:-1]
+
+
+def translated(trained, path, **hparams):
+    return lines_of(printed_by(decode_arguments(trained, path, **hparams)))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    path = tmp_path_factory.mktemp("decode") / "source.txt"
+    path.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(trained, source):
+    """The translations of `LINES`."""
+    return translated(trained, source)
+
+
+def test_there_is_a_line_for_every_line(expected):
+    assert len(expected) == len(LINES)
+
+
+def test_empty_lines_stay_empty_and_others_do_not(expected):
+    empty = [number for number, line in enumerate(expected) if not line]
+    assert empty == [1, 8]
+
+
+def test_different_sentences_have_different_translations(expected):
+    assert len(set(expected)) > len(LINES) // 2
+
+
+def test_translations_come_in_the_order_of_the_lines(trained, expected, tmp_path):
+    path = tmp_path / "reversed"
+    path.write_text("".join(f"{line}\n" for line in reversed(LINES)), encoding="utf-8")
+    assert translated(trained, path) == expected[::-1]
+
+
+def test_a_file_is_written_as_standard_output_is(trained, source, expected, tmp_path):
+    target = tmp_path / "target.txt"
+    printed = printed_by(decode_arguments(trained, source, target))
+    assert printed == ""
+    assert lines_of(target.read_text(encoding="utf-8")) == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["target.txt"]
+
+
+def test_gzipped_text_gives_the_same(trained, source, expected, tmp_path):
+    path = tmp_path / "source.gz"
+    path.write_bytes(gzip.compress(source.read_bytes()))
+    assert translated(trained, path) == expected
+
+
+def test_standard_input_gives_the_same(trained, source, expected, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(source.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert translated(trained, "-") == expected
+
+
+def test_lines_may_end_as_on_windows_and_the_last_one_not_at_all(
+    trained, expected, tmp_path
+):
+    path = tmp_path / "crlf"
+    path.write_bytes("\r\n".join(LINES).encode())
+    assert translated(trained, path) == expected
+
+
+def test_an_empty_file_gives_an_empty_file(trained, tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    target = tmp_path / "target"
+    assert main(decode_arguments(trained, tmp_path / "empty", target)) == 0
+    assert target.read_bytes() == b""
+
+
+def test_an_over_long_line_is_reported_and_not_lost(trained, expected, source, capsys):
+    assert main(decode_arguments(trained, source)) == 0
+    assert "line 7 has " in capsys.readouterr().err
+    assert len(expected[6]) > len(expected[0])
+
+
+def test_hypotheses_and_scores_have_tabs_between_them(trained, expected, source):
+    lines = translated(trained, source, return_beams="true", write_beam_scores="true")
+    for line, text, best in zip(lines, LINES, expected, strict=True):
+        cells = line.split("\t")
+        scores = [float(score) for score in cells[1::2]]
+        assert cells[0] == best
+        assert len(cells) == (4 if text else 2)
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_a_line_of_several_hypotheses_keeps_its_tabs_apart():
+    hypotheses = [Hypothesis("a\tb\nc\u2028d", -1.0), Hypothesis("e", -2.00004)]
+    hparams = DecodeHParams(return_beams=True, write_beam_scores=True)
+    assert decode.format_line(hypotheses, hparams) == "a b c d\t-1.0000\te\t-2.0000"
+
+
+@pytest.mark.parametrize("which", ["best", "averaged"])
+def test_other_checkpoints_can_be_named(trained, source, which):
+    arguments = decode_arguments(trained, source)
+    printed = printed_by([*arguments, "--checkpoint_path", which])
+    assert len(lines_of(printed)) == len(LINES)
+
+
+def failure(capsys, arguments, code=1):
+    """What a command that must fail writes on standard error."""
+    assert main(arguments) == code
+    errors = capsys.readouterr().err
+    assert "Traceback" not in errors
+    return errors
+
+
+def test_a_missing_file_is_a_message(trained, tmp_path, capsys):
+    arguments = decode_arguments(trained, tmp_path / "none")
+    assert f"received text file {tmp_path / 'none'}" in failure(capsys, arguments)
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        (b"fine\nna\xefve\n", ":2: received byte 0xEF at byte 3"),
+        (b"fine\nzero \0\n", ":2: received 1 NUL byte"),
+        ("\ufeffwide".encode("utf-16-le"), "looks like UTF-16LE"),
+        (b"\x1f\x8b\x08damaged", "damaged gzip file"),
+    ],
+)
+def test_a_broken_file_is_a_message_and_writes_nothing(
+    trained, tmp_path, capsys, content, answer
+):
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(content)
+    assert answer in failure(capsys, decode_arguments(trained, source, target))
+    assert not target.exists()
+
+
+def test_broken_standard_input_is_called_so(trained, monkeypatch, capsys):
+    stream = io.TextIOWrapper(io.BytesIO(b"\xff\n"))
+    monkeypatch.setattr(sys, "stdin", stream)
+    errors = failure(capsys, decode_arguments(trained, "-"))
+    assert "t2t decode: standard input:1: received byte 0xFF" in errors
+
+
+@pytest.mark.parametrize("target", ["none/target", "."])
+def test_an_output_that_cannot_be_written_is_refused_first(
+    trained, source, tmp_path, capsys, target
+):
+    arguments = decode_arguments(trained, source, tmp_path / target)
+    assert "expected a file in an existing folder" in failure(capsys, arguments)
+
+
+def test_a_folder_without_a_run_is_a_message(trained, source, tmp_path, capsys):
+    arguments = decode_arguments(trained, source)
+    arguments[2] = str(tmp_path)
+    assert "expected the folder of a run" in failure(capsys, arguments)
+
+
+def test_a_mistyped_decode_hparam_is_answered_with_the_closest(trained, source, capsys):
+    errors = failure(capsys, decode_arguments(trained, source, beam_siz=4), code=2)
+    assert "Did you mean beam_size" in errors
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    decode.check_writable(str(pipe))
+    decode.write_output(str(pipe), "grün\n")
+    assert os.read(reader, 100).decode() == "grün\n"
+    assert pipe.is_fifo()
+    os.close(reader)
+
+
+def test_what_a_link_points_to_is_replaced_and_the_link_stays(tmp_path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    decode.write_output(str(tmp_path / "link"), "new\n")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "new\n"

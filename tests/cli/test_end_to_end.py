@@ -1,0 +1,167 @@
+"""Whole processes: stopped, killed, replicated, and left to learn."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.training.checkpoints import all_checkpoints
+from tests.cli.conftest import printed_by
+
+PATIENCE = 120  # seconds until a process must have done something
+STEPS_AFTERWARDS = 6
+
+
+def started(arguments):
+    """A process of the command line."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "t2t_repro.cli.main", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+
+
+def wait_until(happened, process):
+    """Wait until a process has done something; it must not end before."""
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def training_lines(folder):
+    """The metrics of every step, in the order of writing."""
+    path = folder / "metrics.jsonl"
+    if not path.exists():
+        return []
+    # The last line may be half-written by a process that runs.
+    whole = path.read_text(encoding="utf-8").split("\n")[:-1]
+    records = [json.loads(line) for line in whole]
+    return [record for record in records if record["split"] == "train"]
+
+
+def model_weights(path):
+    reader = tf.train.load_checkpoint(path)
+    names = reader.get_variable_to_shape_map()
+    return {n: reader.get_tensor(n) for n in names if n.startswith("model/")}
+
+
+@pytest.fixture(scope="module")
+def train(trained):
+    """Gives the command that trains into a folder, dropout on, one line a step."""
+
+    def command(folder, steps):
+        return [
+            "train",
+            *(*trained.arguments[:-1], str(folder), "--train_steps", str(steps)),
+            *("--log_step_count_steps", "1", "--save_checkpoints_steps", "5"),
+            *("--eval_sentences", "0", "--average_last", "0"),
+        ]
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def stopped(train, tmp_path_factory):
+    """Folders of a run stopped by SIGTERM and of one killed, and their last words."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("terminated", "killed")]
+    processes = [started(train(folder, 100_000)) for folder in folders]
+    terminated, killed = processes
+    wait_until(lambda: len(training_lines(folders[0])) >= 7, terminated)
+    terminated.send_signal(signal.SIGTERM)
+    wait_until(lambda: len(training_lines(folders[1])) >= 12, killed)
+    killed.kill()
+    errors = [process.communicate()[1] for process in processes]
+    return folders, [process.returncode for process in processes], errors
+
+
+@pytest.fixture(scope="module")
+def continued(train, stopped, tmp_path_factory):
+    """The two runs gone on with, and one that never stopped; all of as many steps."""
+    folders = [*stopped[0], tmp_path_factory.mktemp("uninterrupted")]
+    last = max(training_lines(folder)[-1]["step"] for folder in stopped[0])
+    for folder in folders:
+        printed_by(train(folder, last + STEPS_AFTERWARDS))
+    return folders
+
+
+def test_a_terminated_run_says_how_to_go_on(stopped):
+    _, codes, errors = stopped
+    assert codes[0] == 1
+    assert "the same command goes on from there" in errors[0]
+    assert "Traceback" not in errors[0]
+
+
+def test_a_terminated_run_has_saved_its_last_step(stopped):
+    (terminated, _), _, _ = stopped
+    step = training_lines(terminated)[-1]["step"]
+    assert all_checkpoints(terminated)[-1].endswith(f"model.ckpt-{step}")
+
+
+def test_a_killed_run_goes_on_from_its_last_checkpoint(stopped, continued):
+    (_, killed), codes, _ = stopped
+    assert codes[1] == -signal.SIGKILL
+    steps = [line["step"] for line in training_lines(killed)]
+    again = next(n for n, step in enumerate(steps[1:], 1) if step <= steps[n - 1])
+    assert (steps[again] - 1) % 5 == 0
+    assert steps[again:] == list(range(steps[again], steps[-1] + 1))
+
+
+@pytest.mark.parametrize("run", [0, 1], ids=["terminated", "killed"])
+def test_a_run_gone_on_with_has_the_losses_of_one_that_never_stopped(continued, run):
+    expected = {line["step"]: line["loss"] for line in training_lines(continued[2])}
+    for line in training_lines(continued[run]):
+        assert line["loss"] == expected[line["step"]]
+
+
+@pytest.mark.parametrize("run", [0, 1], ids=["terminated", "killed"])
+def test_a_run_gone_on_with_has_the_weights_of_one_that_never_stopped(continued, run):
+    weights, expected = (
+        model_weights(all_checkpoints(continued[number])[-1]) for number in (run, 2)
+    )
+    for name, values in expected.items():
+        np.testing.assert_array_equal(weights[name], values)
+
+
+REPLICATED = (
+    "hidden_size=16,filter_size=32,num_heads=2,num_hidden_layers=1,max_length=32,"
+    "min_length_bucket=8,length_bucket_step=2.0,layer_prepostprocess_dropout=0.0"
+)
+REPLICATED_STEPS = 8
+
+
+def replicated_arguments(folder, replicas, batch_size):
+    return [
+        "train",
+        *("--problem", "algorithmic_identity", "--hparams_set", "transformer_tiny"),
+        *("--hparams", f"{REPLICATED},batch_size={batch_size}", "--xla", "off"),
+        *("--data_dir", str(folder / "data"), "--output_dir", f"{folder}/{replicas}"),
+        *("--train_steps", str(REPLICATED_STEPS), "--log_step_count_steps", "1"),
+        *("--eval_sentences", "0", "--average_last", "0"),
+        *("--cpu_replicas", str(replicas)),
+    ]
+
+
+def test_two_replicas_train_as_one_with_twice_the_batch(tmp_path):
+    printed_by(replicated_arguments(tmp_path, 1, 512))
+    process = started(replicated_arguments(tmp_path, 2, 256))
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    one, two = (training_lines(tmp_path / number) for number in "12")
+    assert len(one) == len(two) == REPLICATED_STEPS
+    for alone, replicated in zip(one, two, strict=True):
+        for name in ("target_tokens_per_step", "padding_share", "learning_rate"):
+            assert replicated[name] == alone[name]
+        for name in ("loss", "nll", "gradient_norm"):
+            assert replicated[name] == pytest.approx(alone[name], abs=2e-5)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import sacrebleu
+
+from t2t_repro.cli.main import main
+from tests.cli.conftest import printed_by
+
+GREEDY = ["--decode_hparams", "beam_size=1"]
+
+
+def evaluate_arguments(trained, *arguments):
+    return ["evaluate", "--output_dir", str(trained.output_dir), *GREEDY, *arguments]
+
+
+def files(trained, split):
+    source, reference = (
+        str(trained.text[split, side]) for side in ("source", "target")
+    )
+    return ["--source", source, "--reference", reference]
+
+
+@pytest.fixture(scope="module")
+def on_test(trained, tmp_path_factory):
+    """The scores of the test split, and the file of its translations."""
+    path = tmp_path_factory.mktemp("evaluate") / "translations"
+    printed = printed_by(evaluate_arguments(trained, "--decode_to_file", str(path)))
+    return json.loads(printed), path
+
+
+def test_standard_output_is_one_object_with_every_score(on_test):
+    scores, _ = on_test
+    for name in ("bleu", "bleu_lowercase", "chrf"):
+        assert 0 <= scores[name]["value"] <= 100
+        assert "version:" in scores[name]["signature"]
+    assert scores["length_ratio"] > 0
+
+
+def test_what_was_scored_is_told(trained, on_test):
+    scores, _ = on_test
+    count = len(trained.text["test", "source"].read_text().splitlines())
+    assert scores["sentences"] == count
+    assert (scores["problem"], scores["data"]) == ("text_pairs", "test")
+    assert scores["checkpoint"].endswith("model.ckpt-60")
+    assert scores["decode_hparams"]["beam_size"] == 1
+
+
+def test_bleu_is_sacrebleus_of_the_written_translations(trained, on_test):
+    scores, path = on_test
+    references = trained.text["test", "target"].read_text().splitlines()
+    expected = sacrebleu.corpus_bleu(path.read_text().splitlines(), [references])
+    assert scores["bleu"]["value"] == pytest.approx(expected.score)
+
+
+def test_written_translations_are_those_of_decode(trained, on_test):
+    decode = ["decode", "--output_dir", str(trained.output_dir), *GREEDY]
+    source = str(trained.text["test", "source"])
+    printed = printed_by([*decode, "--decode_from_file", source])
+    assert printed == on_test[1].read_text()
+
+
+def test_the_same_text_given_as_files_has_the_same_scores(trained, on_test):
+    arguments = evaluate_arguments(trained, *files(trained, "test"))
+    scores = json.loads(printed_by(arguments))
+    assert scores["bleu"] == on_test[0]["bleu"]
+    assert scores["data"] == str(trained.text["test", "source"])
+
+
+def test_another_split_and_checkpoint_can_be_named(trained):
+    arguments = evaluate_arguments(
+        trained, "--split", "dev", "--checkpoint_path", "averaged"
+    )
+    scores = json.loads(printed_by(arguments))
+    dev = trained.text["dev", "source"].read_text().splitlines()
+    assert (scores["data"], scores["sentences"]) == ("dev", len(dev))
+    assert "averaged" in scores["checkpoint"]
+
+
+def test_different_numbers_of_lines_are_a_message(trained, tmp_path, capsys):
+    (tmp_path / "short").write_text("one line\n")
+    arguments = files(trained, "test")
+    arguments[-1] = str(tmp_path / "short")
+    assert main(evaluate_arguments(trained, *arguments)) == 1
+    assert "and 1 references, expected as many" in capsys.readouterr().err
+
+
+def test_empty_files_are_a_message(trained, tmp_path, capsys):
+    (tmp_path / "empty").write_text("")
+    empty = str(tmp_path / "empty")
+    arguments = ["--source", empty, "--reference", empty]
+    assert main(evaluate_arguments(trained, *arguments)) == 1
+    assert "received 0 translations" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--source", "a"], ["--reference", "a"], ["--split", "train"]],
+)
+def test_flags_that_do_not_fit_are_refused(trained, arguments, capsys):
+    assert main(evaluate_arguments(trained, *arguments)) == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_a_split_and_files_are_not_given_together(trained, capsys):
+    arguments = [*files(trained, "test"), "--split", "dev"]
+    assert main(evaluate_arguments(trained, *arguments)) == 2
+    assert "not both" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_written_is_refused_first(trained, tmp_path, capsys):
+    target = str(tmp_path / "none" / "translations")
+    assert main(evaluate_arguments(trained, "--decode_to_file", target)) == 1
+    assert "expected a file in an existing folder" in capsys.readouterr().err

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from t2t_repro.cli.main import main
+from t2t_repro.runs import Run
+from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from tests.cli.conftest import HPARAMS, printed_by, train_arguments, write_text
+
+WITHOUT_TENSORFLOW = """
+import sys
+from t2t_repro.cli.main import main
+code = main(sys.argv[1:])
+heavy = {"tensorflow", "keras", "tensorflow_text"} & set(sys.modules)
+sys.exit(f"imported {heavy}" if heavy else code)
+"""
+
+
+@pytest.fixture
+def own_run(trained, tmp_path):
+    """A copy of the run, to go on with; give it with another --output_dir."""
+    return Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
+
+
+def on(output_dir, arguments):
+    """The same flags for another run."""
+    return [*arguments[:-1], str(output_dir)]
+
+
+def test_data_that_is_not_there_is_prepared(trained):
+    assert (trained.data_dir / "text_pairs.manifest.json").exists()
+
+
+def test_the_folder_of_a_run_holds_everything_about_it(trained):
+    names = {path.name for path in trained.output_dir.iterdir()}
+    assert names >= {"hparams.json", "metrics.jsonl", "train", "eval", "shared.model"}
+    assert names >= {"averaged", "best"}
+    assert not [name for name in names if "incomplete" in name]
+
+
+def test_the_runs_file_holds_the_hparams_with_their_overrides(trained):
+    run = Run.load_existing(trained.output_dir)
+    assert (run.problem, run.hparams_set) == ("text_pairs", "transformer_tiny")
+    assert (run.hparams.hidden_size, run.hparams.num_heads) == (32, 2)
+
+
+def test_checkpoints_are_kept_at_the_steps_asked_for(trained):
+    steps = [step_of(path) for path in all_checkpoints(trained.output_dir)]
+    assert steps == [20, 40, 60]
+
+
+def test_the_end_prints_scores_samples_and_the_next_commands(trained):
+    printed = trained.printed
+    assert "BLEU on test (" in printed
+    assert "tok:13a" in printed
+    assert printed.count("\ntranslation  ") == 3
+    for command in ("t2t decode", "t2t evaluate", "t2t export", "tensorboard"):
+        assert f"\n  {command} --" in printed
+
+
+def test_training_learns_something(trained):
+    losses = [line["loss"] for line in trained.metrics("train")]
+    assert losses[-1] < losses[0] - 1.0
+
+
+def test_metrics_hold_both_sides_speed_and_dev_scores(trained):
+    train, dev = trained.metrics("train"), trained.metrics("eval")
+    assert [line["step"] for line in train] == list(range(10, 61, 10))
+    assert [line["step"] for line in dev] == [30, 60]
+    assert {"loss", "nll", "learning_rate", "gradient_norm", "padding_share"} <= set(
+        train[0]
+    )
+    assert {"source_tokens_per_second", "target_tokens_per_second"} <= set(train[0])
+    assert {"nll", "perplexity", "token_accuracy", "bleu"} <= set(dev[0])
+
+
+@pytest.mark.parametrize("split", ["train", "eval"])
+def test_tensorboard_has_what_the_metrics_have(trained, split):
+    events = EventAccumulator(str(trained.output_dir / split))
+    events.Reload()
+    own = set(trained.metrics(split)[0]) - {"split", "step", "time"}
+    assert set(events.Tags()["tensors"]) - {"translations"} == own
+
+
+def test_tensorboard_has_translations_as_text(trained):
+    events = EventAccumulator(str(trained.output_dir / "eval"))
+    events.Reload()
+    steps = [event.step for event in events.Tensors("translations")]
+    assert steps == [30, 60]
+
+
+def test_the_same_command_with_more_steps_goes_on(trained, own_run, caplog):
+    command = ["train", *on(own_run, trained.arguments), "--train_steps", "62"]
+    printed_by([*command, "--eval_sentences", "2"])
+    lines = (own_run / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["step"] == 62
+    assert step_of(all_checkpoints(own_run)[-1]) == 62
+
+
+def test_a_finished_run_only_reports_again(trained, own_run):
+    before = (own_run / "metrics.jsonl").read_text()
+    command = ["train", *on(own_run, trained.arguments), "--train_steps", "60"]
+    assert "BLEU on test (" in printed_by(command)
+    assert (own_run / "metrics.jsonl").read_text() == before
+
+
+def test_a_run_with_other_hparams_is_refused_naming_them(trained, own_run, capsys):
+    arguments = on(own_run, trained.arguments)
+    place = arguments.index(HPARAMS)
+    arguments[place] = HPARAMS.replace("filter_size=32", "filter_size=48")
+    assert main(["train", *arguments, "--random_seed", "7"]) == 1
+    errors = capsys.readouterr().err
+    assert "filter_size is 32 there, 48 now" in errors
+    assert "random_seed is 1 there, 7 now" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_run_on_another_vocabulary_is_refused(trained, own_run, tmp_path, capsys):
+    # Of equal size, so that every shape agrees.
+    text = write_text(tmp_path)
+    for side in ("source", "target"):
+        path = text["train", side]
+        path.write_text(path.read_text().replace("i", "y"))
+    arguments = train_arguments(text, tmp_path / "data", own_run)
+    assert main(["train", *arguments]) == 1
+    assert "another vocabulary" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_a_message_and_no_traceback(trained, own_run, capsys):
+    (own_run / "model.ckpt-60.data-00000-of-00001").write_bytes(b"")
+    command = ["train", *on(own_run, trained.arguments), "--train_steps", "61"]
+    assert main(command) == 1
+    errors = capsys.readouterr().err
+    assert "cannot restore checkpoint" in errors
+    assert "Traceback" not in errors
+
+
+def test_no_pair_that_is_short_enough_is_a_message(trained, tmp_path, capsys):
+    arguments = on(tmp_path / "run", trained.arguments)
+    place = arguments.index(HPARAMS)
+    arguments[place] = HPARAMS.replace(
+        "max_length=32,min_length_bucket=32", ("max_length=2,min_length_bucket=2")
+    )
+    assert main(["train", *arguments, "--train_steps", "1"]) == 1
+    assert "no training pair is short enough" in capsys.readouterr().err
+
+
+def test_without_dev_sentences_only_likelihood_is_evaluated(trained, tmp_path):
+    arguments = on(tmp_path / "run", trained.arguments)
+    printed_by(["train", *arguments, "--train_steps", "1", "--eval_sentences", "0"])
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    evaluation = json.loads(lines[-1])
+    assert evaluation["split"] == "eval"
+    assert "bleu" not in evaluation
+
+
+def test_a_reversed_problem_trains_on_the_same_data(trained, tmp_path):
+    arguments = on(tmp_path / "run", trained.arguments)
+    arguments[arguments.index("text_pairs")] = "text_pairs_rev"
+    printed = printed_by(["train", *arguments, "--train_steps", "1"])
+    assert "\nreference    one times: the " in printed
+
+
+@pytest.mark.parametrize("missing", ["--hparams_set", "--data_dir", "--output_dir"])
+def test_a_missing_flag_is_named(trained, missing, capsys):
+    arguments = [*trained.arguments]
+    place = arguments.index(missing)
+    del arguments[place : place + 2]
+    assert main(["train", *arguments]) == 2
+    assert f"{missing} is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--train_steps", "0"),
+        ("--train_steps", "many"),
+        ("--log_step_count_steps", "0"),
+        ("--local_eval_frequency", "0"),
+        ("--keep_checkpoint_max", "0"),
+        ("--cpu_replicas", "-1"),
+        ("--xla", "perhaps"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(trained, flag, value, capsys):
+    assert main(["train", *trained.arguments, flag, value]) == 2
+    errors = capsys.readouterr().err
+    assert flag in errors
+    assert value in errors
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        (["--hparams", "hiden_size=8"], "Did you mean hidden_size"),
+        (["--hparams_set", "transfomer_tiny"], "Did you mean transformer_tiny"),
+        (["--model", "transfromer"], "Did you mean transformer"),
+        (["--problem", "algoritmic_sort"], "Did you mean algorithmic_sort"),
+        (["--train_step", "5"], "Did you mean --train_steps"),
+        (["--train_source", "a"], "without --train_target"),
+    ],
+)
+def test_a_mistyped_name_is_answered_without_tensorflow(tmp_path, changes, answer):
+    flags = {
+        "--problem": "algorithmic_sort",
+        "--hparams_set": "transformer_tiny",
+        "--data_dir": str(tmp_path / "data"),
+        "--output_dir": str(tmp_path / "run"),
+    }
+    flags |= dict([changes])
+    arguments = [part for flag in flags.items() for part in flag]
+    command = [sys.executable, "-c", WITHOUT_TENSORFLOW, "train", *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert answer in ended.stderr
+    assert not list(tmp_path.iterdir())

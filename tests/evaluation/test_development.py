@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import logging
+import math
+
+import numpy as np
+import pytest
+import sacrebleu
+import tensorflow as tf
+
+from t2t_repro.decoding.translate import Hypothesis
+from t2t_repro.evaluation.development import (
+    likelihood_evaluator,
+    translation_evaluator,
+)
+from tests.support.tiny_model import padded, random_sentences, tiny_transformer
+
+
+class Texts:
+    """Stands for the log of a run."""
+
+    def __init__(self):
+        self.written = {}
+
+    def text(self, split, step, name, markdown):
+        self.written[split, step, name] = markdown
+
+
+class Dictionary:
+    """Stands for a translator."""
+
+    def __init__(self, translations):
+        self.translations = translations
+
+    def translate(self, sentences):
+        return [
+            [Hypothesis(self.translations[s], -1.0), Hypothesis("worse", -2.0)]
+            for s in sentences
+        ]
+
+
+@pytest.fixture(scope="module")
+def model():
+    # Dropout must be off in an evaluation.
+    return tiny_transformer(
+        num_encoder_layers=1, num_decoder_layers=1, residual_dropout=0.5
+    )
+
+
+SOURCES = random_sentences(1, [5, 3, 7, 2])
+TARGETS = random_sentences(2, [4, 6, 2, 3])
+
+
+def batch_of(numbers, length):
+    sides = {"inputs": SOURCES, "targets": TARGETS}
+    return {
+        side: tf.constant(padded([sentences[n] for n in numbers], length))
+        for side, sentences in sides.items()
+    }
+
+
+def evaluate(model, batches):
+    return likelihood_evaluator(model, batches, jit_compile=False)(1, None)
+
+
+@pytest.fixture(scope="module")
+def expected(model):
+    """Scores of the sentences one by one, without padding."""
+    nll, right, tokens = 0.0, 0, 0
+    for number, targets in enumerate(TARGETS):
+        batch = batch_of([number], None)
+        logits = model(batch, training=False).numpy()[0].astype(np.float64)
+        log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        nll -= sum(row[token] for row, token in zip(log_probs, targets, strict=True))
+        right += int((logits.argmax(axis=-1) == targets).sum())
+        tokens += len(targets)
+    return {
+        "nll": nll / tokens,
+        "perplexity": math.exp(nll / tokens),
+        "token_accuracy": right / tokens,
+    }
+
+
+def test_dev_scores_are_those_of_the_sentences_one_by_one(model, expected):
+    metrics = evaluate(model, [batch_of([0, 1, 2, 3], 7)])
+    assert metrics == pytest.approx(expected, rel=1e-5)
+
+
+def test_batches_and_padding_do_not_change_dev_scores(model, expected):
+    filled = {
+        side: tf.pad(ids, [[0, 3], [0, 0]])
+        for side, ids in batch_of([0, 1, 2], 9).items()
+    }
+    metrics = evaluate(model, [filled, batch_of([3], 4)])
+    assert metrics == pytest.approx(expected, rel=1e-5)
+
+
+def test_evaluations_give_the_same_each_time(model):
+    batches = [batch_of([0, 1], 7)]
+    assert evaluate(model, batches) == evaluate(model, batches)
+
+
+def test_without_dev_pairs_there_is_a_warning_and_no_score(model, caplog):
+    caplog.set_level(logging.WARNING, "t2t_repro")
+    assert evaluate(model, []) == {}
+    assert "no dev pair is short enough" in caplog.text
+
+
+TRANSLATIONS = {"ein Haus": "a house", "zwei | drei": "two | three", "Ende": ""}
+REFERENCES = ["a house", "two or three", "end"]
+
+
+def test_bleu_is_that_of_the_best_hypotheses():
+    evaluator = translation_evaluator(
+        Dictionary(TRANSLATIONS), list(TRANSLATIONS), REFERENCES
+    )
+    hypotheses = list(TRANSLATIONS.values())
+    expected = sacrebleu.corpus_bleu(hypotheses, [REFERENCES]).score
+    assert evaluator(1, Texts()) == {"bleu": pytest.approx(expected)}
+
+
+def test_translations_are_written_as_a_table_of_text():
+    log = Texts()
+    evaluator = translation_evaluator(
+        Dictionary(TRANSLATIONS), list(TRANSLATIONS), REFERENCES
+    )
+    evaluator(9, log)
+    assert log.written["eval", 9, "translations"].splitlines() == [
+        "| source | translation | reference |",
+        "|---|---|---|",
+        "| ein Haus | a house | a house |",
+        r"| zwei \| drei | two \| three | two or three |",
+        "| Ende |  | end |",
+    ]

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UserError
+from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
+from t2t_repro.hyperparameters import DecodeHParams
+from t2t_repro.text import SymbolTokenizer
+from tests.support.tiny_model import tiny_transformer
+
+DIGITS = SymbolTokenizer([str(digit) for digit in range(8)])
+MAX_INPUT_LENGTH = 9  # so 8 tokens a piece
+HPARAMS = DecodeHParams(beam_size=3, extra_length=4, batch_size=64, return_beams=True)
+SENTENCES = [
+    "1 2 3",
+    "",
+    "7",
+    "0 1 2 3 4 5 6 7",
+    "5 5 unheard 5",
+    " \t ",
+    "0 1 2 3 4 5 6 7 0",
+    "3 1 4 1 5 2 6 5 3 5 0 7 7 3 2 3 4 6 2 6 4",
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    # Its translations differ; most random models say nothing, or one thing.
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    return tiny_transformer(seed=12, norm="pre", **layers)
+
+
+@pytest.fixture(scope="module")
+def export_dir(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export") / "system"
+    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH)
+    export_saved_model(served, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def signatures(export_dir):
+    return tf.saved_model.load(str(export_dir)).signatures
+
+
+@pytest.fixture(scope="module")
+def expected(model):
+    """Hypotheses of the same model in memory."""
+    translator = Translator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH)
+    return translator.translate(SENTENCES)
+
+
+def as_text(strings):
+    return [text.decode() for text in strings.numpy().ravel()]
+
+
+def test_served_translations_are_those_of_the_model_in_memory(signatures, expected):
+    found = signatures["serving_default"](tf.constant(SENTENCES))
+    assert as_text(found["outputs"]) == [best[0].text for best in expected]
+
+
+def test_these_translations_can_be_told_apart(expected):
+    texts = [best[0].text for best in expected]
+    assert len(set(texts)) >= len(SENTENCES) - 2
+
+
+def test_served_scores_are_those_of_the_model_in_memory(signatures, expected):
+    found = signatures["serving_default"](tf.constant(SENTENCES))
+    scores = [best[0].score for best in expected]
+    np.testing.assert_allclose(found["scores"], scores, atol=1e-5)
+
+
+def test_what_has_no_token_has_an_empty_translation_and_no_score(signatures):
+    found = signatures["serving_default"](tf.constant(["", "1 2", " "]))
+    assert as_text(found["outputs"])[::2] == ["", ""]
+    assert found["scores"].numpy()[::2].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("sentences", [[""], ["", ""], []])
+def test_a_batch_without_any_token_has_empty_translations(signatures, sentences):
+    inputs = tf.constant(sentences, tf.string)
+    found = signatures["serving_default"](inputs)
+    assert as_text(found["outputs"]) == [""] * len(sentences)
+
+
+def test_a_translation_does_not_depend_on_its_batch(signatures):
+    serve = signatures["serving_default"]
+    together = as_text(serve(tf.constant(SENTENCES))["outputs"])
+    alone = [as_text(serve(tf.constant([s]))["outputs"])[0] for s in SENTENCES]
+    assert together == alone
+
+
+def test_n_best_gives_every_hypothesis_best_first(signatures, expected):
+    found = signatures["n_best"](tf.constant(SENTENCES))
+    assert found["outputs"].shape == (len(SENTENCES), HPARAMS.beam_size)
+    for sentence, texts, scores, hypotheses in zip(
+        SENTENCES, found["outputs"], found["scores"].numpy(), expected, strict=True
+    ):
+        if sentence.strip():
+            there = len(hypotheses)
+            assert as_text(texts)[:there] == [h.text for h in hypotheses]
+            assert as_text(texts)[there:] == [""] * (HPARAMS.beam_size - there)
+            assert (scores[there:] < -1e8).all()
+            assert (np.diff(scores) <= 0).all()
+
+
+def test_signatures_have_the_promised_types(signatures):
+    outputs = signatures["serving_default"].structured_outputs
+    assert outputs["outputs"].dtype == tf.string
+    assert outputs["outputs"].shape.rank == 1
+    assert outputs["scores"].dtype == tf.float32
+    (inputs,) = signatures["serving_default"].structured_input_signature[1].values()
+    assert (inputs.name, inputs.dtype) == ("inputs", tf.string)
+
+
+def test_an_existing_folder_is_refused_and_left_alone(model, tmp_path):
+    (tmp_path / "own").write_text("mine")
+    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH)
+    with pytest.raises(UserError, match="which exists"):
+        export_saved_model(served, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]
+
+
+def test_nothing_half_written_is_left(export_dir):
+    assert [path.name for path in export_dir.parent.iterdir()] == ["system"]

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+import sacrebleu
+
+from t2t_repro.errors import UserError
+from t2t_repro.metrics.translation import bleu, score_translations
+
+REFERENCES = ["the cat sat on the mat .", "It is Raining today in Oslo !", "a b c d e"]
+HYPOTHESES = ["the cat sat on a mat .", "it is raining today in Oslo !", "a b c d"]
+
+
+def test_bleu_is_sacrebleus():
+    expected = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
+    assert bleu(HYPOTHESES, REFERENCES) == pytest.approx(expected)
+
+
+def test_a_perfect_translation_has_100_of_everything():
+    scores = score_translations(REFERENCES, REFERENCES)
+    values = (scores.bleu.value, scores.bleu_lowercase.value, scores.chrf.value)
+    assert values == pytest.approx((100, 100, 100))
+
+
+def test_case_counts_for_bleu_and_not_for_lower_cased_bleu():
+    lower = [text.lower() for text in REFERENCES]
+    scores = score_translations(lower, REFERENCES)
+    assert scores.bleu.value < 99
+    assert scores.bleu_lowercase.value == pytest.approx(100)
+
+
+def test_chrf_is_sacrebleus():
+    expected = sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
+    assert score_translations(HYPOTHESES, REFERENCES).chrf.value == pytest.approx(
+        expected
+    )
+
+
+def test_signatures_tell_the_scores_apart():
+    scores = score_translations(HYPOTHESES, REFERENCES)
+    assert "case:mixed" in scores.bleu.signature
+    assert "tok:13a" in scores.bleu.signature
+    assert "case:lc" in scores.bleu_lowercase.signature
+    assert "nc:6" in scores.chrf.signature
+    assert f"version:{sacrebleu.__version__}" in scores.chrf.signature
+
+
+def test_the_length_ratio_is_words_over_words():
+    scores = score_translations(["a b c"], ["a b c d e f"])
+    assert scores.length_ratio == pytest.approx(0.5)
+
+
+def test_empty_references_do_not_divide_by_zero():
+    assert score_translations(["a"], [""]).length_ratio == 1.0
+
+
+def test_sentences_are_counted():
+    assert score_translations(HYPOTHESES, REFERENCES).sentences == 3
+
+
+@pytest.mark.parametrize(("hypotheses", "references"), [(["a"], ["a", "b"]), ([], [])])
+def test_unequal_numbers_and_nothing_at_all_are_users_errors(hypotheses, references):
+    with pytest.raises(UserError, match=f"received {len(hypotheses)} translations"):
+        score_translations(hypotheses, references)

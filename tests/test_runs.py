@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.errors import UserError
+from t2t_repro.runs import RUN_FILE, Run, save_tokenizers
+from t2t_repro.text import SymbolTokenizer
+
+DIGITS, LETTERS = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcd"))
+
+
+def make_run(**changes):
+    values = {
+        "problem": "algorithmic_identity",
+        "model": "transformer",
+        "hparams_set": "transformer_tiny",
+        "hparams": catalogue.hparams("transformer_tiny"),
+        "random_seed": 1,
+        "data_dir": "/data",
+        "tokenizers": {"inputs": "shared.symbols", "targets": "shared.symbols"},
+    }
+    return Run(**(values | changes))
+
+
+def test_a_run_is_read_as_it_was_written(tmp_path):
+    run = make_run()
+    run.save(tmp_path)
+    assert Run.load(tmp_path) == run
+
+
+def test_overrides_are_kept(tmp_path):
+    hparams = catalogue.hparams("transformer_tiny").parse("hidden_size=16,num_heads=2")
+    make_run(hparams=hparams).save(tmp_path)
+    assert Run.load_existing(tmp_path).hparams.hidden_size == 16
+
+
+def test_a_run_holds_the_versions_of_what_computes(tmp_path):
+    make_run().save(tmp_path)
+    versions = json.loads((tmp_path / RUN_FILE).read_text())["versions"]
+    assert set(versions) == {
+        "t2t_repro",
+        "tensorflow",
+        "keras",
+        "tensorflow-text",
+        "sentencepiece",
+    }
+
+
+def test_a_folder_without_a_run_gives_none(tmp_path):
+    assert Run.load(tmp_path) is None
+
+
+def test_a_command_that_needs_a_run_says_so(tmp_path):
+    with pytest.raises(UserError, match="expected the folder of a run"):
+        Run.load_existing(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": 1}', "null"])
+def test_a_damaged_file_is_a_users_error(tmp_path, content):
+    (tmp_path / RUN_FILE).write_text(content)
+    with pytest.raises(UserError, match="is damaged"):
+        Run.load(tmp_path)
+
+
+def test_a_run_of_another_format_is_a_users_error(tmp_path):
+    dataclasses.replace(make_run(), format=99).save(tmp_path)
+    with pytest.raises(UserError, match="has format 99, expected 1"):
+        Run.load(tmp_path)
+
+
+def test_a_run_may_go_on_with_the_same_settings_elsewhere(tmp_path):
+    make_run().check_same(make_run(data_dir="/other", versions={}), tmp_path)
+
+
+def test_every_difference_is_named(tmp_path):
+    other = make_run(
+        problem="algorithmic_sort",
+        random_seed=2,
+        hparams=catalogue.hparams("transformer_tiny").parse("hidden_size=64"),
+    )
+    with pytest.raises(UserError) as caught:
+        make_run().check_same(other, tmp_path)
+    message = str(caught.value)
+    assert "problem is 'algorithmic_identity' there, 'algorithmic_sort' now" in message
+    assert "random_seed is 1 there, 2 now" in message
+    assert "hidden_size is 128 there, 64 now" in message
+
+
+def test_where_a_value_came_from_does_not_matter(tmp_path):
+    same = catalogue.hparams("transformer_tiny").parse("hidden_size=128")
+    make_run().check_same(make_run(hparams=same), tmp_path)
+
+
+def test_a_shared_tokenizer_is_written_and_read_once(tmp_path):
+    names = save_tokenizers(tmp_path, DIGITS, DIGITS)
+    source, target = make_run(tokenizers=names).load_tokenizers(tmp_path)
+    assert source is target
+    assert source.symbols == DIGITS.symbols
+
+
+def test_two_tokenizers_keep_their_sides(tmp_path):
+    names = save_tokenizers(tmp_path, DIGITS, LETTERS)
+    source, target = make_run(tokenizers=names).load_tokenizers(tmp_path)
+    assert (source.symbols, target.symbols) == (DIGITS.symbols, LETTERS.symbols)
+
+
+def test_data_with_the_same_vocabularies_is_accepted(tmp_path):
+    run = make_run(tokenizers=save_tokenizers(tmp_path, DIGITS, LETTERS))
+    run.check_same_tokenizers(tmp_path, SymbolTokenizer(list("0123")), LETTERS)
+
+
+@pytest.mark.parametrize("sides", [(LETTERS, LETTERS), (LETTERS, DIGITS)])
+def test_data_with_other_vocabularies_is_refused(tmp_path, sides):
+    run = make_run(tokenizers=save_tokenizers(tmp_path, DIGITS, LETTERS))
+    with pytest.raises(UserError, match="another vocabulary"):
+        run.check_same_tokenizers(tmp_path, *sides)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from t2t_repro.training.metrics_log import MetricsLog, Progress
+
+
+def events_of(folder):
+    events = EventAccumulator(str(folder), size_guidance={"tensors": 0})
+    events.Reload()
+    return events
+
+
+def tensors_of(folder, name):
+    """Step -> value of what was written under a name."""
+    from tensorboard.util import tensor_util
+
+    return {
+        event.step: tensor_util.make_ndarray(event.tensor_proto)
+        for event in events_of(folder).Tensors(name)
+    }
+
+
+def test_numbers_go_to_a_line_of_json(tmp_path):
+    log = MetricsLog(tmp_path)
+    log.scalars("train", 7, {"loss": 1.25})
+    log.scalars("eval", 8, {"bleu": 30.0})
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    assert [record.pop("time") > 1e9 for record in records] == [True, True]
+    assert records == [
+        {"split": "train", "step": 7, "loss": 1.25},
+        {"split": "eval", "step": 8, "bleu": 30.0},
+    ]
+
+
+def test_lines_are_appended_to_those_of_an_earlier_process(tmp_path):
+    for step in (1, 2):
+        MetricsLog(tmp_path).scalars("train", step, {"loss": 1.0})
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("split", ["train", "eval"])
+def test_the_same_numbers_go_to_tensorboard(tmp_path, split):
+    log = MetricsLog(tmp_path)
+    for step in (1, 2):
+        log.scalars(split, step, {"loss": 0.5 * step})
+    values = tensors_of(tmp_path / split, "loss")
+    assert {step: float(value) for step, value in values.items()} == {1: 0.5, 2: 1.0}
+
+
+def test_texts_go_to_tensorboard(tmp_path):
+    MetricsLog(tmp_path).text("eval", 3, "translations", "| ä |")
+    value = tensors_of(tmp_path / "eval", "translations")[3]
+    assert value.item().decode() == "| ä |"
+
+
+def test_without_a_terminal_progress_is_lines_with_the_time_left(caplog):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    progress = Progress(first_step=10, last_step=20)
+    progress.advance()
+    progress.line(20, "loss 1.5")
+    progress.close()
+    assert caplog.messages == ["step 20/20  loss 1.5  time left 00:00"]
+
+
+def test_the_time_left_is_that_of_the_steps_of_this_process(caplog, monkeypatch):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    seconds = iter([100.0, 130.0])
+    monkeypatch.setattr(
+        "t2t_repro.training.metrics_log.time.monotonic", lambda: next(seconds)
+    )
+    # 10 steps in 30 seconds; 60 are left
+    Progress(first_step=1000, last_step=1070).line(1010, "x")
+    assert caplog.messages == ["step 1010/1070  x  time left 03:00"]
