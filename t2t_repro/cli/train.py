@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 DEMO_PROBLEM = "translate_ende_synthetic"
 DEMO_HPARAMS_SET = "transformer_tiny"
 DEMO_FOLDER = Path("t2t_demo")
-DEMO_TRAIN_STEPS = 2000
+DEMO_TRAIN_STEPS = 1600
 DEFAULT_TRAIN_STEPS = 100_000  # of the paper's base model
 MOST_STEPS_TO_EVALUATION = 1000
 # The paper's base model: 100,000 steps in 12 hours, a checkpoint every 10 minutes, so
@@ -136,7 +136,7 @@ def _fill_in_defaults(args: argparse.Namespace) -> None:
             )
     args.train_steps = args.train_steps or DEFAULT_TRAIN_STEPS
     if args.local_eval_frequency is None:
-        third = max(args.train_steps // 3, 1)
+        third = -(-args.train_steps // 3)
         args.local_eval_frequency = min(third, MOST_STEPS_TO_EVALUATION)
     if args.save_checkpoints_steps is None:
         share = args.train_steps // CHECKPOINTS_PER_RUN

@@ -182,10 +182,10 @@ class Trainer:
         saves = last or self._save_is_due()
         if evaluates or saves:
             self._refuse_diverged_weights()
-        if evaluates and self._stop_signal is None:
-            window.pause(lambda: self._evaluate(progress))
         if saves:
             window.pause(self._save)
+        if evaluates and self._stop_signal is None:
+            window.pause(lambda: self._evaluate(progress))
 
     def _write_training_metrics(self, window: _Window, progress: Progress) -> None:
         metrics = window.summarize()

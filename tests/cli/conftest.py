@@ -21,7 +21,8 @@ THINGS = {"house": "Haus", "book": "Buch", "horse": "Pferd", "ship": "Schiff"}
 # One batch shape and one layer: a step is traced in seconds.
 HPARAMS = (
     "hidden_size=32,filter_size=32,num_heads=2,num_hidden_layers=1,batch_size=512,"
-    "max_length=32,min_length_bucket=32,learning_rate_warmup_steps=20"
+    "max_length=32,min_length_bucket=32,layer_prepostprocess_dropout=0.1,"
+    "learning_rate_constant=0.5,learning_rate_warmup_steps=20"
 )
 
 

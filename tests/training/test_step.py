@@ -195,7 +195,7 @@ def test_dropout_is_active_and_new_in_every_step():
 def on_replicas(tmp_path_factory):
     """Results by number of replicas: the same global batches, dropout off."""
     folder = tmp_path_factory.mktemp("replicas")
-    shards = write_shards(folder, random_pairs(400, 12, VOCAB_SIZE))
+    shards = write_shards(folder, random_pairs(200, 12, VOCAB_SIZE))
     program = (sys.executable, "-m", "tests.support.train_on_replicas")
     processes = {
         n: subprocess.Popen(
