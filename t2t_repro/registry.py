@@ -83,10 +83,12 @@ class Registry:
         return self.entry(name).value
 
     def declare(self, name: str, *, module: str, summary: str) -> None:
-        """Makes a name known whose module, imported later, registers the thing."""
-        if name in self._entries and self._entries[name].module == module:
-            return
-        self._insert(Entry(name, summary, module, _caller()))
+        """Makes a name known whose module, imported sooner or later, registers it."""
+        known = self._entries.get(name)
+        if known is not None and known.module == module:
+            self._entries[name] = replace(known, summary=summary)
+        else:
+            self._insert(Entry(name, summary, module, _caller()))
 
     def add(self, name: str, value: Any) -> None:
         """Registers a class or function; completes the name's declaration if any.

@@ -122,6 +122,13 @@ def test_names_that_cannot_begin_a_file_are_refused(words, name):
         words.add(name, int)
 
 
+def test_a_name_registered_before_its_declaration_is_listed_with_its_summary(words):
+    words.add("model", Problem)
+    words.declare("model", module=Problem.__module__, summary="A model.")
+    assert words.entry("model").summary == "A model."
+    assert words.get("model") is Problem
+
+
 def test_a_declared_name_is_listed_without_its_module(words):
     words.declare("model", module="no.such.module", summary="A model.")
     assert words.entry("model").summary == "A model."

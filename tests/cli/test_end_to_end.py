@@ -165,3 +165,32 @@ def test_two_replicas_train_as_one_with_twice_the_batch(tmp_path):
             assert replicated[name] == alone[name]
         for name in ("loss", "nll", "gradient_norm"):
             assert replicated[name] == pytest.approx(alone[name], abs=2e-5)
+
+
+LEARNING = (
+    "hidden_size=64,filter_size=128,num_heads=4,num_hidden_layers=2,batch_size=2048,"
+    "max_length=24,min_length_bucket=24,layer_prepostprocess_dropout=0.0,"
+    "label_smoothing=0.1,learning_rate_constant=0.3,learning_rate_warmup_steps=200,"
+    "optimizer_adam_beta2=0.997"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", ["algorithmic_identity", "algorithmic_reverse"])
+def test_every_held_out_sequence_is_copied_or_reversed(problem, tmp_path):
+    data_dir, run = tmp_path / "data", ("--output_dir", str(tmp_path / "run"))
+    printed_by(
+        [
+            *("train", *run, "--problem", problem, "--data_dir", str(data_dir)),
+            *("--hparams_set", "transformer_tiny", "--hparams", LEARNING),
+            *("--train_steps", "1200", "--eval_sentences", "0"),
+        ]
+    )
+    target = tmp_path / "translations"
+    averaged = ("--checkpoint_path", "averaged", "--decode_to_file", str(target))
+    printed_by(["evaluate", *run, "--split", "test", *averaged])
+    expected = (data_dir / f"{problem}-test.targets.txt").read_text().splitlines()
+    found = target.read_text().splitlines()
+    assert len(found) == 500
+    wrong = [pair for pair in zip(found, expected, strict=True) if pair[0] != pair[1]]
+    assert wrong == []

@@ -95,6 +95,14 @@ def test_batches_and_padding_do_not_change_dev_scores(model, expected):
     assert metrics == pytest.approx(expected, rel=1e-5)
 
 
+def test_padding_predicted_at_padding_is_not_accurate():
+    def predict_padding(batch, training):
+        return 5.0 * tf.one_hot(tf.zeros_like(batch["targets"]), 11)
+
+    metrics = evaluate(predict_padding, [batch_of([0, 1], 9)])
+    assert metrics["token_accuracy"] == 0.0
+
+
 def test_evaluations_give_the_same_each_time(model):
     batches = [batch_of([0, 1], 7)]
     assert evaluate(model, batches) == evaluate(model, batches)

@@ -214,6 +214,14 @@ def test_the_rows_of_an_epoch_are_counted_from_zero(shards, tmp_path):
     assert epochs == [0] * BATCHES_AN_EPOCH + [1]
 
 
+def test_every_epoch_has_an_order_of_its_own(shards, tmp_path):
+    # The weights stay as they are, so a loss shows what is in a batch.
+    options = {"dropout": 0.0, "learning_rate": 0.0}
+    train(tmp_path, shards, train_steps=2 * BATCHES_AN_EPOCH, **options)
+    losses = list(losses_of(tmp_path).values())
+    assert losses[:BATCHES_AN_EPOCH] != losses[BATCHES_AN_EPOCH:]
+
+
 def test_evaluators_run_every_so_many_steps_and_at_the_end(shards, tmp_path):
     train(
         tmp_path,
