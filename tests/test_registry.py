@@ -140,12 +140,6 @@ def test_registration_completes_a_declaration(words):
     assert words.get("model") is Problem
 
 
-def test_a_declaration_after_the_registration_changes_nothing(words):
-    words.add("model", Problem)
-    words.declare("model", module=Problem.__module__, summary="A model.")
-    assert words.get("model") is Problem
-
-
 def test_another_module_cannot_complete_a_declaration(words):
     words.declare("model", module="no.such.module", summary="A model.")
     with pytest.raises(UserError, match="registered twice"):
