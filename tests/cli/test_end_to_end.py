@@ -167,11 +167,13 @@ def test_two_replicas_train_as_one_with_twice_the_batch(tmp_path):
             assert replicated[name] == pytest.approx(alone[name], abs=2e-5)
 
 
+# Without smoothing the gradients of what is learnt vanish: Adam's small epsilon would
+# turn what is left of them into leaps.
 LEARNING = (
     "hidden_size=64,filter_size=128,num_heads=4,num_hidden_layers=2,batch_size=2048,"
-    "max_length=24,min_length_bucket=24,layer_prepostprocess_dropout=0.0,"
-    "label_smoothing=0.1,learning_rate_constant=0.3,learning_rate_warmup_steps=200,"
-    "optimizer_adam_beta2=0.997"
+    "max_length=24,min_length_bucket=24,label_smoothing=0.0,"
+    "learning_rate_constant=0.5,learning_rate_warmup_steps=200,"
+    "optimizer_adam_epsilon=1e-5"
 )
 
 
@@ -183,7 +185,7 @@ def test_every_held_out_sequence_is_copied_or_reversed(problem, tmp_path):
         [
             *("train", *run, "--problem", problem, "--data_dir", str(data_dir)),
             *("--hparams_set", "transformer_tiny", "--hparams", LEARNING),
-            *("--train_steps", "1200", "--eval_sentences", "0"),
+            *("--train_steps", "1000", "--eval_sentences", "0"),
         ]
     )
     target = tmp_path / "translations"
