@@ -91,9 +91,10 @@ SETS = {
         "num_heads": 4,
         "num_hidden_layers": 3,
         "layer_prepostprocess_dropout": 0.3,
+        "batch_size": 2048,
         "min_length_bucket": 12,
         "length_bucket_step": 1.25,
-        "learning_rate_constant": 0.6,
+        "learning_rate_constant": 0.5,
         "learning_rate_warmup_steps": 1000,
     },
 }
@@ -104,7 +105,7 @@ PEAKS = {
     "transformer_base_v3": 9.88e-4,
     "transformer_big_v3": 6.99e-4,
     "transformer_tiny": 2.21e-3,
-    "transformer_multi30k": 1.19e-3,
+    "transformer_multi30k": 9.88e-4,
 }
 
 
