@@ -10,6 +10,8 @@ from typing import Any
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.layers.dropout import Dropout
+
 # Large enough that a masked weight is exactly zero after a float32 softmax, small
 # enough that a row with everything masked stays finite (tensor2tensor uses the same).
 MASKED_LOGIT = -1e9
@@ -128,7 +130,7 @@ class MultiheadAttention(keras.layers.Layer):
         self.key = projection("key", key_channels)
         self.value = projection("value", value_channels)
         self.output_projection = projection("output", hidden_size)
-        self.weights_dropout = keras.layers.Dropout(
+        self.weights_dropout = Dropout(
             dropout_rate, name="weights_dropout", dtype=self.dtype_policy
         )
 

@@ -10,6 +10,8 @@ from typing import Any
 import keras
 from keras import KerasTensor
 
+from t2t_repro.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class FeedForward(keras.layers.Layer):
@@ -46,7 +48,7 @@ class FeedForward(keras.layers.Layer):
         self.output_projection = keras.layers.Dense(
             hidden_size, name="output", dtype=self.dtype_policy
         )
-        self.relu_dropout = keras.layers.Dropout(
+        self.relu_dropout = Dropout(
             dropout_rate, name="relu_dropout", dtype=self.dtype_policy
         )
 

@@ -10,6 +10,8 @@ from typing import Any
 import keras
 from keras import KerasTensor
 
+from t2t_repro.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class ResidualConnection(keras.layers.Layer):
@@ -51,7 +53,7 @@ class ResidualConnection(keras.layers.Layer):
         self.norm = norm
         self.dropout_rate = dropout_rate
         self.epsilon = epsilon
-        self.dropout = keras.layers.Dropout(
+        self.dropout = Dropout(
             dropout_rate, name="dropout", dtype=self.dtype_policy
         )
         self.normalization = keras.layers.LayerNormalization(

@@ -10,6 +10,7 @@ from keras import KerasTensor, ops
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.hyperparameters import HParams
 from t2t_repro.layers.decoder import Decoder, LayerCache
+from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder
 from t2t_repro.layers.masks import causal_mask, padding_mask
@@ -204,8 +205,8 @@ class Transformer(keras.Model):
                 dtype=self.dtype_policy,
             )
 
-        def dropout(name: str) -> keras.layers.Dropout:
-            return keras.layers.Dropout(
+        def dropout(name: str) -> Dropout:
+            return Dropout(
                 dropout_rate, name=name, dtype=self.dtype_policy
             )
 

@@ -1,0 +1,78 @@
+"""Dropout whose masks cost next to nothing.
+
+Dropout needs one biased bit for each unit, not the random numbers of a simulation.
+Differs from `keras.layers.Dropout`, which draws Philox numbers: compiled by XLA for a
+CPU they took a third of a training step (`docs/results.md`). A hash of the unit's
+number is a tenth of their price and, like theirs, a function of the seed alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+import keras
+from keras import KerasTensor, ops
+
+GOLDEN_RATIO = 0x9E3779B9  # 2^32 / phi; odd, so its multiples visit every word
+
+
+def _word(value: int) -> KerasTensor:
+    return ops.convert_to_tensor(value, dtype="uint32")
+
+
+def hash_words(x: KerasTensor) -> KerasTensor:
+    """Scatter the bits of 32-bit words; a bijection, so no two inputs collide.
+
+    Source: C. Wellons, "Prospecting for Hash Functions" (2018), `lowbias32` with the
+    constants of least bias found since.
+
+    Args:
+        x: uint32, any shape.
+
+    Returns:
+        uint32 of the same shape.
+    """
+    for shift, factor in ((16, 0x21F0AAAD), (15, 0xD35A2D97)):
+        x = ops.bitwise_xor(x, ops.right_shift(x, _word(shift))) * _word(factor)
+    return ops.bitwise_xor(x, ops.right_shift(x, _word(15)))
+
+
+def random_words(x: KerasTensor, seed: KerasTensor) -> KerasTensor:
+    """Draw a uniform 32-bit word for every element of a tensor.
+
+    Args:
+        x: Any tensor of fewer than 2^31 elements; only its shape counts.
+        seed: Two integers, `[2]`, as `keras.random.SeedGenerator` returns them.
+
+    Returns:
+        uint32 in the shape of `x`, a function of that shape and the seed.
+    """
+    seed = ops.cast(seed, "uint32")
+    key = hash_words(hash_words(seed[0]) + seed[1])
+    shape = ops.shape(x)
+    number = ops.reshape(ops.arange(math.prod(shape), dtype="int32"), shape)
+    return hash_words(ops.cast(number, "uint32") * _word(GOLDEN_RATIO) + key)
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class Dropout(keras.layers.Dropout):
+    """Zero each unit with probability `rate`, scale the others by 1 / (1 - rate).
+
+    Args:
+        rate: Probability, from 0 to below 1.
+        seed: Of the layer's generator; without it, drawn from Keras's global seed.
+
+    Call arguments:
+        inputs: Float tensor, any shape.
+        training: Whether anything is dropped.
+
+    Returns:
+        A tensor like `inputs`.
+    """
+
+    def call(self, inputs: KerasTensor, training: bool | None = False) -> KerasTensor:
+        if not training or self.rate == 0:
+            return inputs
+        words = random_words(inputs, self.seed_generator.next())
+        keep = words >= _word(round(self.rate * 2**32))
+        return ops.where(keep, inputs / (1.0 - self.rate), ops.zeros_like(inputs))
