@@ -37,15 +37,14 @@ def step_flops(model: keras.Model, h: HParams, rows: int, length: int) -> float:
     positions = rows * length
     matrices = sum(
         int(np.prod(v.shape))
-        for v in model.trainable_variables
-        if len(v.shape) == 2 and "embedding" not in v.path
+        for stack in (model.encoder, model.decoder)
+        for v in stack.trainable_variables
+        if len(v.shape) == 2
     )
     softmax = h.hidden_size * model.target_vocab_size
-    key = h.attention_key_channels or h.hidden_size
-    value = h.attention_value_channels or h.hidden_size
-    encoder = h.num_encoder_layers or h.num_hidden_layers
-    decoder = h.num_decoder_layers or h.num_hidden_layers
-    attention = (encoder + 2 * decoder) * length * (key + value)
+    attentions = h.num_encoder_layers + 2 * h.num_decoder_layers
+    channels = h.attention_key_channels + h.attention_value_channels
+    attention = attentions * length * channels
     return 3 * 2 * positions * (matrices + softmax + attention)
 
 
@@ -71,7 +70,7 @@ def main() -> None:
     args = parser.parse_args()
 
     catalogue.load()
-    hparams = catalogue.hparams(args.hparams_set)
+    hparams = catalogue.hparams(args.hparams_set).resolved()
     model = Transformer.from_hparams(hparams, args.vocab_size, args.vocab_size)
     ids = tf.random.uniform(
         (args.rows, args.length), 3, args.vocab_size, dtype=tf.int32, seed=1

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from t2t_repro.data.filters import has_empty_side
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.text_files import (
     PairFiles,
@@ -98,7 +99,7 @@ class TextPairs(Problem):
         limit = self._find_held_out()
         for source, target in read_pairs(self._files["train"]):
             # A pair with an empty side stays with the training text, to be counted.
-            whole = bool(source.strip() and target.strip())
+            whole = not has_empty_side((source, target))
             if (whole and _hash(source) <= limit) == held_out:
                 yield source, target
 
@@ -116,7 +117,7 @@ def _largest_held_out(files: PairFiles) -> int:
     for source, target in read_pairs(files):
         count += 1
         digest = _hash(source)
-        if digest in members or not source.strip() or not target.strip():
+        if digest in members or has_empty_side((source, target)):
             continue
         # heapq keeps the smallest item first: negated, that is the largest hash.
         members.add(digest)

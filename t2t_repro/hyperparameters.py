@@ -77,8 +77,8 @@ class HParams(TypedSettings):
         "the position-wise sublayer", choices=("dense_relu_dense",)
     )
     pos: str = setting(
-        "positions: the paper's interleaved sinusoids, tensor2tensor's concatenated "
-        "ones, a learned table, or none",
+        "positions: timing = the paper's interleaved sinusoids (not tensor2tensor's "
+        "timing, which is timing_concat here), emb = a learned table, or none",
         choices=("timing", "timing_concat", "emb", "none"),
     )
     layer_preprocess_sequence: str = setting(
@@ -125,7 +125,8 @@ class HParams(TypedSettings):
         at_least=1,
     )
     max_length: int = setting(
-        "longer training pairs are left out (longer side, EOS included)",
+        "longer training pairs are left out (longer side, EOS included), longer "
+        "sources are translated in pieces; rows of learned positions",
         unit="tokens",
         at_least=1,
     )

@@ -5,19 +5,19 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import t2t_repro
 from t2t_repro.errors import UserError
+from t2t_repro.files import write_whole
 from t2t_repro.hyperparameters import HParams
 from t2t_repro.text import Tokenizer, load_tokenizer
 
 RUN_FILE = "hparams.json"
-FORMAT = 1
+FORMAT = 2
 # May differ between a run and its resumption.
-_PROVENANCE = ("data_dir", "versions", "format")
+_PROVENANCE = ("data_dir", "usr_dir", "tokenizers", "versions", "format")
 
 
 def software_versions() -> dict[str, str]:
@@ -37,7 +37,10 @@ class Run:
         hparams_set: Name of the set.
         hparams: Every value, overrides included.
         random_seed: Of initial weights, dropout and data order.
+        num_replicas: Replicas that share a global batch.
         data_dir: Absolute path of the prepared data.
+        data_digest: What stands for its content.
+        usr_dir: Absolute path of the user's own package, if there is one.
         tokenizers: File names, in the run's folder, of "inputs" and "targets".
         versions: Of the software that began the run.
         format: Version of this file's form.
@@ -48,7 +51,10 @@ class Run:
     hparams_set: str
     hparams: HParams
     random_seed: int
+    num_replicas: int
     data_dir: str
+    data_digest: str
+    usr_dir: str | None
     tokenizers: dict[str, str]
     versions: dict[str, str] = dataclasses.field(default_factory=software_versions)
     format: int = FORMAT
@@ -94,11 +100,8 @@ class Run:
 
     def save(self, output_dir: str | Path) -> None:
         """Write the file, whole or not at all."""
-        path = Path(output_dir) / RUN_FILE
-        incomplete = path.with_name(path.name + ".incomplete")
-        values = self._values()
-        incomplete.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-        os.replace(incomplete, path)
+        text = json.dumps(self._values(), indent=2) + "\n"
+        write_whole(Path(output_dir) / RUN_FILE, text)
 
     def _values(self) -> dict[str, Any]:
         names = [field.name for field in dataclasses.fields(self)]

@@ -8,7 +8,6 @@ The base of `HParams` and `DecodeHParams`. Differs from tensor2tensor's `HParams
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping
 from functools import cache
@@ -245,18 +244,3 @@ class TypedSettings:
                 "every name; they were written by another version or by hand."
             )
         return cls(**values)
-
-    def to_json(self) -> str:
-        """Returns values and origins as JSON text, one name a line."""
-        return json.dumps(self.to_dict(), indent=2) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Inverse of `to_json`."""
-        try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise UserError(f"received settings that are not JSON: {error}") from None
-        if not isinstance(values, dict):
-            raise UserError("received settings that are not a JSON object of names.")
-        return cls.from_dict(values)

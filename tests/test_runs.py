@@ -7,7 +7,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UserError
-from t2t_repro.runs import RUN_FILE, Run, save_tokenizers
+from t2t_repro.runs import FORMAT, RUN_FILE, Run, save_tokenizers
 from t2t_repro.text import SymbolTokenizer
 
 DIGITS, LETTERS = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcd"))
@@ -20,7 +20,10 @@ def make_run(**changes):
         "hparams_set": "transformer_tiny",
         "hparams": catalogue.hparams("transformer_tiny"),
         "random_seed": 1,
+        "num_replicas": 1,
         "data_dir": "/data",
+        "data_digest": "0123",
+        "usr_dir": None,
         "tokenizers": {"inputs": "shared.symbols", "targets": "shared.symbols"},
     }
     return Run(**(values | changes))
@@ -59,7 +62,9 @@ def test_a_command_that_needs_a_run_says_so(tmp_path):
         Run.load_existing(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"format": 1}', "null"])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", f'{{"format": {FORMAT}}}', "null"]
+)
 def test_a_damaged_file_is_a_users_error(tmp_path, content):
     (tmp_path / RUN_FILE).write_text(content)
     with pytest.raises(UserError, match="is damaged"):
@@ -68,7 +73,7 @@ def test_a_damaged_file_is_a_users_error(tmp_path, content):
 
 def test_a_run_of_another_format_is_a_users_error(tmp_path):
     dataclasses.replace(make_run(), format=99).save(tmp_path)
-    with pytest.raises(UserError, match="has format 99, expected 1"):
+    with pytest.raises(UserError, match=f"has format 99, expected {FORMAT}"):
         Run.load(tmp_path)
 
 

@@ -64,8 +64,8 @@ def average_last(output_dir: str, last: int, usr_dir: str | None = None) -> str:
         step_of,
     )
 
-    catalogue.load(usr_dir)
     run_description = Run.load_existing(output_dir)
+    catalogue.load(usr_dir or run_description.usr_dir)
     paths = all_checkpoints(output_dir)[-last:]
     if not paths:
         raise UserError(f"no checkpoint in {output_dir}: `t2t train` writes them.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,15 @@ from t2t_repro.cli.data_flags import (
     add_text_flags,
     add_vocabulary_flags,
 )
+from t2t_repro.cli.data_summary import summary
 from t2t_repro.data.problem import SPLITS, PrepareSettings, Problem
 from t2t_repro.errors import UsageError
 
 if TYPE_CHECKING:
     from t2t_repro.data.manifest import Manifest
     from t2t_repro.data.text_files import PairFiles
+
+logger = logging.getLogger(__name__)
 
 _SETTINGS = tuple(field.name for field in dataclasses.fields(PrepareSettings))
 _OWN_MODEL = ("source_model", "target_model")
@@ -70,27 +74,12 @@ def prepared_data(args: argparse.Namespace) -> tuple[Problem, Manifest]:
         from t2t_repro.data.prepare import prepare
 
         found = prepare(problem, data_dir, args.tmp_dir, settings)
+        logger.info("\n".join(summary(found, data_dir)))
     else:
         _check_given(args, problem, settings, found)
         manifests.verify(found, data_dir, checksums=True)
     problem.splits = tuple(found.splits)
     return problem, found
-
-
-def prepared_problem(
-    data_dir: str | Path, name: str, usr_dir: str | Path | None = None
-) -> Problem:
-    """Gives the problem of that name with the splits that are prepared.
-
-    Raises:
-        UserError: if no data of it is prepared in the folder.
-    """
-    from t2t_repro.data.manifest import Manifest
-
-    catalogue.load(usr_dir)
-    problem = catalogue.problem(name)
-    problem.splits = tuple(Manifest.load_existing(data_dir, problem).splits)
-    return problem
 
 
 def required_data_dir(args: argparse.Namespace) -> Path:

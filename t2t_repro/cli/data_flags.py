@@ -141,8 +141,13 @@ def add_shard_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def at_least(smallest: int, kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Gives the `type` of a flag whose number must not be smaller."""
+def at_least(
+    smallest: int, kind: Callable[[str], Any], largest: int | None = None
+) -> Callable[[str], Any]:
+    """Gives the `type` of a flag whose number must not be smaller, or larger."""
+    limits = f"at least {smallest}"
+    if largest is not None:
+        limits += f" and at most {largest}"
 
     def parse(text: str) -> Any:
         try:
@@ -150,10 +155,11 @@ def at_least(smallest: int, kind: Callable[[str], Any]) -> Callable[[str], Any]:
         except ValueError:
             value = None
         # The comparison also refuses "nan".
-        if value is None or not value >= smallest:
+        too_large = largest is not None and value is not None and value > largest
+        if value is None or not value >= smallest or too_large:
             expected = "a whole number" if kind is int else "a number"
             raise argparse.ArgumentTypeError(
-                f"received {text!r}, expected {expected} of at least {smallest}"
+                f"received {text!r}, expected {expected} of {limits}"
             )
         return value
 

@@ -12,13 +12,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
 from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.progress import progress
 from t2t_repro.cli.system_arguments import add_system_arguments
 from t2t_repro.errors import UserError
-from t2t_repro.hyperparameters import DecodeHParams
+from t2t_repro.files import write_whole
 
 if TYPE_CHECKING:
     from t2t_repro.decoding.translate import Hypothesis
+    from t2t_repro.hyperparameters import DecodeHParams
 
 STANDARD_STREAM = "-"
 
@@ -44,31 +47,21 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         default=STANDARD_STREAM,
         help="where translations go; - = standard output (default)",
     )
-    add_decode_hparams_argument(parser)
-
-
-def add_decode_hparams_argument(parser: argparse.ArgumentParser) -> None:
-    """Add `--decode_hparams`, with every name and default in its help."""
-    values = DecodeHParams().values()
-    known = "; ".join(
-        f"{name}={value} ({DecodeHParams.about(name).help})"
-        for name, value in values.items()
-    )
-    parser.add_argument(
-        "--decode_hparams", default="", help=f'"name=value,name=value" of: {known}'
-    )
+    add_decode_hparams(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Translate and write."""
-    hparams = DecodeHParams().parse(args.decode_hparams)
+    hparams = decode_hparams(args)
     check_writable(args.decode_to_file)
     # Broken input is answered before TensorFlow is imported and a model is loaded.
     lines = read_input(args.decode_from_file)
     import_tensorflow()
     from t2t_repro.cli.system import load_system
 
-    translations = load_system(args).translator(hparams).translate(lines)
+    translator = load_system(args).translator(hparams)
+    with progress(len(lines), "sentence") as advance:
+        translations = translator.translate(lines, advance)
     output = "".join(f"{format_line(best, hparams)}\n" for best in translations)
     write_output(args.decode_to_file, output)
     return 0
@@ -128,19 +121,26 @@ def _is_device(path: Path) -> bool:
 def format_line(hypotheses: Sequence[Hypothesis], hparams: DecodeHParams) -> str:
     """Write a sentence's hypotheses as tensor2tensor does: tabs between them.
 
-    A tab inside a translation becomes a space, so that columns can be told apart.
+    Among columns a tab inside a translation becomes a space, to tell them apart.
     """
+    texts = [as_line(hypothesis.text) for hypothesis in hypotheses]
+    if not (hparams.return_beams or hparams.write_beam_scores):
+        return texts[0]
     cells = []
-    for hypothesis in hypotheses:
-        cells.append(as_line(hypothesis.text.replace("\t", " ")))
+    for text, hypothesis in zip(texts, hypotheses, strict=True):
+        cells.append(text.replace("\t", " "))
         if hparams.write_beam_scores:
             cells.append(f"{hypothesis.score:.4f}")
     return "\t".join(cells)
 
 
 def as_line(text: str) -> str:
-    """Keep a translation on one line: a model may generate any character."""
-    return " ".join(text.splitlines())
+    """Keep a translation on one line: a model may generate any character.
+
+    Of the characters that Unicode calls line breaks only these two end a line of a
+    file, the second where it is opened with Python's default.
+    """
+    return text.replace("\n", " ").replace("\r", " ")
 
 
 def write_output(name: str, text: str) -> None:
@@ -152,7 +152,4 @@ def write_output(name: str, text: str) -> None:
         path.write_bytes(content)
     else:
         # Where the name is a link, what it points to is replaced.
-        path = path.resolve()
-        incomplete = path.with_name(path.name + ".incomplete")
-        incomplete.write_bytes(content)
-        os.replace(incomplete, path)
+        write_whole(path.resolve(), content)

@@ -9,19 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.decode import (
-    add_decode_hparams_argument,
+    STANDARD_STREAM,
     as_line,
     check_writable,
     read_input,
     write_output,
 )
+from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
 from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.progress import progress
 from t2t_repro.cli.system_arguments import add_system_arguments
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.hyperparameters import DecodeHParams
 
 if TYPE_CHECKING:
+    from t2t_repro.cli.system import System
     from t2t_repro.data.problem import Problem
+
+DEFAULT_SPLIT = "test"
+WITHOUT = dict.fromkeys(
+    ("return_beams", "write_beam_scores"), "the best translation alone is scored."
+)
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -32,7 +39,9 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     )
     add_system_arguments(parser)
     parser.add_argument(
-        "--split", choices=("dev", "test"), help="prepared split (default: test)"
+        "--split",
+        choices=("dev", "test"),
+        help=f"prepared split (default: {DEFAULT_SPLIT})",
     )
     parser.add_argument("--source", help="file to translate, in place of a split")
     parser.add_argument("--reference", help="its translation, line by line")
@@ -40,31 +49,24 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         "--data_dir", help="prepared data (default: where the run was trained from)"
     )
     parser.add_argument("--decode_to_file", help="also write the translations here")
-    add_decode_hparams_argument(parser)
+    add_decode_hparams(parser, WITHOUT)
 
 
 def run(args: argparse.Namespace) -> int:
     """Translate, score and print."""
-    hparams = DecodeHParams().parse(args.decode_hparams)
-    if (args.source is None) != (args.reference is None):
-        raise UsageError("--source and --reference go together: give both or neither.")
-    if args.source is not None and args.split is not None:
-        raise UsageError("give either --split or --source and --reference, not both.")
-    if args.decode_to_file:
-        check_writable(args.decode_to_file)
+    hparams = decode_hparams(args, WITHOUT)
+    _check_flags(args)
+    # Broken files are answered before TensorFlow is imported and a model is loaded.
+    pairs = None if args.source is None else _read_pairs(args.source, args.reference)
     import_tensorflow()
     from t2t_repro.cli.system import load_system
     from t2t_repro.metrics.translation import score_translations
 
     system = load_system(args)
-    if args.source is not None:
-        sources, references = read_input(args.source), read_input(args.reference)
-    else:
-        sources, references = reference_split(
-            args.data_dir or system.run.data_dir, system.problem, args.split or "test"
-        )
-    check_same_length(sources, references)
-    translated = system.translator(hparams).translate(sources)
+    sources, references = pairs or _split_pairs(args, system)
+    translator = system.translator(hparams)
+    with progress(len(sources), "sentence") as advance:
+        translated = translator.translate(sources, advance)
     hypotheses = [as_line(best[0].text) for best in translated]
     if args.decode_to_file:
         write_output(args.decode_to_file, "".join(f"{h}\n" for h in hypotheses))
@@ -72,11 +74,42 @@ def run(args: argparse.Namespace) -> int:
     about = {
         "problem": system.run.problem,
         "checkpoint": system.checkpoint,
-        "data": args.source or args.split or "test",
-        "decode_hparams": hparams.values(),
+        "data": args.source or args.split or DEFAULT_SPLIT,
+        "decode_hparams": {
+            name: value
+            for name, value in hparams.values().items()
+            if name not in WITHOUT
+        },
     }
     print(json.dumps(scores | about, indent=2, ensure_ascii=False))
     return 0
+
+
+def _check_flags(args: argparse.Namespace) -> None:
+    if (args.source is None) != (args.reference is None):
+        raise UsageError("--source and --reference go together: give both or neither.")
+    if args.source is not None and args.split is not None:
+        raise UsageError("give either --split or --source and --reference, not both.")
+    if args.decode_to_file == STANDARD_STREAM:
+        raise UsageError(
+            f"received --decode_to_file {STANDARD_STREAM}, expected a file: the scores "
+            "go to standard output."
+        )
+    if args.decode_to_file:
+        check_writable(args.decode_to_file)
+
+
+def _read_pairs(source: str, reference: str) -> tuple[list[str], list[str]]:
+    sources, references = read_input(source), read_input(reference)
+    check_same_length(sources, references)
+    return sources, references
+
+
+def _split_pairs(
+    args: argparse.Namespace, system: System
+) -> tuple[list[str], list[str]]:
+    data_dir = args.data_dir or system.run.data_dir
+    return reference_split(data_dir, system.problem, args.split or DEFAULT_SPLIT)
 
 
 def check_same_length(sources: list[str], references: list[str]) -> None:

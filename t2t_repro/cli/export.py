@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from t2t_repro.cli.decode import add_decode_hparams_argument
+from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.system_arguments import add_system_arguments
-from t2t_repro.hyperparameters import DecodeHParams
+
+WITHOUT = {
+    "batch_size": "who calls the export decides what is in a batch.",
+    "return_beams": "the signature n_best always gives all of them.",
+    "write_beam_scores": "both signatures give scores.",
+}
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -27,12 +32,12 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         default="saved_model",
         help="form of the export (default: saved_model)",
     )
-    add_decode_hparams_argument(parser)
+    add_decode_hparams(parser, WITHOUT)
 
 
 def run(args: argparse.Namespace) -> int:
     """Export, and print how to use the result."""
-    hparams = DecodeHParams().parse(args.decode_hparams)
+    hparams = decode_hparams(args, WITHOUT)
     import_tensorflow()
     from t2t_repro.cli.system import load_system
     from t2t_repro.export.saved_model import ServedTranslator, export_saved_model

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 
 from t2t_repro.cli.average import average_last
 from t2t_repro.cli.evaluate import reference_split
-from t2t_repro.cli.system import load_system
+from t2t_repro.cli.system import System, load_system
 from t2t_repro.data.manifest import Manifest
 from t2t_repro.hyperparameters import DecodeHParams
 from t2t_repro.metrics.translation import TranslationScores, score_translations
@@ -37,21 +38,27 @@ def write_final_report(args: argparse.Namespace) -> None:
     splits = Manifest.load_existing(args.data_dir, system.problem).splits
     split = next((name for name in ("test", "dev") if name in splits), None)
     if split is None:
-        print(f"trained; no dev or test split to score. {_next_commands(args, which)}")
-        return
-    sources, references = reference_split(args.data_dir, system.problem, split)
-    translator = system.translator(DecodeHParams())
+        print("trained; no dev or test split to score")
+    else:
+        _print_scores(args.data_dir, system, split)
+    print(_next_commands(args.output_dir, which, split))
+
+
+def _print_scores(data_dir: str, system: System, split: str) -> None:
+    """Translate a split, and print its scores and a few translations."""
+    sources, references = reference_split(data_dir, system.problem, split)
+    hparams = DecodeHParams()
+    translator = system.translator(hparams)
     hypotheses = [best[0].text for best in translator.translate(sources)]
     scores = score_translations(hypotheses, references)
-    print(_scores_text(scores, split))
+    print(_scores_text(scores, split, hparams))
     print(_samples_text(sources, hypotheses, references))
-    print(_next_commands(args, which))
 
 
-def _scores_text(scores: TranslationScores, split: str) -> str:
+def _scores_text(scores: TranslationScores, split: str, hparams: DecodeHParams) -> str:
     return (
-        f"BLEU on {split} ({scores.sentences} sentences, beam 4, alpha 0.6): "
-        f"{scores.bleu.value:.2f}  {scores.bleu.signature}\n"
+        f"BLEU on {split} ({scores.sentences} sentences, beam {hparams.beam_size}, "
+        f"alpha {hparams.alpha}): {scores.bleu.value:.2f}  {scores.bleu.signature}\n"
         f"chrF: {scores.chrf.value:.2f}  {scores.chrf.signature}"
     )
 
@@ -70,12 +77,13 @@ def _samples_text(
     return "\n".join(lines)
 
 
-def _next_commands(args: argparse.Namespace, which: str) -> str:
-    run = f"--output_dir {args.output_dir} --checkpoint_path {which}"
-    return (
-        "\nNext:\n"
-        f"  t2t decode {run} --decode_from_file - --decode_to_file -\n"
-        f"  t2t evaluate {run}\n"
-        f"  t2t export {run} --export_dir {args.output_dir}/export\n"
-        f"  tensorboard --logdir {args.output_dir}"
-    )
+def _next_commands(output_dir: str, which: str, split: str | None) -> str:
+    folder = shlex.quote(output_dir)
+    run = f"--output_dir {folder} --checkpoint_path {which}"
+    lines = [
+        f"t2t decode {run} --decode_from_file - --decode_to_file -",
+        f"t2t evaluate {run} --split {split}" if split else "",
+        f"t2t export {run} --export_dir {shlex.quote(f'{output_dir}/export')}",
+        f"tensorboard --logdir {folder}",
+    ]
+    return "\n".join(["\nNext:", *(f"  {line}" for line in lines if line)])

@@ -53,9 +53,17 @@ class System:
 def build_model(
     run: Run, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
 ) -> keras.Model:
-    """Make the model of a run, with fresh weights."""
+    """Make the model of a run, with fresh weights.
+
+    Ids of two vocabularies mean different text, so no matrix is shared between them.
+    Differs from tensor2tensor (`modalities.py`), which unties where the sizes differ
+    and lets two vocabularies of one size share.
+    """
+    hparams = run.hparams
+    if source_tokenizer is not target_tokenizer:
+        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     return catalogue.model(run.model).from_hparams(
-        run.hparams, source_tokenizer.vocab_size, target_tokenizer.vocab_size
+        hparams, source_tokenizer.vocab_size, target_tokenizer.vocab_size
     )
 
 
@@ -65,8 +73,8 @@ def load_system(args: argparse.Namespace) -> System:
     Raises:
         UserError: If the run or the checkpoint is missing or damaged.
     """
-    catalogue.load(args.t2t_usr_dir)
     run = Run.load_existing(args.output_dir)
+    catalogue.load(args.t2t_usr_dir or run.usr_dir)
     checkpoint = find_checkpoint(args.output_dir, args.checkpoint_path)
     source, target = run.load_tokenizers(args.output_dir)
     model = build_model(run, source, target)

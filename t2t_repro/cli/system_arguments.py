@@ -17,5 +17,7 @@ def add_system_arguments(parser: argparse.ArgumentParser) -> None:
         help="which weights to use (default: latest)",
     )
     parser.add_argument(
-        "--t2t_usr_dir", help="package with problems, models and hparams of your own"
+        "--t2t_usr_dir",
+        help="package with problems, models and hparams of your own (default: the one "
+        "the run was trained with)",
     )

@@ -24,6 +24,7 @@ MOST_STEPS_TO_EVALUATION = 1000
 # its last 5 span 7 % of the training (section 6.1).
 CHECKPOINTS_PER_RUN = 100
 FEWEST_STEPS_TO_CHECKPOINT = 50
+LARGEST_SEED = 2**32 - 1  # NumPy's
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -52,12 +53,18 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 def _add_loop_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("training")
 
-    def number(flag: str, smallest: int, default: int | None, text: str) -> None:
+    def number(
+        flag: str,
+        smallest: int,
+        default: int | None,
+        text: str,
+        largest: int | None = None,
+    ) -> None:
         shown = "" if default is None else f" (default: {default})"
         group.add_argument(
             flag,
             metavar="N",
-            type=at_least(smallest, int),
+            type=at_least(smallest, int, largest),
             default=default,
             help=text + shown,
         )
@@ -69,7 +76,13 @@ def _add_loop_arguments(parser: argparse.ArgumentParser) -> None:
         "updates at the end of training, those before a resume included "
         f"(default: {DEFAULT_TRAIN_STEPS}; without --problem {DEMO_TRAIN_STEPS})",
     )
-    number("--random_seed", 0, 1, "of weights, dropout and data order")
+    number(
+        "--random_seed",
+        0,
+        1,
+        "of weights, dropout and data order",
+        largest=LARGEST_SEED,
+    )
     number("--log_step_count_steps", 1, 100, "steps between two lines of metrics")
     number(
         "--local_eval_frequency",
@@ -88,7 +101,12 @@ def _add_loop_arguments(parser: argparse.ArgumentParser) -> None:
         "--save_checkpoints_secs 0)",
     )
     number("--save_checkpoints_secs", 0, 0, "seconds between two; 0 = by steps alone")
-    number("--keep_checkpoint_max", 1, 10, "newest checkpoints that are kept")
+    number(
+        "--keep_checkpoint_max",
+        1,
+        10,
+        "newest checkpoints that are kept; at least --average_last",
+    )
     number("--average_last", 0, 5, "checkpoints averaged after training; 0 = none")
 
 
@@ -115,13 +133,16 @@ def run(args: argparse.Namespace) -> int:
     _fill_in_defaults(args)
     # A mistyped name or value is answered before TensorFlow is imported.
     problem_from_arguments(args)
-    hparams = catalogue.hparams(args.hparams_set).parse(args.hparams)
+    named_set = catalogue.hparams(args.hparams_set)
+    hparams = named_set.parse(args.hparams)
+    for name, (value, changed) in named_set.diff(hparams).items():
+        logger.info("%s: %s, in place of %s", name, changed, value)
     registry.models.entry(args.model)
 
     import_tensorflow()
     from t2t_repro.cli.training_job import TrainingJob
 
-    return TrainingJob(args, hparams).run()
+    return TrainingJob(args, hparams.resolved()).run()
 
 
 def _fill_in_defaults(args: argparse.Namespace) -> None:
@@ -135,6 +156,7 @@ def _fill_in_defaults(args: argparse.Namespace) -> None:
                 "--problem nothing else is needed."
             )
     args.train_steps = args.train_steps or DEFAULT_TRAIN_STEPS
+    args.keep_checkpoint_max = max(args.keep_checkpoint_max, args.average_last)
     if args.local_eval_frequency is None:
         third = -(-args.train_steps // 3)
         args.local_eval_frequency = min(third, MOST_STEPS_TO_EVALUATION)

@@ -15,6 +15,7 @@ from t2t_repro.data.manifest import load_tokenizers, raw_text, shards
 from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
 from t2t_repro.data.text_files import read_lines
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UsageError
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
@@ -23,7 +24,12 @@ from t2t_repro.hyperparameters import DecodeHParams, HParams
 from t2t_repro.runs import Run, save_tokenizers
 from t2t_repro.training.checkpoints import TrainingCheckpoints
 from t2t_repro.training.loop import Evaluator, LoopOptions, Trainer, TrainingData
-from t2t_repro.training.setup import make_optimizer, make_strategy, xla_is_wise
+from t2t_repro.training.setup import (
+    make_optimizer,
+    make_repeatable,
+    make_strategy,
+    xla_is_wise,
+)
 from t2t_repro.training.step import StepOptions
 
 logger = logging.getLogger(__name__)
@@ -44,8 +50,10 @@ class TrainingJob:
         self.jit_compile = (
             xla_is_wise(self.strategy) if args.xla == "auto" else args.xla == "on"
         )
+        self.run_before = self._check_folder()
         self.problem, self.manifest = prepared_data(args)
         self.tokenizers = load_tokenizers(args.data_dir, self.problem)
+        self._check_sharing()
         self.run_description = self._begin_or_continue()
 
     def run(self) -> int:
@@ -61,34 +69,68 @@ class TrainingJob:
         write_final_report(self.args)
         return 0
 
-    def _begin_or_continue(self) -> Run:
-        """Write the run's description, or check that it is the one that is there."""
+    def _check_folder(self) -> Run | None:
+        """Make the run's folder, or find a run in it that these flags go on with.
+
+        Raises:
+            UserError: If the run that is there has other settings.
+        """
+        there = Run.load(self.args.output_dir)
+        Path(self.args.output_dir).mkdir(parents=True, exist_ok=True)
+        if there is not None:
+            asked = self._asked_run(there.data_digest, there.tokenizers)
+            there.check_same(asked, self.args.output_dir)
+        return there
+
+    def _asked_run(self, data_digest: str, tokenizers: dict[str, str]) -> Run:
         args = self.args
-        there = Run.load(args.output_dir)
-        Path(args.output_dir).mkdir(parents=True, exist_ok=True)
-        asked = Run(
-            problem=self.problem.name,
+        return Run(
+            problem=args.problem,
             model=args.model,
             hparams_set=args.hparams_set,
             hparams=self.hparams,
             random_seed=args.random_seed,
+            num_replicas=self.strategy.num_replicas_in_sync,
             data_dir=str(Path(args.data_dir).resolve()),
-            tokenizers=(
-                save_tokenizers(args.output_dir, *self.tokenizers)
-                if there is None
-                else there.tokenizers
-            ),
+            data_digest=data_digest,
+            usr_dir=args.t2t_usr_dir and str(Path(args.t2t_usr_dir).resolve()),
+            tokenizers=tokenizers,
         )
-        if there is not None:
-            there.check_same(asked, args.output_dir)
-            there.check_same_tokenizers(args.output_dir, *self.tokenizers)
-            return there
-        asked.save(args.output_dir)
-        return asked
+
+    def _check_sharing(self) -> None:
+        """Say that two vocabularies share no embedding.
+
+        Raises:
+            UsageError: If --hparams asks that they do.
+        """
+        name = "shared_embedding_and_softmax_weights"
+        source, target = self.tokenizers
+        if source is target or not getattr(self.hparams, name):
+            return
+        if self.hparams.origins[name] == HParams.flag:
+            raise UsageError(
+                f"received {name}=true, and data with a vocabulary for each side, "
+                "whose ids mean different text: leave it out, or prepare the data "
+                "with one vocabulary for both."
+            )
+        logger.info("two vocabularies: embeddings and softmax share no weights")
+
+    def _begin_or_continue(self) -> Run:
+        """Write the run's description, or check that its data is the same."""
+        digest, output_dir = self.manifest.digest(), self.args.output_dir
+        if self.run_before is not None:
+            self.run_before.check_same_tokenizers(output_dir, *self.tokenizers)
+            asked = self._asked_run(digest, self.run_before.tokenizers)
+            self.run_before.check_same(asked, output_dir)
+            return self.run_before
+        names = save_tokenizers(output_dir, *self.tokenizers)
+        run = self._asked_run(digest, names)
+        run.save(output_dir)
+        return run
 
     def _make_trainer(self) -> Trainer:
         args = self.args
-        keras.utils.set_random_seed(args.random_seed)
+        make_repeatable(args.random_seed)
         with self.strategy.scope():
             model = build_model(self.run_description, *self.tokenizers)
             optimizer = make_optimizer(self.hparams)
@@ -169,17 +211,22 @@ class TrainingJob:
 
     def _announce(self, model: keras.Model, data: TrainingData) -> None:
         """Say what is about to be trained, and how."""
-        counts = self.manifest.splits["train"]
         logger.info(
-            "%s on %s: %s parameters; an epoch is %s pairs, %s source and %s target "
-            "tokens",
+            "%s on %s: %s parameters",
             self.args.hparams_set,
             self.problem.name,
             f"{model.count_params():,}",
-            f"{counts.pairs_written:,}",
-            f"{counts.source_subwords:,}",
-            f"{counts.target_subwords:,}",
         )
+        for split, counts in self.manifest.splits.items():
+            left_out = counts.longer_than(self.hparams.max_length)
+            if left_out and split != "test":
+                logger.warning(
+                    "%s: %d of %d pairs are longer than max_length=%d and left out",
+                    split,
+                    left_out,
+                    counts.pairs_written,
+                    self.hparams.max_length,
+                )
         logger.info(
             "%d replica(s), %d tokens each; %d batch shapes: %s%s",
             self.strategy.num_replicas_in_sync,

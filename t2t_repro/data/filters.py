@@ -21,6 +21,11 @@ def pair_digest(source: str, target: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
+def has_empty_side(pair: tuple[str, str]) -> bool:
+    """Whether a side has no character but white space."""
+    return not all(text.strip() for text in pair)
+
+
 class PairFilter:
     """Decides on the pairs of one split, and counts what it leaves out.
 
@@ -74,7 +79,7 @@ class PairFilter:
         source_ids: Sequence[int],
         target_ids: Sequence[int],
     ) -> str | None:
-        if not source_ids or not target_ids:
+        if has_empty_side(pair) or not source_ids or not target_ids:
             return EMPTY_SIDE
         if self._is_repeat(pair):
             return EXACT_REPEAT

@@ -7,18 +7,19 @@ may be used; and it names every file, so stale ones beside them are never read.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from t2t_repro.data.problem import PrepareSettings, Problem
 from t2t_repro.data.text_files import identity
 from t2t_repro.errors import UserError
+from t2t_repro.files import write_whole
 from t2t_repro.text import Tokenizer, load_tokenizer
 
-FORMAT = 1
+FORMAT = 2
 
 # The user's own models count by their content, among the sources.
 MODEL_ROLES = ("source_model", "target_model")
@@ -34,6 +35,8 @@ class SplitCounts:
         dropped: pairs left out of the shards, by reason.
         source_subwords: ids of all inputs in the shards, end of sentence included.
         target_subwords: the same of the targets.
+        pairs_by_length: how many pairs in the shards have 0, 1, 2, ... subwords on
+            their longer side, end of sentence included.
         also_held_out: training pairs that stand in the dev or test text as well.
         shards: names of the TFRecord files.
     """
@@ -43,8 +46,13 @@ class SplitCounts:
     dropped: dict[str, int]
     source_subwords: int
     target_subwords: int
+    pairs_by_length: list[int]
     also_held_out: int
     shards: list[str]
+
+    def longer_than(self, length: int) -> int:
+        """Gives the number of pairs in the shards whose longer side is longer."""
+        return sum(self.pairs_by_length[length + 1 :])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,12 +131,15 @@ class Manifest:
             )
         return manifest
 
+    def digest(self) -> str:
+        """Gives a sha256 that stands for the content of all files."""
+        contents = sorted((name, facts["sha256"]) for name, facts in self.files.items())
+        return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+
     def save(self, path: Path) -> None:
         """Writes the manifest, whole or not at all."""
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
-        incomplete = path.with_name(path.name + ".incomplete")
-        incomplete.write_text(text + "\n", encoding="utf-8")
-        os.replace(incomplete, path)
+        write_whole(path, text + "\n")
 
 
 def recorded_settings(settings: PrepareSettings) -> dict[str, Any]:
@@ -273,7 +284,7 @@ def raw_text(data_dir: str | Path, problem: Problem, split: str) -> tuple[Path, 
     Raises:
         UserError: if the split is not prepared.
     """
-    manifest = _with_split(data_dir, problem, split)
+    manifest = _with_split(data_dir, problem, split, but_not=("train",))
     source, target = (
         Path(data_dir) / name for name in raw_text_names(manifest.problem, split)
     )
@@ -285,11 +296,14 @@ def raw_text_names(prefix: str, split: str) -> tuple[str, str]:
     return f"{prefix}-{split}.inputs.txt", f"{prefix}-{split}.targets.txt"
 
 
-def _with_split(data_dir: str | Path, problem: Problem, split: str) -> Manifest:
+def _with_split(
+    data_dir: str | Path, problem: Problem, split: str, but_not: Sequence[str] = ()
+) -> Manifest:
     manifest = Manifest.load_existing(data_dir, problem)
-    if split not in manifest.splits:
+    names = [name for name in manifest.splits if name not in but_not]
+    if split not in names:
         raise UserError(
-            f"received split {split!r}, expected one of "
-            f"{', '.join(manifest.splits)}: the data in {data_dir} has no other"
+            f"received split {split!r}, expected one of {', '.join(names) or 'none'}: "
+            f"the data in {data_dir} has no other"
         )
     return manifest

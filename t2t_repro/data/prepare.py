@@ -6,9 +6,11 @@ half-written keeps its final name.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -25,11 +27,11 @@ from t2t_repro.data.records import ShardWriter, example_bytes
 from t2t_repro.data.text_files import identity
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.errors import UserError
+from t2t_repro.files import INCOMPLETE
 from t2t_repro.text import Tokenizer
 
 logger = logging.getLogger(__name__)
 
-_INCOMPLETE = ".incomplete"
 _PAIRS_AT_A_TIME = 2_000
 _PAIRS_PER_LOG_LINE = 500_000
 
@@ -129,7 +131,7 @@ class _OutputFiles:
     def path(self, name: str) -> Path:
         """Gives the path under which a file is written until it is whole."""
         self.names.append(name)
-        return self._folder / f"{name}{_INCOMPLETE}"
+        return self._folder / f"{name}{INCOMPLETE}"
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -139,7 +141,7 @@ class _OutputFiles:
     def __exit__(self, kind: type | None, *_: object) -> None:
         if kind is None:
             for name in self.names:
-                os.replace(self._folder / f"{name}{_INCOMPLETE}", self._folder / name)
+                os.replace(self._folder / f"{name}{INCOMPLETE}", self._folder / name)
             return
         self._remove_incomplete()
         if self._made_folder and not any(self._folder.iterdir()):
@@ -147,7 +149,7 @@ class _OutputFiles:
 
     def _remove_incomplete(self) -> None:
         for separator in "-.":
-            pattern = f"{self.prefix}{separator}*{_INCOMPLETE}"
+            pattern = f"{self.prefix}{separator}*{INCOMPLETE}"
             for path in self._folder.glob(pattern):
                 path.unlink()
 
@@ -194,8 +196,8 @@ def _write_splits(
             for index in range(shard_count)
         ]
         with ShardWriter([outputs.path(name) for name in names], seed) as writer:
-            sizes = _write_pairs(pairs, tokenizers, pair_filter, writer)
-        counts[split] = _counts(split, sizes, pair_filter, names)
+            read, totals = _write_pairs(pairs, tokenizers, pair_filter, writer)
+        counts[split] = _counts(split, read, totals, pair_filter, names)
     return {split: counts[split] for split in SPLITS if split in counts}
 
 
@@ -225,13 +227,13 @@ def _write_pairs(
     tokenizers: tuple[Tokenizer, Tokenizer],
     pair_filter: PairFilter,
     writer: ShardWriter,
-) -> tuple[int, int, int, int]:
+) -> tuple[int, _Totals]:
     """Encodes and writes the pairs that the filter keeps.
 
     Returns:
-        Pairs read, pairs written, subwords of the inputs, subwords of the targets.
+        The number of pairs read, and what was written.
     """
-    read = written = source_subwords = target_subwords = 0
+    read, totals = 0, _Totals()
     for batch in _batches(pairs):
         source_ids = tokenizers[0].encode_batch([source for source, _ in batch])
         target_ids = tokenizers[1].encode_batch([target for _, target in batch])
@@ -240,14 +242,26 @@ def _write_pairs(
             if not pair_filter.keeps(pair, inputs, targets):
                 continue
             records.append(example_bytes([*inputs, EOS_ID], [*targets, EOS_ID]))
-            source_subwords += len(inputs) + 1
-            target_subwords += len(targets) + 1
+            totals.add(len(inputs) + 1, len(targets) + 1)
         writer.write(records)
-        written += len(records)
         read += len(batch)
         if read % _PAIRS_PER_LOG_LINE == 0:
             logger.info("%d pairs encoded", read)
-    return read, written, source_subwords, target_subwords
+    return read, totals
+
+
+@dataclasses.dataclass
+class _Totals:
+    """What was written to the shards of a split."""
+
+    source_subwords: int = 0
+    target_subwords: int = 0
+    lengths: Counter[int] = dataclasses.field(default_factory=Counter)
+
+    def add(self, source_length: int, target_length: int) -> None:
+        self.source_subwords += source_length
+        self.target_subwords += target_length
+        self.lengths[max(source_length, target_length)] += 1
 
 
 def _batches(
@@ -260,12 +274,13 @@ def _batches(
 
 def _counts(
     split: str,
-    sizes: tuple[int, int, int, int],
+    read: int,
+    totals: _Totals,
     pair_filter: PairFilter,
     shards: list[str],
 ) -> SplitCounts:
-    read, written, source_subwords, target_subwords = sizes
-    if not written:
+    lengths = totals.lengths
+    if not lengths:
         reasons = (f"{count:,} {why}" for why, count in pair_filter.dropped.items())
         raise UserError(
             f"no {split} pair is left of {read:,} ({', '.join(reasons) or 'none read'})"
@@ -273,10 +288,11 @@ def _counts(
         )
     return SplitCounts(
         pairs_read=read,
-        pairs_written=written,
+        pairs_written=lengths.total(),
         dropped=dict(sorted(pair_filter.dropped.items())),
-        source_subwords=source_subwords,
-        target_subwords=target_subwords,
+        source_subwords=totals.source_subwords,
+        target_subwords=totals.target_subwords,
+        pairs_by_length=[lengths[length] for length in range(max(lengths) + 1)],
         also_held_out=pair_filter.also_held_out,
         shards=shards,
     )

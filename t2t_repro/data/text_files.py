@@ -96,6 +96,7 @@ def identity(path: Path) -> dict[str, object]:
     """
     try:
         with path.open("rb") as file:
+            _refuse_pipe(path)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             return {"bytes": file.tell(), "sha256": digest}
     except OSError as error:
@@ -137,11 +138,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
     """Opens plain or gzipped text; whatever reading it raises is a `UserError`."""
     try:
         with path.open("rb") as plain:
-            if not stat.S_ISREG(path.stat().st_mode):
-                raise UserError(
-                    f"received {path}, expected a regular file: text is read several "
-                    f"times, so write it to a file first"
-                )
+            _refuse_pipe(path)
             zipped = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             plain.seek(0)
             unzipped = gzip.GzipFile(fileobj=plain) if zipped else plain
@@ -155,6 +152,14 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
         ) from error
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def _refuse_pipe(path: Path) -> None:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise UserError(
+            f"received {path}, expected a regular file: it is read several times, so "
+            f"write it to a file first"
+        )
 
 
 def _unreadable(path: Path, error: OSError) -> UserError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from t2t_repro.data.problem import PrepareSettings, Problem
@@ -17,8 +17,10 @@ from t2t_repro.text import (
 
 logger = logging.getLogger(__name__)
 
-# Subwords learnt from more lines than this hardly change; memory and time grow.
-MAX_TRAINING_LINES = 4_000_000
+Pair = tuple[str, str]
+
+# Subwords learnt from more text than this hardly change; memory and time grow.
+MAX_TRAINING_PAIRS = 2_000_000
 
 
 def given_tokenizers(
@@ -43,14 +45,8 @@ def given_tokenizers(
     if settings.target_model is None:
         return source, source
     target = _own_model(settings.target_model)
-    return (
-        (source, source)
-        if source.to_bytes() == target.to_bytes()
-        else (
-            source,
-            target,
-        )
-    )
+    same = source.to_bytes() == target.to_bytes()
+    return (source, source) if same else (source, target)
 
 
 def learn_tokenizers(
@@ -61,15 +57,12 @@ def learn_tokenizers(
     Raises:
         UserError: if the text does not allow the vocabulary asked for.
     """
-
-    def lines(sides: tuple[int, ...]) -> Iterator[str]:
-        for pair in problem.pairs("train", tmp_dir):
-            yield from (pair[side] for side in sides)
-
+    pairs = spread_sample(problem.pairs("train", tmp_dir), MAX_TRAINING_PAIRS)
+    sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
     if settings.shared_vocabulary:
-        shared = _learn(lines((0, 1)), settings)
+        shared = _learn((*sources, *targets), settings)
         return shared, shared
-    return _learn(lines((0,)), settings), _learn(lines((1,)), settings)
+    return _learn(sources, settings), _learn(targets, settings)
 
 
 def _own_model(path: str) -> SentencePieceTokenizer:
@@ -81,10 +74,10 @@ def _own_model(path: str) -> SentencePieceTokenizer:
     return tokenizer
 
 
-def _learn(lines: Iterable[str], settings: PrepareSettings) -> Tokenizer:
+def _learn(lines: Sequence[str], settings: PrepareSettings) -> Tokenizer:
     return SentencePieceTokenizer(
         train_sentencepiece(
-            spread_sample(lines, MAX_TRAINING_LINES),
+            lines,
             vocab_size=settings.vocab_size,
             model_type=settings.model_type,
             character_coverage=settings.character_coverage,
@@ -92,15 +85,15 @@ def _learn(lines: Iterable[str], settings: PrepareSettings) -> Tokenizer:
     )
 
 
-def spread_sample(lines: Iterable[str], limit: int) -> list[str]:
-    """Gives evenly spaced lines of a text of unknown length, `limit` at most.
+def spread_sample(pairs: Iterable[Pair], limit: int) -> list[Pair]:
+    """Gives evenly spaced pairs of a text of unknown length, `limit` at most.
 
-    All lines are taken until there are too many; then every second one is given up
+    All pairs are taken until there are too many; then every second one is given up
     and every second one is taken from there on, and so forth.
     """
-    sample: list[str] = []
+    sample: list[Pair] = []
     step = 1
-    for index, line in enumerate(lines):
+    for index, pair in enumerate(pairs):
         if index % step:
             continue
         if len(sample) == limit:
@@ -108,5 +101,5 @@ def spread_sample(lines: Iterable[str], limit: int) -> list[str]:
             step *= 2
             if index % step:
                 continue
-        sample.append(line)
+        sample.append(pair)
     return sample

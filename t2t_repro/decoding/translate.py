@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import keras
 import numpy as np
@@ -129,11 +129,16 @@ class Translator:
 
         self._search = search
 
-    def translate(self, sentences: Sequence[str]) -> list[list[Hypothesis]]:
+    def translate(
+        self,
+        sentences: Sequence[str],
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> list[list[Hypothesis]]:
         """Translate sentences.
 
         Args:
             sentences: Source texts; one without any token gives an empty text.
+            advance: Called after every batch with the number of sentences in it.
 
         Returns:
             For each sentence its hypotheses, best first: `beam_size` of them if the
@@ -147,7 +152,7 @@ class Translator:
             for piece in self._pieces(number, ids)
         ]
         found: dict[int, list[list[Hypothesis]]] = {}
-        translated = self._translate_ids([ids for _, ids in pieces])
+        translated = self._translate_ids([ids for _, ids in pieces], advance)
         for (number, _), hypotheses in zip(pieces, translated, strict=True):
             found.setdefault(number, []).append(hypotheses)
         empty = [Hypothesis("", 0.0)]
@@ -171,7 +176,9 @@ class Translator:
             [*ids[start : start + room], EOS_ID] for start in range(0, len(ids), room)
         ]
 
-    def _translate_ids(self, sources: list[list[int]]) -> list[list[Hypothesis]]:
+    def _translate_ids(
+        self, sources: list[list[int]], advance: Callable[[int], object]
+    ) -> list[list[Hypothesis]]:
         results: list[list[Hypothesis]] = [[] for _ in sources]
         for numbers, batch in self._batches(sources):
             ids, scores = self._search(tf.constant(batch))
@@ -179,6 +186,7 @@ class Translator:
                 results[number] = self._hypotheses(
                     ids[row].numpy(), scores[row].numpy()
                 )
+            advance(len(numbers))
         return results
 
     def _batches(

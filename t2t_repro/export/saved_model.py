@@ -8,16 +8,18 @@ and leaves the vocabulary to the client (`serving/export.py`).
 
 from __future__ import annotations
 
-import shutil
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.beam_search import MINUS_INFINITY
+from t2t_repro.decoding.beam_search import MINUS_INFINITY, BeamSearchResult
 from t2t_repro.decoding.translate import longest_piece, search_translations
 from t2t_repro.errors import UserError
+from t2t_repro.files import whole_folder
 from t2t_repro.hyperparameters import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.in_graph import InGraphTokenizer
@@ -50,7 +52,10 @@ class ServedTranslator(tf.Module):
         self.source_tokenizer: InGraphTokenizer = source_tokenizer.in_graph()
         self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
         self._longest_piece = longest_piece(max_input_length)
-        self._search = lambda ids: search_translations(model, ids, hparams)
+        self._search = functools.partial(search_translations, model, hparams=hparams)
+        # A search for the best hypothesis alone stops before the others are certain.
+        every = hparams.replace(return_beams=True)
+        self._search_all = functools.partial(search_translations, model, hparams=every)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
     def translate(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -63,7 +68,7 @@ class ServedTranslator(tf.Module):
             "outputs", string `[batch]`, and "scores", float32 `[batch]`:
             log-probability over length penalty.
         """
-        hypotheses = self._n_best(inputs)
+        hypotheses = self._hypotheses(inputs, self._search)
         return {name: value[:, 0] for name, value in hypotheses.items()}
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
@@ -78,14 +83,16 @@ class ServedTranslator(tf.Module):
             `[batch, beam_size]`. Where there are fewer than `beam_size`, the rest
             is empty, with scores of about -1e9.
         """
-        return self._n_best(inputs)
+        return self._hypotheses(inputs, self._search_all)
 
-    def _n_best(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _hypotheses(
+        self, inputs: tf.Tensor, search: Callable[[tf.Tensor], BeamSearchResult]
+    ) -> dict[str, tf.Tensor]:
         pieces, sentences, is_first = _cut(
             self.source_tokenizer.encode(inputs), self._longest_piece
         )
         ends = tf.fill([pieces.nrows(), 1], EOS_ID)
-        found = self._search(tf.concat([pieces, ends], axis=1).to_tensor(PAD_ID))
+        found = search(tf.concat([pieces, ends], axis=1).to_tensor(PAD_ID))
         rows, beam, length = tf.unstack(tf.shape(found.ids))
         texts = self.target_tokenizer.decode(
             tf.reshape(found.ids, [rows * beam, length])
@@ -144,11 +151,6 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
             f"received --export_dir {export_dir}, which exists: remove it or give "
             "another."
         )
-    beside = export_dir.with_name(export_dir.name + ".incomplete")
-    shutil.rmtree(beside, ignore_errors=True)
-    tf.saved_model.save(
-        served,
-        str(beside),
-        signatures={"serving_default": served.translate, "n_best": served.n_best},
-    )
-    beside.rename(export_dir)
+    signatures = {"serving_default": served.translate, "n_best": served.n_best}
+    with whole_folder(export_dir) as folder:
+        tf.saved_model.save(served, str(folder), signatures=signatures)

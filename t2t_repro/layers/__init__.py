@@ -1,11 +1,8 @@
 """The papers' layers: `keras.ops` only, explicit arguments, no hparams."""
 
-from t2t_repro.layers.attention import (
-    MultiheadAttention,
-    attention_weights,
-    dot_product_attention,
-)
+from t2t_repro.layers.attention import MultiheadAttention, attention_weights
 from t2t_repro.layers.decoder import Decoder, DecoderLayer, LayerCache
+from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder, EncoderLayer
 from t2t_repro.layers.feed_forward import FeedForward
@@ -16,6 +13,7 @@ from t2t_repro.layers.residual import ResidualConnection
 __all__ = [
     "Decoder",
     "DecoderLayer",
+    "Dropout",
     "Encoder",
     "EncoderLayer",
     "FeedForward",
@@ -26,7 +24,6 @@ __all__ = [
     "TokenEmbedding",
     "attention_weights",
     "causal_mask",
-    "dot_product_attention",
     "padding_mask",
     "sinusoidal_positions",
 ]

@@ -47,36 +47,15 @@ def attention_weights(
     return ops.softmax(logits, axis=-1)
 
 
-def dot_product_attention(
-    query: KerasTensor,
-    key: KerasTensor,
-    value: KerasTensor,
-    mask: KerasTensor | None = None,
-    bias: KerasTensor | None = None,
-) -> KerasTensor:
-    """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V, equation (1).
-
-    Args:
-        query: `[batch, num_heads, query_length, key_depth]`.
-        key: `[batch, num_heads, key_length, key_depth]`.
-        value: `[batch, num_heads, key_length, value_depth]`.
-        mask: See `attention_weights`.
-        bias: See `attention_weights`.
-
-    Returns:
-        `[batch, num_heads, query_length, value_depth]`, in the dtype of `value`.
-    """
-    weights = attention_weights(query, key, mask, bias)
-    return ops.einsum("BNTS,BNSH->BNTH", ops.cast(weights, value.dtype), value)
-
-
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class MultiheadAttention(keras.layers.Layer):
     """Multi-head attention with separate key and value depths (section 3.2.2).
 
     MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O with
     head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). The h projections of a kind
-    are one matrix; none has a bias, as in the paper's equations.
+    are one matrix; none has a bias, as in the paper's equations. Each begins as
+    Glorot uniform: the paper is silent. Differs from tensor2tensor before 2017-11,
+    where queries, keys and values were one matrix, so of a lower limit.
 
     Args:
         hidden_size: Width of the inputs and of the output (d_model).
@@ -123,7 +102,11 @@ class MultiheadAttention(keras.layers.Layer):
 
         def projection(name: str, channels: int) -> keras.layers.Dense:
             return keras.layers.Dense(
-                channels, use_bias=False, name=name, dtype=self.dtype_policy
+                channels,
+                use_bias=False,
+                kernel_initializer="glorot_uniform",
+                name=name,
+                dtype=self.dtype_policy,
             )
 
         self.query = projection("query", key_channels)

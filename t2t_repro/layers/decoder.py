@@ -16,6 +16,7 @@ step, the encoder's output included.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypedDict
 
 import keras
@@ -50,8 +51,8 @@ class DecoderLayer(EncoderLayer):
     Call arguments:
         x: Target representation, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
-        self_mask: Boolean, `[1 or batch, 1, target_length, target_length]`.
-        memory_mask: Boolean, `[batch, 1, 1, source_length]`.
+        self_attention_mask: Boolean, `[1 or batch, 1, target_length, target_length]`.
+        memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
 
     Returns:
         `[batch, target_length, hidden_size]`.
@@ -71,16 +72,32 @@ class DecoderLayer(EncoderLayer):
         self,
         x: KerasTensor,
         memory: KerasTensor,
-        self_mask: KerasTensor | None = None,
-        memory_mask: KerasTensor | None = None,
+        self_attention_mask: KerasTensor | None = None,
+        memory_attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
-        y = self.self_attention_residual.before(x)
-        y = self.self_attention(y, y, self_mask, training=training)
-        x = self.self_attention_residual.after(x, y, training=training)
-        y = self.memory_attention_residual.before(x)
-        y = self.memory_attention(y, memory, memory_mask, training=training)
-        x = self.memory_attention_residual.after(x, y, training=training)
+        def attend_to_self(y: KerasTensor) -> KerasTensor:
+            return self.self_attention(y, y, self_attention_mask, training=training)
+
+        def attend_to_memory(y: KerasTensor) -> KerasTensor:
+            return self.memory_attention(
+                y, memory, memory_attention_mask, training=training
+            )
+
+        return self._sublayers(x, attend_to_self, attend_to_memory, training)
+
+    def _sublayers(
+        self,
+        x: KerasTensor,
+        attend_to_self: Callable[[KerasTensor], KerasTensor],
+        attend_to_memory: Callable[[KerasTensor], KerasTensor],
+        training: bool | None = None,
+    ) -> KerasTensor:
+        """Apply the three sublayers, however the two attentions get their keys."""
+        x = self.self_attention_residual(x, sublayer=attend_to_self, training=training)
+        x = self.memory_attention_residual(
+            x, sublayer=attend_to_memory, training=training
+        )
         return self.apply_feed_forward(x, training=training)
 
     def initial_cache(
@@ -114,7 +131,7 @@ class DecoderLayer(EncoderLayer):
         cache: LayerCache,
         first_slot: KerasTensor,
         history: KerasTensor,
-        memory_mask: KerasTensor | None = None,
+        memory_attention_mask: KerasTensor | None = None,
     ) -> tuple[KerasTensor, LayerCache]:
         """Advance every hypothesis by one position.
 
@@ -124,29 +141,27 @@ class DecoderLayer(EncoderLayer):
             first_slot: int32 scalar, the first of the `beam_size` slots to write.
             history: Boolean `[batch, 1, beam_size, slots]`, the slots on the path
                 of each hypothesis, the newly written one included.
-            memory_mask: Boolean, `[batch, 1, 1, source_length]`.
+            memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
 
         Returns:
             `[batch, beam_size, hidden_size]` and the cache with the new slots.
         """
-        y = self.self_attention_residual.before(x)
-        key, value = self.self_attention.project_memory(y)
-        start = (0, 0, first_slot, 0)
-        self_key = ops.slice_update(cache["self_key"], start, key)
-        self_value = ops.slice_update(cache["self_value"], start, value)
-        y = self.self_attention.attend(y, self_key, self_value, history)
-        x = self.self_attention_residual.after(x, y)
-        y = self.memory_attention_residual.before(x)
-        y = self.memory_attention.attend(
-            y, cache["memory_key"], cache["memory_value"], memory_mask
-        )
-        x = self.memory_attention_residual.after(x, y)
-        new_cache: LayerCache = {
-            **cache,
-            "self_key": self_key,
-            "self_value": self_value,
-        }
-        return self.apply_feed_forward(x), new_cache
+        new_cache = cache.copy()
+
+        def attend_to_history(y: KerasTensor) -> KerasTensor:
+            key, value = self.self_attention.project_memory(y)
+            start = (0, 0, first_slot, 0)
+            key = ops.slice_update(cache["self_key"], start, key)
+            value = ops.slice_update(cache["self_value"], start, value)
+            new_cache.update(self_key=key, self_value=value)
+            return self.self_attention.attend(y, key, value, history)
+
+        def attend_to_memory(y: KerasTensor) -> KerasTensor:
+            return self.memory_attention.attend(
+                y, cache["memory_key"], cache["memory_value"], memory_attention_mask
+            )
+
+        return self._sublayers(x, attend_to_history, attend_to_memory), new_cache
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
@@ -160,8 +175,8 @@ class Decoder(Encoder):
     Call arguments:
         x: Embedded, shifted targets, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
-        self_mask: Boolean, `[1 or batch, 1, target_length, target_length]`.
-        memory_mask: Boolean, `[batch, 1, 1, source_length]`.
+        self_attention_mask: Boolean, `[1 or batch, 1, target_length, target_length]`.
+        memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
 
     Returns:
         `[batch, target_length, hidden_size]`.
@@ -173,16 +188,16 @@ class Decoder(Encoder):
         self,
         x: KerasTensor,
         memory: KerasTensor,
-        self_mask: KerasTensor | None = None,
-        memory_mask: KerasTensor | None = None,
+        self_attention_mask: KerasTensor | None = None,
+        memory_attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         for layer in self.layers:
             x = layer(
                 x,
                 memory,
-                self_mask=self_mask,
-                memory_mask=memory_mask,
+                self_attention_mask=self_attention_mask,
+                memory_attention_mask=memory_attention_mask,
                 training=training,
             )
         return self.normalize(x)
@@ -199,11 +214,11 @@ class Decoder(Encoder):
         caches: list[LayerCache],
         first_slot: KerasTensor,
         history: KerasTensor,
-        memory_mask: KerasTensor | None = None,
+        memory_attention_mask: KerasTensor | None = None,
     ) -> tuple[KerasTensor, list[LayerCache]]:
         """Advance every hypothesis by one position; see `DecoderLayer.step`."""
         new_caches = []
         for layer, cache in zip(self.layers, caches, strict=True):
-            x, cache = layer.step(x, cache, first_slot, history, memory_mask)
+            x, cache = layer.step(x, cache, first_slot, history, memory_attention_mask)
             new_caches.append(cache)
         return self.normalize(x), new_caches

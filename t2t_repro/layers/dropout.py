@@ -9,6 +9,7 @@ number is a tenth of their price and, like theirs, a function of the seed alone.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import keras
 from keras import KerasTensor, ops
@@ -20,21 +21,27 @@ def _word(value: int) -> KerasTensor:
     return ops.convert_to_tensor(value, dtype="uint32")
 
 
-def hash_words(x: KerasTensor) -> KerasTensor:
+def hash_words(x: KerasTensor, key: KerasTensor | int = 0) -> KerasTensor:
     """Scatter the bits of 32-bit words; a bijection, so no two inputs collide.
 
     Source: C. Wellons, "Prospecting for Hash Functions" (2018), `lowbias32` with the
-    constants of least bias found since.
+    constants of least bias found since. The key is added half-way, so that the
+    hashes under two keys are not one sequence read from two places.
 
     Args:
         x: uint32, any shape.
+        key: uint32 scalar; 0 gives the published function.
 
     Returns:
         uint32 of the same shape.
     """
-    for shift, factor in ((16, 0x21F0AAAD), (15, 0xD35A2D97)):
-        x = ops.bitwise_xor(x, ops.right_shift(x, _word(shift))) * _word(factor)
-    return ops.bitwise_xor(x, ops.right_shift(x, _word(15)))
+    x = _xor_shifted(x, 16) * _word(0x21F0AAAD) + ops.cast(key, "uint32")
+    x = _xor_shifted(x, 15) * _word(0xD35A2D97)
+    return _xor_shifted(x, 15)
+
+
+def _xor_shifted(x: KerasTensor, places: int) -> KerasTensor:
+    return ops.bitwise_xor(x, ops.right_shift(x, _word(places)))
 
 
 def random_words(x: KerasTensor, seed: KerasTensor) -> KerasTensor:
@@ -48,10 +55,11 @@ def random_words(x: KerasTensor, seed: KerasTensor) -> KerasTensor:
         uint32 in the shape of `x`, a function of that shape and the seed.
     """
     seed = ops.cast(seed, "uint32")
-    key = hash_words(hash_words(seed[0]) + seed[1])
+    start = hash_words(seed[0])
+    key = hash_words(start + seed[1])
     shape = ops.shape(x)
     number = ops.reshape(ops.arange(math.prod(shape), dtype="int32"), shape)
-    return hash_words(ops.cast(number, "uint32") * _word(GOLDEN_RATIO) + key)
+    return hash_words(ops.cast(number, "uint32") * _word(GOLDEN_RATIO) + start, key=key)
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
@@ -62,6 +70,9 @@ class Dropout(keras.layers.Dropout):
         rate: Probability, from 0 to below 1.
         seed: Of the layer's generator; without it, drawn from Keras's global seed.
 
+    Raises:
+        ValueError: If the rate is out of range.
+
     Call arguments:
         inputs: Float tensor, any shape.
         training: Whether anything is dropped.
@@ -69,6 +80,14 @@ class Dropout(keras.layers.Dropout):
     Returns:
         A tensor like `inputs`.
     """
+
+    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
+        if not 0 <= rate < 1:
+            raise ValueError(
+                f"`rate` must be at least 0 and below 1. Received: rate={rate}"
+            )
+        kwargs.pop("noise_shape", None)  # None, in the configuration of the parent
+        super().__init__(rate, seed=seed, **kwargs)
 
     def call(self, inputs: KerasTensor, training: bool | None = False) -> KerasTensor:
         if not training or self.rate == 0:

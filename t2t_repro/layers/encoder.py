@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import keras
@@ -52,18 +53,16 @@ class EncoderLayer(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._options = {
-            "hidden_size": hidden_size,
-            "filter_size": filter_size,
-            "num_heads": num_heads,
-            "key_channels": key_channels,
-            "value_channels": value_channels,
-            "norm": norm,
-            "residual_dropout": residual_dropout,
-            "attention_dropout": attention_dropout,
-            "relu_dropout": relu_dropout,
-            "norm_epsilon": norm_epsilon,
-        }
+        self.hidden_size = hidden_size
+        self.filter_size = filter_size
+        self.num_heads = num_heads
+        self.key_channels = key_channels
+        self.value_channels = value_channels
+        self.norm = norm
+        self.residual_dropout = residual_dropout
+        self.attention_dropout = attention_dropout
+        self.relu_dropout = relu_dropout
+        self.norm_epsilon = norm_epsilon
         self.self_attention = self._attention("self_attention")
         self.self_attention_residual = self._residual("self_attention_residual")
         self.feed_forward = FeedForward(
@@ -76,24 +75,22 @@ class EncoderLayer(keras.layers.Layer):
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
     def _attention(self, name: str) -> MultiheadAttention:
-        options = self._options
         return MultiheadAttention(
-            hidden_size=options["hidden_size"],
-            num_heads=options["num_heads"],
-            key_channels=options["key_channels"],
-            value_channels=options["value_channels"],
-            dropout_rate=options["attention_dropout"],
+            hidden_size=self.hidden_size,
+            num_heads=self.num_heads,
+            key_channels=self.key_channels,
+            value_channels=self.value_channels,
+            dropout_rate=self.attention_dropout,
             name=name,
             dtype=self.dtype_policy,
         )
 
     def _residual(self, name: str) -> ResidualConnection:
-        options = self._options
         return ResidualConnection(
-            hidden_size=options["hidden_size"],
-            norm=options["norm"],
-            dropout_rate=options["residual_dropout"],
-            epsilon=options["norm_epsilon"],
+            hidden_size=self.hidden_size,
+            norm=self.norm,
+            dropout_rate=self.residual_dropout,
+            epsilon=self.norm_epsilon,
             name=name,
             dtype=self.dtype_policy,
         )
@@ -110,21 +107,32 @@ class EncoderLayer(keras.layers.Layer):
         attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
-        y = self.self_attention_residual.before(x)
-        y = self.self_attention(y, y, attention_mask, training=training)
-        x = self.self_attention_residual.after(x, y, training=training)
+        def attend_to_self(y: KerasTensor) -> KerasTensor:
+            return self.self_attention(y, y, attention_mask, training=training)
+
+        x = self.self_attention_residual(x, sublayer=attend_to_self, training=training)
         return self.apply_feed_forward(x, training=training)
 
     def apply_feed_forward(
         self, x: KerasTensor, training: bool | None = None
     ) -> KerasTensor:
         """Apply the feed-forward sublayer with its residual, shape unchanged."""
-        y = self.feed_forward_residual.before(x)
-        y = self.feed_forward(y, training=training)
-        return self.feed_forward_residual.after(x, y, training=training)
+        feed_forward = functools.partial(self.feed_forward, training=training)
+        return self.feed_forward_residual(x, sublayer=feed_forward, training=training)
 
     def get_config(self) -> dict[str, object]:
-        return super().get_config() | self._options
+        return super().get_config() | {
+            "hidden_size": self.hidden_size,
+            "filter_size": self.filter_size,
+            "num_heads": self.num_heads,
+            "key_channels": self.key_channels,
+            "value_channels": self.value_channels,
+            "norm": self.norm,
+            "residual_dropout": self.residual_dropout,
+            "attention_dropout": self.attention_dropout,
+            "relu_dropout": self.relu_dropout,
+            "norm_epsilon": self.norm_epsilon,
+        }
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

@@ -43,10 +43,17 @@ class FeedForward(keras.layers.Layer):
         self.filter_size = filter_size
         self.dropout_rate = dropout_rate
         self.filter = keras.layers.Dense(
-            filter_size, activation="relu", name="filter", dtype=self.dtype_policy
+            filter_size,
+            activation="relu",
+            kernel_initializer="glorot_uniform",
+            name="filter",
+            dtype=self.dtype_policy,
         )
         self.output_projection = keras.layers.Dense(
-            hidden_size, name="output", dtype=self.dtype_policy
+            hidden_size,
+            kernel_initializer="glorot_uniform",
+            name="output",
+            dtype=self.dtype_policy,
         )
         self.relu_dropout = Dropout(
             dropout_rate, name="relu_dropout", dtype=self.dtype_policy

@@ -99,9 +99,7 @@ class Positions(keras.layers.Layer):
             self.table = self.add_weight(
                 name="table",
                 shape=(self.max_length, self.hidden_size),
-                initializer=keras.initializers.RandomNormal(
-                    stddev=self.hidden_size**-0.5
-                ),
+                initializer="glorot_uniform",
             )
 
     def call(self, positions: KerasTensor) -> KerasTensor:

@@ -5,6 +5,7 @@ Paper section 3.1 and 5.4; tensor2tensor `common_layers.py: layer_prepostprocess
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -15,7 +16,7 @@ from t2t_repro.layers.dropout import Dropout
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class ResidualConnection(keras.layers.Layer):
-    """What happens before and after a sublayer F.
+    """A sublayer F with what comes before and after it.
 
     Post-norm (the paper, tensor2tensor's "none" and "dan")::
 
@@ -25,14 +26,20 @@ class ResidualConnection(keras.layers.Layer):
 
         y = x + Dropout(F(LayerNorm(x)))
 
-    A sublayer is wired as `y = connection.after(x, sublayer(connection.before(x)))`.
-
     Args:
         hidden_size: Width of x (d_model).
         norm: "post" or "pre".
         dropout_rate: The paper's P_drop.
         epsilon: Of the layer normalisation. The papers' systems use 1e-6; Keras's
             own default is 1e-3.
+
+    Call arguments:
+        x: `[batch, length, hidden_size]`.
+        sublayer: F, a function of one tensor that keeps its shape; by keyword, as
+            Keras takes only tensors by place.
+
+    Returns:
+        y, `[batch, length, hidden_size]`.
     """
 
     NORMS = ("post", "pre")
@@ -53,9 +60,7 @@ class ResidualConnection(keras.layers.Layer):
         self.norm = norm
         self.dropout_rate = dropout_rate
         self.epsilon = epsilon
-        self.dropout = Dropout(
-            dropout_rate, name="dropout", dtype=self.dtype_policy
-        )
+        self.dropout = Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
         self.normalization = keras.layers.LayerNormalization(
             epsilon=epsilon, name="normalization", dtype=self.dtype_policy
         )
@@ -63,25 +68,15 @@ class ResidualConnection(keras.layers.Layer):
     def build(self, input_shape: object = None) -> None:
         self.normalization.build((None, None, self.hidden_size))
 
-    def before(self, x: KerasTensor) -> KerasTensor:
-        """Prepare the sublayer's input, `[batch, length, hidden_size]`."""
-        return self.normalization(x) if self.norm == "pre" else x
-
-    def after(
-        self, x: KerasTensor, output: KerasTensor, training: bool | None = None
+    def call(
+        self,
+        x: KerasTensor,
+        sublayer: Callable[[KerasTensor], KerasTensor],
+        training: bool | None = None,
     ) -> KerasTensor:
-        """Join the sublayer's output to its input.
-
-        Args:
-            x: Input of the sublayer, `[batch, length, hidden_size]`.
-            output: Its output, of the same shape.
-            training: Whether dropout is active.
-
-        Returns:
-            `[batch, length, hidden_size]`.
-        """
-        joined = x + self.dropout(output, training=training)
-        return self.normalization(joined) if self.norm == "post" else joined
+        if self.norm == "pre":
+            return x + self.dropout(sublayer(self.normalization(x)), training=training)
+        return self.normalization(x + self.dropout(sublayer(x), training=training))
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {

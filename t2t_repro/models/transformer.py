@@ -155,24 +155,24 @@ class Transformer(keras.Model):
         """Turn hparams into keyword arguments: the one place where that happens.
 
         Args:
-            hparams: A resolved hparams set.
+            hparams: A hparams set.
             source_vocab_size: Size of the source vocabulary.
             target_vocab_size: Size of the target vocabulary.
 
         Returns:
             A model with fresh weights.
         """
-        h = hparams
+        h = hparams.resolved()
         return cls(
             source_vocab_size=source_vocab_size,
             target_vocab_size=target_vocab_size,
             hidden_size=h.hidden_size,
             filter_size=h.filter_size,
             num_heads=h.num_heads,
-            key_channels=h.attention_key_channels or h.hidden_size,
-            value_channels=h.attention_value_channels or h.hidden_size,
-            num_encoder_layers=h.num_encoder_layers or h.num_hidden_layers,
-            num_decoder_layers=h.num_decoder_layers or h.num_hidden_layers,
+            key_channels=h.attention_key_channels,
+            value_channels=h.attention_value_channels,
+            num_encoder_layers=h.num_encoder_layers,
+            num_decoder_layers=h.num_decoder_layers,
             positions=POSITION_KINDS[h.pos],
             max_positions=h.max_length,
             norm="pre" if h.layer_preprocess_sequence == "n" else "post",
@@ -206,9 +206,7 @@ class Transformer(keras.Model):
             )
 
         def dropout(name: str) -> Dropout:
-            return Dropout(
-                dropout_rate, name=name, dtype=self.dtype_policy
-            )
+            return Dropout(dropout_rate, name=name, dtype=self.dtype_policy)
 
         if options["tie_embeddings"]:
             shared = embedding("shared_embedding", options["target_vocab_size"])
@@ -280,8 +278,8 @@ class Transformer(keras.Model):
             Logits, float32 `[batch, target_length, target_vocab_size]`.
         """
         length = ops.shape(targets)[1]
-        # The first position sees padding, which embeds as the zero vector
-        # (tensor2tensor `shift_right_3d`).
+        # The first position sees padding, which embeds as the zero vector: the paper
+        # is silent (tensor2tensor `shift_right_3d`).
         shifted = ops.pad(targets[:, :-1], [[0, 0], [1, 0]], constant_values=PAD_ID)
         x = self.target_embedding(shifted) + self.target_positions(ops.arange(length))
         x = self.target_dropout(x, training=training)

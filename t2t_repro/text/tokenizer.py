@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import abc
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.errors import UserError
+from t2t_repro.files import write_whole
 
 if TYPE_CHECKING:
     from t2t_repro.text.in_graph import InGraphTokenizer
@@ -61,10 +61,7 @@ class Tokenizer(abc.ABC):
 
     def save(self, path: str | Path) -> None:
         """Writes the tokenizer's file: whole or not at all."""
-        path = Path(path)
-        incomplete = path.with_name(path.name + ".incomplete")
-        incomplete.write_bytes(self.to_bytes())
-        os.replace(incomplete, path)
+        write_whole(Path(path), self.to_bytes())
 
 
 def ids_of_text(ids: Iterable[int]) -> list[int]:

@@ -7,8 +7,8 @@ so it can be read without building anything. tensor2tensor:
 
 from __future__ import annotations
 
+import math
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,10 +17,18 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.files import whole_folder
 
 CHECKPOINT_NAME = "model.ckpt"
 BEST_FOLDER = "best"
 AVERAGED_FOLDER = "averaged"
+
+_WHERE_FROM = {
+    "latest": "`t2t train` writes it",
+    "best": "`t2t train` keeps the one of highest dev BLEU, which needs a dev split "
+    "and --eval_sentences above 0",
+    "averaged": "`t2t average --output_dir {output_dir}` makes it",
+}
 
 # Part ("model", "optimizer", "random", "data") -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
@@ -76,26 +84,39 @@ class TrainingCheckpoints:
             "random": random_states(model),
             "data": {"epoch": self.epoch, "batches": self.batches},
         }
-        self._manager = tf.train.CheckpointManager(
-            tf.train.Checkpoint(**self._variables),
-            str(output_dir),
-            keep,
-            checkpoint_name=CHECKPOINT_NAME,
-        )
-        self._best = tf.train.CheckpointManager(
-            tf.train.Checkpoint(**model_variables(model)),
-            str(self.output_dir / BEST_FOLDER),
-            1,
-            checkpoint_name=CHECKPOINT_NAME,
-        )
+        self._model = model_variables(model)
+        self._keep = keep
 
     def save(self, step: int) -> str:
-        """Write the checkpoint of a step and return its path."""
-        return self._manager.save(checkpoint_number=step)
+        """Write the checkpoint of a step, remove the oldest, and return its path.
 
-    def save_best(self, step: int) -> str:
-        """Write the model alone, in place of the best one so far."""
-        return self._best.save(checkpoint_number=step)
+        Differs from `tf.train.CheckpointManager`: which checkpoints there are is read
+        from their files, as in `find_checkpoint`. The manager believes a file of its
+        own, and begins anew when that is lost or the clock has been set back.
+        """
+        path = str(self.output_dir / f"{CHECKPOINT_NAME}-{step}")
+        tf.train.Checkpoint(**self._variables).write(path)
+        there = all_checkpoints(self.output_dir)
+        for old in there[: -self._keep]:
+            _remove(old)
+        # For programs that ask tf.train.latest_checkpoint.
+        tf.compat.v1.train.update_checkpoint_state(
+            str(self.output_dir), path, there[-self._keep :]
+        )
+        return path
+
+    def save_best(self, step: int, metric: str, value: float) -> None:
+        """Write the model alone and its score, in place of the best one so far."""
+        with whole_folder(self.output_dir / BEST_FOLDER) as folder:
+            _write(self._model, folder, step)
+            (folder / metric).write_text(f"{value!r}\n", encoding="utf-8")
+
+    def best_value(self, metric: str) -> float:
+        """Return the score of the best model so far, minus infinity without one."""
+        try:
+            return float((self.output_dir / BEST_FOLDER / metric).read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
+            return -math.inf
 
     def restore_latest(self) -> str | None:
         """Restore the newest checkpoint, if there is one, and return its path.
@@ -103,12 +124,22 @@ class TrainingCheckpoints:
         Raises:
             UserError: If it is damaged or belongs to another model.
         """
-        # The manager also lists those whose files somebody has removed.
-        there = [p for p in self._manager.checkpoints if Path(f"{p}.index").exists()]
+        there = all_checkpoints(self.output_dir)
         if not there:
             return None
         restore(self._variables, there[-1])
         return there[-1]
+
+
+def _remove(path: str) -> None:
+    """Remove a checkpoint; the index first, without which it is none."""
+    Path(f"{path}.index").unlink()
+    for data in Path(path).parent.glob(f"{Path(path).name}.data-*"):
+        data.unlink()
+
+
+def _write(variables: Variables, folder: Path, step: int) -> None:
+    tf.train.Checkpoint(**variables).write(str(folder / f"{CHECKPOINT_NAME}-{step}"))
 
 
 def restore(variables: Variables, path: str) -> None:
@@ -167,12 +198,8 @@ def find_checkpoint(output_dir: str | Path, which: str = "latest") -> str:
         found = all_checkpoints(Path(output_dir) / folders[which])
         if found:
             return found[-1]
-        hint = (
-            f"`t2t average --output_dir {output_dir}` makes it."
-            if which == "averaged"
-            else "`t2t train` writes it."
-        )
-        raise UserError(f"no {which} checkpoint in {output_dir}. {hint}")
+        hint = _WHERE_FROM[which].format(output_dir=output_dir)
+        raise UserError(f"no {which} checkpoint in {output_dir}: {hint}.")
     path = re.sub(r"\.(index|data-\d+-of-\d+)$", "", which)
     if not Path(f"{path}.index").exists():
         raise UserError(
@@ -211,16 +238,6 @@ def average_checkpoints(
             total += variable.numpy()
     for total, variable in zip(sums, model.trainable_variables, strict=True):
         variable.assign(total / len(paths))
-    return _write_alone(
-        variables, Path(output_dir) / AVERAGED_FOLDER, step_of(paths[-1])
-    )
-
-
-def _write_alone(variables: Variables, folder: Path, step: int) -> str:
-    """Make a folder hold one checkpoint, replacing what was there only when whole."""
-    beside = folder.with_name(folder.name + ".incomplete")
-    shutil.rmtree(beside, ignore_errors=True)
-    tf.train.Checkpoint(**variables).write(str(beside / f"{CHECKPOINT_NAME}-{step}"))
-    shutil.rmtree(folder, ignore_errors=True)
-    beside.rename(folder)
-    return str(folder / f"{CHECKPOINT_NAME}-{step}")
+    with whole_folder(Path(output_dir) / AVERAGED_FOLDER) as folder:
+        _write(variables, folder, step_of(paths[-1]))
+    return find_checkpoint(output_dir, "averaged")

@@ -8,7 +8,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -141,9 +140,8 @@ class Trainer:
         if path is not None:
             self.step = step_of(path)
             logger.info("going on from step %d (%s)", self.step, path)
-        best_file = self._best_file()
-        if best_file.exists():
-            self._best = float(best_file.read_text(encoding="utf-8"))
+        self.log.forget_after(self.step)
+        self._best = self.checkpoints.best_value(self.options.best_metric)
 
     def _batches(self) -> Iterator[Batch]:
         """Yield distributed batches, epoch after epoch, from where the run stands."""
@@ -189,7 +187,6 @@ class Trainer:
 
     def _write_training_metrics(self, window: _Window, progress: Progress) -> None:
         metrics = window.summarize()
-        metrics["learning_rate"] = float(self.optimizer.learning_rate.numpy())
         metrics["epoch"] = int(self.checkpoints.epoch.numpy())
         if not math.isfinite(metrics["loss"]):
             raise self._diverged(f"the loss is {metrics['loss']}")
@@ -228,11 +225,7 @@ class Trainer:
         value = metrics.get(self.options.best_metric, -math.inf)
         if value > self._best:
             self._best = value
-            self.checkpoints.save_best(self.step)
-            self._best_file().write_text(f"{value}\n", encoding="utf-8")
-
-    def _best_file(self) -> Path:
-        return self.checkpoints.output_dir / "best" / self.options.best_metric
+            self.checkpoints.save_best(self.step, self.options.best_metric, value)
 
     def _save_is_due(self) -> bool:
         steps, seconds = self.options.save_every_steps, self.options.save_every_seconds
@@ -285,6 +278,7 @@ class _Window:
             "loss": mean("loss"),
             "nll": mean("nll"),
             "gradient_norm": totals["gradient_norm"] / len(steps),
+            "learning_rate": steps[-1]["learning_rate"],
             "source_tokens_per_second": source / seconds,
             "target_tokens_per_second": target / seconds,
             "target_tokens_per_step": target / len(steps),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import tensorflow as tf
 from tqdm import tqdm
+
+from t2t_repro.files import write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -43,18 +46,44 @@ class MetricsLog:
             values: Name to number.
         """
         record = {"split": split, "step": step, "time": round(time.time(), 3)}
+        # JSON has no infinity, the gradient norm of a step that overflowed.
+        numbers = {k: v if math.isfinite(v) else None for k, v in values.items()}
         with open(self.output_dir / METRICS_FILE, "a", encoding="utf-8") as file:
-            file.write(json.dumps(record | dict(values)) + "\n")
+            file.write(json.dumps(record | numbers) + "\n")
         with self._writer(split).as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(name, value)
         self._writer(split).flush()
+
+    def forget_after(self, step: int) -> None:
+        """Drop the lines of updates that a resumed run will do again.
+
+        TensorBoard keeps its events; where steps overlap it shows both.
+
+        Args:
+            step: Of the checkpoint that training goes on from.
+        """
+        path = self.output_dir / METRICS_FILE
+        if not path.exists():
+            return
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if _step_of(line) <= step]
+        if len(kept) < len(lines):
+            write_whole(path, "".join(kept))
 
     def text(self, split: str, step: int, name: str, markdown: str) -> None:
         """Write a text to TensorBoard."""
         with self._writer(split).as_default(step=step):
             tf.summary.text(name, markdown)
         self._writer(split).flush()
+
+
+def _step_of(line: str) -> float:
+    """Return the step of a line; a line cut short by a crash is after all steps."""
+    try:
+        return json.loads(line)["step"]
+    except (ValueError, KeyError, TypeError):
+        return math.inf
 
 
 class Progress:

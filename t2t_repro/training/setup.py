@@ -24,6 +24,9 @@ def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
     Raises:
         UserError: If TensorFlow is already running and cannot be split any more.
     """
+    if cpu_replicas:
+        # Whoever asks for the CPU gets it, GPUs or none.
+        tf.config.set_visible_devices([], "GPU")
     if cpu_replicas > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
         try:
@@ -38,9 +41,22 @@ def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
         return tf.distribute.MirroredStrategy(
             [f"CPU:{number}" for number in range(cpu_replicas)]
         )
-    if cpu_replicas == 0 and len(tf.config.list_physical_devices("GPU")) > 1:
+    if len(tf.config.get_visible_devices("GPU")) > 1:
         return tf.distribute.MirroredStrategy()
     return tf.distribute.get_strategy()
+
+
+def make_repeatable(seed: int) -> None:
+    """Make the same program compute the same numbers again on this machine.
+
+    Args:
+        seed: Of initial weights and dropout, from 0 to 2^32 - 1.
+    """
+    keras.utils.set_random_seed(seed)
+    # On a GPU some sums, such as the embedding's gradient, run in any order, unless
+    # this is asked for. A CPU's order is fixed.
+    if tf.config.get_visible_devices("GPU"):
+        tf.config.experimental.enable_op_determinism()
 
 
 def xla_is_wise(strategy: tf.distribute.Strategy) -> bool:
@@ -49,7 +65,7 @@ def xla_is_wise(strategy: tf.distribute.Strategy) -> bool:
     Replicas on one CPU wait for each other in a compiled step, with fewer threads
     than replicas: that hangs.
     """
-    on_gpu = bool(tf.config.list_physical_devices("GPU"))
+    on_gpu = bool(tf.config.get_visible_devices("GPU"))
     return on_gpu or strategy.num_replicas_in_sync == 1
 
 
@@ -70,6 +86,16 @@ def separate_dropout(model: keras.Model, strategy: tf.distribute.Strategy) -> No
             copy.assign(copies[0] + [number, 0])
 
 
+def make_schedule(hparams: HParams) -> FactorSchedule:
+    """Make the hparams' learning-rate schedule."""
+    return FactorSchedule(
+        hparams.learning_rate_schedule,
+        constant=hparams.learning_rate_constant,
+        warmup_steps=hparams.learning_rate_warmup_steps,
+        hidden_size=hparams.hidden_size,
+    )
+
+
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     """Make Adam with the hparams' schedule (paper section 5.3).
 
@@ -79,14 +105,8 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     Returns:
         The optimizer, not built yet; float16 activations get dynamic loss scaling.
     """
-    schedule = FactorSchedule(
-        hparams.learning_rate_schedule,
-        constant=hparams.learning_rate_constant,
-        warmup_steps=hparams.learning_rate_warmup_steps,
-        hidden_size=hparams.hidden_size,
-    )
     adam = keras.optimizers.Adam(
-        schedule,
+        make_schedule(hparams),
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,

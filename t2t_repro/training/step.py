@@ -49,7 +49,8 @@ def make_train_step(
     Returns:
         A function of a (distributed) batch. It returns float32 scalars of the
         global batch: "loss" and "nll" (nats a target token), "gradient_norm",
-        "source_tokens", "target_tokens" and "positions" (padded, both sides).
+        "learning_rate", "source_tokens", "target_tokens" and "positions" (padded,
+        both sides).
     """
     if strategy.num_replicas_in_sync == 1:
         return tf.function(
@@ -90,8 +91,15 @@ class _ReplicaStep:
     def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
         counts = _sum_over_replicas(_count_tokens(batch))
         sums, gradients = self.gradients(batch, counts["target_tokens"])
+        # Read before the update, which counts the schedule's step up.
+        learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
         gradient_norm = self._apply(gradients)
-        return counts | _sum_over_replicas(sums) | {"gradient_norm": gradient_norm}
+        return {
+            **counts,
+            **_sum_over_replicas(sums),
+            "gradient_norm": gradient_norm,
+            "learning_rate": learning_rate,
+        }
 
     def gradients(
         self, batch: Batch, target_tokens: tf.Tensor

@@ -165,19 +165,6 @@ def test_training_with_the_flags_of_other_data_is_refused(tmp_path):
         )
 
 
-def test_a_problem_is_found_in_the_folder_of_its_data(tmp_path):
-    datagen(
-        "--problem", "text_pairs", "--data_dir", str(tmp_path), *text_files(tmp_path)
-    )
-    problem = data_arguments.prepared_problem(tmp_path, "text_pairs_rev")
-    assert (problem.name, problem.splits) == ("text_pairs_rev", ("train", "dev"))
-
-
-def test_a_problem_without_data_is_refused(tmp_path):
-    with pytest.raises(UserError, match="t2t datagen"):
-        data_arguments.prepared_problem(tmp_path, "text_pairs")
-
-
 def test_flags_become_settings():
     _, settings = data_arguments.problem_from_arguments(
         parsed(

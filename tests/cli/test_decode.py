@@ -132,7 +132,15 @@ def test_hypotheses_and_scores_have_tabs_between_them(trained, expected, source)
 def test_a_line_of_several_hypotheses_keeps_its_tabs_apart():
     hypotheses = [Hypothesis("a\tb\nc\u2028d", -1.0), Hypothesis("e", -2.00004)]
     hparams = DecodeHParams(return_beams=True, write_beam_scores=True)
-    assert decode.format_line(hypotheses, hparams) == "a b c d\t-1.0000\te\t-2.0000"
+    assert decode.format_line(hypotheses, hparams) == (
+        "a b c\u2028d\t-1.0000\te\t-2.0000"
+    )
+
+
+def test_a_line_of_one_translation_is_the_translation():
+    texts = ["a\tb\u2028c\x85\x0cd", "a\nb\rc\r\nd"]
+    lines = [decode.format_line([Hypothesis(t, -1.0)], DecodeHParams()) for t in texts]
+    assert lines == [texts[0], "a b c  d"]
 
 
 @pytest.mark.parametrize("which", ["best", "averaged"])

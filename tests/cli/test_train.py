@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2t_repro.cli.main import main
-from t2t_repro.runs import Run
+from t2t_repro.runs import RUN_FILE, Run
 from t2t_repro.training.checkpoints import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by, train_arguments, write_text
 
@@ -96,9 +98,10 @@ def test_tensorboard_has_translations_as_text(trained):
     assert steps == [30, 60]
 
 
-def test_the_same_command_with_more_steps_goes_on(trained, own_run, caplog):
+def test_the_same_command_with_more_steps_goes_on(trained, own_run, capsys):
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "62"]
-    printed_by([*command, "--eval_sentences", "2"])
+    assert main([*command, "--eval_sentences", "2"]) == 0
+    assert "going on from step 60" in capsys.readouterr().err
     lines = (own_run / "metrics.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["step"] == 62
     assert step_of(all_checkpoints(own_run)[-1]) == 62
@@ -120,6 +123,73 @@ def test_a_run_with_other_hparams_is_refused_naming_them(trained, own_run, capsy
     assert "filter_size is 32 there, 48 now" in errors
     assert "random_seed is 1 there, 7 now" in errors
     assert "Traceback" not in errors
+
+
+def test_a_run_with_other_replicas_is_refused(trained, own_run, capsys):
+    # Recorded as begun on two: more replicas cannot be made in this process.
+    description = json.loads((own_run / RUN_FILE).read_text())
+    (own_run / RUN_FILE).write_text(json.dumps(description | {"num_replicas": 2}))
+    assert main(["train", *on(own_run, trained.arguments)]) == 1
+    assert "num_replicas is 2 there, 1 now" in capsys.readouterr().err
+
+
+def test_a_run_on_other_text_with_the_same_vocabulary_is_refused(
+    trained, own_run, tmp_path, capsys
+):
+    text = write_text(tmp_path)
+    path = text["train", "source"]
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(reversed(lines)))
+    arguments = train_arguments(text, tmp_path / "data", own_run)
+    arguments += ["--source_model", str(own_run / "shared.model")]
+    place = arguments.index("--vocab_size")
+    del arguments[place : place + 2]
+    assert main(["train", *arguments]) == 1
+    assert "data_digest is" in capsys.readouterr().err
+
+
+def test_two_vocabularies_share_no_embedding(trained, tmp_path, capsys):
+    arguments = train_arguments(trained.text, tmp_path / "data", tmp_path / "run")
+    command = ["train", *arguments, "--separate_vocabularies", "--train_steps", "1"]
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "embeddings and softmax share no weights" in printed.err
+    assert "BLEU on test (" in printed.out
+    paths = {name for name, _ in tf.train.list_variables(str(tmp_path / "run"))}
+    assert [name for name in paths if "source_embedding" in name]
+    assert not [name for name in paths if "shared_embedding" in name]
+
+
+def test_two_vocabularies_cannot_be_made_to_share(trained, tmp_path, capsys):
+    arguments = train_arguments(trained.text, tmp_path / "data", tmp_path / "run")
+    place = arguments.index("--hparams") + 1
+    arguments[place] += ",shared_embedding_and_softmax_weights=true"
+    command = ["train", *arguments, "--separate_vocabularies", "--train_steps", "1"]
+    assert main(command) == 2
+    errors = capsys.readouterr().err
+    assert "received shared_embedding_and_softmax_weights=true" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_folder_that_cannot_be_made_is_answered_before_data_is_prepared(
+    trained, tmp_path, capsys
+):
+    (tmp_path / "file").write_text("")
+    arguments = train_arguments(trained.text, tmp_path / "data", tmp_path / "file")
+    assert main(["train", *arguments]) == 1
+    assert "file" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
+def test_pairs_that_are_too_long_to_train_on_are_counted(trained, tmp_path, capsys):
+    arguments = on(tmp_path / "run", trained.arguments)
+    place = arguments.index(HPARAMS)
+    arguments[place] = HPARAMS.replace(
+        "max_length=32,min_length_bucket=32", "max_length=14,min_length_bucket=14"
+    )
+    assert main(["train", *arguments, "--train_steps", "1"]) == 0
+    errors = capsys.readouterr().err
+    assert re.search(r"train: \d+ of 256 pairs are longer than max_length=14", errors)
 
 
 def test_a_run_on_another_vocabulary_is_refused(trained, own_run, tmp_path, capsys):
@@ -185,6 +255,7 @@ def test_a_missing_flag_is_named(trained, missing, capsys):
         ("--log_step_count_steps", "0"),
         ("--local_eval_frequency", "0"),
         ("--keep_checkpoint_max", "0"),
+        ("--random_seed", str(2**32)),
         ("--cpu_replicas", "-1"),
         ("--xla", "perhaps"),
     ],

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.manifest import (
+    FORMAT,
     Manifest,
     load_tokenizers,
     raw_text,
@@ -277,7 +278,9 @@ def test_a_missing_shard_is_refused(data_dir, tmp_path):
         shards(folder, Numbers(), "train")
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format": 1}', b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1]", f'{{"format": {FORMAT}}}'.encode(), b"\xff"]
+)
 def test_a_damaged_manifest_is_refused(data_dir, tmp_path, content):
     folder = damaged_copy(data_dir, tmp_path, "numbers.manifest.json", content)
     with pytest.raises(UserError, match="damaged manifest"):
@@ -288,7 +291,7 @@ def test_a_manifest_of_another_format_is_refused(data_dir, tmp_path):
     name = "numbers.manifest.json"
     values = json.loads(contents(data_dir)[name]) | {"format": 99}
     folder = damaged_copy(data_dir, tmp_path, name, json.dumps(values).encode())
-    with pytest.raises(UserError, match="of format 99, expected 1"):
+    with pytest.raises(UserError, match=f"of format 99, expected {FORMAT}"):
         Manifest.load(folder, Numbers())
 
 

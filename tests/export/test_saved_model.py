@@ -13,7 +13,7 @@ from tests.support.tiny_model import tiny_transformer
 
 DIGITS = SymbolTokenizer([str(digit) for digit in range(8)])
 MAX_INPUT_LENGTH = 9  # so 8 tokens a piece
-HPARAMS = DecodeHParams(beam_size=3, extra_length=4, batch_size=64, return_beams=True)
+HPARAMS = DecodeHParams(beam_size=3, extra_length=4, batch_size=64)
 SENTENCES = [
     "1 2 3",
     "",
@@ -49,7 +49,8 @@ def signatures(export_dir):
 @pytest.fixture(scope="module")
 def expected(model):
     """Hypotheses of the same model in memory."""
-    translator = Translator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH)
+    every = HPARAMS.replace(return_beams=True)
+    translator = Translator(model, DIGITS, DIGITS, every, MAX_INPUT_LENGTH)
     return translator.translate(SENTENCES)
 
 

@@ -3,11 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from t2t_repro.layers import (
-    MultiheadAttention,
-    attention_weights,
-    dot_product_attention,
-)
+from t2t_repro.layers import MultiheadAttention, attention_weights
 from tests.support.tiny_model import randomize
 
 RANDOM = np.random.default_rng(0)
@@ -18,7 +14,7 @@ def heads(length: int, depth: int) -> np.ndarray:
     return RANDOM.normal(size=(2, 3, length, depth)).astype("float32")
 
 
-QUERY, KEY, VALUE = heads(4, 8), heads(5, 8), heads(5, 6)
+QUERY, KEY = heads(4, 8), heads(5, 8)
 
 
 def block(dropout_rate: float = 0.0) -> MultiheadAttention:
@@ -26,7 +22,7 @@ def block(dropout_rate: float = 0.0) -> MultiheadAttention:
         hidden_size=8,
         num_heads=2,
         key_channels=8,
-        value_channels=8,
+        value_channels=6,
         dropout_rate=dropout_rate,
     )
     attention.build()
@@ -47,11 +43,37 @@ def test_the_weights_of_a_query_sum_to_one():
     np.testing.assert_allclose(sums, np.ones((2, 3, 4)), rtol=1e-6)
 
 
-def test_attention_is_the_weighted_mean_of_the_values():
-    weights = np.asarray(attention_weights(QUERY, KEY))
-    expected = np.matmul(weights, VALUE)
-    attended = dot_product_attention(QUERY, KEY, VALUE)
-    np.testing.assert_allclose(attended, expected, rtol=1e-5, atol=1e-6)
+def written_out(
+    attention: MultiheadAttention,
+    x: np.ndarray,
+    memory: np.ndarray,
+    mask: np.ndarray,
+    bias: np.ndarray,
+) -> np.ndarray:
+    """Section 3.2.2, one sentence, head, and query at a time."""
+    query, key, value, output = (np.asarray(w) for w in attention.weights)
+    rows = np.zeros((*x.shape[:2], value.shape[1]))
+    for b, t, n in np.ndindex(*x.shape[:2], attention.num_heads):
+        of_key = slice(n * 4, n * 4 + 4)
+        of_value = slice(n * 3, n * 3 + 3)
+        q = x[b, t] @ query[:, of_key]
+        k, v = memory[b] @ key[:, of_key], memory[b] @ value[:, of_value]
+        powers = np.exp(k @ q / np.sqrt(4) + bias[b, n, t]) * mask[b, n, t]
+        rows[b, t, of_value] = powers / powers.sum() @ v
+    return rows @ output
+
+
+def test_a_block_equals_its_equations_under_any_mask_and_bias():
+    x, memory = RANDOM.normal(size=(2, 5, 8)), RANDOM.normal(size=(2, 7, 8))
+    mask = RANDOM.random((2, 2, 5, 7)) < 0.6
+    mask[..., 0] = True
+    bias = RANDOM.normal(size=(2, 2, 5, 7))
+    attention = block()
+    found = attention(
+        x.astype("float32"), memory.astype("float32"), mask, bias.astype("float32")
+    )
+    expected = written_out(attention, x, memory, mask, bias)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_masked_key_gets_no_weight_at_all():
@@ -63,9 +85,11 @@ def test_a_masked_key_gets_no_weight_at_all():
 
 def test_masking_equals_leaving_out():
     mask = np.array([True, False, True, True, False])
-    masked = dot_product_attention(QUERY, KEY, VALUE, mask)
-    left_out = dot_product_attention(QUERY, KEY[:, :, mask], VALUE[:, :, mask])
-    np.testing.assert_allclose(masked, left_out, rtol=1e-6, atol=1e-6)
+    attention = block()
+    x, memory = RANDOM.normal(size=(2, 2, 5, 8)).astype("float32")
+    np.testing.assert_allclose(
+        attention(x, memory, mask), attention(x, memory[:, mask]), rtol=1e-6, atol=1e-6
+    )
 
 
 def test_a_query_with_everything_masked_gets_equal_weights():

@@ -62,7 +62,9 @@ def test_the_same_seed_draws_the_same_words():
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
 def test_the_rate_is_kept_and_the_mean_unchanged(rate):
-    dropped = ops.convert_to_numpy(Dropout(rate, seed=1)(ops.ones(SHAPE), training=True))
+    dropped = ops.convert_to_numpy(
+        Dropout(rate, seed=1)(ops.ones(SHAPE), training=True)
+    )
     noise = np.sqrt(rate * (1 - rate) / dropped.size)
     assert abs((dropped == 0).mean() - rate) < 5 * noise
     np.testing.assert_allclose(dropped[dropped > 0], 1 / (1 - rate), rtol=1e-6)
@@ -72,6 +74,18 @@ def test_every_call_draws_another_mask():
     layer = Dropout(0.5, seed=1)
     first, second = (layer(ops.ones(SHAPE), training=True) for _ in range(2))
     assert np.mean(ops.convert_to_numpy(first) == ops.convert_to_numpy(second)) < 0.51
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5])
+def test_a_rate_that_leaves_nothing_is_refused(rate):
+    with pytest.raises(ValueError, match="`rate` must be"):
+        Dropout(rate)
+
+
+def test_the_configuration_makes_the_same_layer():
+    config = Dropout(0.3, seed=7, name="here").get_config()
+    layer = Dropout.from_config(config)
+    assert (layer.rate, layer.seed, layer.name) == (0.3, 7, "here")
 
 
 def test_nothing_is_dropped_outside_training_or_at_rate_zero():

@@ -50,6 +50,14 @@ def test_learned_positions_are_the_rows_of_the_table_and_zero_beyond():
     np.testing.assert_array_equal(encodings, [table[2], table[0], [0] * 4, [0] * 4])
 
 
+def test_learned_positions_begin_as_tensor2tensors_do():
+    layer = Positions(hidden_size=64, kind="learned", max_length=256)
+    layer.build()
+    limit = math.sqrt(6 / (64 + 256))
+    values = np.abs(layer.table.numpy())
+    assert 0.98 * limit < values.max() <= limit
+
+
 def test_no_positions_are_zeros():
     encodings = Positions(hidden_size=4, kind="none")(np.arange(3))
     np.testing.assert_array_equal(encodings, np.zeros((3, 4)))

@@ -163,6 +163,21 @@ def test_a_small_model_has_the_parameters_of_the_formula(row):
     assert model.count_params() == parameters(**(BASE | small_sizes | sizes))
 
 
+def test_matrices_begin_as_glorot_uniform_and_embeddings_as_normal():
+    keras.utils.set_random_seed(1)
+    hparams = catalogue.hparams("transformer_tiny")
+    model = Transformer.from_hparams(hparams, 1_000, 1_000)
+    kernels = [v for v in model.weights if v.name == "kernel"]
+    assert len(kernels) == 2 * (4 + 2) + 2 * (8 + 2)
+    for kernel in kernels:
+        limit = np.sqrt(6 / sum(kernel.shape))
+        values = kernel.numpy()
+        assert 0.98 * limit < np.abs(values).max() <= limit, kernel.path
+        assert values.std() == pytest.approx(limit / np.sqrt(3), rel=0.05), kernel.path
+    (table,) = (v for v in model.weights if v.name == "table")
+    assert table.numpy().std() == pytest.approx(128**-0.5, rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("name", "count"),
     [("transformer_base", 63_045_632), ("transformer_big", 214_171_648)],

@@ -1,4 +1,4 @@
-"""Forward pass, loss and beam search on whatever backend Keras runs on.
+"""Forward pass, loss, beam search and training on whatever backend Keras has.
 
 ``KERAS_BACKEND=jax python tests/support/backend_probe.py given.npz found.npz`` reads
 weights and a batch (see `given`), and writes what `results` computes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -33,7 +34,15 @@ def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
         BeamSearchOptions(beam_size=3, alpha=0.6, num_hypotheses=3),
     )
     arrays = {"logits": logits, "loss": loss, "ids": found.ids, "scores": found.scores}
+    arrays["trained_weights"] = trained_weights(model, batch)
     return {name: ops.convert_to_numpy(array) for name, array in arrays.items()}
+
+
+def trained_weights(model: keras.Model, batch: dict[str, np.ndarray]) -> np.ndarray:
+    """All weights behind one another, after three updates by Keras's own `fit`."""
+    model.compile(keras.optimizers.SGD(0.1), SmoothedCrossEntropy(0.1))
+    model.fit(batch, batch["targets"], epochs=3, verbose=0)
+    return np.concatenate([np.ravel(w) for w in model.get_weights()])
 
 
 def main(given: str, found: str) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import math
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +52,7 @@ def run(tmp_path_factory):
         fill(model, value)
         checkpoints.save(step)
     fill(model, 9.0)
-    checkpoints.save_best(200)
+    checkpoints.save_best(200, "bleu", 30.5)
     return folder
 
 
@@ -119,8 +121,40 @@ def test_a_resumed_run_still_keeps_only_the_newest(model, tmp_path):
 
 def test_only_one_best_checkpoint_is_kept(model, tmp_path):
     for step in (1, 2):
-        checkpoints_of(model, tmp_path).save_best(step)
+        checkpoints_of(model, tmp_path).save_best(step, "bleu", float(step))
     assert [step_of(path) for path in all_checkpoints(tmp_path / "best")] == [2]
+
+
+def test_the_score_of_the_best_is_kept_with_it(run, model):
+    assert checkpoints_of(model, run).best_value("bleu") == 30.5
+    assert checkpoints_of(model, run).best_value("other") == -math.inf
+
+
+def test_a_damaged_score_counts_as_none(own_run, model):
+    (own_run / "best" / "bleu").write_text("")
+    assert checkpoints_of(model, own_run).best_value("bleu") == -math.inf
+
+
+def test_tensorflow_finds_the_newest_too(run):
+    assert tf.train.latest_checkpoint(str(run)) == find_checkpoint(run)
+
+
+@pytest.mark.parametrize("content", [None, "", "nonsense"])
+def test_what_tensorflow_notes_beside_the_checkpoints_may_be_lost(
+    own_run, model, content
+):
+    if content is None:
+        (own_run / "checkpoint").unlink()
+    else:
+        (own_run / "checkpoint").write_text(content)
+    found = checkpoints_of(model, own_run).restore_latest()
+    assert step_of(found) == 300
+    assert one_value(model) == 6.0
+
+
+def test_a_clock_that_was_set_back_changes_nothing(own_run, model, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1.0)
+    assert step_of(checkpoints_of(model, own_run).restore_latest()) == 300
 
 
 def test_checkpoints_are_ordered_by_step_and_not_by_name(model, tmp_path):

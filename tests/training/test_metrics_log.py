@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -36,6 +37,31 @@ def test_numbers_go_to_a_line_of_json(tmp_path):
         {"split": "train", "step": 7, "loss": 1.25},
         {"split": "eval", "step": 8, "bleu": 30.0},
     ]
+
+
+def test_a_number_that_json_does_not_know_is_null(tmp_path):
+    MetricsLog(tmp_path).scalars("train", 1, {"gradient_norm": math.inf, "loss": 1.0})
+    record = json.loads((tmp_path / "metrics.jsonl").read_text())
+    assert (record["gradient_norm"], record["loss"]) == (None, 1.0)
+
+
+@pytest.mark.parametrize("cut_short", ["", '{"split": "tra'])
+def test_a_resumed_run_forgets_what_it_will_do_again(tmp_path, cut_short):
+    log = MetricsLog(tmp_path)
+    for step in (1, 2, 3):
+        log.scalars("train", step, {"loss": 1.0})
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write(cut_short)
+    MetricsLog(tmp_path).forget_after(2)
+    log.scalars("train", 3, {"loss": 2.0})
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    found = [(json.loads(line)["step"], json.loads(line)["loss"]) for line in lines]
+    assert found == [(1, 1.0), (2, 1.0), (3, 2.0)]
+
+
+def test_there_is_nothing_to_forget_in_a_new_run(tmp_path):
+    MetricsLog(tmp_path).forget_after(0)
+    assert not list(tmp_path.iterdir())
 
 
 def test_lines_are_appended_to_those_of_an_earlier_process(tmp_path):

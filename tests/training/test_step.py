@@ -110,6 +110,33 @@ def test_the_gradient_norm_is_that_of_all_weights_together(first_step):
     assert results["gradient_norm"] == pytest.approx(norm, rel=1e-5)
 
 
+def test_the_learning_rate_is_reported(first_step):
+    assert first_step[-1]["learning_rate"] == pytest.approx(LEARNING_RATE)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("mixed_bfloat16", 0.1), ("mixed_float16", 0.02)]
+)
+def test_half_precision_takes_the_step_of_single_precision(
+    first_step, dtype, tolerance
+):
+    before, after, _, expected = first_step
+    model = tiny_transformer(**ONE_LAYER, dtype=dtype)
+    optimizer = keras.optimizers.SGD(LEARNING_RATE)
+    if dtype == "mixed_float16":
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+    optimizer.build(model.trainable_variables)
+    step = make_train_step(model, optimizer, tf.distribute.get_strategy(), OPTIONS)
+    results = {name: float(value) for name, value in step(BATCH).items()}
+    assert results["loss"] == pytest.approx(expected["loss"], rel=tolerance)
+    norm = expected["gradient_norm"]
+    assert results["gradient_norm"] == pytest.approx(norm, rel=tolerance)
+    found = weights_of(model)
+    squared_error = sum(np.square(found[p] - after[p]).sum() for p in after)
+    squared_step = sum(np.square(after[p] - before[p]).sum() for p in after)
+    assert np.sqrt(squared_error / squared_step) < tolerance
+
+
 def test_rows_of_padding_do_not_change_the_update(first_step):
     filled = {side: tf.pad(ids, [[0, 2], [0, 0]]) for side, ids in BATCH.items()}
     step, model = step_and_model()

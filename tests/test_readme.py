@@ -1,0 +1,73 @@
+"""What README tells the reader to type is what the program accepts."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.cli.main import COMMANDS, CommandParser
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def code_blocks(language=""):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def commands():
+    """Every `t2t` command of the code blocks, on one line."""
+    text = "\n".join(code_blocks()).replace("\\\n", " ")
+    lines = [line.partition(" #")[0] for line in text.splitlines()]
+    return [line[line.index("t2t ") :] for line in lines if re.search(r"\bt2t ", line)]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_has_flags_that_exist(command):
+    words = shlex.split(command.partition("<")[0])[1:]
+    parser = CommandParser()
+    subparsers = parser.add_subparsers(parser_class=CommandParser)
+    importlib.import_module(COMMANDS[words[0]][0]).add_parser(subparsers)
+    assert isinstance(parser.parse_args(words), argparse.Namespace)
+
+
+def test_there_are_commands_to_test():
+    assert len(commands()) >= 10
+
+
+def test_the_package_of_ones_own_trains(tmp_path):
+    (example,) = (b for b in code_blocks("python") if "register_problem" in b)
+    package = tmp_path / "my_package"
+    package.mkdir()
+    # As printed but for the number of sentences, to be quick.
+    small = example.replace("20_000", "500").replace("else 200", "else 20")
+    assert small != example
+    (package / "__init__.py").write_text(small, encoding="utf-8")
+    (command,) = (c for c in commands() if "--t2t_usr_dir" in c)
+    words = shlex.split(command.replace("--train_steps 500", "--train_steps 1"))
+    ended = subprocess.run(
+        [sys.executable, "-m", "t2t_repro.cli.main", *words[1:], "--xla", "off"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "BLEU on dev (20 sentences" in ended.stdout
+    # Nobody repeats --t2t_usr_dir to use what came out.
+    decoded = subprocess.run(
+        [sys.executable, "-m", "t2t_repro.cli.main", "decode", "--output_dir", "run"],
+        cwd=tmp_path,
+        input="a sentence\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert decoded.returncode == 0, decoded.stderr
+    assert decoded.stdout.count("\n") == 1
