@@ -11,4 +11,4 @@ if __name__ != "t2t_repro.hparams":
         "name would register every set twice."
     )
 
-MODULES = ("transformer",)
+MODULES = ("transformer", "parsing", "variations", "weighted")

@@ -70,11 +70,62 @@ class HParams(TypedSettings):
         unit="units",
         at_least=0,
     )
+    attention_compatibility: str = setting(
+        "how queries meet keys; the paper's section 3.2.1 weighs the three",
+        choices=("scaled_dot_product", "dot_product", "additive"),
+    )
     self_attention_type: str = setting(
-        "how a position attends to its own sequence", choices=("dot_product",)
+        "what a position sees of its own sequence: all, or a neighbourhood, computed "
+        "in blocks or, for comparison, under a mask",
+        choices=("dot_product", "restricted", "restricted_masked"),
+    )
+    attention_neighbourhood: int = setting(
+        "positions seen round each one, odd (r of section 4); 0 = all",
+        unit="positions",
+        at_least=0,
     )
     ffn_layer: str = setting(
-        "the position-wise sublayer", choices=("dense_relu_dense",)
+        "the position-wise sublayer; parameter_attention has filter_size rows",
+        choices=("dense_relu_dense", "parameter_attention"),
+    )
+    parameter_attention_heads: int = setting(
+        "heads of attention over parameters (h_p); 0 = num_heads",
+        unit="heads",
+        at_least=0,
+    )
+    parameter_attention_key_channels: int = setting(
+        "its queries and keys of all heads together (h_p d_pk); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+    )
+    parameter_attention_value_channels: int = setting(
+        "its values of all heads together (h_p d_pv); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+    )
+    branched_attention: str = setting(
+        "the Weighted Transformer's sublayer, num_heads branches; split or shared = "
+        "its feed-forward network",
+        choices=("none", "split", "shared"),
+    )
+    branched_in_decoder: str = setting(
+        "the attention of a decoder layer that is branched", choices=("memory", "self")
+    )
+    branch_normalization: str = setting(
+        "what keeps kappa and alpha at sum one", choices=("simplex", "softmax")
+    )
+    branch_top_k: int = setting(
+        "branches of largest alpha that are summed; 0 = all",
+        unit="branches",
+        at_least=0,
+    )
+    branch_learning_rate_warmup_steps: int = setting(
+        "warm-up of kappa's and alpha's own learning rate", unit="steps", at_least=1
+    )
+    branch_frozen_after_steps: int = setting(
+        "kappa and alpha stay as they are after so many updates; 0 = never",
+        unit="steps",
+        at_least=0,
     )
     pos: str = setting(
         "positions: timing = the paper's interleaved sinusoids (not tensor2tensor's "
@@ -180,6 +231,7 @@ class HParams(TypedSettings):
                     f"num_heads must divide {origin}: received "
                     f"num_heads={self.num_heads}, {origin}={channels}."
                 )
+        yield from self._variant_misfits()
         behind = RESIDUAL_WIRINGS[self.layer_preprocess_sequence]
         if self.layer_postprocess_sequence != behind:
             wirings = " or ".join(map("/".join, RESIDUAL_WIRINGS.items()))
@@ -192,6 +244,59 @@ class HParams(TypedSettings):
             yield (
                 f"pos={self.pos} needs an even hidden_size: received "
                 f"hidden_size={self.hidden_size}."
+            )
+
+    def _variant_misfits(self) -> Iterator[str]:
+        restricted = self.self_attention_type != "dot_product"
+        if restricted and self.attention_neighbourhood % 2 == 0:
+            yield (
+                f"self_attention_type={self.self_attention_type} needs an odd "
+                "attention_neighbourhood: received "
+                f"attention_neighbourhood={self.attention_neighbourhood}."
+            )
+        if not restricted and self.attention_neighbourhood:
+            yield (
+                "attention_neighbourhood needs self_attention_type=restricted: "
+                f"received attention_neighbourhood={self.attention_neighbourhood}, "
+                f"self_attention_type={self.self_attention_type}."
+            )
+        if self.ffn_layer == "parameter_attention":
+            yield from self._parameter_attention_misfits()
+        if self.branched_attention != "none":
+            yield from self._branched_misfits()
+
+    def _parameter_attention_misfits(self) -> Iterator[str]:
+        heads = self.parameter_attention_heads or self.num_heads
+        for side in ("key", "value"):
+            name = f"parameter_attention_{side}_channels"
+            channels = getattr(self, name) or self.hidden_size
+            if channels % heads:
+                yield (
+                    f"parameter_attention_heads must divide {name}: received "
+                    f"{heads} heads, {channels} channels."
+                )
+
+    def _branched_misfits(self) -> Iterator[str]:
+        if self.ffn_layer != "dense_relu_dense":
+            yield (
+                "branched_attention holds the feed-forward network itself: received "
+                f"branched_attention={self.branched_attention}, "
+                f"ffn_layer={self.ffn_layer}."
+            )
+        if self.self_attention_type != "dot_product":
+            yield (
+                "branched_attention attends to all positions: received "
+                f"self_attention_type={self.self_attention_type}."
+            )
+        if self.branched_attention == "split" and self.filter_size % self.num_heads:
+            yield (
+                "num_heads must divide filter_size where branches split it: received "
+                f"num_heads={self.num_heads}, filter_size={self.filter_size}."
+            )
+        if self.branch_top_k > self.num_heads:
+            yield (
+                "branch_top_k must not exceed num_heads: received "
+                f"branch_top_k={self.branch_top_k}, num_heads={self.num_heads}."
             )
 
     @property
@@ -217,6 +322,14 @@ class HParams(TypedSettings):
                 "num_encoder_layers and num_decoder_layers are both set; "
                 "override those, or set one of them to 0."
             )
+        if self.ffn_layer != "parameter_attention":
+            idle |= dict.fromkeys(
+                _names_with("parameter_attention_"), f"ffn_layer={self.ffn_layer}."
+            )
+        if self.branched_attention == "none":
+            idle |= dict.fromkeys(
+                _names_with("branch_", "branched_in"), "branched_attention=none."
+            )
         if self.min_length_bucket >= self.max_length:
             idle["length_bucket_step"] = (
                 f"min_length_bucket={self.min_length_bucket} is not below "
@@ -234,9 +347,16 @@ class HParams(TypedSettings):
             "num_decoder_layers": self.num_hidden_layers,
             "attention_key_channels": self.hidden_size,
             "attention_value_channels": self.hidden_size,
+            "parameter_attention_heads": self.num_heads,
+            "parameter_attention_key_channels": self.hidden_size,
+            "parameter_attention_value_channels": self.hidden_size,
         }
         open_names = {n: v for n, v in stands_for.items() if not getattr(self, n)}
         return self.replace(**open_names).with_origin("derived")
+
+
+def _names_with(*prefixes: str) -> list[str]:
+    return [name for name in HParams.names() if name.startswith(prefixes)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.errors import UserError, unknown_name
+from t2t_repro.errors import UsageError, UserError, unknown_name
 from t2t_repro.hyperparameters import HParams
 
 REVERSED_SUFFIX = "_rev"
@@ -56,6 +56,7 @@ class Registry:
         self.kind = kind
         self.how_to_list = how_to_list
         self._entries: dict[str, Entry] = {}
+        self._refused: dict[str, str] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -70,6 +71,7 @@ class Registry:
         Raises:
             UsageError: The name is unknown; the message holds the closest ones.
         """
+        self.check_not_refused(name)
         if name not in self._entries:
             raise unknown_name(self.kind, name, self.names(), self.how_to_list)
         return self._entries[name]
@@ -103,6 +105,15 @@ class Registry:
             self._entries[name] = replace(entry, summary=declared.summary)
         else:
             self._insert(entry)
+
+    def refuse(self, name: str, why: str) -> None:
+        """Answers a name with an explanation: it means something else elsewhere."""
+        self._refused[name] = why
+
+    def check_not_refused(self, name: str) -> None:
+        """Raises UsageError, with the explanation, for a name that is refused."""
+        if name in self._refused:
+            raise UsageError(f"no {self.kind} {name!r} here: {self._refused[name]}")
 
     def _insert(self, entry: Entry) -> None:
         if not _VALID_NAME.fullmatch(entry.name):

@@ -29,6 +29,7 @@ COMMANDS = {
     "evaluate": ("t2t_repro.cli.evaluate", "score a trained model"),
     "average": ("t2t_repro.cli.average", "average the last checkpoints of a run"),
     "export": ("t2t_repro.cli.export", "write a trained model for serving"),
+    "reproduce": ("t2t_repro.cli.reproduce", "the papers' tables beside our scores"),
 }
 
 # 128 + the signal's number, as a shell reports a command that a signal ended.
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = arguments[0]
     try:
         with _log_to_stderr():
-            code = _run(command, arguments)
+            code = run_command(arguments)
         sys.stdout.flush()
         return code
     except UserError as error:
@@ -107,7 +108,19 @@ def _top_level(arguments: Sequence[str]) -> int:
     return UsageError.exit_code
 
 
-def _run(command: str, arguments: Sequence[str]) -> int:
+def run_command(arguments: Sequence[str]) -> int:
+    """Runs one command and lets its errors out.
+
+    Args:
+        arguments: The command's name and its flags.
+
+    Returns:
+        Exit code.
+
+    Raises:
+        UserError: Something that the user can put right.
+    """
+    command = arguments[0]
     if command not in COMMANDS:
         raise unknown_name(
             "command", command, COMMANDS, "`t2t --help` lists the commands."

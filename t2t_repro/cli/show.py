@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
         if knows(args.name)
     ]
     if not described:
+        registry.hparams_sets.check_not_refused(args.name)
         raise unknown_name(
             "name", args.name, _all_names(), "`t2t list` names them all."
         )

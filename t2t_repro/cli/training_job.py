@@ -16,6 +16,7 @@ from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
 from t2t_repro.data.text_files import read_lines
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError
+from t2t_repro.evaluation.branch_weights import branch_monitor
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
@@ -23,7 +24,13 @@ from t2t_repro.evaluation.development import (
 from t2t_repro.hyperparameters import DecodeHParams, HParams
 from t2t_repro.runs import Run, save_tokenizers
 from t2t_repro.training.checkpoints import TrainingCheckpoints
-from t2t_repro.training.loop import Evaluator, LoopOptions, Trainer, TrainingData
+from t2t_repro.training.loop import (
+    Evaluator,
+    LoopOptions,
+    Monitor,
+    Trainer,
+    TrainingData,
+)
 from t2t_repro.training.setup import (
     make_optimizer,
     make_repeatable,
@@ -159,6 +166,7 @@ class TrainingJob:
                 save_every_seconds=args.save_checkpoints_secs,
             ),
             evaluators=self._evaluators(model),
+            monitors=self._monitors(model),
         )
 
     def _plan(self, num_replicas: int) -> BatchPlan:
@@ -186,6 +194,10 @@ class TrainingJob:
         if self.args.eval_sentences:
             evaluators.append(self._translation_evaluator(model))
         return evaluators
+
+    def _monitors(self, model: keras.Model) -> list[Monitor]:
+        branched = self.hparams.branched_attention != "none"
+        return [branch_monitor(model)] if branched else []
 
     def _likelihood_evaluator(self, model: keras.Model) -> Evaluator:
         batches = evaluation_batches(

@@ -1,16 +1,28 @@
 """The papers' layers: `keras.ops` only, explicit arguments, no hparams."""
 
-from t2t_repro.layers.attention import MultiheadAttention, attention_weights
+from t2t_repro.layers.attention import (
+    MultiheadAttention,
+    dot_product,
+    masked_softmax,
+    scaled_dot_product,
+)
+from t2t_repro.layers.blocked_attention import BlockedAttention
+from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.layers.decoder import Decoder, DecoderLayer, LayerCache
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder, EncoderLayer
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.masks import causal_mask, padding_mask
+from t2t_repro.layers.masks import causal_mask, neighbourhood_mask, padding_mask
+from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.positions import Positions, sinusoidal_positions
 from t2t_repro.layers.residual import ResidualConnection
+from t2t_repro.layers.simplex import RandomOnSimplex, Simplex, project_to_simplex
 
 __all__ = [
+    "BlockedAttention",
+    "BranchedAttention",
     "Decoder",
     "DecoderLayer",
     "Dropout",
@@ -18,12 +30,20 @@ __all__ = [
     "EncoderLayer",
     "FeedForward",
     "LayerCache",
+    "LayerOptions",
     "MultiheadAttention",
+    "ParameterAttention",
     "Positions",
+    "RandomOnSimplex",
     "ResidualConnection",
+    "Simplex",
     "TokenEmbedding",
-    "attention_weights",
     "causal_mask",
+    "dot_product",
+    "masked_softmax",
+    "neighbourhood_mask",
     "padding_mask",
+    "project_to_simplex",
+    "scaled_dot_product",
     "sinusoidal_positions",
 ]

@@ -1,50 +1,79 @@
-"""Scaled dot-product attention and multi-head attention (paper section 3.2).
+"""Attention functions and multi-head attention (paper section 3.2).
 
 tensor2tensor: `common_attention.py: dot_product_attention, multihead_attention`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.masks import both, causal_mask, neighbourhood_mask
 
 # Large enough that a masked weight is exactly zero after a float32 softmax, small
 # enough that a row with everything masked stays finite (tensor2tensor uses the same).
 MASKED_LOGIT = -1e9
 
+Compatibility = Literal["scaled_dot_product", "dot_product", "additive"]
 
-def attention_weights(
-    query: KerasTensor,
-    key: KerasTensor,
+
+def dot_product(query: KerasTensor, key: KerasTensor) -> KerasTensor:
+    """Q K^T, the compatibility of every query with every key.
+
+    Args:
+        query: `[..., query_length, key_depth]`.
+        key: `[..., key_length, key_depth]`.
+
+    Returns:
+        Logits, `[..., query_length, key_length]`.
+    """
+    return ops.einsum("...TH,...SH->...TS", query, key)
+
+
+def scaled_dot_product(query: KerasTensor, key: KerasTensor) -> KerasTensor:
+    """Q K^T / sqrt(d_k), as in equation (1); shapes as for `dot_product`."""
+    return dot_product(query * float(query.shape[-1]) ** -0.5, key)
+
+
+def masked_softmax(
+    logits: KerasTensor,
     mask: KerasTensor | None = None,
     bias: KerasTensor | None = None,
 ) -> KerasTensor:
-    """Compute softmax(Q K^T / sqrt(d_k)), the weights of equation (1).
-
-    The softmax runs in float32 whatever the inputs' dtype.
+    """Turn logits into the weights of equation (1), in float32 whatever comes in.
 
     Args:
-        query: `[batch, num_heads, query_length, key_depth]`.
-        key: `[batch, num_heads, key_length, key_depth]`.
-        mask: Boolean, True = may attend, broadcastable to
-            `[batch, num_heads, query_length, key_length]`.
+        logits: `[batch, num_heads, ..., key_length]`.
+        mask: Boolean, True = may attend, broadcastable to the logits.
         bias: Float, added to the logits, broadcastable likewise.
 
     Returns:
-        Weights, float32 `[batch, num_heads, query_length, key_length]`. A query
-        that may attend to nothing gets equal weights.
+        Weights, float32, in the shape of the logits. A query that may attend to
+        nothing gets equal weights.
     """
-    scaled_query = query * float(query.shape[-1]) ** -0.5
-    logits = ops.cast(ops.einsum("BNTH,BNSH->BNTS", scaled_query, key), "float32")
+    logits = ops.cast(logits, "float32")
     if bias is not None:
         logits += ops.cast(bias, "float32")
     if mask is not None:
         logits = ops.where(mask, logits, MASKED_LOGIT)
     return ops.softmax(logits, axis=-1)
+
+
+def split_heads(x: KerasTensor, num_heads: int) -> KerasTensor:
+    """Turn `[batch, length, channels]` into `[batch, num_heads, length, depth]`."""
+    batch, length = ops.shape(x)[:2]
+    x = ops.reshape(x, (batch, length, num_heads, x.shape[-1] // num_heads))
+    return ops.transpose(x, (0, 2, 1, 3))
+
+
+def merge_heads(heads: KerasTensor) -> KerasTensor:
+    """Undo `split_heads`."""
+    batch, num_heads, length, depth = ops.shape(heads)
+    heads = ops.transpose(heads, (0, 2, 1, 3))
+    return ops.reshape(heads, (batch, length, num_heads * depth))
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
@@ -62,6 +91,13 @@ class MultiheadAttention(keras.layers.Layer):
         num_heads: Number of heads (h).
         key_channels: Total width of queries and keys over all heads (h d_k).
         value_channels: Total width of values over all heads (h d_v).
+        compatibility: How queries meet keys: "scaled_dot_product", equation (1);
+            "dot_product", the same without 1 / sqrt(d_k); or "additive", Bahdanau et
+            al.'s v^T tanh(q + k) with a vector v for each head, which section 3.2.1
+            weighs against the two.
+        causal: Whether a position is kept from attending to later ones.
+        neighbourhood: Positions that self-attention sees round each one (r of section
+            4), odd, the position itself in the middle; 0 = all.
         dropout_rate: Dropout on the attention weights (not in the paper's base;
             tensor2tensor `attention_dropout`).
 
@@ -84,6 +120,9 @@ class MultiheadAttention(keras.layers.Layer):
         num_heads: int,
         key_channels: int,
         value_channels: int,
+        compatibility: Compatibility = "scaled_dot_product",
+        causal: bool = False,
+        neighbourhood: int = 0,
         dropout_rate: float = 0.0,
         **kwargs: Any,
     ) -> None:
@@ -94,33 +133,55 @@ class MultiheadAttention(keras.layers.Layer):
                     f"`num_heads` must divide `{name}_channels`. "
                     f"Received: num_heads={num_heads}, {name}_channels={channels}"
                 )
+        if compatibility not in get_args(Compatibility):
+            raise ValueError(
+                f"`compatibility` must be one of {get_args(Compatibility)}. "
+                f"Received: {compatibility!r}"
+            )
+        if neighbourhood and (neighbourhood < 0 or neighbourhood % 2 == 0):
+            raise ValueError(
+                "`neighbourhood` must be 0, or odd and positive. "
+                f"Received: neighbourhood={neighbourhood}"
+            )
         self.hidden_size = hidden_size
         self.num_heads = num_heads
         self.key_channels = key_channels
         self.value_channels = value_channels
+        self.compatibility = compatibility
+        self.causal = causal
+        self.neighbourhood = neighbourhood
         self.dropout_rate = dropout_rate
-
-        def projection(name: str, channels: int) -> keras.layers.Dense:
-            return keras.layers.Dense(
-                channels,
-                use_bias=False,
-                kernel_initializer="glorot_uniform",
-                name=name,
-                dtype=self.dtype_policy,
-            )
-
-        self.query = projection("query", key_channels)
-        self.key = projection("key", key_channels)
-        self.value = projection("value", value_channels)
-        self.output_projection = projection("output", hidden_size)
+        self.query_projection = self._projection("query", key_channels)
+        self.key_projection = self._projection("key", key_channels)
+        self.value_projection = self._projection("value", value_channels)
+        self.output_projection = self._projection("output", hidden_size)
         self.weights_dropout = Dropout(
             dropout_rate, name="weights_dropout", dtype=self.dtype_policy
         )
 
+    def _projection(self, name: str, channels: int) -> keras.layers.Dense:
+        return keras.layers.Dense(
+            channels,
+            use_bias=False,
+            kernel_initializer="glorot_uniform",
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
     def build(self, input_shape: object = None) -> None:
-        for projection in (self.query, self.key, self.value):
+        for projection in (
+            self.query_projection,
+            self.key_projection,
+            self.value_projection,
+        ):
             projection.build((None, None, self.hidden_size))
         self.output_projection.build((None, None, self.value_channels))
+        if self.compatibility == "additive":
+            self.compatibility_vector = self.add_weight(
+                name="compatibility_vector",
+                shape=(self.num_heads, self.key_channels // self.num_heads),
+                initializer="glorot_uniform",
+            )
 
     def call(
         self,
@@ -130,10 +191,20 @@ class MultiheadAttention(keras.layers.Layer):
         bias: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
+        length = ops.shape(query_input)[1]
+        if self.causal:
+            attention_mask = both(attention_mask, causal_mask(length))
+        if self.neighbourhood:
+            near = neighbourhood_mask(length, self.neighbourhood)
+            attention_mask = both(attention_mask, near)
         key, value = self.project_memory(memory_input)
         return self.attend(
             query_input, key, value, attention_mask, bias, training=training
         )
+
+    def project_query(self, query_input: KerasTensor) -> KerasTensor:
+        """Project queries to `[batch, num_heads, query_length, key_depth]`."""
+        return split_heads(self.query_projection(query_input), self.num_heads)
 
     def project_memory(
         self, memory_input: KerasTensor
@@ -148,9 +219,27 @@ class MultiheadAttention(keras.layers.Layer):
             `[batch, num_heads, key_length, value_depth]`.
         """
         return (
-            self._split_heads(self.key(memory_input)),
-            self._split_heads(self.value(memory_input)),
+            split_heads(self.key_projection(memory_input), self.num_heads),
+            split_heads(self.value_projection(memory_input), self.num_heads),
         )
+
+    def logits(self, query: KerasTensor, key: KerasTensor) -> KerasTensor:
+        """Return the compatibility of every query with every key.
+
+        Args:
+            query: `[batch, num_heads, ..., query_length, key_depth]`.
+            key: `[batch, num_heads, ..., key_length, key_depth]`.
+
+        Returns:
+            `[batch, num_heads, ..., query_length, key_length]`.
+        """
+        if self.compatibility == "dot_product":
+            return dot_product(query, key)
+        if self.compatibility == "scaled_dot_product":
+            return scaled_dot_product(query, key)
+        hidden = ops.tanh(query[..., :, None, :] + key[..., None, :, :])
+        vector = ops.convert_to_tensor(self.compatibility_vector, self.compute_dtype)
+        return ops.einsum("BN...H,NH->BN...", hidden, vector)
 
     def weights_of(
         self,
@@ -170,8 +259,8 @@ class MultiheadAttention(keras.layers.Layer):
         Returns:
             float32 `[batch, num_heads, query_length, key_length]`.
         """
-        query = self._split_heads(self.query(query_input))
-        return attention_weights(query, key, attention_mask, bias)
+        logits = self.logits(self.project_query(query_input), key)
+        return masked_softmax(logits, attention_mask, bias)
 
     def attend(
         self,
@@ -188,7 +277,7 @@ class MultiheadAttention(keras.layers.Layer):
             query_input: `[batch, query_length, hidden_size]`.
             key: Keys of `project_memory`.
             value: Values of `project_memory`.
-            attention_mask: See the class.
+            attention_mask: See the class; nothing is added to it.
             bias: See the class.
             training: Whether dropout is active.
 
@@ -196,21 +285,46 @@ class MultiheadAttention(keras.layers.Layer):
             `[batch, query_length, hidden_size]`.
         """
         weights = self.weights_of(query_input, key, attention_mask, bias)
-        weights = self.weights_dropout(
-            ops.cast(weights, self.compute_dtype), training=training
-        )
-        # [batch, query_length, num_heads, value_depth]
-        context = ops.einsum("BNTS,BNSH->BTNH", weights, value)
-        batch, length = ops.shape(context)[:2]
-        context = ops.reshape(context, (batch, length, self.value_channels))
-        return self.output_projection(context)
+        weights = self.drop_weights(weights, training)
+        return self.merge(ops.einsum("BNTS,BNSH->BNTH", weights, value), training)
 
-    def _split_heads(self, x: KerasTensor) -> KerasTensor:
-        """Turn `[batch, length, channels]` into `[batch, num_heads, length, depth]`."""
-        batch, length = ops.shape(x)[:2]
-        depth = x.shape[-1] // self.num_heads
-        x = ops.reshape(x, (batch, length, self.num_heads, depth))
-        return ops.transpose(x, (0, 2, 1, 3))
+    def drop_weights(
+        self, weights: KerasTensor, training: bool | None = None
+    ) -> KerasTensor:
+        """Cast attention weights to the compute dtype, and drop some in training."""
+        weights = ops.cast(weights, self.compute_dtype)
+        return self.weights_dropout(weights, training=training)
+
+    def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
+        """Concatenate the heads and project them.
+
+        Args:
+            heads: `[batch, num_heads, query_length, value_depth]`.
+            training: Whether dropout is active, where a subclass has any here.
+
+        Returns:
+            `[batch, query_length, hidden_size]`.
+        """
+        del training
+        return self.output_projection(merge_heads(heads))
+
+    def visible_history(
+        self, history: KerasTensor, first_slot: KerasTensor
+    ) -> KerasTensor:
+        """Say which slots of a decoding cache may be attended to.
+
+        Args:
+            history: Boolean `[batch, 1, beam_size, slots]`; see `DecoderLayer.step`.
+            first_slot: int32 scalar, the first slot of the position to decode.
+
+        Returns:
+            Boolean, as `history`.
+        """
+        if not self.neighbourhood:
+            return history
+        beam_size, slots = history.shape[2], ops.shape(history)[3]
+        oldest = first_slot - (self.neighbourhood // 2) * beam_size
+        return history & (ops.arange(slots) >= oldest)
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {
@@ -218,5 +332,8 @@ class MultiheadAttention(keras.layers.Layer):
             "num_heads": self.num_heads,
             "key_channels": self.key_channels,
             "value_channels": self.value_channels,
+            "compatibility": self.compatibility,
+            "causal": self.causal,
+            "neighbourhood": self.neighbourhood,
             "dropout_rate": self.dropout_rate,
         }

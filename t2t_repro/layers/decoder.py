@@ -51,17 +51,21 @@ class DecoderLayer(EncoderLayer):
     Call arguments:
         x: Target representation, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
-        self_attention_mask: Boolean, `[1 or batch, 1, target_length, target_length]`.
         memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
 
     Returns:
-        `[batch, target_length, hidden_size]`.
+        `[batch, target_length, hidden_size]`; a position sees those before it.
     """
+
+    is_causal = True
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.memory_attention = self._attention("memory_attention")
         self.memory_attention_residual = self._residual("memory_attention_residual")
+
+    def _is_branched(self, name: str) -> bool:
+        return name == f"{self.options.branched_in_decoder}_attention"
 
     def build(self, input_shape: object = None) -> None:
         super().build()
@@ -72,12 +76,11 @@ class DecoderLayer(EncoderLayer):
         self,
         x: KerasTensor,
         memory: KerasTensor,
-        self_attention_mask: KerasTensor | None = None,
         memory_attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         def attend_to_self(y: KerasTensor) -> KerasTensor:
-            return self.self_attention(y, y, self_attention_mask, training=training)
+            return self.self_attention(y, y, training=training)
 
         def attend_to_memory(y: KerasTensor) -> KerasTensor:
             return self.memory_attention(
@@ -154,7 +157,8 @@ class DecoderLayer(EncoderLayer):
             key = ops.slice_update(cache["self_key"], start, key)
             value = ops.slice_update(cache["self_value"], start, value)
             new_cache.update(self_key=key, self_value=value)
-            return self.self_attention.attend(y, key, value, history)
+            visible = self.self_attention.visible_history(history, first_slot)
+            return self.self_attention.attend(y, key, value, visible)
 
         def attend_to_memory(y: KerasTensor) -> KerasTensor:
             return self.memory_attention.attend(
@@ -175,7 +179,6 @@ class Decoder(Encoder):
     Call arguments:
         x: Embedded, shifted targets, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
-        self_attention_mask: Boolean, `[1 or batch, 1, target_length, target_length]`.
         memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
 
     Returns:
@@ -188,7 +191,6 @@ class Decoder(Encoder):
         self,
         x: KerasTensor,
         memory: KerasTensor,
-        self_attention_mask: KerasTensor | None = None,
         memory_attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
@@ -196,7 +198,6 @@ class Decoder(Encoder):
             x = layer(
                 x,
                 memory,
-                self_attention_mask=self_attention_mask,
                 memory_attention_mask=memory_attention_mask,
                 training=training,
             )

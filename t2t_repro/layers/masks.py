@@ -35,3 +35,23 @@ def causal_mask(length: int | KerasTensor) -> KerasTensor:
     """
     positions = ops.arange(length)
     return (positions[:, None] >= positions[None, :])[None, None, :, :]
+
+
+def neighbourhood_mask(length: int | KerasTensor, neighbourhood: int) -> KerasTensor:
+    """Hide from every position those that are not near it (paper section 4).
+
+    Args:
+        length: Number of positions.
+        neighbourhood: Positions that each one sees, odd, itself in the middle (r).
+
+    Returns:
+        Boolean mask `[1, 1, length, length]`.
+    """
+    positions = ops.arange(length)
+    distances = ops.abs(positions[:, None] - positions[None, :])
+    return (distances <= neighbourhood // 2)[None, None, :, :]
+
+
+def both(first: KerasTensor | None, second: KerasTensor) -> KerasTensor:
+    """Allow what two masks allow; None allows everything."""
+    return second if first is None else ops.logical_and(first, second)

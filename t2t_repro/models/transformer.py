@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, TypedDict
 
 import keras
@@ -13,7 +14,8 @@ from t2t_repro.layers.decoder import Decoder, LayerCache
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder
-from t2t_repro.layers.masks import causal_mask, padding_mask
+from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.options import LayerOptions
 from t2t_repro.layers.positions import PositionKind, Positions
 from t2t_repro.registry import register_model
 
@@ -55,23 +57,18 @@ class Transformer(keras.Model):
     Args:
         source_vocab_size: Rows of the source embedding.
         target_vocab_size: Rows of the target embedding (V).
-        hidden_size: Width of the representation (d_model).
-        filter_size: Inner width of the feed-forward networks (d_ff).
-        num_heads: Attention heads (h).
-        key_channels: Width of queries and keys over all heads (h d_k).
-        value_channels: Width of values over all heads (h d_v).
         num_encoder_layers: N of the encoder.
         num_decoder_layers: N of the decoder.
         positions: Kind of `layers.Positions`.
         max_positions: Number of learned positions, where they are learned.
-        norm: "post" (the paper) or "pre" (tensor2tensor since 2017-10).
-        norm_epsilon: Of the layer normalisations.
-        residual_dropout: On sublayer outputs and on embeddings (P_drop).
-        attention_dropout: On attention weights.
-        relu_dropout: After the ReLU of the feed-forward networks.
         tie_embeddings: Share one matrix between source embedding, target
             embedding and softmax (paper section 3.4). Needs equal vocabularies;
             otherwise each of the three has its own.
+        name: Of the model.
+        dtype: Dtype or dtype policy.
+        trainable: Whether the weights are trained.
+        **options: Those of `layers.LayerOptions`, of both stacks; embeddings are
+            dropped with its `residual_dropout`.
 
     Call arguments:
         features: Dict of "inputs", int32 `[batch, source_length]`, and "targets",
@@ -87,64 +84,41 @@ class Transformer(keras.Model):
         *,
         source_vocab_size: int,
         target_vocab_size: int,
-        hidden_size: int,
-        filter_size: int,
-        num_heads: int,
-        key_channels: int,
-        value_channels: int,
         num_encoder_layers: int,
         num_decoder_layers: int,
         positions: PositionKind = "interleaved",
         max_positions: int = 0,
-        norm: str = "post",
-        norm_epsilon: float = 1e-6,
-        residual_dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        relu_dropout: float = 0.0,
         tie_embeddings: bool = True,
-        **kwargs: Any,
+        name: str | None = None,
+        dtype: object = None,
+        trainable: bool = True,
+        **options: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
         if tie_embeddings and source_vocab_size != target_vocab_size:
             raise ValueError(
                 "Tied embeddings need equal vocabularies. Received: "
                 f"source_vocab_size={source_vocab_size}, "
                 f"target_vocab_size={target_vocab_size}"
             )
-        self._stack_options = {
-            "hidden_size": hidden_size,
-            "filter_size": filter_size,
-            "num_heads": num_heads,
-            "key_channels": key_channels,
-            "value_channels": value_channels,
-            "norm": norm,
-            "norm_epsilon": norm_epsilon,
-            "residual_dropout": residual_dropout,
-            "attention_dropout": attention_dropout,
-            "relu_dropout": relu_dropout,
-        }
-        self._own_options: dict[str, Any] = {
-            "source_vocab_size": source_vocab_size,
-            "target_vocab_size": target_vocab_size,
-            "num_encoder_layers": num_encoder_layers,
-            "num_decoder_layers": num_decoder_layers,
-            "positions": positions,
-            "max_positions": max_positions,
-            "tie_embeddings": tie_embeddings,
-        }
+        self.source_vocab_size = source_vocab_size
         self.target_vocab_size = target_vocab_size
-        self._make_embeddings(hidden_size, residual_dropout)
+        self.positions = positions
+        self.max_positions = max_positions
+        self.tie_embeddings = tie_embeddings
+        self.options = LayerOptions(**options)
+        self._make_embeddings()
         self.encoder = Encoder(
             num_layers=num_encoder_layers,
             name="encoder",
             dtype=self.dtype_policy,
-            **self._stack_options,
+            **options,
         )
         self.decoder = Decoder(
             num_layers=num_decoder_layers,
             name="decoder",
             dtype=self.dtype_policy,
-            **self._stack_options,
+            **options,
         )
         self.build()
 
@@ -166,59 +140,70 @@ class Transformer(keras.Model):
         return cls(
             source_vocab_size=source_vocab_size,
             target_vocab_size=target_vocab_size,
+            num_encoder_layers=h.num_encoder_layers,
+            num_decoder_layers=h.num_decoder_layers,
+            positions=POSITION_KINDS[h.pos],
+            max_positions=h.max_length,
+            tie_embeddings=h.shared_embedding_and_softmax_weights,
             hidden_size=h.hidden_size,
             filter_size=h.filter_size,
             num_heads=h.num_heads,
             key_channels=h.attention_key_channels,
             value_channels=h.attention_value_channels,
-            num_encoder_layers=h.num_encoder_layers,
-            num_decoder_layers=h.num_decoder_layers,
-            positions=POSITION_KINDS[h.pos],
-            max_positions=h.max_length,
             norm="pre" if h.layer_preprocess_sequence == "n" else "post",
             norm_epsilon=h.norm_epsilon,
             residual_dropout=h.layer_prepostprocess_dropout,
             attention_dropout=h.attention_dropout,
             relu_dropout=h.relu_dropout,
-            tie_embeddings=h.shared_embedding_and_softmax_weights,
+            compatibility=h.attention_compatibility,
+            neighbourhood=h.attention_neighbourhood,
+            blocked=h.self_attention_type == "restricted",
+            feed_forward=h.ffn_layer,
+            parameter_attention_heads=h.parameter_attention_heads,
+            parameter_attention_key_channels=h.parameter_attention_key_channels,
+            parameter_attention_value_channels=h.parameter_attention_value_channels,
+            branched=h.branched_attention,
+            branched_in_decoder=h.branched_in_decoder,
+            branch_normalization=h.branch_normalization,
+            branch_top_k=h.branch_top_k,
             dtype=DTYPE_POLICIES[h.activation_dtype],
             name="transformer",
         )
 
-    def _make_embeddings(self, hidden_size: int, dropout_rate: float) -> None:
-        options = self._own_options
+    def _make_embeddings(self) -> None:
 
         def embedding(name: str, vocab_size: int) -> TokenEmbedding:
             return TokenEmbedding(
                 vocab_size=vocab_size,
-                hidden_size=hidden_size,
+                hidden_size=self.options.hidden_size,
                 name=name,
                 dtype=self.dtype_policy,
             )
 
         def position(name: str) -> Positions:
             return Positions(
-                hidden_size=hidden_size,
-                kind=options["positions"],
-                max_length=options["max_positions"],
+                hidden_size=self.options.hidden_size,
+                kind=self.positions,
+                max_length=self.max_positions,
                 name=name,
                 dtype=self.dtype_policy,
             )
 
         def dropout(name: str) -> Dropout:
-            return Dropout(dropout_rate, name=name, dtype=self.dtype_policy)
+            rate = self.options.residual_dropout
+            return Dropout(rate, name=name, dtype=self.dtype_policy)
 
-        if options["tie_embeddings"]:
-            shared = embedding("shared_embedding", options["target_vocab_size"])
+        if self.tie_embeddings:
+            shared = embedding("shared_embedding", self.target_vocab_size)
             self.source_embedding = self.target_embedding = self.softmax = shared
         else:
             self.source_embedding = embedding(
-                "source_embedding", options["source_vocab_size"]
+                "source_embedding", self.source_vocab_size
             )
             self.target_embedding = embedding(
-                "target_embedding", options["target_vocab_size"]
+                "target_embedding", self.target_vocab_size
             )
-            self.softmax = embedding("softmax", options["target_vocab_size"])
+            self.softmax = embedding("softmax", self.target_vocab_size)
         self.source_positions = position("source_positions")
         self.target_positions = position("target_positions")
         self.source_dropout = dropout("source_dropout")
@@ -283,7 +268,7 @@ class Transformer(keras.Model):
         shifted = ops.pad(targets[:, :-1], [[0, 0], [1, 0]], constant_values=PAD_ID)
         x = self.target_embedding(shifted) + self.target_positions(ops.arange(length))
         x = self.target_dropout(x, training=training)
-        x = self.decoder(x, memory, causal_mask(length), memory_mask, training=training)
+        x = self.decoder(x, memory, memory_mask, training=training)
         return self.softmax.logits(x)
 
     def initial_cache(
@@ -339,4 +324,13 @@ class Transformer(keras.Model):
         return self.softmax.logits(x), {**cache, "layers": layers}
 
     def get_config(self) -> dict[str, object]:
-        return super().get_config() | self._own_options | self._stack_options
+        own = {
+            "source_vocab_size": self.source_vocab_size,
+            "target_vocab_size": self.target_vocab_size,
+            "num_encoder_layers": self.encoder.num_layers,
+            "num_decoder_layers": self.decoder.num_layers,
+            "positions": self.positions,
+            "max_positions": self.max_positions,
+            "tie_embeddings": self.tie_embeddings,
+        }
+        return super().get_config() | own | dataclasses.asdict(self.options)

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 # Given the step, returns metrics and writes what else it likes to the log.
 Evaluator = Callable[[int, MetricsLog], dict[str, float]]
+# Given the step, writes what it watches to the log.
+Monitor = Callable[[int, MetricsLog], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Trainer:
         step_options: See `StepOptions`.
         options: See `LoopOptions`.
         evaluators: Called every `eval_every_steps` and at the end.
+        monitors: Called with every line of training metrics.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Trainer:
         step_options: StepOptions,
         options: LoopOptions,
         evaluators: Sequence[Evaluator] = (),
+        monitors: Sequence[Monitor] = (),
     ) -> None:
         self.model = model
         self.optimizer = optimizer
@@ -97,6 +101,7 @@ class Trainer:
         self.checkpoints = checkpoints
         self.options = options
         self.evaluators = evaluators
+        self.monitors = monitors
         self.train_step = make_train_step(model, optimizer, strategy, step_options)
         self.log = MetricsLog(checkpoints.output_dir)
         self.step = 0
@@ -191,6 +196,8 @@ class Trainer:
         if not math.isfinite(metrics["loss"]):
             raise self._diverged(f"the loss is {metrics['loss']}")
         self.log.scalars("train", self.step, metrics)
+        for monitor in self.monitors:
+            monitor(self.step, self.log)
         progress.line(
             self.step,
             f"loss {metrics['loss']:.3f}  nll {metrics['nll']:.3f}  "

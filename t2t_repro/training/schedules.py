@@ -18,6 +18,7 @@ that the first update is not multiplied by zero.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import KerasTensor, ops
@@ -85,3 +86,40 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "warmup_steps": self.warmup_steps,
             "hidden_size": self.hidden_size,
         }
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class FrozenSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """Another schedule until a step, then zero: what it moves stays as it is.
+
+    Args:
+        schedule: The rate before.
+        after_steps: The last update that moves anything; 0 = never frozen.
+    """
+
+    def __init__(
+        self,
+        schedule: keras.optimizers.schedules.LearningRateSchedule,
+        after_steps: int,
+    ) -> None:
+        self.schedule = schedule
+        self.after_steps = after_steps
+
+    def __call__(self, step: KerasTensor) -> KerasTensor:
+        """Return the rate of an update; see `FactorSchedule`."""
+        rate = self.schedule(step)
+        if not self.after_steps:
+            return rate
+        moves = ops.cast(step, "float32") < float(self.after_steps)
+        return ops.where(moves, rate, 0.0)
+
+    def get_config(self) -> dict[str, object]:
+        return {
+            "schedule": keras.saving.serialize_keras_object(self.schedule),
+            "after_steps": self.after_steps,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> FrozenSchedule:
+        schedule = keras.saving.deserialize_keras_object(config["schedule"])
+        return cls(schedule, config["after_steps"])

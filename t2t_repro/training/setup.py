@@ -8,7 +8,10 @@ import tensorflow as tf
 from t2t_repro.errors import UserError
 from t2t_repro.hyperparameters import HParams
 from t2t_repro.training.checkpoints import random_states
-from t2t_repro.training.schedules import FactorSchedule
+from t2t_repro.training.schedules import FactorSchedule, FrozenSchedule
+
+# Paths of the Weighted Transformer's kappa and alpha.
+BRANCH_WEIGHTS = ".*/(kappa|alpha)"
 
 
 def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
@@ -25,25 +28,30 @@ def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
         UserError: If TensorFlow is already running and cannot be split any more.
     """
     if cpu_replicas:
-        # Whoever asks for the CPU gets it, GPUs or none.
-        tf.config.set_visible_devices([], "GPU")
+        _make_cpu_replicas(cpu_replicas)
     if cpu_replicas > 1:
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        try:
-            tf.config.set_logical_device_configuration(
-                cpu, [tf.config.LogicalDeviceConfiguration()] * cpu_replicas
-            )
-        except RuntimeError as error:
-            raise UserError(
-                f"cannot make {cpu_replicas} CPU replicas: TensorFlow has already "
-                "started in this process. Start a new one."
-            ) from error
         return tf.distribute.MirroredStrategy(
             [f"CPU:{number}" for number in range(cpu_replicas)]
         )
     if len(tf.config.get_visible_devices("GPU")) > 1:
         return tf.distribute.MirroredStrategy()
     return tf.distribute.get_strategy()
+
+
+def _make_cpu_replicas(count: int) -> None:
+    """Hide the GPUs, and cut the CPU into as many devices."""
+    (cpu, *_) = tf.config.list_physical_devices("CPU")
+    try:
+        tf.config.set_visible_devices([], "GPU")
+        if count > 1:
+            tf.config.set_logical_device_configuration(
+                cpu, [tf.config.LogicalDeviceConfiguration()] * count
+            )
+    except RuntimeError as error:
+        raise UserError(
+            f"cannot make {count} CPU replicas: TensorFlow has already "
+            "started in this process. Start a new one."
+        ) from error
 
 
 def make_repeatable(seed: int) -> None:
@@ -96,8 +104,26 @@ def make_schedule(hparams: HParams) -> FactorSchedule:
     )
 
 
+def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
+    """Make the schedule of kappa and alpha.
+
+    (d_model / N)^-0.5 min(t^-0.5, t w^-1.5), frozen in the end (Weighted Transformer,
+    section 4.1): the plain schedule times sqrt(N), with a warm-up w of 400.
+    """
+    schedule = FactorSchedule(
+        "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
+        constant=hparams.num_hidden_layers**0.5,
+        warmup_steps=hparams.branch_learning_rate_warmup_steps,
+        hidden_size=hparams.hidden_size,
+    )
+    return FrozenSchedule(schedule, hparams.branch_frozen_after_steps)
+
+
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     """Make Adam with the hparams' schedule (paper section 5.3).
+
+    The Weighted Transformer's kappa and alpha have an Adam with a schedule of their
+    own (section 4.1 of its paper).
 
     Args:
         hparams: The set.
@@ -105,13 +131,36 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     Returns:
         The optimizer, not built yet; float16 activations get dynamic loss scaling.
     """
-    adam = keras.optimizers.Adam(
-        make_schedule(hparams),
+    # The names are part of those in checkpoints.
+    optimizer = _adam(hparams, make_schedule(hparams), "adam")
+    if hparams.branched_attention != "none":
+        branch_adam = _adam(hparams, make_branch_schedule(hparams), "branch_adam")
+        optimizers = keras.optimizers.OptimizerMap(
+            optimizer, {BRANCH_WEIGHTS: branch_adam}
+        )
+        optimizer = keras.optimizers.MultiOptimizer(optimizers, name="multi")
+    if hparams.activation_dtype == "float16":
+        return keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")
+    return optimizer
+
+
+def _adam(
+    hparams: HParams,
+    schedule: keras.optimizers.schedules.LearningRateSchedule,
+    name: str,
+) -> keras.optimizers.Adam:
+    return keras.optimizers.Adam(
+        schedule,
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,
-        name="adam",  # part of the names in checkpoints
+        name=name,
     )
-    if hparams.activation_dtype == "float16":
-        return keras.optimizers.LossScaleOptimizer(adam, name="loss_scale")
-    return adam
+
+
+def learning_rate_of(optimizer: keras.optimizers.Optimizer) -> tf.Tensor:
+    """Return the rate of the next update, where there are several the main one."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    if isinstance(optimizer, keras.optimizers.MultiOptimizer):
+        optimizer = optimizer.optimizers[-1]  # its default stands last
+    return tf.convert_to_tensor(optimizer.learning_rate)

@@ -11,6 +11,7 @@ import tensorflow as tf
 from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
 from t2t_repro.training.losses import token_losses
+from t2t_repro.training.setup import learning_rate_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +93,7 @@ class _ReplicaStep:
         counts = _sum_over_replicas(_count_tokens(batch))
         sums, gradients = self.gradients(batch, counts["target_tokens"])
         # Read before the update, which counts the schedule's step up.
-        learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
+        learning_rate = learning_rate_of(self.optimizer)
         gradient_norm = self._apply(gradients)
         return {
             **counts,

@@ -154,7 +154,7 @@ def test_what_ends_a_command_is_told_in_one_line(
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(cli, "_run", fail)
+    monkeypatch.setattr(cli, "run_command", fail)
     assert main(["list"]) == code
     assert message in capsys.readouterr().err
 
@@ -163,7 +163,7 @@ def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cli, "_run", fail)
+    monkeypatch.setattr(cli, "run_command", fail)
     with pytest.raises(ZeroDivisionError):
         main(["list"])
 

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from t2t_repro.layers import MultiheadAttention, attention_weights
+from t2t_repro.layers import (
+    MultiheadAttention,
+    causal_mask,
+    masked_softmax,
+    scaled_dot_product,
+)
 from tests.support.tiny_model import randomize
 
 RANDOM = np.random.default_rng(0)
@@ -17,13 +24,18 @@ def heads(length: int, depth: int) -> np.ndarray:
 QUERY, KEY = heads(4, 8), heads(5, 8)
 
 
-def block(dropout_rate: float = 0.0) -> MultiheadAttention:
+def attention_weights(query, key, mask=None, bias=None):
+    return masked_softmax(scaled_dot_product(query, key), mask, bias)
+
+
+def block(dropout_rate: float = 0.0, **options: Any) -> MultiheadAttention:
     attention = MultiheadAttention(
         hidden_size=8,
         num_heads=2,
         key_channels=8,
         value_channels=6,
         dropout_rate=dropout_rate,
+        **options,
     )
     attention.build()
     randomize(attention, seed=1)
@@ -74,6 +86,35 @@ def test_a_block_equals_its_equations_under_any_mask_and_bias():
     )
     expected = written_out(attention, x, memory, mask, bias)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_without_scaling_the_logits_are_sqrt_d_k_times_as_large():
+    scaled = block()
+    plain = block(compatibility="dot_product")
+    logits = [np.asarray(layer.logits(QUERY, KEY)) for layer in (scaled, plain)]
+    np.testing.assert_allclose(logits[1], np.sqrt(8) * logits[0], rtol=1e-5)
+
+
+def test_additive_attention_is_bahdanaus():
+    layer = block(compatibility="additive")
+    query, key = QUERY[:, :2, :, :4], KEY[:, :2, :, :4]
+    vector = np.asarray(layer.compatibility_vector)
+    logits = np.asarray(layer.logits(query, key))
+    for b, n, t, s in np.ndindex(logits.shape):
+        expected = vector[n] @ np.tanh(query[b, n, t] + key[b, n, s])
+        assert logits[b, n, t, s] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_causal_block_equals_one_under_the_causal_mask():
+    x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
+    np.testing.assert_array_equal(
+        block(causal=True)(x, x), block()(x, x, causal_mask(5))
+    )
+
+
+def test_a_compatibility_that_is_not_known_is_refused():
+    with pytest.raises(ValueError, match="`compatibility` must be one of"):
+        block(compatibility="cosine")
 
 
 def test_a_masked_key_gets_no_weight_at_all():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_repro import catalogue
+from t2t_repro.models.sizes import parameter_count
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.losses import SmoothedCrossEntropy
 from tests.support.numpy_transformer import NumpyTransformer, smoothed_cross_entropy
@@ -56,6 +57,26 @@ def reference_of(model: Transformer, options: dict) -> NumpyTransformer:
 
 def logits_of(model: Transformer, batch: dict, **options) -> np.ndarray:
     return keras.ops.convert_to_numpy(model(batch, **options))
+
+
+# Proved against formulas layer by layer; here for what holds of every model.
+VARIANTS = {
+    "restricted": {"neighbourhood": 3},
+    "restricted by a mask": {"neighbourhood": 5, "blocked": False},
+    "additive": {"compatibility": "additive", "neighbourhood": 3},
+    "unscaled": {"compatibility": "dot_product"},
+    "over parameters": {
+        "feed_forward": "parameter_attention",
+        "parameter_attention_heads": 2,
+        "parameter_attention_key_channels": 4,
+        "parameter_attention_value_channels": 6,
+    },
+    "weighted": {"branched": "split"},
+    "weighted, shared": {"branched": "shared", "norm": "pre"},
+    "weighted self-attention": {"branched": "split", "branched_in_decoder": "self"},
+    "gated": {"branched": "split", "branch_top_k": 1},
+}
+ALL_KINDS = KINDS | VARIANTS
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,8 +180,30 @@ def test_a_small_model_has_the_parameters_of_the_formula(row):
     small = {"hidden_size": 64, "filter_size": 256}
     hparams = catalogue.hparams("transformer_base").replace(**(small | overrides))
     model = Transformer.from_hparams(hparams, 100, 100)
+    assert model.count_params() == parameter_count(hparams, 100, 100)
     small_sizes = {"d": 64, "d_ff": 256, "keys": 64, "values": 64, "embeddings": 100}
     assert model.count_params() == parameters(**(BASE | small_sizes | sizes))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "more"),
+    [
+        ({"branched_attention": "split"}, -12 * 2 * 512 + 192),
+        ({"branched_attention": "shared"}, -12 * 2 * 512 + 192),
+        ({"attention_compatibility": "additive"}, 18 * 512),
+        (
+            {"self_attention_type": "restricted", "attention_neighbourhood": 9},
+            0,
+        ),
+    ],
+)
+def test_a_variant_adds_what_its_formula_says(overrides, more):
+    hparams = catalogue.hparams("transformer_base").replace(**overrides)
+    model = Transformer.from_hparams(hparams, 100, 100)
+    plain = parameters(**(BASE | {"embeddings": 100}))
+    # One residual round attention and network together: one normalisation less.
+    assert model.count_params() == plain + more
+    assert parameter_count(hparams, 100, 100) == plain + more
 
 
 def test_matrices_begin_as_glorot_uniform_and_embeddings_as_normal():
@@ -187,9 +230,9 @@ def test_the_papers_models_have_their_parameters(name, count):
     assert model.count_params() == count
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_padding_never_changes_unpadded_outputs(kind):
-    model = tiny_transformer(seed=5, **KINDS[kind])
+    model = tiny_transformer(seed=5, **ALL_KINDS[kind])
     more = {name: np.pad(ids, [(0, 0), (0, 4)]) for name, ids in BATCH.items()}
     length = BATCH["targets"].shape[1]
     np.testing.assert_allclose(
@@ -197,9 +240,9 @@ def test_padding_never_changes_unpadded_outputs(kind):
     )
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_the_future_never_changes_the_past(norm):
-    model = tiny_transformer(seed=6, norm=norm)
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_the_future_never_changes_the_past(kind):
+    model = tiny_transformer(seed=6, **ALL_KINDS[kind])
     targets = padded(random_sentences(7, [7, 7, 7]))
     for position in range(1, 7):
         changed = targets.copy()
@@ -222,9 +265,9 @@ def test_a_batch_of_one_equals_its_row():
         np.testing.assert_allclose(alone[0], logits[n], atol=2e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_cached_decoding_equals_the_whole_pass(kind):
-    model = tiny_transformer(seed=9, **KINDS[kind])
+    model = tiny_transformer(seed=9, **ALL_KINDS[kind])
     inputs, targets = BATCH["inputs"], padded(random_sentences(10, [7, 7, 7]))
     expected = logits_of(model, {"inputs": inputs, "targets": targets})
     length = targets.shape[1]
@@ -237,8 +280,9 @@ def test_cached_decoding_equals_the_whole_pass(kind):
         ids = targets[:, position : position + 1]
 
 
-def test_cached_decoding_follows_hypotheses_that_change_places():
-    model = tiny_transformer(seed=11)
+@pytest.mark.parametrize("kind", ["paper", "restricted", "weighted"])
+def test_cached_decoding_follows_hypotheses_that_change_places(kind):
+    model = tiny_transformer(seed=11, **({} if kind == "paper" else VARIANTS[kind]))
     random = np.random.default_rng(12)
     inputs, batch, beam, length = BATCH["inputs"], 3, 3, 6
     rows = np.arange(batch)[:, None]
@@ -283,9 +327,9 @@ def test_embeddings_of_both_sides_are_dropped_in_training():
 
 # Keras 3.15 reads TensorFlow variables in a way that NumPy 2 warns of.
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_a_saved_model_gives_the_same_logits(tmp_path, kind):
-    model = tiny_transformer(seed=14, **KINDS[kind])
+    model = tiny_transformer(seed=14, **ALL_KINDS[kind])
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.get_config() == model.get_config()

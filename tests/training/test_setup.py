@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+import itertools
+
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UserError
-from t2t_repro.training.setup import make_optimizer, make_strategy, xla_is_wise
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.setup import (
+    learning_rate_of,
+    make_branch_schedule,
+    make_optimizer,
+    make_strategy,
+    xla_is_wise,
+)
+from t2t_repro.training.step import StepOptions, make_train_step
+from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +75,73 @@ def test_names_in_checkpoints_do_not_depend_on_what_was_made_before(base, dtype)
         paths.append([variable.path for variable in optimizer.variables])
     assert paths[0] == paths[1]
     assert len(set(paths[0])) == len(paths[0])
+
+
+WEIGHTED = {"branched_attention": "split", "branch_frozen_after_steps": 3}
+
+
+def weighted_step(base, dtype="float32", **changes):
+    """A step of a tiny Weighted Transformer, its model and its optimizer."""
+    small = {
+        "hidden_size": 8,
+        "filter_size": 16,
+        "num_heads": 4,
+        "num_hidden_layers": 1,
+        "learning_rate_warmup_steps": 2,
+        "branch_learning_rate_warmup_steps": 1,
+        "activation_dtype": dtype,
+    }
+    hparams = base.replace(**(small | WEIGHTED | changes))
+    keras.utils.set_random_seed(1)
+    model = Transformer.from_hparams(hparams, VOCAB_SIZE, VOCAB_SIZE)
+    optimizer = make_optimizer(hparams)
+    optimizer.build(model.trainable_variables)
+    options = StepOptions(label_smoothing=0.1)
+    step = make_train_step(model, optimizer, tf.distribute.get_strategy(), options)
+    return step, model, optimizer
+
+
+def branch_values(model):
+    names = ("kappa", "alpha")
+    return np.array([v.numpy() for v in model.trainable_variables if v.name in names])
+
+
+BATCH = {
+    "inputs": tf.constant(padded(random_sentences(1, [5, 3, 7]))),
+    "targets": tf.constant(padded(random_sentences(2, [4, 6, 2]))),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_branch_weights_move_on_the_simplex_until_they_are_frozen(base, dtype):
+    step, model, _ = weighted_step(base, dtype)
+    values = [branch_values(model)]
+    others = [model.encoder.get_weights()[0]]
+    for _ in range(5):
+        step(BATCH)
+        values.append(branch_values(model))
+        others.append(model.encoder.get_weights()[0])
+    for value in values:
+        np.testing.assert_allclose(value.sum(axis=-1), 1.0, atol=1e-5)
+        assert value.min() >= 0.0
+    moved = [not np.allclose(b, a, atol=1e-6) for a, b in itertools.pairwise(values)]
+    assert moved == [True, True, True, False, False]
+    assert not any(np.array_equal(b, a) for a, b in itertools.pairwise(others))
+
+
+def test_branch_weights_have_the_papers_schedule(base):
+    hparams = base.replace(**WEIGHTED | {"branch_frozen_after_steps": 50_000})
+    schedule = make_branch_schedule(hparams)
+    for t in (1, 100, 400, 5_000, 50_000):
+        expected = (512 / 6) ** -0.5 * min(t**-0.5, t * 400**-1.5)
+        assert float(schedule(t - 1)) == pytest.approx(expected, rel=1e-5)
+    assert float(schedule(50_000)) == 0.0
+    peak = float(schedule(399)) / 6.99e-4
+    assert peak == pytest.approx(np.sqrt(10 * 6), rel=1e-2)
+
+
+def test_the_reported_rate_is_that_of_the_other_weights(base):
+    step, _, optimizer = weighted_step(base)
+    expected = float(learning_rate_of(optimizer))
+    assert float(step(BATCH)["learning_rate"]) == pytest.approx(expected)
+    assert expected == pytest.approx(8**-0.5 * 1 * 2**-1.5, rel=1e-5)

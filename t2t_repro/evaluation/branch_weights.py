@@ -1,0 +1,77 @@
+"""The Weighted Transformer's kappa and alpha over time, and replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import keras
+import numpy as np
+
+from t2t_repro.layers.branched_attention import BranchedAttention
+from t2t_repro.training.metrics_log import MetricsLog
+
+SPLIT = "branches"
+
+
+def branched_layers(model: keras.Model) -> Iterator[tuple[str, BranchedAttention]]:
+    """Yield a model's branched sublayers, under names such as "encoder/layer_0"."""
+    for stack in (model.encoder, model.decoder):
+        for layer in stack.layers:
+            attentions = (
+                layer.self_attention,
+                getattr(layer, "memory_attention", None),
+            )
+            for attention in attentions:
+                if isinstance(attention, BranchedAttention):
+                    yield f"{stack.name}/{layer.name}", attention
+
+
+def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
+    """Make what writes kappa and alpha of every layer to the log (figure 3).
+
+    Args:
+        model: A `Transformer` with branched attention.
+
+    Returns:
+        A function of the step and the log.
+    """
+
+    def write(step: int, log: MetricsLog) -> None:
+        values = {}
+        for name, layer in branched_layers(model):
+            pair = zip(("kappa", "alpha"), layer.branch_weights(), strict=True)
+            for kind, weights in pair:
+                numbers = keras.ops.convert_to_numpy(weights)
+                values |= {
+                    f"{name}/{kind}/{branch}": float(number)
+                    for branch, number in enumerate(numbers)
+                }
+        log.scalars(SPLIT, step, values)
+
+    return write
+
+
+def replace_branch_weights(model: keras.Model, how: str, seed: int) -> None:
+    """Replace kappa and alpha in a trained model, for the randomisation baseline.
+
+    Section 4.4 of the paper: at test time alone, by random weights or by 1 / M.
+
+    Args:
+        model: A trained `Transformer` with branched attention.
+        how: "learned" (nothing changes), "random" (uniform numbers divided by their
+            sum, as at the start of training) or "uniform".
+        seed: Of the random weights.
+
+    Raises:
+        ValueError: If `how` is none of these.
+    """
+    if how not in ("learned", "random", "uniform"):
+        raise ValueError(f"`how` must be learned, random or uniform. Received: {how!r}")
+    if how == "learned":
+        return
+    random = np.random.default_rng(seed)
+    for _, layer in branched_layers(model):
+        for weight in (layer.kappa, layer.alpha):
+            (size,) = weight.shape
+            draw = random.random(size) if how == "random" else np.ones(size)
+            weight.assign(draw / draw.sum())

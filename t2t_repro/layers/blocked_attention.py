@@ -1,0 +1,103 @@
+"""Self-attention restricted to a neighbourhood (paper section 4).
+
+"Self-attention could be restricted to considering only a neighborhood of size r in the
+input sequence centered around the respective output position." The plain way is a mask
+(`masks.neighbourhood_mask`), which computes all n^2 logits; here they are computed in
+blocks, in O(r n d) time and memory. tensor2tensor's `local_attention_1d` has windows
+that begin at block boundaries, so they are not centred.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import KerasTensor, ops
+
+from t2t_repro.layers.attention import MultiheadAttention, masked_softmax
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class BlockedAttention(MultiheadAttention):
+    """Multi-head self-attention in a neighbourhood, computed block by block.
+
+    It gives the numbers of `MultiheadAttention` with the same `neighbourhood`.
+
+    Args:
+        **options: As for `MultiheadAttention`; `neighbourhood` is needed.
+
+    Call arguments:
+        query_input: `[batch, length, hidden_size]`.
+        memory_input: The same tensor.
+        attention_mask: Boolean, True = may be attended to, `[batch, 1, 1, length]`.
+
+    Returns:
+        `[batch, length, hidden_size]`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if not self.neighbourhood:
+            raise ValueError("`neighbourhood` must be positive. Received: 0")
+
+    def call(
+        self,
+        query_input: KerasTensor,
+        memory_input: KerasTensor,
+        attention_mask: KerasTensor | None = None,
+        training: bool | None = None,
+    ) -> KerasTensor:
+        key, value = self.project_memory(memory_input)
+        query = self.project_query(query_input)
+        length = ops.shape(query)[2]
+        reach = self.neighbourhood // 2
+        if attention_mask is None:
+            attention_mask = ops.ones((1, 1, 1, length), dtype="bool")
+        block = max(reach, 1)
+        logits = self.logits(_blocks(query, block), _windows(key, block))
+        mask = _window_mask(attention_mask[:, :, 0, :], block, reach, self.causal)
+        weights = self.drop_weights(masked_softmax(logits, mask), training)
+        heads = ops.einsum("BNCTS,BNCSH->BNCTH", weights, _windows(value, block))
+        batch, num_heads, blocks, _, depth = ops.shape(heads)
+        heads = ops.reshape(heads, (batch, num_heads, blocks * block, depth))
+        return self.merge(heads[:, :, :length], training)
+
+
+def _blocks(x: KerasTensor, block: int) -> KerasTensor:
+    """Cut `[B, N, length, H]` into `[B, N, blocks, block, H]`, filled up with zeros."""
+    batch, heads, length, depth = ops.shape(x)
+    blocks = (length + block - 1) // block
+    padding = blocks * block - length
+    x = ops.pad(x, [[0, 0], [0, 0], [0, padding], [0, 0]])
+    return ops.reshape(x, (batch, heads, blocks, block, depth))
+
+
+def _windows(x: KerasTensor, block: int) -> KerasTensor:
+    """Give every block itself and its two neighbours, `[B, N, blocks, 3 block, H]`."""
+    own = _blocks(x, block)
+    nothing = ops.zeros_like(own[:, :, :1])
+    before = ops.concatenate([nothing, own[:, :, :-1]], axis=2)
+    after = ops.concatenate([own[:, :, 1:], nothing], axis=2)
+    return ops.concatenate([before, own, after], axis=3)
+
+
+def _window_mask(
+    key_mask: KerasTensor, block: int, reach: int, causal: bool
+) -> KerasTensor:
+    """Say which keys of a window a query may attend to.
+
+    Args:
+        key_mask: Boolean `[batch, 1, length]`.
+        block: Positions of a block.
+        reach: Positions on each side that are seen.
+        causal: Whether later positions are hidden.
+
+    Returns:
+        Boolean `[batch, 1, blocks, block, 3 block]`.
+    """
+    offset = ops.arange(3 * block)[None, :] - block - ops.arange(block)[:, None]
+    band = ops.abs(offset) <= reach
+    if causal:
+        band = band & (offset <= 0)
+    exists = _windows(ops.cast(key_mask, "int32")[..., None], block)[..., 0]
+    return band & ops.cast(exists, "bool")[:, :, :, None, :]

@@ -1,0 +1,116 @@
+"""Attention over parameters, in place of the feed-forward network.
+
+The paper's LaTeX source, section "Two Feed-Forward Layers = Attention over
+Parameters" (left out of the published version); tensor2tensor
+`common_attention.py: parameter_attention`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import KerasTensor, ops
+
+from t2t_repro.layers.attention import (
+    masked_softmax,
+    merge_heads,
+    split_heads,
+)
+from t2t_repro.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class ParameterAttention(keras.layers.Layer):
+    """Multi-head attention whose keys and values are trained, not computed.
+
+    head_i = softmax(x W_i^Q (sqrt(d) K_i)^T / sqrt(d_pk)) sqrt(d) V_i, and the heads
+    are concatenated and projected. K_i and V_i are stored at the scale of embeddings,
+    N(0, 1/d), and "scaled up by a factor of sqrt(d_model) in order to be more similar
+    to activations".
+
+    Args:
+        hidden_size: Width of input and output (d).
+        num_heads: Heads (h_p).
+        memory_rows: Key-value pairs of each head (n_p).
+        key_channels: Width of queries and keys over all heads (h_p d_pk).
+        value_channels: Width of values over all heads (h_p d_pv).
+        dropout_rate: Share of key-value pairs whose values are dropped, for all
+            positions alike (tensor2tensor's choice; 0 in the paper's base).
+
+    Call arguments:
+        x: `[batch, length, hidden_size]`.
+
+    Returns:
+        `[batch, length, hidden_size]`.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_size: int,
+        num_heads: int,
+        memory_rows: int,
+        key_channels: int,
+        value_channels: int,
+        dropout_rate: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.hidden_size = hidden_size
+        self.num_heads = num_heads
+        self.memory_rows = memory_rows
+        self.key_channels = key_channels
+        self.value_channels = value_channels
+        self.dropout_rate = dropout_rate
+        self.query = self._projection("query", key_channels)
+        self.output_projection = self._projection("output", hidden_size)
+        self.row_dropout = Dropout(
+            dropout_rate, name="row_dropout", dtype=self.dtype_policy
+        )
+
+    def _projection(self, name: str, channels: int) -> keras.layers.Dense:
+        return keras.layers.Dense(
+            channels,
+            use_bias=False,
+            kernel_initializer="glorot_uniform",
+            name=name,
+            dtype=self.dtype_policy,
+        )
+
+    def build(self, input_shape: object = None) -> None:
+        self.query.build((None, None, self.hidden_size))
+        self.output_projection.build((None, None, self.value_channels))
+        self.memory_key = self._memory("memory_key", self.key_channels)
+        self.memory_value = self._memory("memory_value", self.value_channels)
+
+    def _memory(self, name: str, channels: int) -> keras.Variable:
+        return self.add_weight(
+            name=name,
+            shape=(self.num_heads, self.memory_rows, channels // self.num_heads),
+            initializer=keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5),
+        )
+
+    def call(self, x: KerasTensor, training: bool | None = None) -> KerasTensor:
+        scale = self.hidden_size**0.5
+        key = ops.convert_to_tensor(self.memory_key, self.compute_dtype) * scale
+        value = ops.convert_to_tensor(self.memory_value, self.compute_dtype) * scale
+        value = value * self.row_dropout(
+            ops.ones_like(value[:, :, :1]), training=training
+        )
+        query = split_heads(self.query(x), self.num_heads)
+        query = query * float(query.shape[-1]) ** -0.5
+        weights = masked_softmax(ops.einsum("BNTH,NRH->BNTR", query, key))
+        weights = ops.cast(weights, self.compute_dtype)
+        heads = ops.einsum("BNTR,NRH->BNTH", weights, value)
+        return self.output_projection(merge_heads(heads))
+
+    def get_config(self) -> dict[str, object]:
+        return super().get_config() | {
+            "hidden_size": self.hidden_size,
+            "num_heads": self.num_heads,
+            "memory_rows": self.memory_rows,
+            "key_channels": self.key_channels,
+            "value_channels": self.value_channels,
+            "dropout_rate": self.dropout_rate,
+        }

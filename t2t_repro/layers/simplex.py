@@ -1,0 +1,64 @@
+"""Weights that are at least zero and sum to one (Weighted Transformer, section 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import KerasTensor, ops
+
+
+def project_to_simplex(x: KerasTensor) -> KerasTensor:
+    """Return the point of the probability simplex that is nearest to `x`.
+
+    Euclidean projection, by sorting: subtract the one threshold under which what is
+    left above zero sums to one (Chen and Ye 2011, arXiv 1101.6081, algorithm 1).
+
+    Args:
+        x: Float `[size]`.
+
+    Returns:
+        Float `[size]`, at least zero, of sum one.
+    """
+    size = x.shape[-1]
+    descending = ops.flip(ops.sort(x))
+    counts = ops.arange(1, size + 1, dtype=x.dtype)
+    thresholds = (ops.cumsum(descending) - 1.0) / counts
+    # The largest count whose smallest member stays above zero.
+    kept = ops.sum(ops.cast(descending > thresholds, "int32"))
+    return ops.relu(x - ops.take(thresholds, kept - 1))
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class Simplex(keras.constraints.Constraint):
+    """Keeps a weight on the probability simplex; applied after every update.
+
+    The paper says "by projection" and not which; the Euclidean one changes an updated
+    weight least.
+    """
+
+    def __call__(self, w: KerasTensor) -> KerasTensor:
+        return project_to_simplex(w)
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class RandomOnSimplex(keras.initializers.Initializer):
+    """Uniform random numbers divided by their sum.
+
+    Differs from "initialized randomly, as with the rest of the weights" (section 4.1):
+    what is drawn must lie on the simplex from the first step on.
+
+    Args:
+        seed: Of the draw; without it, Keras's global one.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.seed = seed
+        self._uniform = keras.initializers.RandomUniform(0.0, 1.0, seed)
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
+        draw = self._uniform(shape, dtype)
+        return draw / ops.sum(draw)
+
+    def get_config(self) -> dict[str, object]:
+        return {"seed": self.seed}

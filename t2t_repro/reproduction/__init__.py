@@ -1,0 +1,1 @@
+"""The papers' tables, with what was measured here beside what they print."""

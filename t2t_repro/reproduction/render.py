@@ -1,0 +1,103 @@
+"""Tables as text: the published value beside ours."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+
+from t2t_repro.hyperparameters import HParams
+from t2t_repro.models.sizes import parameter_count, training_flops
+from t2t_repro.reproduction.results import Result, results_of
+from t2t_repro.reproduction.tables import Cell, Row, Table
+
+VOCAB_SIZE = 37_000  # shared subwords of section 5.1
+TOKENS_A_STEP = 25_000  # of each side, section 5.1
+SENTENCE_LENGTH = 30  # subwords, about WMT14's mean
+SCALES = ("paper", "small")
+NOT_MEASURED = "not yet measured"
+
+
+def render(table: Table, hparams_of: Callable[[str], HParams]) -> str:
+    """Write a table with its title, our sizes, our scores, and its notes.
+
+    Args:
+        table: The table.
+        hparams_of: Gives the hparams set of a name.
+    """
+    headings = ["row", *table.columns]
+    own = any(row.hparams_set for row in table.rows)
+    if own:
+        headings += ["hparams set", "our params", "our FLOPs", "measured here"]
+    lines = [
+        [
+            row.label,
+            *(_text(row.published.get(column)) for column in table.columns),
+            *(_own_cells(table, row, hparams_of) if own else ()),
+        ]
+        for row in table.rows
+    ]
+    return "\n".join(
+        [f"{table.name}: {table.title}", *_aligned([headings, *lines]), *table.notes]
+    )
+
+
+def _own_cells(
+    table: Table, row: Row, hparams_of: Callable[[str], HParams]
+) -> list[str]:
+    if row.hparams_set is None:
+        return ["published only", "", "", ""]
+    hparams = hparams_of(row.hparams_set)
+    parameters = parameter_count(hparams, VOCAB_SIZE, VOCAB_SIZE)
+    steps = row.published.get("steps")
+    flops = ""
+    if isinstance(steps, int):
+        tokens = steps * TOKENS_A_STEP
+        flops = f"{training_flops(hparams, VOCAB_SIZE, tokens, SENTENCE_LENGTH):.1e}"
+    measured = "; ".join(
+        text for scale in SCALES if (text := _measured(table.name, row.name, scale))
+    )
+    return [row.hparams_set, f"{parameters:,}", flops, measured or NOT_MEASURED]
+
+
+def _measured(table: str, row: str, scale: str) -> str:
+    results = results_of(table, row, scale)
+    if not results:
+        return ""
+    scores = ", ".join(
+        f"{name} {_mean_and_spread([r.scores[name] for r in results])}"
+        for name in results[0].scores
+    )
+    return f"{scale}: {scores} ({_provenance(results)})"
+
+
+def _provenance(results: Sequence[Result]) -> str:
+    seeds = ", ".join(str(result.seed) for result in results)
+    minutes = statistics.mean(result.seconds for result in results) / 60
+    word = "seed" if len(results) == 1 else "seeds"
+    return f"{results[0].steps:,} steps, {minutes:.0f} min, {word} {seeds}"
+
+
+def _mean_and_spread(values: Sequence[float]) -> str:
+    mean = statistics.mean(values)
+    if len(values) == 1:
+        return f"{mean:.2f}"
+    return f"{mean:.2f} ± {statistics.stdev(values):.2f}"
+
+
+def _text(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell >= 1e6:
+        return f"{cell:.1e}"
+    if isinstance(cell, float):
+        return f"{cell:g}" if not math.isclose(cell, round(cell, 1)) else f"{cell:.1f}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

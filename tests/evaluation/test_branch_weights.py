@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2t_repro.evaluation.branch_weights import (
+    branch_monitor,
+    branched_layers,
+    replace_branch_weights,
+)
+from t2t_repro.training.metrics_log import MetricsLog
+from tests.support.tiny_model import tiny_transformer
+from tests.support.tiny_training import metrics_of
+
+
+@pytest.fixture
+def model():
+    model = tiny_transformer(branched="split")
+    for n, (_, layer) in enumerate(branched_layers(model)):
+        layer.kappa.assign([0.1 * n, 1 - 0.1 * n])
+        layer.alpha.assign([0.5, 0.5])
+    return model
+
+
+def test_every_layer_has_one_branched_sublayer(model):
+    names = [name for name, _ in branched_layers(model)]
+    assert names == [f"{s}/layer_{n}" for s in ("encoder", "decoder") for n in (0, 1)]
+
+
+@pytest.mark.parametrize("which", ["memory", "self"])
+def test_it_is_found_wherever_the_decoder_has_it(which):
+    model = tiny_transformer(branched="shared", branched_in_decoder=which)
+    layers = dict(branched_layers(model))
+    expected = getattr(model.decoder.layers[0], f"{which}_attention")
+    assert layers["decoder/layer_0"] is expected
+
+
+def test_the_monitor_writes_every_weight(model, tmp_path):
+    branch_monitor(model)(7, MetricsLog(tmp_path))
+    (line,) = metrics_of(tmp_path, "branches")
+    assert line["step"] == 7
+    assert line["decoder/layer_1/kappa/0"] == pytest.approx(0.3)
+    assert line["decoder/layer_1/kappa/1"] == pytest.approx(0.7)
+    weights = {name for name in line if "/" in name}
+    assert len(weights) == 4 * 2 * 2
+
+
+def all_weights(model):
+    layers = [layer for _, layer in branched_layers(model)]
+    return np.array([[layer.kappa.numpy(), layer.alpha.numpy()] for layer in layers])
+
+
+def test_uniform_weights_are_one_over_the_branches(model):
+    replace_branch_weights(model, "uniform", seed=1)
+    np.testing.assert_allclose(all_weights(model), 0.5)
+
+
+def test_random_weights_lie_on_the_simplex_and_follow_the_seed(model):
+    draws = []
+    for seed in (1, 1, 2):
+        replace_branch_weights(model, "random", seed)
+        draws.append(all_weights(model))
+    np.testing.assert_allclose(draws[0].sum(axis=-1), 1.0, rtol=1e-6)
+    np.testing.assert_array_equal(draws[0], draws[1])
+    assert not np.allclose(draws[0], draws[2])
+    assert len(np.unique(draws[0])) == draws[0].size
+
+
+def test_learned_weights_stay_as_they_are(model):
+    before = all_weights(model)
+    replace_branch_weights(model, "learned", seed=1)
+    np.testing.assert_array_equal(all_weights(model), before)
+
+
+def test_any_other_word_is_refused(model):
+    with pytest.raises(ValueError, match="`how` must be"):
+        replace_branch_weights(model, "equal", seed=1)

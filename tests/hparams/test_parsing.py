@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro import catalogue
+
+PARSER = {
+    "hidden_size": 1024,
+    "num_hidden_layers": 4,
+    "attention_dropout": 0.2,
+    "layer_prepostprocess_dropout": 0.2,
+    "shared_embedding_and_softmax_weights": False,
+    "max_length": 512,
+    "learning_rate_constant": 5.0,
+    "learning_rate_warmup_steps": 16_000,
+}
+PARSING = {
+    "transformer_parsing_wsj": PARSER,
+    "transformer_parsing_semi": {
+        **PARSER,
+        "attention_dropout": 0.1,
+        "layer_prepostprocess_dropout": 0.1,
+    },
+}
+
+
+@pytest.mark.parametrize("name", PARSING)
+def test_a_parser_is_the_base_model_with_its_changes(name):
+    base = catalogue.hparams("transformer_base")
+    changes = base.diff(catalogue.hparams(name))
+    expected = {k: v for k, v in PARSING[name].items() if getattr(base, k) != v}
+    assert {key: value for key, (_, value) in changes.items()} == expected

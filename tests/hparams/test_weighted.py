@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.models.sizes import parameter_count
+
+BRANCHED = {"branched_attention": "split", "attention_dropout": 0.1}
+# Set -> the plain set it changes, and what differs.
+WEIGHTED = {
+    "weighted_transformer_base": (
+        "transformer_base",
+        {**BRANCHED, "branch_frozen_after_steps": 50_000},
+    ),
+    "weighted_transformer_big": (
+        "transformer_big",
+        {**BRANCHED, "branch_frozen_after_steps": 240_000},
+    ),
+    "weighted_transformer_n2": (
+        "transformer_base_c_n2",
+        {**BRANCHED, "branch_frozen_after_steps": 50_000},
+    ),
+    "weighted_transformer_n4": (
+        "transformer_base_c_n4",
+        {**BRANCHED, "branch_frozen_after_steps": 50_000},
+    ),
+    "weighted_transformer_n8": (
+        "transformer_base_c_n8",
+        {
+            **BRANCHED,
+            "branch_frozen_after_steps": 50_000,
+            "layer_prepostprocess_dropout": 0.3,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_a_set_is_the_plain_one_with_its_branches(name):
+    plain, expected = WEIGHTED[name]
+    changes = catalogue.hparams(plain).diff(catalogue.hparams(name))
+    assert {key: value for key, (_, value) in changes.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "branch_weights"),
+    [("weighted_transformer_base", 12 * 2 * 8), ("weighted_transformer_big", 384)],
+)
+def test_what_is_added_are_the_branch_weights(name, branch_weights):
+    hparams = catalogue.hparams(name)
+    plain = catalogue.hparams(WEIGHTED[name][0])
+    # One residual connection fewer a layer, with its normalisation.
+    norms = 12 * 2 * hparams.hidden_size
+    found = parameter_count(hparams, 37_000, 37_000)
+    assert found == parameter_count(plain, 37_000, 37_000) - norms + branch_weights

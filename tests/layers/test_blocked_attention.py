@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2t_repro.layers import BlockedAttention, MultiheadAttention
+from tests.support.tiny_model import randomize
+
+RANDOM = np.random.default_rng(0)
+
+
+def pair_of_layers(**options):
+    """The same weights under a mask and in blocks."""
+    layers = [
+        layer_class(
+            hidden_size=8, num_heads=2, key_channels=8, value_channels=4, **options
+        )
+        for layer_class in (MultiheadAttention, BlockedAttention)
+    ]
+    for layer in layers:
+        layer.build()
+        randomize(layer, seed=1)
+    return layers
+
+
+@pytest.mark.parametrize("compatibility", ["scaled_dot_product", "additive"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("length", [2, 4, 13])
+@pytest.mark.parametrize("neighbourhood", [1, 3, 7, 31])
+def test_blocks_equal_the_masked_full_attention(
+    compatibility, causal, length, neighbourhood
+):
+    masked, blocked = pair_of_layers(
+        compatibility=compatibility, causal=causal, neighbourhood=neighbourhood
+    )
+    x = RANDOM.normal(size=(3, length, 8)).astype("float32")
+    real = np.arange(length) < np.array([length, max(length // 2, 1), 1])[:, None]
+    expected = np.asarray(masked(x, x, real[:, None, None, :]))
+    found = np.asarray(blocked(x, x, real[:, None, None, :]))
+    np.testing.assert_allclose(found[real], expected[real], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(blocked(x, x), masked(x, x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_only_the_neighbourhood_is_seen(causal):
+    _, blocked = pair_of_layers(causal=causal, neighbourhood=5)
+    x = RANDOM.normal(size=(1, 12, 8)).astype("float32")
+    changed = x.copy()
+    changed[0, 6] += 1.0
+    seen = np.any(np.asarray(blocked(x, x) != blocked(changed, changed)), axis=-1)[0]
+    first, last = (6, 8) if causal else (4, 8)
+    assert np.flatnonzero(seen).tolist() == list(range(first, last + 1))
+
+
+@pytest.mark.parametrize("neighbourhood", [2, -3])
+def test_a_neighbourhood_without_a_middle_is_refused(neighbourhood):
+    with pytest.raises(ValueError, match="`neighbourhood` must be"):
+        pair_of_layers(neighbourhood=neighbourhood)
+
+
+def test_blocks_need_a_neighbourhood():
+    with pytest.raises(ValueError, match="must be positive"):
+        BlockedAttention(hidden_size=8, num_heads=2, key_channels=8, value_channels=8)

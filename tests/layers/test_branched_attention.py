@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2t_repro.layers import BranchedAttention, FeedForward, MultiheadAttention
+from tests.support.tiny_model import randomize
+
+RANDOM = np.random.default_rng(0)
+X, MEMORY = RANDOM.normal(size=(2, 2, 5, 8)).astype("float32")
+HEADS, VALUES = 2, 6
+ATTENTION = {
+    "hidden_size": 8,
+    "num_heads": HEADS,
+    "key_channels": 4,
+    "value_channels": VALUES,
+}
+
+
+def branched(**options):
+    layer = BranchedAttention(**(ATTENTION | {"filter_size": 12} | options))
+    layer.build()
+    randomize(layer, seed=1)
+    layer.kappa.assign([0.3, 0.7])
+    layer.alpha.assign([0.8, 0.2])
+    return layer
+
+
+def heads_of(layer):
+    """head_i W_i^O of every branch, `[num_heads, batch, length, hidden_size]`."""
+    key, value = layer.project_memory(MEMORY)
+    weights = np.asarray(layer.weights_of(X, key))
+    heads = np.einsum("bnts,bnsh->nbth", weights, np.asarray(value))
+    output = np.asarray(layer.output_projection.kernel)
+    depth = VALUES // HEADS
+    return [heads[i] @ output[i * depth : (i + 1) * depth] for i in range(HEADS)]
+
+
+def network(layer, i, x):
+    """FFN_i as equation (4) has it."""
+    i = 0 if layer.feed_forward == "shared" else i
+    first, bias, second = (
+        np.asarray(w)[i]
+        for w in (layer.filter_kernel, layer.filter_bias, layer.feed_forward_kernel)
+    )
+    hidden = np.maximum(x @ first + bias, 0.0)
+    return hidden @ second + np.asarray(layer.feed_forward_bias)
+
+
+@pytest.mark.parametrize("feed_forward", ["split", "shared"])
+def test_it_equals_equations_5_to_7_written_out(feed_forward):
+    layer = branched(feed_forward=feed_forward)
+    kappa, alpha = np.array([0.3, 0.7]), np.array([0.8, 0.2])
+    expected = sum(
+        alpha[i] * network(layer, i, kappa[i] * head)
+        for i, head in enumerate(heads_of(layer))
+    )
+    np.testing.assert_allclose(layer(X, MEMORY), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_without_weights_the_branches_before_the_network_are_multi_head_attention():
+    layer = branched(feed_forward="shared")
+    plain = MultiheadAttention(**ATTENTION)
+    plain.build()
+    plain.set_weights([np.asarray(w) for w in layer.weights if w.name == "kernel"])
+    np.testing.assert_allclose(
+        sum(heads_of(layer)), plain(X, MEMORY), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_one_branch_is_the_network_behind_the_attention():
+    one = {"num_heads": 1, "key_channels": 8, "value_channels": 8}
+    layer = BranchedAttention(**(ATTENTION | one), filter_size=12)
+    layer.build()
+    randomize(layer, seed=2)
+    layer.kappa.assign([1.0])
+    layer.alpha.assign([1.0])
+    plain = MultiheadAttention(**(ATTENTION | one))
+    plain.build()
+    plain.set_weights([np.asarray(w) for w in layer.weights if w.name == "kernel"])
+    feed_forward = FeedForward(hidden_size=8, filter_size=12)
+    feed_forward.build()
+    feed_forward.set_weights(
+        [
+            np.asarray(layer.filter_kernel)[0],
+            np.asarray(layer.filter_bias)[0],
+            np.asarray(layer.feed_forward_kernel)[0],
+            np.asarray(layer.feed_forward_bias),
+        ]
+    )
+    np.testing.assert_allclose(
+        layer(X, MEMORY), feed_forward(plain(X, MEMORY)), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("feed_forward", ["split", "shared"])
+def test_only_kappa_and_alpha_are_added_to_the_transformers_parameters(feed_forward):
+    layer = BranchedAttention(
+        hidden_size=512,
+        num_heads=8,
+        key_channels=512,
+        value_channels=512,
+        filter_size=2048,
+        feed_forward=feed_forward,
+    )
+    layer.build()
+    attention, biases = 4 * 512 * 512, 512
+    inner = 2048
+    assert layer.count_params() == attention + 2 * 512 * 2048 + inner + biases + 16
+
+
+def test_branch_weights_begin_on_the_simplex():
+    layer = BranchedAttention(**ATTENTION, filter_size=12)
+    layer.build()
+    for weights in layer.branch_weights():
+        values = np.asarray(weights)
+        assert values.min() >= 0.0
+        assert values.sum() == pytest.approx(1.0, abs=1e-6)
+
+
+def test_softmax_normalises_whatever_is_learnt():
+    layer = branched(normalization="softmax")
+    layer.kappa.assign([0.0, np.log(3.0)])
+    kappa, alpha = layer.branch_weights()
+    np.testing.assert_allclose(kappa, [0.25, 0.75], rtol=1e-6)
+    assert np.asarray(alpha).sum() == pytest.approx(1.0, abs=1e-6)
+    assert layer.kappa.constraint is None
+
+
+def test_gating_sums_the_branches_of_largest_alpha_alone():
+    layer = branched(top_k=1)
+    np.testing.assert_allclose(layer.branch_weights()[1], [0.8, 0.0], rtol=1e-6)
+    expected = 0.8 * network(layer, 0, 0.3 * heads_of(layer)[0])
+    np.testing.assert_allclose(layer(X, MEMORY), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"feed_forward": "half"}, "`feed_forward` must be"),
+        ({"normalization": "none"}, "`normalization` must be"),
+        ({"filter_size": 13}, "must divide `filter_size`"),
+        ({"top_k": 3}, "`top_k` must be"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        branched(**options)

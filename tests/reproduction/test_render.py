@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.reproduction import render as rendering
+from t2t_repro.reproduction.render import render
+from t2t_repro.reproduction.results import Result, read_result
+from t2t_repro.reproduction.tables import TABLES, table
+
+RESULT = Result(
+    table="table3",
+    row="a_h1",
+    scale="small",
+    seed=1,
+    scores={"BLEU (dev)": 30.0, "perplexity (dev)": 8.0},
+    signature="nrefs:1",
+    steps=3_000,
+    seconds=600.0,
+    parameters=1,
+    commands=("t2t train", "t2t evaluate"),
+    data={"train.en": "00"},
+    hardware="2 x CPU",
+    versions={"keras": "3.15"},
+)
+
+
+@pytest.mark.parametrize("name", [t.name for t in TABLES])
+def test_every_published_cell_is_printed(name):
+    shown = render(table(name), catalogue.hparams)
+    for row in table(name).rows:
+        values = [v for v in row.published.values() if v is not None]
+        texts = [f"{v:g}" for v in values if isinstance(v, float) and v < 1e6]
+        texts += [v for v in values if isinstance(v, str)]
+        lines = [x for x in shown.splitlines() if x.startswith(row.label)]
+        assert any(all(text in line for text in texts) for line in lines), row.name
+
+
+def test_sizes_are_those_of_the_sets():
+    shown = render(table("table3"), catalogue.hparams)
+    (line,) = [x for x in shown.splitlines() if x.startswith("(C) N=2")]
+    assert "transformer_base_c_n2" in line
+    assert "33,644,544" in line
+    assert rendering.NOT_MEASURED in line
+
+
+def test_systems_of_others_are_published_only():
+    shown = render(table("table2"), catalogue.hparams)
+    (line,) = [x for x in shown.splitlines() if x.startswith("ConvS2S  ")]
+    assert "published only" in line
+    assert rendering.NOT_MEASURED not in line
+
+
+@pytest.mark.parametrize(
+    ("seeds", "shown"),
+    [
+        ((1,), "small: BLEU (dev) 31.00, perplexity (dev) 8.00"),
+        ((1, 2, 3), "small: BLEU (dev) 32.00 ± 1.00, perplexity (dev) 8.00 ± 0.00"),
+    ],
+)
+def test_measured_scores_stand_beside_with_their_spread(monkeypatch, seeds, shown):
+    results = [
+        dataclasses.replace(
+            RESULT,
+            seed=seed,
+            scores={"BLEU (dev)": 30.0 + seed, "perplexity (dev)": 8.0},
+        )
+        for seed in seeds
+    ]
+    monkeypatch.setattr(
+        rendering,
+        "results_of",
+        lambda t, r, s: results if (t, r, s) == ("table3", "a_h1", "small") else [],
+    )
+    lines = render(table("table3"), catalogue.hparams).splitlines()
+    (line,) = [x for x in lines if x.startswith("(A) h=1 ")]
+    assert shown in line
+    assert "3,000 steps, 10 min" in line
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path):
+    path = RESULT.save(tmp_path)
+    assert path.name == "table3-a_h1-small-1.json"
+    assert read_result(path.read_text()) == RESULT
