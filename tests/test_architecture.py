@@ -19,6 +19,7 @@ FLOORS = {
     "t2t_repro.files": 0,
     "t2t_repro.published": 0,
     "t2t_repro.typed_settings": 0.1,
+    "t2t_repro.decode_hyperparameters": 0.2,
     "t2t_repro.hyperparameters": 0.2,
     "t2t_repro.registry": 0.3,
     "t2t_repro.layers": 1,

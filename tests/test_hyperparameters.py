@@ -6,8 +6,9 @@ import json
 import pytest
 
 from t2t_repro import catalogue
+from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.hyperparameters import DecodeHParams, HParams
+from t2t_repro.hyperparameters import HParams
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ from t2t_repro.errors import UserError
 from t2t_repro.files import write_whole
 
 if TYPE_CHECKING:
+    from t2t_repro.decode_hyperparameters import DecodeHParams
     from t2t_repro.decoding.translate import Hypothesis
-    from t2t_repro.hyperparameters import DecodeHParams
 
 STANDARD_STREAM = "-"
 

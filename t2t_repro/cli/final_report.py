@@ -10,7 +10,7 @@ from t2t_repro.cli.average import average_last
 from t2t_repro.cli.evaluate import reference_split
 from t2t_repro.cli.system import System, load_system
 from t2t_repro.data.manifest import Manifest
-from t2t_repro.hyperparameters import DecodeHParams
+from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.metrics.translation import TranslationScores, score_translations
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ import keras
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
+from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.hyperparameters import DecodeHParams
 from t2t_repro.runs import Run
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoints import find_checkpoint, model_variables, restore

@@ -14,6 +14,7 @@ from t2t_repro.cli.system import build_model
 from t2t_repro.data.manifest import load_tokenizers, raw_text, shards
 from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
 from t2t_repro.data.text_files import read_lines
+from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError
 from t2t_repro.evaluation.branch_weights import branch_monitor
@@ -21,7 +22,7 @@ from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
 )
-from t2t_repro.hyperparameters import DecodeHParams, HParams
+from t2t_repro.hyperparameters import HParams
 from t2t_repro.runs import Run, save_tokenizers
 from t2t_repro.training.checkpoints import TrainingCheckpoints
 from t2t_repro.training.loop import (

@@ -15,12 +15,12 @@ import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.pipeline import BatchPlan
+from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
     BeamSearchResult,
     beam_search,
 )
-from t2t_repro.hyperparameters import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)

@@ -16,11 +16,11 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.beam_search import MINUS_INFINITY, BeamSearchResult
 from t2t_repro.decoding.translate import longest_piece, search_translations
 from t2t_repro.errors import UserError
 from t2t_repro.files import whole_folder
-from t2t_repro.hyperparameters import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.in_graph import InGraphTokenizer
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.hyperparameters import DecodeHParams
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.tokenizer import Tokenizer
