@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.files import whole_folder
+from t2t_repro.files import whole_folder, write_whole
 
 CHECKPOINT_NAME = "model.ckpt"
 BEST_FOLDER = "best"
@@ -100,9 +100,8 @@ class TrainingCheckpoints:
         for old in there[: -self._keep]:
             _remove(old)
         # For programs that ask tf.train.latest_checkpoint.
-        tf.compat.v1.train.update_checkpoint_state(
-            str(self.output_dir), path, there[-self._keep :]
-        )
+        state = f'model_checkpoint_path: "{CHECKPOINT_NAME}-{step}"\n'
+        write_whole(self.output_dir / "checkpoint", state)
         return path
 
     def save_best(self, step: int, metric: str, value: float) -> None:
