@@ -195,9 +195,9 @@ def transformer_multi30k() -> HParams:
         an epoch.
     Published: Multi30k en-de test2016 BLEU 41.02 by a Transformer of 4 layers of width
         128 (Wu et al. 2021; tokenised, lower-cased, so not comparable to sacreBLEU).
-    Measured: with dropout 0.2, Multi30k en-de test2016 sacreBLEU 38.55 (13a, cased; mean
-        of 10 checkpoints, beam 4) after 6,000 steps, 108 minutes on two busy CPU cores
-        (docs/results.md); with 0.3 not yet measured.
+    Measured: with dropout 0.2, Multi30k en-de test2016 sacreBLEU 38.55 (13a, cased;
+        mean of 10 checkpoints, beam 4) after 6,000 steps, 108 minutes on two busy CPU
+        cores (docs/results.md); with 0.3 not yet measured.
     Command: t2t train --problem text_pairs --hparams_set transformer_multi30k
         --hparams layer_prepostprocess_dropout=0.2
         --train_source train.en --train_target train.de --dev_source val.en
