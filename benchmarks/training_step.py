@@ -15,37 +15,15 @@ import statistics
 import time
 from collections.abc import Callable
 
-import keras
-import numpy as np
 import tensorflow as tf
 
 from t2t_repro import catalogue
-from t2t_repro.hyperparameters import HParams
+from t2t_repro.models.sizes import training_flops
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.setup import make_optimizer
 from t2t_repro.training.step import StepOptions, make_train_step
 
 MATMUL_SIZE = 2048
-
-
-def step_flops(model: keras.Model, h: HParams, rows: int, length: int) -> float:
-    """Count the multiply-adds of an update, times two.
-
-    Every weight matrix meets every position of its side once; attention adds
-    query-key and weight-value products.
-    """
-    positions = rows * length
-    matrices = sum(
-        int(np.prod(v.shape))
-        for stack in (model.encoder, model.decoder)
-        for v in stack.trainable_variables
-        if len(v.shape) == 2
-    )
-    softmax = h.hidden_size * model.target_vocab_size
-    attentions = h.num_encoder_layers + 2 * h.num_decoder_layers
-    channels = h.attention_key_channels + h.attention_value_channels
-    attention = attentions * length * channels
-    return 3 * 2 * positions * (matrices + softmax + attention)
 
 
 def median_seconds(actions: dict[str, Callable[[], object]], repeats: int) -> dict:
@@ -70,7 +48,7 @@ def main() -> None:
     args = parser.parse_args()
 
     catalogue.load()
-    hparams = catalogue.hparams(args.hparams_set).resolved()
+    hparams = catalogue.hparams(args.hparams_set)
     model = Transformer.from_hparams(hparams, args.vocab_size, args.vocab_size)
     ids = tf.random.uniform(
         (args.rows, args.length), 3, args.vocab_size, dtype=tf.int32, seed=1
@@ -96,12 +74,13 @@ def main() -> None:
         args.repeats,
     )
     rate = 2 * MATMUL_SIZE**3 / seconds["matmul"]
-    flops = step_flops(model, hparams, args.rows, args.length)
+    tokens = args.rows * args.length
+    flops = training_flops(hparams, args.vocab_size, tokens, args.length)
     print(f"{args.hparams_set}, {args.rows} x {args.length} tokens a side")
     print(f"matmul {MATMUL_SIZE}^3: {rate / 1e9:.0f} GFLOP/s")
     for name in ("xla", "graph"):
         print(
-            f"{name:6} {args.rows * args.length / seconds[name]:9.0f} target tokens/s, "
+            f"{name:6} {tokens / seconds[name]:9.0f} target tokens/s, "
             f"{flops / seconds[name] / rate:.0%} of the matmul rate, "
             f"{seconds['graph'] / seconds[name]:.2f} x graph"
         )

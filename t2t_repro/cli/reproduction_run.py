@@ -29,6 +29,11 @@ def run_row(table: Table, row: Row, args: argparse.Namespace) -> int:
             f"{table.name}/{row.name} is published only: it is not a system of this "
             "package."
         )
+    if row.train_steps is None:
+        raise UsageError(
+            f"{table.name}/{row.name} cannot be run yet: it is not a training of its "
+            "own on translations."
+        )
     if args.scale == "paper":
         return _show_paper_recipe(row)
     for flag in ("text_dir", "data_dir", "output_dir"):
@@ -135,10 +140,10 @@ def _last_perplexity(output_dir: Path) -> float:
 
 def _show_paper_recipe(row: Row) -> int:
     """Print what to type where there are 8 GPUs and a network."""
-    steps = row.published.get("steps", 100_000)
     print(
         "t2t train --problem translate_ende_wmt14 --hparams_set "
-        f"{row.hparams_set} --data_dir DATA --output_dir OUT --train_steps {steps} "
+        f"{row.hparams_set} --data_dir DATA --output_dir OUT "
+        f"--train_steps {row.train_steps} "
         "--average_last 0\n"
         "t2t evaluate --output_dir OUT --source newstest2013.en --reference "
         "newstest2013.de"

@@ -49,10 +49,9 @@ def _own_cells(
         return ["published only", "", "", ""]
     hparams = hparams_of(row.hparams_set)
     parameters = parameter_count(hparams, VOCAB_SIZE, VOCAB_SIZE)
-    steps = row.published.get("steps")
     flops = ""
-    if isinstance(steps, int):
-        tokens = steps * TOKENS_A_STEP
+    if row.train_steps is not None:
+        tokens = row.train_steps * TOKENS_A_STEP
         flops = f"{training_flops(hparams, VOCAB_SIZE, tokens, SENTENCE_LENGTH):.1e}"
     measured = "; ".join(
         text for scale in SCALES if (text := _measured(table.name, row.name, scale))

@@ -19,12 +19,15 @@ class Row:
         label: How the paper shows it.
         published: Printed value by column.
         hparams_set: The set that builds it; None where the system is not ours.
+        train_steps: The paper's updates; None where nothing can be trained for the
+            row alone.
     """
 
     name: str
     label: str
     published: Mapping[str, Cell]
     hparams_set: str | None = None
+    train_steps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def _variation(row: published.Variation, hparams_set: str) -> Row:
             "steps": row.train_steps,
         },
         hparams_set=hparams_set,
+        train_steps=row.train_steps,
     )
 
 
@@ -118,6 +122,7 @@ def _translation(
                 "FLOPs en-fr": s.enfr_flops,
             },
             s.hparams_set,
+            s.train_steps,
         )
         for s in systems
     ]
@@ -144,6 +149,7 @@ def _sensitivity() -> Table:
                     "params": row.parameters,
                 },
                 f"weighted_transformer_{suffix}",
+                row.steps[1],
             )
         )
     return Table(

@@ -44,6 +44,9 @@ def test_a_mistyped_name_is_answered_with_the_closest(what, answer, capsys):
         (["--run", "table3"], "expected TABLE/ROW"),
         (["--run", "table2/bytenet"], "published only"),
         (["--run", "table3/a_h1"], "--text_dir is missing"),
+        # What they would train is not what the row shows.
+        (["--run", "randomisation/random"], "cannot be run yet"),
+        (["--run", "table4/transformer_4_layers_wsj_only"], "cannot be run yet"),
     ],
 )
 def test_a_run_that_cannot_be_is_refused(arguments, answer, capsys):
@@ -51,11 +54,20 @@ def test_a_run_that_cannot_be_is_refused(arguments, answer, capsys):
     assert answer in capsys.readouterr().err
 
 
-def test_the_papers_recipe_is_what_to_type(capsys):
-    assert main(["reproduce", "--run", "table3/a_h1", "--scale", "paper"]) == 0
+@pytest.mark.parametrize(
+    ("row", "hparams_set", "steps"),
+    [
+        ("table3/a_h1", "transformer_base_a_h1", 100_000),
+        ("table2/transformer_big", "transformer_big", 300_000),
+        ("weighted/weighted_transformer_small", "weighted_transformer_base", 60_000),
+        ("sensitivity/big", "weighted_transformer_big", 250_000),
+    ],
+)
+def test_the_papers_recipe_is_what_to_type(row, hparams_set, steps, capsys):
+    assert main(["reproduce", "--run", row, "--scale", "paper"]) == 0
     printed = capsys.readouterr().out
-    assert "--hparams_set transformer_base_a_h1" in printed
-    assert "--train_steps 100000" in printed
+    assert f"--hparams_set {hparams_set} " in printed
+    assert f"--train_steps {steps} " in printed
 
 
 def test_a_small_run_leaves_a_result_file(tmp_path, monkeypatch, capsys):
