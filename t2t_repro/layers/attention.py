@@ -76,6 +76,17 @@ def merge_heads(heads: KerasTensor) -> KerasTensor:
     return ops.reshape(heads, (batch, length, num_heads * depth))
 
 
+def projection(name: str, channels: int, dtype: object) -> keras.layers.Dense:
+    """Make a matrix W^Q, W^K, W^V or W^O: no bias, Glorot uniform at first."""
+    return keras.layers.Dense(
+        channels,
+        use_bias=False,
+        kernel_initializer="glorot_uniform",
+        name=name,
+        dtype=dtype,
+    )
+
+
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class MultiheadAttention(keras.layers.Layer):
     """Multi-head attention with separate key and value depths (section 3.2.2).
@@ -151,30 +162,21 @@ class MultiheadAttention(keras.layers.Layer):
         self.causal = causal
         self.neighbourhood = neighbourhood
         self.dropout_rate = dropout_rate
-        self.query_projection = self._projection("query", key_channels)
-        self.key_projection = self._projection("key", key_channels)
-        self.value_projection = self._projection("value", value_channels)
-        self.output_projection = self._projection("output", hidden_size)
+        self.query_projection = projection("query", key_channels, self.dtype_policy)
+        self.key_projection = projection("key", key_channels, self.dtype_policy)
+        self.value_projection = projection("value", value_channels, self.dtype_policy)
+        self.output_projection = projection("output", hidden_size, self.dtype_policy)
         self.weights_dropout = Dropout(
             dropout_rate, name="weights_dropout", dtype=self.dtype_policy
         )
 
-    def _projection(self, name: str, channels: int) -> keras.layers.Dense:
-        return keras.layers.Dense(
-            channels,
-            use_bias=False,
-            kernel_initializer="glorot_uniform",
-            name=name,
-            dtype=self.dtype_policy,
-        )
-
     def build(self, input_shape: object = None) -> None:
-        for projection in (
+        for layer in (
             self.query_projection,
             self.key_projection,
             self.value_projection,
         ):
-            projection.build((None, None, self.hidden_size))
+            layer.build((None, None, self.hidden_size))
         self.output_projection.build((None, None, self.value_channels))
         if self.compatibility == "additive":
             self.compatibility_vector = self.add_weight(

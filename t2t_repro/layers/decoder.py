@@ -64,8 +64,8 @@ class DecoderLayer(EncoderLayer):
         self.memory_attention = self._attention("memory_attention")
         self.memory_attention_residual = self._residual("memory_attention_residual")
 
-    def _is_branched(self, name: str) -> bool:
-        return name == f"{self.options.branched_in_decoder}_attention"
+    def _branch_holder(self) -> str:
+        return f"{self.options.branched_in_decoder}_attention"
 
     def build(self, input_shape: object = None) -> None:
         super().build()

@@ -68,13 +68,12 @@ class EncoderLayer(keras.layers.Layer):
             dtype=self.dtype_policy,
             causal=self.is_causal and is_self_attention,
             neighbourhood=self.options.neighbourhood if is_self_attention else 0,
-            branched=self.options.branched if self._is_branched(name) else "none",
+            branched=self.options.branched if name == self._branch_holder() else "none",
         )
 
-    def _is_branched(self, name: str) -> bool:
-        """Say whether an attention sublayer holds the feed-forward network."""
-        del name
-        return True
+    def _branch_holder(self) -> str:
+        """Name the attention that branches, where branching is asked for."""
+        return "self_attention"
 
     def _residual(self, name: str) -> ResidualConnection:
         return make_residual(self.options, name=name, dtype=self.dtype_policy)

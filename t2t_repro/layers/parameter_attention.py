@@ -15,6 +15,7 @@ from keras import KerasTensor, ops
 from t2t_repro.layers.attention import (
     masked_softmax,
     merge_heads,
+    projection,
     split_heads,
 )
 from t2t_repro.layers.dropout import Dropout
@@ -63,19 +64,10 @@ class ParameterAttention(keras.layers.Layer):
         self.key_channels = key_channels
         self.value_channels = value_channels
         self.dropout_rate = dropout_rate
-        self.query = self._projection("query", key_channels)
-        self.output_projection = self._projection("output", hidden_size)
+        self.query = projection("query", key_channels, self.dtype_policy)
+        self.output_projection = projection("output", hidden_size, self.dtype_policy)
         self.row_dropout = Dropout(
             dropout_rate, name="row_dropout", dtype=self.dtype_policy
-        )
-
-    def _projection(self, name: str, channels: int) -> keras.layers.Dense:
-        return keras.layers.Dense(
-            channels,
-            use_bias=False,
-            kernel_initializer="glorot_uniform",
-            name=name,
-            dtype=self.dtype_policy,
         )
 
     def build(self, input_shape: object = None) -> None:

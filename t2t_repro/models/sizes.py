@@ -54,8 +54,12 @@ def training_flops(
     attentions = h.num_encoder_layers + 2 * h.num_decoder_layers
     channels = h.attention_key_channels + h.attention_value_channels
     seen = min(h.attention_neighbourhood or length, length)
-    encoder, decoder = _stack_matrices(h)
-    multiplications = encoder + decoder + softmax + attentions * seen * channels
+    multiplications = sum(_stack_matrices(h)) + softmax + attentions * seen * channels
+    if h.branched_attention == "shared":
+        # The one network of a layer is applied to every branch.
+        layers = h.num_encoder_layers + h.num_decoder_layers
+        network = 2 * h.hidden_size * h.filter_size
+        multiplications += layers * (h.num_heads - 1) * network
     return 3 * 2 * float(tokens) * multiplications
 
 

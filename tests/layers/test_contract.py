@@ -180,6 +180,18 @@ def test_it_keeps_the_contract_of_a_keras_layer(name):
     check_layer(*CONTRACTS[name])
 
 
+def test_masks_of_the_memory_can_be_given_by_place_and_be_none():
+    layer = layers.DecoderLayer(**LAYER_OPTIONS)
+    np.testing.assert_array_equal(layer(X, MEMORY, None), layer(X, MEMORY))
+
+
+def test_a_mask_that_keras_carries_along_is_not_taken_for_ours():
+    layer = layers.DecoderLayer(**LAYER_OPTIONS)
+    memory = keras.layers.Masking()(MEMORY)
+    assert memory._keras_mask is not None
+    np.testing.assert_array_equal(layer(X, memory), layer(X, MEMORY))
+
+
 def test_every_public_layer_has_a_contract():
     public = {
         value
