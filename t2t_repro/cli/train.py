@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 DEMO_PROBLEM = "translate_ende_synthetic"
 DEMO_HPARAMS_SET = "transformer_tiny"
 DEMO_FOLDER = Path("t2t_demo")
-DEMO_TRAIN_STEPS = 1600
+DEMO_TRAIN_STEPS = 1300
 DEFAULT_TRAIN_STEPS = 100_000  # of the paper's base model
 MOST_STEPS_TO_EVALUATION = 1000
 # The paper's base model: 100,000 steps in 12 hours, a checkpoint every 10 minutes, so

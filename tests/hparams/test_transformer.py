@@ -78,7 +78,7 @@ SETS = {
     },
     "transformer_tiny": {
         "max_length": 64,
-        "length_bucket_step": 1.5,
+        "length_bucket_step": 1.6,
         "hidden_size": 128,
         "filter_size": 512,
         "num_heads": 4,
