@@ -10,4 +10,10 @@ if __name__ != "t2t_repro.problems":
         "would register every problem twice."
     )
 
-MODULES = ("algorithmic", "text_pairs", "translate_ende_synthetic", "translate_wmt")
+MODULES = (
+    "algorithmic",
+    "parsing",
+    "text_pairs",
+    "translate_ende_synthetic",
+    "translate_wmt",
+)

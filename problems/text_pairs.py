@@ -7,11 +7,13 @@ import heapq
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 from t2t_repro.data.filters import has_empty_side
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.text_files import (
     PairFiles,
+    TreeFile,
     has_byte_order_mark,
     identity,
     read_pairs,
@@ -40,7 +42,7 @@ class TextPairs(Problem):
     """
 
     drop_duplicates = True
-    takes_files = True
+    takes = "pairs"
 
     def __init__(self, files: Mapping[str, PairFiles] | None = None) -> None:
         self._files = dict(files or {})
@@ -49,8 +51,8 @@ class TextPairs(Problem):
             split for split in SPLITS if split != "test" or split in self._files
         )
 
-    def with_files(self, files: Mapping[str, PairFiles]) -> TextPairs:
-        return TextPairs(files)
+    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> TextPairs:
+        return TextPairs(cast("Mapping[str, PairFiles]", files))
 
     def pairs(
         self, split: str, tmp_dir: str | Path | None

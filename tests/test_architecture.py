@@ -24,7 +24,7 @@ FLOORS = {
     "t2t_repro.registry": 0.3,
     "t2t_repro.layers": 1,
     "t2t_repro.text": 1,
-    "t2t_repro.metrics": 1,
+    "t2t_repro.metrics": 1.1,  # of trees, too
     "t2t_repro.models": 2,
     "t2t_repro.runs": 2,
     "t2t_repro.data": 2,

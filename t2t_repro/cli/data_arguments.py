@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from t2t_repro.errors import UsageError
 
 if TYPE_CHECKING:
     from t2t_repro.data.manifest import Manifest
-    from t2t_repro.data.text_files import PairFiles
+    from t2t_repro.data.text_files import PairFiles, TreeFile
 
 logger = logging.getLogger(__name__)
 
@@ -101,8 +102,42 @@ def _problem(args: argparse.Namespace) -> Problem:
         )
     catalogue.load(args.t2t_usr_dir)
     problem = catalogue.problem(args.problem)
-    files = _pair_files(args)
+    files = _text_files(args)
+    _check_kind(problem, files)
     return problem.with_files(files) if files else problem
+
+
+def _check_kind(problem: Problem, files: Mapping[str, PairFiles | TreeFile]) -> None:
+    """Refuses files of another kind than the problem takes."""
+    from t2t_repro.data.text_files import TreeFile
+
+    flags = {"pairs": "--train_source and --train_target", "trees": "--train_trees"}
+    for file in files.values():
+        kind = "trees" if isinstance(file, TreeFile) else "pairs"
+        if problem.takes and kind != problem.takes:
+            raise UsageError(
+                f"received {kind} for problem {problem.name}, expected "
+                f"{flags[problem.takes]}"
+            )
+
+
+def _text_files(args: argparse.Namespace) -> dict[str, PairFiles | TreeFile]:
+    from t2t_repro.data.text_files import TreeFile
+
+    pairs = _pair_files(args)
+    files: dict[str, PairFiles | TreeFile] = {**pairs}
+    for split in SPLITS:
+        trees = getattr(args, f"{split}_trees")
+        if trees and split in pairs:
+            raise UsageError(f"received --{split}_trees beside pairs, expected either")
+        if trees:
+            files[split] = TreeFile(trees)
+    if files and "train" not in files:
+        raise UsageError(
+            f"received {' and '.join(files)} text without training text, expected "
+            f"--train_source and --train_target, --train_tsv, or --train_trees"
+        )
+    return files
 
 
 def _pair_files(args: argparse.Namespace) -> dict[str, PairFiles]:
@@ -125,11 +160,6 @@ def _pair_files(args: argparse.Namespace) -> dict[str, PairFiles]:
             )
         if tsv or source:
             files[split] = PairFiles(tsv or source, target)
-    if files and "train" not in files:
-        raise UsageError(
-            f"received {' and '.join(files)} text without training text, expected "
-            f"--train_source and --train_target, or --train_tsv"
-        )
     return files
 
 
@@ -150,6 +180,8 @@ def _given_settings(args: argparse.Namespace, problem: Problem) -> dict[str, Any
             f"received {_flag(about_vocabulary[0])} for problem {problem.name}, whose "
             f"vocabulary is its {len(problem.vocabulary.symbols)} symbols: leave it out"
         )
+    if problem.vocabulary.kind == "subwords_to_symbols":
+        _refuse(given, ("target_model", "shared_vocabulary"), problem)
     learnt = [name for name in _LEARNT_MODEL if name in given]
     own = [name for name in _OWN_MODEL if name in given]
     if own and learnt:
@@ -158,6 +190,15 @@ def _given_settings(args: argparse.Namespace, problem: Problem) -> dict[str, Any
             f"of your own or one to be learnt"
         )
     return given
+
+
+def _refuse(given: Mapping[str, Any], names: Sequence[str], problem: Problem) -> None:
+    for name in names:
+        if name in given:
+            raise UsageError(
+                f"received {_flag(name)} for problem {problem.name}, whose targets are "
+                f"the symbols of trees: leave it out"
+            )
 
 
 def _flag(setting: str) -> str:
@@ -174,7 +215,7 @@ def _check_given(
     """Compares the flags that are given, and no other, with the data that is there."""
     from t2t_repro.data import manifest as manifests
 
-    text_is_known = not problem.takes_files or _pair_files(args)
+    text_is_known = not problem.takes or _text_files(args)
     expected = {
         role: facts
         for role, facts in found.sources.items()

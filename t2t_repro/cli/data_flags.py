@@ -50,6 +50,15 @@ def add_text_flags(parser: argparse.ArgumentParser) -> None:
             type=Path,
             help=f"{split} text in one file: source, TAB, target",
         )
+    group = parser.add_argument_group(
+        "text of --problem parsing_ptb",
+        "Trees in the Penn Treebank's brackets, UTF-8, plain or gzipped, one a line or "
+        "over many lines each.",
+    )
+    for split in SPLITS:
+        group.add_argument(
+            f"--{split}_trees", metavar="FILE", type=Path, help=f"{split} trees"
+        )
 
 
 def add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
 import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,8 @@ from t2t_repro.files import write_whole
 if TYPE_CHECKING:
     from t2t_repro.decode_hyperparameters import DecodeHParams
     from t2t_repro.decoding.translate import Hypothesis
+
+logger = logging.getLogger(__name__)
 
 STANDARD_STREAM = "-"
 
@@ -59,12 +63,32 @@ def run(args: argparse.Namespace) -> int:
     import_tensorflow()
     from t2t_repro.cli.system import load_system
 
-    translator = load_system(args).translator(hparams)
+    system = load_system(args)
+    translator = system.translator(system.suited(hparams))
     with progress(len(lines), "sentence") as advance:
         translations = translator.translate(lines, advance)
+    report_repairs([best[0] for best in translations])
     output = "".join(f"{format_line(best, hparams)}\n" for best in translations)
     write_output(args.decode_to_file, output)
     return 0
+
+
+def report_repairs(hypotheses: Sequence[Hypothesis]) -> None:
+    """Say of how many outputs something was repaired, and what."""
+    summary = repair_summary(hypotheses)
+    if summary:
+        logger.info(
+            "repaired %d of %d: %s",
+            sum(bool(hypothesis.repairs) for hypothesis in hypotheses),
+            len(hypotheses),
+            ", ".join(f"{count} x {fault}" for fault, count in summary.items()),
+        )
+
+
+def repair_summary(hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
+    """Count the outputs with each kind of repair, the most frequent first."""
+    faults = Counter(fault for best in hypotheses for fault in best.repairs)
+    return dict(faults.most_common())
 
 
 def read_input(name: str) -> list[str]:

@@ -13,6 +13,7 @@ from t2t_repro.cli.decode import (
     as_line,
     check_writable,
     read_input,
+    repair_summary,
     write_output,
 )
 from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
@@ -60,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
     import_tensorflow()
     from t2t_repro.cli.system import load_system
-    from t2t_repro.metrics.translation import score_translations
 
     system = load_system(args)
+    hparams = system.suited(hparams)
     sources, references = pairs or _split_pairs(args, system)
     translator = system.translator(hparams)
     with progress(len(sources), "sentence") as advance:
@@ -70,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
     hypotheses = [as_line(best[0].text) for best in translated]
     if args.decode_to_file:
         write_output(args.decode_to_file, "".join(f"{h}\n" for h in hypotheses))
-    scores = dataclasses.asdict(score_translations(hypotheses, references))
+    scores = dataclasses.asdict(system.problem.score(hypotheses, references))
+    repairs = repair_summary([best[0] for best in translated])
     about = {
         "problem": system.run.problem,
         "checkpoint": system.checkpoint,
@@ -81,6 +83,9 @@ def run(args: argparse.Namespace) -> int:
             if name not in WITHOUT
         },
     }
+    if repairs:
+        about["repaired"] = sum(bool(best[0].repairs) for best in translated)
+        about["repairs"] = repairs
     print(json.dumps(scores | about, indent=2, ensure_ascii=False))
     return 0
 

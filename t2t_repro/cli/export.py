@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         system.model,
         system.source_tokenizer,
         system.target_tokenizer,
-        hparams,
+        system.suited(hparams),
         system.run.hparams.max_length,
     )
     export_saved_model(served, args.export_dir)

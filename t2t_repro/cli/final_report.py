@@ -11,7 +11,6 @@ from t2t_repro.cli.evaluate import reference_split
 from t2t_repro.cli.system import System, load_system
 from t2t_repro.data.manifest import Manifest
 from t2t_repro.decode_hyperparameters import DecodeHParams
-from t2t_repro.metrics.translation import TranslationScores, score_translations
 
 logger = logging.getLogger(__name__)
 
@@ -47,20 +46,16 @@ def write_final_report(args: argparse.Namespace) -> None:
 def _print_scores(data_dir: str, system: System, split: str) -> None:
     """Translate a split, and print its scores and a few translations."""
     sources, references = reference_split(data_dir, system.problem, split)
-    hparams = DecodeHParams()
+    hparams = system.suited(DecodeHParams())
     translator = system.translator(hparams)
     hypotheses = [best[0].text for best in translator.translate(sources)]
-    scores = score_translations(hypotheses, references)
-    print(_scores_text(scores, split, hparams))
-    print(_samples_text(sources, hypotheses, references))
-
-
-def _scores_text(scores: TranslationScores, split: str, hparams: DecodeHParams) -> str:
-    return (
-        f"BLEU on {split} ({scores.sentences} sentences, beam {hparams.beam_size}, "
-        f"alpha {hparams.alpha}): {scores.bleu.value:.2f}  {scores.bleu.signature}\n"
-        f"chrF: {scores.chrf.value:.2f}  {scores.chrf.signature}"
+    scores = system.problem.score(hypotheses, references)
+    how = (
+        f"{split} ({scores.sentences} sentences, beam {hparams.beam_size}, alpha "
+        f"{hparams.alpha})"
     )
+    print("\n".join(scores.lines(how)))
+    print(_samples_text(sources, hypotheses, references))
 
 
 def _samples_text(

@@ -39,6 +39,13 @@ class System:
         """The problem it was trained on."""
         return catalogue.problem(self.run.problem)
 
+    def suited(self, hparams: DecodeHParams) -> DecodeHParams:
+        """Take the problem's own values where the user gave none."""
+        own = self.problem.decode_defaults
+        return hparams.replace(
+            **{name: own[name] for name in own if name not in hparams.origins}
+        )
+
     def translator(self, decode_hparams: DecodeHParams) -> Translator:
         """Make a translator with the model."""
         return Translator(
@@ -47,6 +54,7 @@ class System:
             self.target_tokenizer,
             decode_hparams,
             self.run.hparams.max_length,
+            finish=self.problem.finish,
         )
 
 

@@ -165,6 +165,7 @@ class TrainingJob:
                 eval_every_steps=args.local_eval_frequency,
                 save_every_steps=args.save_checkpoints_steps,
                 save_every_seconds=args.save_checkpoints_secs,
+                best_metric=self.problem.metric,
             ),
             evaluators=self._evaluators(model),
             monitors=self._monitors(model),
@@ -209,18 +210,24 @@ class TrainingJob:
         return likelihood_evaluator(model, batches, jit_compile=False)
 
     def _translation_evaluator(self, model: keras.Model) -> Evaluator:
+        defaults = DecodeHParams()
+        # The problem's own batch is for its own beam.
+        greedy = defaults.replace(**self.problem.decode_defaults).replace(
+            beam_size=1, batch_size=defaults.batch_size
+        )
         translator = Translator(
             model,
             *self.tokenizers,
-            DecodeHParams(beam_size=1),
+            greedy,
             self.hparams.max_length,
+            finish=self.problem.finish,
             jit_compile=False,
         )
         sides = raw_text(self.args.data_dir, self.problem, "dev")
         sources, references = (
             list(read_lines(side))[: self.args.eval_sentences] for side in sides
         )
-        return translation_evaluator(translator, sources, references)
+        return translation_evaluator(translator, sources, references, self.problem)
 
     def _announce(self, model: keras.Model, data: TrainingData) -> None:
         """Say what is about to be trained, and how."""

@@ -158,12 +158,14 @@ def _write_tokenizers(
     outputs: _OutputFiles, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> dict[str, str]:
     source, target = tokenizers
-    suffix = source.filename_suffix
     if source is target:
-        name = f"{outputs.prefix}{suffix}"
+        name = f"{outputs.prefix}{source.filename_suffix}"
         outputs.path(name).write_bytes(source.to_bytes())
         return {"inputs": name, "targets": name}
-    names = {side: f"{outputs.prefix}.{side}{suffix}" for side in ("inputs", "targets")}
+    names = {
+        side: f"{outputs.prefix}.{side}{tokenizer.filename_suffix}"
+        for side, tokenizer in zip(("inputs", "targets"), tokenizers, strict=True)
+    }
     for name, tokenizer in zip(names.values(), tokenizers, strict=True):
         outputs.path(name).write_bytes(tokenizer.to_bytes())
     return names
@@ -196,7 +198,7 @@ def _write_splits(
             for index in range(shard_count)
         ]
         with ShardWriter([outputs.path(name) for name in names], seed) as writer:
-            read, totals = _write_pairs(pairs, tokenizers, pair_filter, writer)
+            read, totals = _write_pairs(problem, pairs, tokenizers, pair_filter, writer)
         counts[split] = _counts(split, read, totals, pair_filter, names)
     return {split: counts[split] for split in SPLITS if split in counts}
 
@@ -223,6 +225,7 @@ def _write_line(file: BinaryIO, text: str) -> None:
 
 
 def _write_pairs(
+    problem: Problem,
     pairs: Iterable[tuple[str, str]],
     tokenizers: tuple[Tokenizer, Tokenizer],
     pair_filter: PairFilter,
@@ -236,7 +239,8 @@ def _write_pairs(
     read, totals = 0, _Totals()
     for batch in _batches(pairs):
         source_ids = tokenizers[0].encode_batch([source for source, _ in batch])
-        target_ids = tokenizers[1].encode_batch([target for _, target in batch])
+        written = [problem.written_form(target) for _, target in batch]
+        target_ids = tokenizers[1].encode_batch(written)
         records = []
         for pair, inputs, targets in zip(batch, source_ids, target_ids, strict=True):
             if not pair_filter.keeps(pair, inputs, targets):

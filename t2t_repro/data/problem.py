@@ -8,15 +8,18 @@ alike. After tensor2tensor's `data_generators/text_problems.py`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.registry import REVERSED_SUFFIX, problems, snake_case
 
 if TYPE_CHECKING:
-    from t2t_repro.data.text_files import PairFiles
+    from t2t_repro.data.text_files import PairFiles, TreeFile
+    from t2t_repro.metrics.bracketing import BracketingScores
+    from t2t_repro.metrics.translation import TranslationScores
 
 SPLITS = ("train", "dev", "test")
 
@@ -26,8 +29,10 @@ class Vocabulary:
     """The vocabulary that a problem asks for.
 
     Attributes:
-        kind: "subwords" (a SentencePiece model learnt from the training text) or
-            "symbols" (the given symbols, written with spaces between them).
+        kind: "subwords" (a SentencePiece model learnt from the training text),
+            "symbols" (the given symbols, written with spaces between them), or
+            "subwords_to_symbols" (subwords for the inputs, and for the targets the
+            symbols that the training targets are written with).
         size: entries of the subword vocabulary, the three special ones included.
         model_type: "bpe" or "unigram", the SentencePiece algorithm.
         shared: one vocabulary for both sides, as in the paper's section 5.1.
@@ -78,12 +83,28 @@ class PrepareSettings:
     target_model: str | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What a user is given for a source.
+
+    Attributes:
+        text: on one line.
+        repairs: what had to be repaired in what the model wrote, each thing once.
+    """
+
+    text: str
+    repairs: tuple[str, ...] = ()
+
+
 class Problem:
     """A task of pairs of text; subclasses are registered in `problems/`.
 
     A subclass gives `pairs` and, where the defaults do not suit it, the class
     attributes below. Everything is text in and text out: a problem on symbols
     writes them with spaces between them.
+
+    Where a model is not to write the targets themselves, `written_form` says what it
+    is to write, and `finish` makes of what it has written what a user wants.
 
     Attributes:
         vocabulary: what the text is cut into.
@@ -93,7 +114,10 @@ class Problem:
         version: to be raised when `pairs` begins to give other text, so that shards
             prepared before are refused.
         was_reversed: whether inputs and targets are swapped when shards are read.
-        takes_files: whether its text is given as files, by `with_files`.
+        takes: the files that its text is given as, by `with_files`: "pairs", "trees",
+            or "" if it has text of its own.
+        metric: name of `development_score`.
+        decode_defaults: values of `DecodeHParams` that suit it better than its own.
     """
 
     vocabulary: Vocabulary = Vocabulary()
@@ -102,7 +126,9 @@ class Problem:
     drop_duplicates: bool = False
     version: int = 1
     was_reversed: ClassVar[bool] = False
-    takes_files: bool = False
+    takes: str = ""
+    metric: str = "bleu"
+    decode_defaults: Mapping[str, float | int] = MappingProxyType({})
 
     @property
     def name(self) -> str:
@@ -141,8 +167,8 @@ class Problem:
             target_model=vocabulary.target_model,
         )
 
-    def with_files(self, files: Mapping[str, PairFiles]) -> Problem:
-        """Gives the same problem on the files of each split.
+    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
+        """Gives the same problem on the files of each split, of the kind it `takes`.
 
         Raises:
             UsageError: if the problem has text of its own.
@@ -166,6 +192,35 @@ class Problem:
             (source text, target text), raw: neither tokenised nor filtered.
         """
         raise NotImplementedError
+
+    def written_form(self, target: str) -> str:
+        """Gives what a model is taught to write for a target: the target itself."""
+        return target
+
+    def finish(self, source: str, written: str) -> Output:
+        """Gives what a user wants of what a model has written for a source."""
+        del source
+        return Output(written)
+
+    def development_score(
+        self, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> float:
+        """Scores finished outputs while a model is trained; more is better."""
+        from t2t_repro.metrics.translation import bleu
+
+        return bleu(hypotheses, references)
+
+    def score(
+        self, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> TranslationScores | BracketingScores:
+        """Scores finished outputs in every way that is usual.
+
+        Raises:
+            UserError: if the numbers of both differ, or are zero.
+        """
+        from t2t_repro.metrics.translation import score_translations
+
+        return score_translations(hypotheses, references)
 
     def source_identities(
         self, tmp_dir: str | Path | None
@@ -202,13 +257,18 @@ class ReversedProblem(Problem):
                 f"received problem {base.name}_rev, expected at most one _rev: "
                 f"leave it out"
             )
+        if base.vocabulary.kind == "subwords_to_symbols":
+            raise UserError(
+                f"received problem {base.name}_rev: {base.name} has no reverse, since "
+                f"its targets are no text"
+            )
         self._base = base
         self.vocabulary = base.vocabulary
         self.splits = base.splits
         self.max_length = base.max_length
         self.drop_duplicates = base.drop_duplicates
         self.version = base.version
-        self.takes_files = base.takes_files
+        self.takes = base.takes
 
     @property
     def name(self) -> str:
@@ -226,7 +286,7 @@ class ReversedProblem(Problem):
     def prepare_settings(self) -> PrepareSettings:
         return self._base.prepare_settings
 
-    def with_files(self, files: Mapping[str, PairFiles]) -> Problem:
+    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
         return ReversedProblem(self._base.with_files(files))
 
     def pairs(

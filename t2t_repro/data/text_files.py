@@ -53,6 +53,18 @@ class PairFiles:
         return {"source": self.source, "target": self.target}
 
 
+@dataclass(frozen=True)
+class TreeFile:
+    """Where the bracketed trees of a split stand."""
+
+    trees: Path
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The file by its role."""
+        return {"trees": self.trees}
+
+
 def read_pairs(files: PairFiles) -> Iterator[tuple[str, str]]:
     """Gives the pairs of plain or gzipped text files, in order.
 

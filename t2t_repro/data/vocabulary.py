@@ -14,6 +14,7 @@ from t2t_repro.text import (
     Tokenizer,
     train_sentencepiece,
 )
+from t2t_repro.text.symbols import split_symbols
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ MAX_TRAINING_PAIRS = 2_000_000
 def given_tokenizers(
     problem: Problem, settings: PrepareSettings
 ) -> tuple[Tokenizer, Tokenizer] | None:
-    """Gives the source and target tokenizers if nothing has to be learnt for them.
+    """Gives the source and target tokenizers if the training text is not needed.
 
     Raises:
         UserError: if a model file of the user's cannot be used.
@@ -34,6 +35,8 @@ def given_tokenizers(
     if problem.vocabulary.kind == "symbols":
         symbols = SymbolTokenizer(problem.vocabulary.symbols)
         return symbols, symbols
+    if problem.vocabulary.kind == "subwords_to_symbols":
+        return None
     if settings.source_model is None and settings.target_model is None:
         return None
     if settings.source_model is None:
@@ -59,10 +62,19 @@ def learn_tokenizers(
     """
     pairs = spread_sample(problem.pairs("train", tmp_dir), MAX_TRAINING_PAIRS)
     sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
+    if problem.vocabulary.kind == "subwords_to_symbols":
+        own = settings.source_model
+        source = _learn(sources, settings) if own is None else _own_model(own)
+        return source, _symbols_of(map(problem.written_form, targets))
     if settings.shared_vocabulary:
         shared = _learn((*sources, *targets), settings)
         return shared, shared
     return _learn(sources, settings), _learn(targets, settings)
+
+
+def _symbols_of(texts: Iterable[str]) -> SymbolTokenizer:
+    """Makes the vocabulary of all symbols that texts are written with."""
+    return SymbolTokenizer(sorted({s for text in texts for s in split_symbols(text)}))
 
 
 def _own_model(path: str) -> SentencePieceTokenizer:

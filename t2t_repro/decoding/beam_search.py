@@ -18,11 +18,19 @@ from t2t_repro.constants import EOS_ID, PAD_ID
 # Below every reachable score, and far from float32's limits when added to.
 MINUS_INFINITY = -1e9
 
+# Room is made in stages: every step costs in proportion to the room there is, and most
+# sentences end long before their limit.
+ROOM_STAGES = (32, 96, 288)
+
 # (ids [batch, beam], position, history [batch, beam, slots], cache)
 #   -> (logits [batch, beam, vocab], cache)
 StepFunction = Callable[
     [KerasTensor, KerasTensor, KerasTensor, Any], tuple[KerasTensor, Any]
 ]
+
+
+# (cache, slots) -> the cache with that many slots, the new ones behind the others
+GrowFunction = Callable[[Any, KerasTensor | int], Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +60,10 @@ class BeamState:
         position: int32 scalar, number of tokens that living hypotheses have.
         living_ids: int32 `[batch, beam, max_length]`, padded with PAD_ID.
         living_log_probs: float32 `[batch, beam]`, sums of log-probabilities.
-        history: bool `[batch, beam, max_length * beam]`, the cache slots on each
+        history: bool `[batch, beam, room * beam]`, the cache slots on each
             living hypothesis' path: slot p * beam + k was written at position p
-            by the hypothesis that was then in place k.
+            by the hypothesis that was then in place k. There is room for as many
+            positions as `ROOM_STAGES` says, at most `max_length`.
         finished_ids: int32 `[batch, beam, max_length]`.
         finished_scores: float32 `[batch, beam]`, with length penalty.
         done: bool `[batch]`, nothing can change a sentence's answer any more.
@@ -103,6 +112,7 @@ def length_penalty(length: KerasTensor, alpha: float) -> KerasTensor:
 
 def beam_search(
     step_function: StepFunction,
+    grow_function: GrowFunction,
     cache: Any,
     max_lengths: KerasTensor,
     max_length: int | KerasTensor,
@@ -124,7 +134,8 @@ def beam_search(
     Args:
         step_function: `(ids, position, history, cache) -> (logits, cache)`; see
             `Transformer.decode_step`.
-        cache: Initial cache.
+        grow_function: `(cache, slots) -> cache`; see `Transformer.grow_cache`.
+        cache: Initial cache, without slots.
         max_lengths: int32 `[batch]`, most tokens of each sentence, EOS included.
         max_length: The largest of them; the length of the output.
         options: See `BeamSearchOptions`.
@@ -133,14 +144,17 @@ def beam_search(
         See `BeamSearchResult`.
     """
     search = _Search(step_function, max_lengths, max_length, options)
-    state = BeamState(
-        *ops.while_loop(
-            lambda *state: search.goes_on(BeamState(*state)),
-            lambda *state: search.step(BeamState(*state)).as_tuple(),
-            search.initial_state(cache).as_tuple(),
-        )
-    )
+    state = search.initial_state(cache)
+    for room in _rooms(max_length):
+        state = search.run(search.with_room(state, room, grow_function), room)
     return search.result(state)
+
+
+def _rooms(max_length: int | KerasTensor) -> list[int | KerasTensor]:
+    """Return for how many positions there is to be room, stage by stage."""
+    if isinstance(max_length, int):
+        return [*(room for room in ROOM_STAGES if room < max_length), max_length]
+    return [*(ops.minimum(room, max_length) for room in ROOM_STAGES), max_length]
 
 
 class _Search:
@@ -171,16 +185,38 @@ class _Search:
             position=ops.zeros((), dtype="int32"),
             living_ids=no_ids,
             living_log_probs=ops.where(first[None, :], 0.0, nothing),
-            history=ops.zeros((batch, beam, self.max_length * beam), dtype="bool"),
+            history=ops.zeros((batch, beam, 0), dtype="bool"),
             finished_ids=no_ids,
             finished_scores=nothing,
             done=ops.zeros((batch,), dtype="bool"),
             cache=cache,
         )
 
-    def goes_on(self, state: BeamState) -> KerasTensor:
+    def with_room(
+        self, state: BeamState, room: int | KerasTensor, grow_function: GrowFunction
+    ) -> BeamState:
+        """Make room for that many positions in the history and the cache."""
+        slots, before = room * self.beam_size, ops.shape(state.history)
+        unseen = ops.zeros((before[0], before[1], slots - before[2]), dtype="bool")
+        return dataclasses.replace(
+            state,
+            history=ops.concatenate([state.history, unseen], axis=2),
+            cache=grow_function(state.cache, slots),
+        )
+
+    def run(self, state: BeamState, room: int | KerasTensor) -> BeamState:
+        """Go on until all sentences are done, or there is no room left."""
+        return BeamState(
+            *ops.while_loop(
+                lambda *state: self.goes_on(BeamState(*state), room),
+                lambda *state: self.step(BeamState(*state)).as_tuple(),
+                state.as_tuple(),
+            )
+        )
+
+    def goes_on(self, state: BeamState, room: int | KerasTensor) -> KerasTensor:
         return ops.logical_and(
-            state.position < self.max_length, ops.logical_not(ops.all(state.done))
+            state.position < room, ops.logical_not(ops.all(state.done))
         )
 
     def step(self, state: BeamState) -> BeamState:
@@ -218,7 +254,7 @@ class _Search:
         # PAD_ID before the first token
         ids = ops.take(state.living_ids, column, axis=2)
         own_slots = state.position * self.beam_size + ops.arange(self.beam_size)
-        slots = ops.arange(self.max_length * self.beam_size)
+        slots = ops.arange(ops.shape(state.history)[2])
         history = ops.logical_or(
             state.history, (slots[None, :] == own_slots[:, None])[None, :, :]
         )

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.pipeline import BatchPlan
+from t2t_repro.data.problem import Output
 from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
@@ -36,10 +37,12 @@ class Hypothesis:
     Attributes:
         text: The translation.
         score: Log-probability over length penalty, in nats.
+        repairs: What was repaired in what the model wrote; see `Output`.
     """
 
     text: str
     score: float
+    repairs: tuple[str, ...] = ()
 
 
 def longest_piece(max_input_length: int) -> int:
@@ -70,7 +73,8 @@ def search_translations(
     max_length = keras.ops.shape(inputs)[1] + hparams.extra_length
     return beam_search(
         model.decode_step,
-        model.initial_cache(inputs, max_length, hparams.beam_size),
+        model.grow_cache,
+        model.initial_cache(inputs),
         source_lengths + hparams.extra_length,
         max_length,
         BeamSearchOptions(
@@ -95,6 +99,8 @@ class Translator:
         max_input_length: Longest source in tokens, EOS included, that is translated
             in one piece; a longer one is cut into pieces whose translations are
             joined.
+        finish: Makes of a source and what the model has written for it what a user
+            wants.
         jit_compile: Whether XLA compiles the search, once for each batch shape.
     """
 
@@ -106,11 +112,13 @@ class Translator:
         hparams: DecodeHParams,
         max_input_length: int,
         *,
+        finish: Callable[[str, str], Output] = lambda source, written: Output(written),
         jit_compile: bool = False,
     ) -> None:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
+        self._finish = finish
         self._jit_compile = jit_compile
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, max_input_length),
@@ -157,9 +165,18 @@ class Translator:
             found.setdefault(number, []).append(hypotheses)
         empty = [Hypothesis("", 0.0)]
         return [
-            _join(found[number]) if number in found else empty
-            for number in range(len(sentences))
+            self._finished(sentence, found[number]) if number in found else empty
+            for number, sentence in enumerate(sentences)
         ]
+
+    def _finished(
+        self, sentence: str, pieces: list[list[Hypothesis]]
+    ) -> list[Hypothesis]:
+        finished = []
+        for hypothesis in _join(pieces):
+            output = self._finish(sentence, hypothesis.text)
+            finished.append(Hypothesis(output.text, hypothesis.score, output.repairs))
+        return finished
 
     def _pieces(self, number: int, ids: list[int]) -> list[list[int]]:
         """Append EOS, and cut a source that is too long for the model."""

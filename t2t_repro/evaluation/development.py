@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
+from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.metrics.translation import bleu
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.metrics_log import MetricsLog
 
@@ -69,17 +69,21 @@ def likelihood_evaluator(
 
 
 def translation_evaluator(
-    translator: Translator, sources: Sequence[str], references: Sequence[str]
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    problem: Problem,
 ) -> Callable[[int, MetricsLog], dict[str, float]]:
     """Make the evaluator that translates dev sentences and scores them.
 
     Differs from tensor2tensor's `approx_bleu_score`: text is decoded from the model
-    and scored as text, with sacreBLEU (13a, cased).
+    and scored as text: translations with sacreBLEU (13a, cased).
 
     Args:
         translator: Holds the model that is trained.
         sources: Dev sentences.
         references: Their translations.
+        problem: Scores them.
 
     Returns:
         The evaluator; it also writes a few translations as text to the log.
@@ -92,7 +96,7 @@ def translation_evaluator(
         for row, _ in zip(rows, range(SAMPLES), strict=False):
             table += "| " + " | ".join(_cell(text) for text in row) + " |\n"
         log.text("eval", step, "translations", table)
-        return {"bleu": bleu(hypotheses, references)}
+        return {problem.metric: problem.development_score(hypotheses, references)}
 
     return evaluate
 

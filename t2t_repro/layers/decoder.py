@@ -103,23 +103,20 @@ class DecoderLayer(EncoderLayer):
         )
         return self.apply_feed_forward(x, training=training)
 
-    def initial_cache(
-        self, memory: KerasTensor, slots: int | KerasTensor
-    ) -> LayerCache:
-        """Make empty slots, and project the encoder's output once.
+    def initial_cache(self, memory: KerasTensor) -> LayerCache:
+        """Project the encoder's output once.
 
         Args:
             memory: Encoder output, `[batch, source_length, hidden_size]`.
-            slots: Number of slots, maximum length times beam size.
 
         Returns:
-            The cache before the first step.
+            A cache without slots for positions of the target.
         """
         key, value = self.memory_attention.project_memory(memory)
         batch, heads = ops.shape(key)[0], self.self_attention.num_heads
 
         def empty(depth: int) -> KerasTensor:
-            return ops.zeros((batch, heads, slots, depth), dtype=key.dtype)
+            return ops.zeros((batch, heads, 0, depth), dtype=key.dtype)
 
         return {
             "self_key": empty(key.shape[-1]),
@@ -127,6 +124,21 @@ class DecoderLayer(EncoderLayer):
             "memory_key": key,
             "memory_value": value,
         }
+
+    @staticmethod
+    def grow_cache(cache: LayerCache, slots: int | KerasTensor) -> LayerCache:
+        """Make empty slots behind those that there are.
+
+        Args:
+            cache: Of `initial_cache` or of `step`.
+            slots: How many there are to be.
+        """
+        grown = cache.copy()
+        for name in ("self_key", "self_value"):
+            batch, heads, before, depth = ops.shape(cache[name])
+            more = ops.zeros((batch, heads, slots - before, depth), cache[name].dtype)
+            grown[name] = ops.concatenate([cache[name], more], axis=2)
+        return grown
 
     def step(
         self,
@@ -203,11 +215,18 @@ class Decoder(Encoder):
             )
         return self.normalize(x)
 
-    def initial_cache(
-        self, memory: KerasTensor, slots: int | KerasTensor
-    ) -> list[LayerCache]:
+    def initial_cache(self, memory: KerasTensor) -> list[LayerCache]:
         """Make the caches of all layers; see `DecoderLayer.initial_cache`."""
-        return [layer.initial_cache(memory, slots) for layer in self.layers]
+        return [layer.initial_cache(memory) for layer in self.layers]
+
+    def grow_cache(
+        self, caches: list[LayerCache], slots: int | KerasTensor
+    ) -> list[LayerCache]:
+        """Make room in the caches of all layers; see `DecoderLayer.grow_cache`."""
+        return [
+            layer.grow_cache(cache, slots)
+            for layer, cache in zip(self.layers, caches, strict=True)
+        ]
 
     def step(
         self,

@@ -41,6 +41,13 @@ class TranslationScores:
     length_ratio: float
     sentences: int
 
+    def lines(self, how: str) -> list[str]:
+        """Give the scores that papers report, one a line; `how` says of what."""
+        return [
+            f"BLEU on {how}: {self.bleu.value:.2f}  {self.bleu.signature}",
+            f"chrF: {self.chrf.value:.2f}  {self.chrf.signature}",
+        ]
+
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Return sacreBLEU (13a, cased), 0 to 100."""

@@ -271,24 +271,34 @@ class Transformer(keras.Model):
         x = self.decoder(x, memory, memory_mask, training=training)
         return self.softmax.logits(x)
 
-    def initial_cache(
-        self, inputs: KerasTensor, max_length: int | KerasTensor, beam_size: int
-    ) -> DecodingCache:
-        """Encode the source and make room for the keys and values to come.
+    def initial_cache(self, inputs: KerasTensor) -> DecodingCache:
+        """Encode the source.
 
         Args:
             inputs: Source ids, int32 `[batch, source_length]`.
-            max_length: Positions to make room for.
-            beam_size: Hypotheses a sentence.
 
         Returns:
-            The cache before the first step.
+            A cache without room for the keys and values to come.
         """
         memory = self.encode(inputs, training=False)
         return {
-            "layers": self.decoder.initial_cache(memory, max_length * beam_size),
+            "layers": self.decoder.initial_cache(memory),
             "memory_mask": padding_mask(inputs),
         }
+
+    def grow_cache(
+        self, cache: DecodingCache, slots: int | KerasTensor
+    ) -> DecodingCache:
+        """Make room for more keys and values, behind those that are there.
+
+        Args:
+            cache: Of `initial_cache` or of `decode_step`.
+            slots: Positions times beam size; not fewer than there are.
+
+        Returns:
+            The cache with that many slots.
+        """
+        return {**cache, "layers": self.decoder.grow_cache(cache["layers"], slots)}
 
     def decode_step(
         self,
@@ -303,9 +313,9 @@ class Transformer(keras.Model):
             ids: The token before this position (PAD_ID at position 0), int32
                 `[batch, beam_size]`.
             position: int32 scalar, counted from 0.
-            history: Boolean `[batch, beam_size, max_length * beam_size]`, the cache
-                slots on each hypothesis' path; slot p * beam_size + k is the one
-                that hypothesis k wrote at position p.
+            history: Boolean `[batch, beam_size, slots]`, the cache slots on each
+                hypothesis' path; slot p * beam_size + k is the one that hypothesis k
+                wrote at position p.
             cache: Of `initial_cache` or of the step before.
 
         Returns:

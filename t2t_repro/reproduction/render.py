@@ -38,7 +38,7 @@ def render(table: Table, hparams_of: Callable[[str], HParams]) -> str:
         for row in table.rows
     ]
     return "\n".join(
-        [f"{table.name}: {table.title}", *_aligned([headings, *lines]), *table.notes]
+        [f"{table.name}: {table.title}", *aligned([headings, *lines]), *table.notes]
     )
 
 
@@ -94,7 +94,8 @@ def _text(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) else cell
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Write rows of cells as lines whose columns stand below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()

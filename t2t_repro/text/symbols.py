@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 SPECIAL_SYMBOLS = ("<pad>", "</s>", "<unk>")
 
 
+def split_symbols(text: str) -> list[str]:
+    """Gives what stands between ASCII white space, as the graph's operation does."""
+    return [word.decode() for word in text.encode("utf-8", "replace").split()]
+
+
 class SymbolTokenizer(Tokenizer):
     """Maps symbols to ids in their given order, after the three special ones.
 
@@ -31,7 +36,7 @@ class SymbolTokenizer(Tokenizer):
     def __init__(self, symbols: Sequence[str]) -> None:
         entries = (*SPECIAL_SYMBOLS, *symbols)
         for symbol in symbols:
-            if symbol.encode().split() != [symbol.encode()]:
+            if split_symbols(symbol) != [symbol]:
                 raise ValueError(
                     f"A symbol must be text without white space. Received: {symbol!r}"
                 )
@@ -41,8 +46,7 @@ class SymbolTokenizer(Tokenizer):
         self.vocab_size = len(entries)
         self._entries = entries
         self._ids = {
-            symbol.encode(): len(SPECIAL_SYMBOLS) + index
-            for index, symbol in enumerate(symbols)
+            symbol: len(SPECIAL_SYMBOLS) + index for index, symbol in enumerate(symbols)
         }
 
     @classmethod
@@ -62,9 +66,7 @@ class SymbolTokenizer(Tokenizer):
         return ("\n".join(self._entries) + "\n").encode()
 
     def encode(self, text: str) -> list[int]:
-        # The graph's operation splits on ASCII white space, as bytes.split() does.
-        words = text.encode("utf-8", "replace").split()
-        return [self._ids.get(word, UNK_ID) for word in words]
+        return [self._ids.get(word, UNK_ID) for word in split_symbols(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self._entries[token] for token in ids_of_text(ids))

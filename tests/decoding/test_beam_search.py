@@ -11,11 +11,20 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding import beam_search as search_module
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
     beam_search,
     length_penalty,
 )
+
+
+def grown(cache, slots):
+    """The grow function of a cache of ids, `[batch, slots]`."""
+    before = ops.shape(cache)
+    more = ops.zeros((before[0], slots - before[1]), dtype="int32")
+    return ops.concatenate([cache, more], axis=1)
+
 
 Hypotheses = list[tuple[float, list[int]]]  # score and tokens, best first
 
@@ -55,18 +64,27 @@ class TableModel:
         return TableModel(self.logits[sentence : sentence + 1], self.max_length)
 
     def search(
-        self, limits: list[int], options: BeamSearchOptions, **compilation
+        self,
+        limits: list[int],
+        options: BeamSearchOptions,
+        *,
+        unknown_length: bool = False,
+        **compilation,
     ) -> list[Hypotheses]:
-        """Run the beam search under test; empty places are left out."""
+        """Run the beam search under test; empty places are left out.
+
+        With `unknown_length` the graph is made before the length is known.
+        """
 
         @tf.function(**compilation)
         def run(limits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            batch, slots = len(limits), self.max_length * options.beam_size
+            longest = tf.reduce_max(limits) if unknown_length else self.max_length
             result = beam_search(
                 self._step_function(options.beam_size),
-                ops.zeros((batch, slots), dtype="int32"),
+                grown,
+                ops.zeros((len(limits), 0), dtype="int32"),
                 limits,
-                self.max_length,
+                longest,
                 options,
             )
             return result.ids, result.scores
@@ -89,7 +107,8 @@ class TableModel:
         def step(ids, position, history, cache):
             cache = ops.slice_update(cache, (0, position * beam_size), ids)
             on_path = ops.cast(history, "int32") * cache[:, None, :]
-            rows = ops.sum(on_path * ops.cast(weights, "int32"), axis=-1)
+            known = ops.cast(weights, "int32")[: ops.shape(cache)[1]]
+            rows = ops.sum(on_path * known, axis=-1)
             logits = ops.take_along_axis(
                 ops.convert_to_tensor(self.logits), rows[:, :, None], axis=1
             )
@@ -190,6 +209,19 @@ def test_stopping_early_never_changes_the_best(alpha):
         assert_same(found[sentence][:1], expected[:1])
 
 
+@pytest.mark.parametrize("unknown_length", [False, True])
+@pytest.mark.parametrize("stages", [(1, 2, 4), (3,), (2, 7, 9)])
+def test_room_made_in_stages_changes_nothing(monkeypatch, stages, unknown_length):
+    limits = [5, 7, 1, 6] * 5
+    model = TableModel.random(21, len(limits), 5, max_length=7)
+    options = BeamSearchOptions(3, 0.6, num_hypotheses=3)
+    expected = model.search(limits, options)
+    monkeypatch.setattr(search_module, "ROOM_STAGES", stages)
+    found = model.search(limits, options, unknown_length=unknown_length)
+    for sentence in range(len(limits)):
+        assert_same(found[sentence], expected[sentence])
+
+
 def test_the_search_stops_when_nothing_can_win():
     # EOS is nearly certain at once: one step suffices, whatever the limit.
     model = TableModel.random(0, 2, 4, max_length=5)
@@ -200,7 +232,10 @@ def test_the_search_stops_when_nothing_can_win():
         steps.append(int(position))
         return ops.convert_to_tensor(model.logits[:, :2]), cache
 
-    beam_search(step, (), tf.constant([5, 5]), 5, BeamSearchOptions(2, 0.6))
+    def grow(cache, slots):
+        return cache
+
+    beam_search(step, grow, (), tf.constant([5, 5]), 5, BeamSearchOptions(2, 0.6))
     assert steps == [0]
 
 

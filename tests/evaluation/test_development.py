@@ -8,6 +8,7 @@ import pytest
 import sacrebleu
 import tensorflow as tf
 
+from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.translate import Hypothesis
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
@@ -120,7 +121,7 @@ REFERENCES = ["a house", "two or three", "end"]
 
 def test_bleu_is_that_of_the_best_hypotheses():
     evaluator = translation_evaluator(
-        Dictionary(TRANSLATIONS), list(TRANSLATIONS), REFERENCES
+        Dictionary(TRANSLATIONS), list(TRANSLATIONS), REFERENCES, Problem()
     )
     hypotheses = list(TRANSLATIONS.values())
     expected = sacrebleu.corpus_bleu(hypotheses, [REFERENCES]).score
@@ -130,7 +131,7 @@ def test_bleu_is_that_of_the_best_hypotheses():
 def test_translations_are_written_as_a_table_of_text():
     log = Texts()
     evaluator = translation_evaluator(
-        Dictionary(TRANSLATIONS), list(TRANSLATIONS), REFERENCES
+        Dictionary(TRANSLATIONS), list(TRANSLATIONS), REFERENCES, Problem()
     )
     evaluator(9, log)
     assert log.written["eval", 9, "translations"].splitlines() == [

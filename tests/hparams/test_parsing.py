@@ -21,6 +21,19 @@ PARSING = {
         "attention_dropout": 0.1,
         "layer_prepostprocess_dropout": 0.1,
     },
+    "transformer_parsing_small": {
+        "hidden_size": 256,
+        "filter_size": 512,
+        "num_heads": 4,
+        "num_hidden_layers": 3,
+        "shared_embedding_and_softmax_weights": False,
+        "batch_size": 2048,
+        "max_length": 160,
+        "min_length_bucket": 20,
+        "length_bucket_step": 1.6,
+        "learning_rate_constant": 0.5,
+        "learning_rate_warmup_steps": 1000,
+    },
 }
 
 

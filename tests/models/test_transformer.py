@@ -271,10 +271,13 @@ def test_cached_decoding_equals_the_whole_pass(kind):
     inputs, targets = BATCH["inputs"], padded(random_sentences(10, [7, 7, 7]))
     expected = logits_of(model, {"inputs": inputs, "targets": targets})
     length = targets.shape[1]
-    cache = model.initial_cache(inputs, length, beam_size=1)
+    cache, slots = model.initial_cache(inputs), 0
     ids = np.zeros((3, 1), np.int32)
     for position in range(length):
-        history = np.broadcast_to(np.arange(length) <= position, (3, 1, length))
+        if position == slots:
+            slots = min(length, slots + 3)
+            cache = model.grow_cache(cache, slots)
+        history = np.broadcast_to(np.arange(slots) <= position, (3, 1, slots))
         logits, cache = model.decode_step(ids, np.int32(position), history, cache)
         np.testing.assert_allclose(logits[:, 0], expected[:, position], atol=1e-5)
         ids = targets[:, position : position + 1]
@@ -286,7 +289,7 @@ def test_cached_decoding_follows_hypotheses_that_change_places(kind):
     random = np.random.default_rng(12)
     inputs, batch, beam, length = BATCH["inputs"], 3, 3, 6
     rows = np.arange(batch)[:, None]
-    cache = model.initial_cache(inputs, length, beam)
+    cache = model.grow_cache(model.initial_cache(inputs), length * beam)
     history = np.zeros((batch, beam, length * beam), bool)
     tokens = np.zeros((batch, beam, 0), np.int32)
     for position in range(length):

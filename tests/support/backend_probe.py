@@ -28,7 +28,8 @@ def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
     loss = SmoothedCrossEntropy(0.1)(batch["targets"], logits)
     found = beam_search(
         model.decode_step,
-        model.initial_cache(batch["inputs"], MAX_LENGTH, 3),
+        model.grow_cache,
+        model.initial_cache(batch["inputs"]),
         ops.convert_to_tensor([MAX_LENGTH, 3, 5], dtype="int32"),
         MAX_LENGTH,
         BeamSearchOptions(beam_size=3, alpha=0.6, num_hypotheses=3),

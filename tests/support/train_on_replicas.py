@@ -13,8 +13,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, training_epoch
-from t2t_repro.training.setup import make_strategy, separate_dropout
+from t2t_repro.training.setup import (
+    make_optimizer,
+    make_strategy,
+    separate_dropout,
+)
 from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.tiny_model import tiny_transformer
 
@@ -23,13 +28,35 @@ STEPS = 20
 PLAN = BatchPlan((12,), (8,))
 
 
-def train(strategy: tf.distribute.Strategy, shards: list[str]) -> dict[str, np.ndarray]:
+def train_both(
+    strategy: tf.distribute.Strategy, shards: list[str]
+) -> dict[str, np.ndarray]:
+    """Train the plain and the Weighted Transformer; see `train`."""
+    weighted = train(strategy, shards, "split")
+    return train(strategy, shards, "none") | {
+        f"weighted/{name}": values for name, values in weighted.items()
+    }
+
+
+def _optimizer(branched: str) -> keras.optimizers.Optimizer:
+    if branched == "none":
+        return keras.optimizers.Adam(1e-3, beta_2=0.98, epsilon=1e-9)
+    hparams = catalogue.hparams("weighted_transformer_base")
+    return make_optimizer(hparams.replace(branch_frozen_after_steps=STEPS // 2))
+
+
+def train(
+    strategy: tf.distribute.Strategy, shards: list[str], branched: str
+) -> dict[str, np.ndarray]:
     """Give the metrics of every step, and the weights in the end."""
     with strategy.scope():
         model = tiny_transformer(
-            num_encoder_layers=1, num_decoder_layers=1, name="transformer"
+            num_encoder_layers=1,
+            num_decoder_layers=1,
+            branched=branched,
+            name="transformer",
         )
-        optimizer = keras.optimizers.Adam(1e-3, beta_2=0.98, epsilon=1e-9)
+        optimizer = _optimizer(branched)
         optimizer.build(model.trainable_variables)
     step = make_train_step(
         model, optimizer, strategy, StepOptions(0.1, clip_grad_norm=1.0)
@@ -67,7 +94,7 @@ def dropout_masks(strategy: tf.distribute.Strategy) -> np.ndarray:
 
 def main(replicas: int, result: str, shards: list[str]) -> None:
     strategy = make_strategy(replicas)
-    np.savez(result, **train(strategy, shards), masks=dropout_masks(strategy))
+    np.savez(result, **train_both(strategy, shards), masks=dropout_masks(strategy))
 
 
 if __name__ == "__main__":

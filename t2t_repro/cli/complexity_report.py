@@ -1,0 +1,95 @@
+"""`t2t reproduce table1`: the paper's orders beside what this machine takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.progress import progress
+from t2t_repro.errors import UsageError
+from t2t_repro.reproduction.render import aligned
+from t2t_repro.reproduction.tables import Table
+
+if TYPE_CHECKING:
+    from t2t_repro.reproduction.complexity import Measured
+
+
+def print_measured_table(table: Table, plot: str | None) -> None:
+    """Measure the layers of the table's rows, print them, and draw them if asked.
+
+    Raises:
+        UsageError: If a plot is asked for and matplotlib is not installed.
+    """
+    if plot is not None:
+        _require_matplotlib()
+    import_tensorflow()
+    from t2t_repro.reproduction import complexity
+    from t2t_repro.reproduction.sequence_layers import SEQUENCE_LAYERS
+
+    rows = {row.label: row for row in table.rows}
+    kinds = [kind for kind in SEQUENCE_LAYERS if kind.row in rows]
+    results = {}
+    with progress(len(kinds), "layer") as advance:
+        for kind in kinds:
+            results[kind.label] = complexity.measure(kind)
+            advance(1)
+    headings = [
+        *("row", *table.columns, "layer", "time ~ n^", "time ~ d^"),
+        f"operations in a row, n = {_listed(complexity.DEPTH_LENGTHS)}",
+        f"path, n = {_listed(complexity.PATH_LENGTHS)}",
+    ]
+    lines = [
+        [
+            kind.row,
+            *(f"O({rows[kind.row].published[column]})" for column in table.columns),
+            *(kind.label, *_cells(results[kind.label])),
+        ]
+        for kind in kinds
+    ]
+    print("\n".join([f"{table.name}: {table.title}", *aligned([headings, *lines])]))
+    print("\n".join(_notes()))
+    if plot is not None:
+        from t2t_repro.reproduction.plots import plot_complexity
+
+        print(plot_complexity(results, plot))
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "--plot needs matplotlib, which is not installed: pip install matplotlib, "
+            "or leave --plot out."
+        ) from None
+
+
+def _cells(measured: Measured) -> list[str]:
+    return [
+        f"{measured.length_exponent:.2f}",
+        f"{measured.width_exponent:.2f}",
+        _listed(measured.sequential.values()),
+        _listed(measured.paths.values()),
+    ]
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _notes() -> list[str]:
+    from t2t_repro.reproduction import complexity as c
+
+    return [
+        f"time: forward and backward pass of one sequence, median of {c.REPETITIONS}; "
+        f"n = {c.LENGTHS[0]} to {c.LENGTHS[-1]} at d = {c.WIDTH_OF_LENGTHS}; d = "
+        f"{c.WIDTHS[0]} to {c.WIDTHS[-1]} at n = {c.LENGTH_OF_WIDTHS}, for "
+        f"self-attention {c.ATTENTION_WIDTHS[0]} to {c.ATTENTION_WIDTHS[-1]} at n = "
+        f"{c.LENGTH_OF_ATTENTION_WIDTHS}.",
+        "Attention layers are measured with their projections, 4 n d^2, which Table 1 "
+        "leaves out.",
+        "operations in a row: on the longest way through the graph, loops unrolled. "
+        "path: hops between the positions farthest apart, by where gradients are not "
+        "zero; dilation grows k-fold with every layer.",
+    ]

@@ -1,0 +1,145 @@
+"""Labelled bracketing by EVALB's rules with its parameter file COLLINS.prm.
+
+Collins 1997; EVALB (Sekine and Collins), README section 7. Punctuation is deleted by
+part of speech before spans are counted, constituents left empty vanish, ADVP and PRT
+are one label, and repeated brackets match as often as they are repeated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+
+from t2t_repro.errors import UserError
+from t2t_repro.text.trees import Tree
+
+# COLLINS.prm: DELETE_LABEL (its TOP and -NONE- never reach a `Tree`) and EQ_LABEL.
+DELETED_TAGS = frozenset((",", ":", "``", "''", "."))
+SAME_LABEL = {"PRT": "ADVP"}
+SHORT_SENTENCE = 40  # words; COLLINS.prm: CUTOFF_LEN
+
+Brackets = Counter[tuple[str, int, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class BracketingScores:
+    """Scores of trees against the true ones, 0 to 100.
+
+    Attributes:
+        f1: 2 precision recall / (precision + recall), over all brackets of all trees.
+        precision: share of the brackets found that are true.
+        recall: share of the true brackets that are found.
+        complete_match: share of the trees whose brackets are all true.
+        f1_up_to_40: F1 of the sentences of at most 40 words, punctuation included.
+        sentences_up_to_40: their number.
+        sentences: number of trees.
+    """
+
+    f1: float
+    precision: float
+    recall: float
+    complete_match: float
+    f1_up_to_40: float
+    sentences_up_to_40: int
+    sentences: int
+
+    def lines(self, how: str) -> list[str]:
+        """Gives the scores that papers report, one a line; `how` says of what."""
+        return [
+            f"F1 on {how}: {self.f1:.2f}",
+            f"precision {self.precision:.2f}, recall {self.recall:.2f}, complete match "
+            f"{self.complete_match:.2f}",
+            f"F1 up to {SHORT_SENTENCE} words: {self.f1_up_to_40:.2f}  "
+            f"({self.sentences_up_to_40} sentences)",
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Counts:
+    """Numbers of brackets, of one tree or of many."""
+
+    found: int = 0
+    true: int = 0
+    matched: int = 0
+
+    def __add__(self, other: _Counts) -> _Counts:
+        return _Counts(
+            self.found + other.found,
+            self.true + other.true,
+            self.matched + other.matched,
+        )
+
+    @property
+    def f1(self) -> float:
+        return 100 * 2 * self.matched / max(self.found + self.true, 1)
+
+
+def score_trees(
+    hypotheses: Sequence[Tree], references: Sequence[Tree]
+) -> BracketingScores:
+    """Scores trees, whose parts of speech do not count.
+
+    Args:
+        hypotheses: trees over the same words as the references.
+        references: the true trees; their parts of speech say what is punctuation.
+
+    Raises:
+        UserError: if the numbers of trees or the words differ, or there is no tree.
+            EVALB leaves such sentences out, which favours a parser that fails on hard
+            ones.
+    """
+    if len(hypotheses) != len(references) or not hypotheses:
+        raise UserError(
+            f"received {len(hypotheses)} trees and {len(references)} references, "
+            "expected as many of one as of the other, and at least one."
+        )
+    pairs = list(zip(hypotheses, references, strict=True))
+    counts = [
+        _compare(hypothesis, reference, number)
+        for number, (hypothesis, reference) in enumerate(pairs, start=1)
+    ]
+    short = [
+        count
+        for count, reference in zip(counts, references, strict=True)
+        if len(reference.leaves) <= SHORT_SENTENCE
+    ]
+    total = sum(counts, _Counts())
+    complete = sum(count.found == count.true == count.matched for count in counts)
+    return BracketingScores(
+        f1=total.f1,
+        precision=100 * total.matched / max(total.found, 1),
+        recall=100 * total.matched / max(total.true, 1),
+        complete_match=100 * complete / len(counts),
+        f1_up_to_40=sum(short, _Counts()).f1,
+        sentences_up_to_40=len(short),
+        sentences=len(counts),
+    )
+
+
+def brackets(tree: Tree, tags: Sequence[str]) -> Brackets:
+    """Gives the brackets that count, over the words that are not deleted.
+
+    Args:
+        tree: the tree.
+        tags: the true part of speech of each of its words.
+    """
+    kept_before = [0]
+    for tag in tags:
+        kept_before.append(kept_before[-1] + (tag not in DELETED_TAGS))
+    spans = (
+        (SAME_LABEL.get(c.label, c.label), kept_before[c.start], kept_before[c.end])
+        for c in tree.constituents
+    )
+    return Counter(span for span in spans if span[1] < span[2])
+
+
+def _compare(hypothesis: Tree, reference: Tree, number: int) -> _Counts:
+    if hypothesis.words != reference.words:
+        raise UserError(
+            f"tree {number} has other words than its reference: "
+            f"{' '.join(hypothesis.words)!r} and {' '.join(reference.words)!r}"
+        )
+    tags = [leaf.tag for leaf in reference.leaves]
+    found, true = brackets(hypothesis, tags), brackets(reference, tags)
+    return _Counts(found.total(), true.total(), (found & true).total())

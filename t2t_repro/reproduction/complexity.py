@@ -1,0 +1,154 @@
+"""Table 1 measured: time against n and d, operations in a row, and path lengths."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.reproduction.sequence_layers import SequenceLayer
+
+# n grows where n is much more than d, and d where d is much more than n, so that the
+# term that Table 1 names is the largest one; self-attention's n^2 d is the largest
+# only where n is much more than d.
+LENGTHS = (512, 1024, 2048, 4096)
+WIDTH_OF_LENGTHS = 64
+WIDTHS = (128, 256, 512, 1024)
+LENGTH_OF_WIDTHS = 256
+ATTENTION_WIDTHS = (64, 128, 256, 512)
+LENGTH_OF_ATTENTION_WIDTHS = 2048
+REPETITIONS = 5
+DEPTH_LENGTHS = (8, 16, 32, 64)
+PATH_LENGTHS = (9, 27, 81)
+_SMALL_WIDTH = 4
+
+Layer = Callable[[tf.Tensor], tf.Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What was measured of a layer.
+
+    Attributes:
+        seconds_by_length: Forward and backward pass, by n, at `WIDTH_OF_LENGTHS`.
+        seconds_by_width: The same by d.
+        length_exponent: Slope of log(seconds) over log(n).
+        width_exponent: The same over log(d).
+        sequential: Operations on the longest way through the layer, by n; a loop is
+            counted as often as it runs.
+        paths: Operations between the two positions farthest apart, by n.
+    """
+
+    seconds_by_length: Mapping[int, float]
+    seconds_by_width: Mapping[int, float]
+    length_exponent: float
+    width_exponent: float
+    sequential: Mapping[int, int]
+    paths: Mapping[int, int]
+
+
+def measure(kind: SequenceLayer) -> Measured:
+    """Measure a layer."""
+    wide = (LENGTH_OF_WIDTHS, WIDTHS)
+    if kind.row == "Self-Attention":
+        wide = (LENGTH_OF_ATTENTION_WIDTHS, ATTENTION_WIDTHS)
+    by_length = {n: _seconds(kind, n, WIDTH_OF_LENGTHS) for n in LENGTHS}
+    by_width = {d: _seconds(kind, wide[0], d) for d in wide[1]}
+    return Measured(
+        seconds_by_length=by_length,
+        seconds_by_width=by_width,
+        length_exponent=exponent(by_length),
+        width_exponent=exponent(by_width),
+        sequential={n: sequential_operations(kind, n) for n in DEPTH_LENGTHS},
+        paths={n: longest_path(kind, n) for n in PATH_LENGTHS},
+    )
+
+
+def exponent(values: Mapping[int, float]) -> float:
+    """Fit value = c size^e by least squares of the logarithms; return e."""
+    sizes = np.log(list(values))
+    return float(np.polyfit(sizes, np.log(list(values.values())), 1)[0])
+
+
+def _seconds(kind: SequenceLayer, length: int, width: int) -> float:
+    """Time a forward and backward pass of one sequence; median of several."""
+    x = tf.Variable(tf.random.stateless_normal((1, length, width), seed=(1, 2)))
+    layer = kind.make(width)
+    layer(x[:, :2])  # weights are made outside of the graph
+
+    @tf.function
+    def both_ways() -> Sequence[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            y = layer(tf.convert_to_tensor(x))
+            loss = tf.reduce_sum(y * y)
+        weights = [v for v in tape.watched_variables() if v is not x]
+        return tape.gradient(loss, [x, *weights])
+
+    both_ways()
+    times = []
+    for _ in range(REPETITIONS):
+        start = time.perf_counter()
+        for gradient in both_ways():
+            gradient.numpy()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def sequential_operations(kind: SequenceLayer, length: int) -> int:
+    """Count the operations on the longest way from input to output.
+
+    Args:
+        kind: The layer; a recurrent one is unrolled.
+        length: n.
+    """
+    layer = kind.make(_SMALL_WIDTH)
+    if isinstance(layer, keras.layers.RNN):
+        layer.unroll = True
+    layer(tf.zeros((1, length, _SMALL_WIDTH)))
+    graph = (
+        tf.function(layer)
+        .get_concrete_function(tf.TensorSpec((1, length, _SMALL_WIDTH)))
+        .graph
+    )
+    depths: dict[str, int] = {graph.inputs[0].op.name: 0}
+    for operation in graph.get_operations():
+        below = [depths[t.op.name] for t in operation.inputs if t.op.name in depths]
+        if below:
+            depths.setdefault(operation.name, 1 + max(below))
+    return depths[graph.outputs[0].op.name]
+
+
+def longest_path(kind: SequenceLayer, length: int) -> int:
+    """Count the hops between the two positions farthest apart.
+
+    Which positions a hop connects is seen from where its gradient is not zero. Pairs
+    that no number of hops connects, as of a recurrent layer backwards, do not count.
+
+    Args:
+        kind: The layer.
+        length: n.
+    """
+    reached = np.eye(length, dtype=bool)
+    for number in range(length):
+        after = reached @ _connections(kind.make_hop(_SMALL_WIDTH, number), length)
+        after |= reached
+        if (after == reached).all():
+            return number
+        reached = after
+    return length
+
+
+def _connections(hop: Layer, length: int) -> np.ndarray:
+    """Say from where to where signals go: bool `[from, to]`."""
+    x = tf.random.stateless_normal((1, length, _SMALL_WIDTH), seed=(3, 4))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        # A weighted sum, lest the parts of a position cancel out.
+        weights = tf.random.stateless_normal((_SMALL_WIDTH,), seed=(5, 6))
+        y = tf.reduce_sum(hop(x)[0] * weights, axis=-1)
+    gradients = tape.jacobian(y, x)  # [to, 1, from, width]
+    return np.abs(gradients.numpy()[:, 0]).max(axis=-1).T > 0

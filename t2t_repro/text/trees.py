@@ -1,0 +1,248 @@
+"""Constituency trees: Penn Treebank brackets to symbols that a model writes, and back.
+
+A tree is its leaves and the spans of its constituents, so nothing here recurses and a
+model may nest as deep as it likes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+
+ROOT = "TOP"
+ANY_TAG = "XX"
+_ROOTS = (ROOT, "ROOT", "S1")
+_TRACE = "-NONE-"
+
+_PIECE = re.compile(r"[()]|[^ \t\n\r\f\v()]+")
+_WORD = re.compile(r"[^ \t\n\r\f\v]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """A word and its part of speech; no bracket in either."""
+
+    tag: str
+    word: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Constituent:
+    """A labelled span of leaves, `start` included and `end` excluded; never empty."""
+
+    label: str
+    start: int
+    end: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """A sentence's tree.
+
+    Attributes:
+        leaves: the words in their order.
+        constituents: in preorder, an outer one before those inside it; the root, which
+            spans everything and means nothing, is left out, and so are parts of speech.
+    """
+
+    leaves: tuple[Leaf, ...]
+    constituents: tuple[Constituent, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words in their order."""
+        return tuple(leaf.word for leaf in self.leaves)
+
+    def __str__(self) -> str:
+        """The tree on one line: `(TOP (S (NP (NNP John)) (VP (VBZ runs))))`."""
+        pieces = [f"({ROOT}"]
+        for event in walk(self):
+            if isinstance(event, Leaf):
+                pieces.append(f" ({event.tag} {event.word})")
+            elif event.opens:
+                pieces.append(f" ({event.label}")
+            else:
+                pieces.append(")")
+        return "".join([*pieces, ")"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Bracket:
+    """The beginning or the end of a constituent."""
+
+    label: str
+    opens: bool
+
+
+def words_of(text: str) -> list[str]:
+    """Gives the words of a sentence: what stands between ASCII white space.
+
+    Brackets are written as the Penn Treebank does.
+    """
+    return _WORD.findall(text.replace("(", "-LRB-").replace(")", "-RRB-"))
+
+
+def walk(tree: Tree) -> Iterator[Bracket | Leaf]:
+    """Gives the brackets and leaves of a tree from left to right, the root left out."""
+    waiting = list(reversed(tree.constituents))
+    inside: list[Constituent] = []
+    for index, leaf in enumerate(tree.leaves):
+        while waiting and waiting[-1].start == index:
+            inside.append(waiting.pop())
+            yield Bracket(inside[-1].label, opens=True)
+        yield leaf
+        while inside and inside[-1].end == index + 1:
+            yield Bracket(inside.pop().label, opens=False)
+
+
+class TreeBuilder:
+    """Puts a tree together from left to right.
+
+    Attributes:
+        leaves: those so far.
+        depth: how many constituents are open.
+    """
+
+    def __init__(self) -> None:
+        self.leaves: list[Leaf] = []
+        self._found: list[Constituent | None] = []
+        self._open: list[tuple[str, int, int]] = []
+
+    @property
+    def depth(self) -> int:
+        return len(self._open)
+
+    def open(self, label: str) -> None:
+        """Begins a constituent."""
+        self._open.append((label, len(self.leaves), len(self._found)))
+        self._found.append(None)
+
+    def add(self, leaf: Leaf) -> None:
+        """Adds a leaf to the innermost open constituent."""
+        self.leaves.append(leaf)
+
+    def close(self) -> tuple[str, bool]:
+        """Ends the innermost constituent; one without a leaf vanishes.
+
+        Returns:
+            Its label, and whether it had a leaf.
+        """
+        label, start, place = self._open.pop()
+        has_leaf = start < len(self.leaves)
+        if has_leaf:
+            self._found[place] = Constituent(label, start, len(self.leaves))
+        return label, has_leaf
+
+    def enclose(self, label: str) -> bool:
+        """Puts all leaves so far into one constituent; says whether there are any."""
+        if self.leaves:
+            self._found.insert(0, Constituent(label, 0, len(self.leaves)))
+        return bool(self.leaves)
+
+    def build(self) -> Tree:
+        """Gives the tree; nothing may be open."""
+        found = (constituent for constituent in self._found if constituent is not None)
+        return Tree(tuple(self.leaves), tuple(found))
+
+
+def read_trees(text: Iterable[str]) -> Iterator[tuple[int, Tree]]:
+    """Reads bracketed trees, one a line or over many lines each.
+
+    Traces, and constituents that hold nothing else, are left out; labels lose their
+    function tags and indices (`NP-SBJ-1` becomes `NP`). Brackets without a label, and a
+    root called TOP, ROOT or S1, are left out as well.
+
+    Args:
+        text: lines.
+
+    Yields:
+        The number of the line that a tree begins on, and the tree; one of traces alone
+        has no leaves.
+
+    Raises:
+        ValueError: if brackets do not match, or a leaf is not `(TAG word)`. The
+            message says on which line.
+    """
+    reader = _Reader()
+    for number, line in enumerate(text, start=1):
+        for piece in _PIECE.findall(line):
+            tree = reader.take(piece, number)
+            if tree is not None:
+                yield reader.begun_on, tree
+    reader.finish()
+
+
+class _Reader:
+    """What is known while brackets are read.
+
+    Attributes:
+        begun_on: line on which the tree at hand began.
+    """
+
+    def __init__(self) -> None:
+        self.begun_on = 0
+        self._builder = TreeBuilder()
+        # The words since the last opening bracket; None once a bracket closed.
+        self._atoms: list[str] | None = None
+
+    def take(self, piece: str, line: int) -> Tree | None:
+        """Takes a bracket or a word; gives the tree that it completes."""
+        if piece == "(":
+            if self._atoms is not None:
+                self._begin_constituent(line)
+            elif not self._builder.depth:
+                self.begun_on = line
+            self._atoms = []
+            return None
+        if piece != ")":
+            self._add_atom(piece, line)
+            return None
+        self._end(line)
+        return None if self._builder.depth else self._complete()
+
+    def finish(self) -> None:
+        """Refuses a tree that is not complete."""
+        if self._builder.depth or self._atoms is not None:
+            raise ValueError(f"the tree that begins on line {self.begun_on} never ends")
+
+    def _begin_constituent(self, line: int) -> None:
+        label = " ".join(self._atoms or ())
+        if " " in label:
+            raise ValueError(
+                f"line {line}: found ({label} (, expected one label between them"
+            )
+        self._builder.open(_bare(label))
+
+    def _add_atom(self, piece: str, line: int) -> None:
+        if self._atoms is None:
+            raise ValueError(f"line {line}: found the word {piece!r} without its tag")
+        self._atoms.append(piece)
+
+    def _end(self, line: int) -> None:
+        """Closes a leaf or a constituent."""
+        atoms, self._atoms = self._atoms, None
+        if atoms is None and self._builder.depth:
+            self._builder.close()
+        elif atoms is None:
+            raise ValueError(f"line {line}: found a closing bracket too many")
+        elif len(atoms) == 2:
+            tag, word = atoms
+            if tag != _TRACE:
+                self._builder.add(Leaf(tag, word))
+        elif atoms or self._builder.depth:
+            raise ValueError(
+                f"line {line}: found ({' '.join(atoms)}), expected (TAG word)"
+            )
+
+    def _complete(self) -> Tree:
+        tree, self._builder = self._builder.build(), TreeBuilder()
+        kept = [c for c in tree.constituents if c.label]
+        if kept and kept[0].label in _ROOTS:
+            del kept[0]
+        return Tree(tree.leaves, tuple(kept))
+
+
+def _bare(label: str) -> str:
+    """Cuts function tags and indices off: `NP-SBJ-1`, `NP=2`; never a leading dash."""
+    return label[:1] + re.split("[-=]", label[1:])[0]

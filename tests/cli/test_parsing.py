@@ -1,0 +1,98 @@
+"""A parser from end to end: trees to data, training, parsing, scores."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from t2t_repro.cli.main import main
+from t2t_repro.text.trees import read_trees, words_of
+from tests.cli.conftest import HPARAMS, printed_by
+
+NAMES = ("John", "Mary", "Ann", "Bob")
+VERBS = ("runs", "sleeps", "reads")
+
+
+def treebank():
+    """Sentences of two or three words and their trees."""
+    simple = [f"(S (NP (NNP {n})) (VP (VBZ {v})) (. .))" for n in NAMES for v in VERBS]
+    asked = [f"(SQ (VBZ Is) (NP (NNP {n})) (ADJP (JJ ill)) (. ?))" for n in NAMES]
+    return [f"( {tree} )\n" for tree in (*simple, *asked)]
+
+
+@pytest.fixture(scope="module")
+def flags(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parsing")
+    (folder / "train.mrg").write_text("".join(treebank() * 20))
+    (folder / "dev.mrg").write_text("".join(treebank()))
+    return folder, [
+        *("train", "--problem", "parsing_ptb", "--hparams_set", "transformer_tiny"),
+        *("--train_trees", str(folder / "train.mrg")),
+        *("--dev_trees", str(folder / "dev.mrg"), "--vocab_size", "300"),
+        *("--hparams", f"{HPARAMS},shared_embedding_and_softmax_weights=false"),
+        *("--data_dir", str(folder / "data"), "--output_dir", str(folder / "run")),
+        *("--train_steps", "60", "--local_eval_frequency", "60"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def trained(flags):
+    folder, command = flags
+    return folder, printed_by(command)
+
+
+def test_training_watches_f1_and_ends_with_it(trained):
+    folder, printed = trained
+    assert "F1 on dev (16 sentences, beam 21, alpha 0.3)" in printed
+    lines = (folder / "run" / "metrics.jsonl").read_text().splitlines()
+    evaluation = json.loads(lines[-1])
+    assert 0 <= evaluation["f1"] <= 100
+    assert "bleu" not in evaluation
+
+
+def test_any_input_becomes_a_tree_over_its_words(trained):
+    folder, _ = trained
+    lines = ["John runs .", "", "Is (he) a\u00a0b ?", "unheard words " * 5]
+    source = folder / "new.txt"
+    source.write_text("".join(f"{line}\n" for line in lines))
+    printed = printed_by(
+        [
+            *("decode", "--output_dir", str(folder / "run")),
+            *("--decode_from_file", str(source), "--decode_hparams", "beam_size=2"),
+        ]
+    ).split("\n")
+    assert printed[1] == ""
+    for line, tree in zip(lines, printed, strict=False):
+        if line:
+            assert list(next(read_trees([tree]))[1].words) == words_of(line)
+
+
+def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
+    folder, _ = trained
+    command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
+    scores = json.loads(printed_by([*command, "--decode_hparams", "beam_size=1"]))
+    assert {"f1", "precision", "recall", "complete_match"} <= set(scores)
+    assert scores["sentences"] == 16
+    assert scores["decode_hparams"]["alpha"] == 0.3
+    assert scores.get("repaired", 0) <= 16
+
+
+@pytest.mark.parametrize(
+    ("problem", "flag", "message"),
+    [
+        ("text_pairs", "--train_trees", "received trees for problem text_pairs"),
+        ("parsing_ptb", "--train_tsv", "received pairs for problem parsing_ptb"),
+        ("parsing_synthetic", "--train_trees", "which has text of its own"),
+    ],
+)
+def test_files_of_another_kind_are_refused(tmp_path, capsys, problem, flag, message):
+    command = ["datagen", "--problem", problem, "--data_dir", str(tmp_path)]
+    assert main([*command, flag, "file"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_parser_shares_no_vocabulary(tmp_path, capsys):
+    command = ["datagen", "--problem", "parsing_synthetic", "--data_dir", str(tmp_path)]
+    assert main([*command, "--separate_vocabularies"]) == 2
+    assert "whose targets are the symbols of trees" in capsys.readouterr().err

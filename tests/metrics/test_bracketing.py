@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.metrics.bracketing import score_trees
+from t2t_repro.text.trees import read_trees
+
+
+def trees(*lines):
+    return [tree for _, tree in read_trees(lines)]
+
+
+def scores(found, true):
+    return score_trees(trees(found), trees(true))
+
+
+def test_a_tree_equals_itself():
+    tree = "(TOP (S (NP (NN a)) (VP (VB b) (NP (NN c))) (. .)))"
+    found = scores(tree, tree)
+    assert (found.f1, found.precision, found.recall, found.complete_match) == (100,) * 4
+
+
+def test_precision_and_recall_are_of_brackets_and_not_of_tags():
+    # Found S and NP(0,1); true S, NP(0,1), VP(1,2).
+    found = scores("(S (NP (XX a)) (XX b))", "(S (NP (NN a)) (VP (VB b)))")
+    assert found.precision == 100
+    assert found.recall == pytest.approx(100 * 2 / 3)
+    assert found.f1 == pytest.approx(100 * 4 / 5)
+    assert found.complete_match == 0
+
+
+def test_punctuation_has_no_place_and_what_holds_nothing_else_vanishes():
+    true = "(S (NP (NN a) (, ,)) (VP (VB b)) (PRN (. .)))"
+    found = "(S (NP (XX a)) (XX ,) (VP (XX b) (XX .)))"
+    assert scores(found, true).f1 == 100
+
+
+def test_the_true_tags_say_what_is_punctuation():
+    assert scores("(S (NP (, a)) (NN b))", "(S (NN a) (NN b))").precision == 50
+
+
+def test_advp_and_prt_are_one_label():
+    assert scores("(VP (VB a) (PRT (RP b)))", "(VP (VB a) (ADVP (RP b)))").f1 == 100
+
+
+def test_repeated_brackets_match_as_often_as_they_are_repeated():
+    found = scores("(NP (NP (NP (NN a))))", "(NP (NP (NN a)))")
+    assert found.precision == pytest.approx(100 * 2 / 3)
+    assert found.recall == 100
+
+
+def test_the_sums_are_over_all_trees():
+    true = trees("(S (NP (NN a)) (VP (VB b)))", "(NP (NN a))")
+    found = trees("(S (NN a) (VB b))", "(NP (NN a))")
+    assert score_trees(found, true).recall == pytest.approx(100 * 2 / 4)
+
+
+def test_sentences_of_more_than_40_words_are_left_out_of_the_second_f1():
+    long = f"(S {' '.join(f'(NN w{i})' for i in range(41))})"
+    found = score_trees(
+        trees(long.replace("(S", "(NP"), "(NP (NN a))"), trees(long, "(NP (NN a))")
+    )
+    assert found.f1 == 50
+    assert (found.f1_up_to_40, found.sentences_up_to_40) == (100, 1)
+
+
+def test_a_tree_without_brackets_is_no_division_by_zero():
+    assert scores("(NN a)", "(NN a)").f1 == 0
+    assert scores("(NN a)", "(NN a)").complete_match == 100
+
+
+def test_other_words_are_refused():
+    with pytest.raises(UserError, match="tree 1 has other words"):
+        scores("(S (NN a))", "(S (NN b))")
+
+
+def test_other_numbers_of_trees_are_refused():
+    with pytest.raises(UserError, match="received 1 trees and 0 references"):
+        score_trees(trees("(NN a)"), [])

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.data.text_files import TreeFile
+from t2t_repro.errors import UsageError, UserError
+
+TREES = """( (S (NP-SBJ (NNP John)) (VP (VBZ runs)) (. .)) )
+( (S (NP-SBJ (-NONE- *))
+     (VP (VB Go))) )
+"""
+JOHN = "(TOP (S (NP (NNP John)) (VP (VBZ runs)) (. .)))"
+
+
+@pytest.fixture
+def problem(tmp_path):
+    path = tmp_path / "train.mrg"
+    path.write_text(TREES)
+    return catalogue.problem("parsing_ptb").with_files({"train": TreeFile(path)})
+
+
+def test_the_pairs_are_sentences_and_their_cleaned_trees(problem):
+    assert problem.splits == ("train",)
+    assert list(problem.pairs("train", None)) == [
+        ("John runs .", JOHN),
+        ("Go", "(TOP (S (VP (VB Go))))"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("parsing_ptb", "(S (NP XX )NP (VP XX )VP XX )S"),
+        ("parsing_ptb_tags", "(S (NP NNP )NP (VP VBZ )VP . )S"),
+    ],
+)
+def test_parts_of_speech_are_written_where_asked_for(name, written):
+    assert catalogue.problem(name).written_form(JOHN) == written
+
+
+def test_what_is_written_becomes_a_tree_over_the_words():
+    output = catalogue.problem("parsing_ptb").finish("John runs .", "(S (NP XX )NP XX")
+    assert output.text == "(TOP (S (NP (XX John)) (XX runs)) (XX .))"
+    assert len(output.repairs) == 2
+
+
+def test_the_score_is_of_brackets():
+    problem = catalogue.problem("parsing_ptb")
+    found = "(TOP (S (NP (XX John)) (XX runs) (XX .)))"
+    assert problem.development_score([found], [JOHN]) == pytest.approx(80)
+    assert problem.score([JOHN], [JOHN]).complete_match == 100
+
+
+def test_a_line_that_is_no_tree_is_refused_when_scored():
+    problem = catalogue.problem("parsing_ptb")
+    for line in ("", "(S (NN x)", f"{JOHN} {JOHN}"):
+        with pytest.raises(UserError, match=r"expected .*bracketed tree"):
+            problem.score([line], [JOHN])
+
+
+def test_a_file_that_holds_no_trees_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "train.mrg"
+    path.write_text(TREES + "(S oops\n")
+    problem = catalogue.problem("parsing_ptb").with_files({"train": TreeFile(path)})
+    with pytest.raises(UserError, match="begins on line 4 never ends"):
+        problem.check(None)
+
+
+def test_without_files_the_flag_is_named():
+    with pytest.raises(UsageError, match="expected --train_trees"):
+        list(catalogue.problem("parsing_ptb").pairs("train", None))
+
+
+def test_there_is_no_parser_the_other_way_round():
+    with pytest.raises(UserError, match="has no reverse"):
+        catalogue.problem("parsing_ptb_rev")
+
+
+def test_the_embedded_trees_have_the_embedded_sentences_words():
+    parsing = catalogue.problem("parsing_synthetic").pairs("dev", None)
+    translation = catalogue.problem("translate_ende_synthetic").pairs("dev", None)
+    for _ in range(200):
+        source, tree = next(parsing)
+        english, _ = next(translation)
+        # A tree's words stand apart, and "cannot" is two of them.
+        assert source.replace("can not", "cannot").replace(" ", "") == english.replace(
+            " ", ""
+        )
+        assert tree.startswith("(TOP (S")

@@ -1,0 +1,71 @@
+"""Table 1 measured: what does not depend on a clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2t_repro.reproduction import complexity
+from t2t_repro.reproduction.complexity import (
+    exponent,
+    longest_path,
+    sequential_operations,
+)
+from t2t_repro.reproduction.sequence_layers import (
+    KERNEL_SIZE,
+    NEIGHBOURHOOD,
+    SEQUENCE_LAYERS,
+)
+
+KINDS = {kind.label.partition(",")[0]: kind for kind in SEQUENCE_LAYERS}
+
+
+def test_an_exponent_is_the_slope_of_the_logarithms():
+    assert exponent({2: 3 * 2**1.5, 4: 3 * 4**1.5, 8: 3 * 8**1.5}) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("length", [9, 27, 81])
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("self-attention", lambda n: 1),
+        ("recurrent (GRU)", lambda n: n - 1),
+        ("convolution", lambda n: np.ceil((n - 1) / (KERNEL_SIZE // 2))),
+        ("separable convolution", lambda n: np.ceil((n - 1) / (KERNEL_SIZE // 2))),
+        # L layers reach (k^L - 1) / 2 to each side.
+        (
+            "dilated convolutions",
+            lambda n: np.ceil(np.log(2 * (n - 1) + 1) / np.log(KERNEL_SIZE) - 1e-9),
+        ),
+        (
+            "restricted self-attention",
+            lambda n: np.ceil((n - 1) / (NEIGHBOURHOOD // 2)),
+        ),
+    ],
+)
+def test_the_longest_path_is_what_the_layers_reach_gives(label, expected, length):
+    assert longest_path(KINDS[label], length) == expected(length)
+
+
+def test_only_a_recurrent_layer_has_more_operations_in_a_row_for_longer_sequences():
+    for label, kind in KINDS.items():
+        counts = [sequential_operations(kind, length) for length in (32, 64)]
+        if label == "recurrent (GRU)":
+            assert counts[1] > 1.8 * counts[0]
+        else:
+            assert counts[1] == counts[0], label
+
+
+def test_every_layer_gives_what_it_is_given_a_shape_of():
+    for kind in SEQUENCE_LAYERS:
+        assert kind.make(8)(np.ones((2, 40, 8), "float32")).shape == (2, 40, 8)
+
+
+def test_a_measurement_has_a_time_for_every_size(monkeypatch):
+    monkeypatch.setattr(complexity, "LENGTHS", (8, 16))
+    monkeypatch.setattr(complexity, "WIDTHS", (4, 8))
+    measured = complexity.measure(KINDS["convolution"])
+    assert set(measured.seconds_by_length) == {8, 16}
+    assert set(measured.seconds_by_width) == {4, 8}
+    assert np.isfinite([measured.length_exponent, measured.width_exponent]).all()
+    assert set(measured.paths) == set(complexity.PATH_LENGTHS)
