@@ -126,6 +126,7 @@ class TranslationSystem:
         enfr_flops: The same to French.
         hparams_set: The set that builds it here; None where it is not ours.
         train_steps: Updates; None where it is not ours.
+        train_hours: On `NUM_GPUS` P100 GPUs; None where it is not given.
     """
 
     system: str
@@ -135,7 +136,12 @@ class TranslationSystem:
     enfr_flops: float | None = None
     hparams_set: str | None = None
     train_steps: int | None = None
+    train_hours: float | None = None
 
+
+# AIAYN section 6.1, footnote: what a GPU was taken to sustain in single precision.
+SUSTAINED_FLOPS = {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}
+NUM_GPUS = 8
 
 TABLE_2 = (
     TranslationSystem("ByteNet", 23.75),
@@ -154,6 +160,7 @@ TABLE_2 = (
         3.3e18,
         "transformer_base",
         train_steps=100_000,
+        train_hours=12,
     ),
     # The text of section 6.1 has 41.0 where the table has 41.8.
     TranslationSystem(
@@ -164,6 +171,7 @@ TABLE_2 = (
         2.3e19,
         "transformer_big",
         train_steps=300_000,
+        train_hours=84,
     ),
 )
 

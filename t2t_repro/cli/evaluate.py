@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from t2t_repro.cli.data_flags import at_least
 from t2t_repro.cli.decode import (
     STANDARD_STREAM,
     as_line,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from t2t_repro.data.problem import Problem
 
 DEFAULT_SPLIT = "test"
+BRANCH_WEIGHTS = ("learned", "random", "uniform")
 WITHOUT = dict.fromkeys(
     ("return_beams", "write_beam_scores"), "the best translation alone is scored."
 )
@@ -50,6 +52,20 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         "--data_dir", help="prepared data (default: where the run was trained from)"
     )
     parser.add_argument("--decode_to_file", help="also write the translations here")
+    parser.add_argument(
+        "--branch_weights",
+        choices=BRANCH_WEIGHTS,
+        default=BRANCH_WEIGHTS[0],
+        help="of a Weighted Transformer: score it with other kappa and alpha than the "
+        "learned ones (default: learned)",
+    )
+    parser.add_argument(
+        "--branch_seed",
+        metavar="N",
+        type=at_least(0, int),
+        default=1,
+        help="of --branch_weights random (default: 1)",
+    )
     add_decode_hparams(parser, WITHOUT)
 
 
@@ -61,9 +77,11 @@ def run(args: argparse.Namespace) -> int:
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
     import_tensorflow()
     from t2t_repro.cli.system import load_system
+    from t2t_repro.evaluation.branch_weights import replace_branch_weights
 
     system = load_system(args)
     hparams = system.suited(hparams)
+    replace_branch_weights(system.model, args.branch_weights, args.branch_seed)
     sources, references = pairs or _split_pairs(args, system)
     translator = system.translator(hparams)
     with progress(len(sources), "sentence") as advance:
@@ -83,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
             if name not in WITHOUT
         },
     }
+    if args.branch_weights != BRANCH_WEIGHTS[0]:
+        about["branch_weights"] = args.branch_weights
     if repairs:
         about["repaired"] = sum(bool(best[0].repairs) for best in translated)
         about["repairs"] = repairs

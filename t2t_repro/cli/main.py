@@ -27,6 +27,7 @@ COMMANDS = {
     "train": ("t2t_repro.cli.train", "train a model; without flags, a demonstration"),
     "decode": ("t2t_repro.cli.decode", "translate a file or standard input"),
     "evaluate": ("t2t_repro.cli.evaluate", "score a trained model"),
+    "compare": ("t2t_repro.cli.compare", "tell a better system from chance"),
     "average": ("t2t_repro.cli.average", "average the last checkpoints of a run"),
     "export": ("t2t_repro.cli.export", "write a trained model for serving"),
     "reproduce": ("t2t_repro.cli.reproduce", "the papers' tables beside our scores"),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import io
 import json
 import shlex
-import time
 from pathlib import Path
+from typing import Any
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.results import Result, hardware
+from t2t_repro.reproduction.small_scale import Recipe
 from t2t_repro.reproduction.tables import Row, Table
 
 
@@ -29,51 +31,71 @@ def run_row(table: Table, row: Row, args: argparse.Namespace) -> int:
             f"{table.name}/{row.name} is published only: it is not a system of this "
             "package."
         )
-    if row.train_steps is None:
-        raise UsageError(
-            f"{table.name}/{row.name} cannot be run yet: it is not a training of its "
-            "own on translations."
-        )
     if args.scale == "paper":
-        return _show_paper_recipe(row)
+        return _show_paper_recipe(table, row)
     for flag in ("text_dir", "data_dir", "output_dir"):
         if getattr(args, flag) is None:
             raise UsageError(f"--{flag} is missing: --scale small needs it.")
-    data = small_scale.text_files(args.text_dir)
-    commands = small_commands(row.hparams_set, args)
-    start = time.monotonic()
-    _call(commands[0])
-    seconds = time.monotonic() - start
-    scores = {
-        split: json.loads(_call(command))
-        for split, command in zip(("dev", "test"), commands[1:], strict=True)
-    }
-    result = _result(table, row, args, commands, scores, seconds, data)
-    print(result.save(args.result_dir or args.output_dir))
+    recipe = small_scale.recipe_of(table.name)
+    data = recipe.text_digests(args.text_dir)
+    training = train_command(recipe, row, args)
+    _call(training)
+    for each in _rows_of_the_training(table, row):
+        scoring = [evaluate_command(recipe, s, each, args) for s in recipe.splits]
+        printed = [json.loads(_call(command)) for command in scoring]
+        evaluated = dict(zip(recipe.splits, printed, strict=True))
+        result = dataclasses.replace(
+            _trained(table, each, recipe, args),
+            scores=_perplexity(args.output_dir) | recipe.scores(evaluated),
+            signature=printed[-1].get("bleu", {}).get("signature", ""),
+            commands=tuple(_without_places(c, args) for c in (training, *scoring)),
+            data=data,
+        )
+        print(result.save(args.result_dir or args.output_dir))
     return 0
 
 
-def small_commands(hparams_set: str, args: argparse.Namespace) -> list[list[str]]:
-    """Return what to type at the small scale: train, score on dev, score on test."""
+def _rows_of_the_training(table: Table, row: Row) -> list[Row]:
+    """Return the rows that one training gives: those that are tested differently."""
+    if len({each.branch_weights for each in table.rows}) == 1:
+        return [row]
+    return [each for each in table.rows if each.hparams_set == row.hparams_set]
+
+
+def train_command(recipe: Recipe, row: Row, args: argparse.Namespace) -> list[str]:
+    """Return what to type to train a row at the small scale."""
+    hparams_set = recipe.hparams_set or str(row.hparams_set)
     text = Path(args.text_dir)
-    sides = {"source": "en", "target": "de"}
-    names = {"train": "train", "dev": "val", "test": "test2016"}
-    files = [
-        word
-        for split, name in names.items()
-        for side, suffix in sides.items()
-        for word in (f"--{split}_{side}", str(text / f"{name}.{suffix}"))
-    ]
-    hparams = catalogue.hparams(hparams_set)
-    train = [
-        *("train", "--problem", "text_pairs", "--hparams_set", hparams_set),
-        *("--hparams", small_scale.overrides(hparams), *files),
-        *("--vocab_size", str(small_scale.VOCAB_SIZE), "--data_dir", args.data_dir),
+    command = ["train", "--problem", recipe.problem, "--hparams_set", hparams_set]
+    if recipe.hparams_set is None:
+        changes = small_scale.overrides(catalogue.hparams(hparams_set))
+        command += ["--hparams", changes]
+    for flag, name in recipe.text.items():
+        command += [flag, str(text / name)]
+    return [
+        *command,
+        *("--vocab_size", str(recipe.vocab_size), "--data_dir", args.data_dir),
         *("--output_dir", args.output_dir, "--random_seed", str(args.seed)),
-        *("--train_steps", str(small_scale.TRAIN_STEPS), "--average_last", "0"),
+        *("--train_steps", str(recipe.train_steps)),
+        *("--average_last", str(recipe.average_last)),
     ]
-    evaluate = ["evaluate", "--output_dir", args.output_dir, "--split"]
-    return [train, [*evaluate, "dev"], [*evaluate, "test"]]
+
+
+def evaluate_command(
+    recipe: Recipe, split: str, row: Row, args: argparse.Namespace
+) -> list[str]:
+    """Return what to type to score a row on a split; the output is kept."""
+    outputs = Path(args.output_dir) / f"{split}.{row.name}.txt"
+    command = [
+        *("evaluate", "--output_dir", args.output_dir, "--split", split),
+        *("--decode_to_file", str(outputs)),
+    ]
+    if recipe.average_last:
+        command += ["--checkpoint_path", "averaged"]
+    if row.branch_weights != "learned":
+        command += ["--branch_weights", row.branch_weights]
+        command += ["--branch_seed", str(args.seed)]
+    return command
 
 
 def _call(command: list[str]) -> str:
@@ -88,15 +110,10 @@ def _call(command: list[str]) -> str:
     return printed.getvalue()
 
 
-def _result(
-    table: Table,
-    row: Row,
-    args: argparse.Namespace,
-    commands: list[list[str]],
-    scores: dict[str, dict],
-    seconds: float,
-    data: dict[str, str],
+def _trained(
+    table: Table, row: Row, recipe: Recipe, args: argparse.Namespace
 ) -> Result:
+    """Describe what was trained; its scores, commands and data are to be filled in."""
     from t2t_repro.cli.system import build_model
     from t2t_repro.runs import Run
 
@@ -107,24 +124,39 @@ def _result(
         row=row.name,
         scale=args.scale,
         seed=args.seed,
-        scores={
-            "perplexity (dev)": _last_perplexity(Path(args.output_dir)),
-            "BLEU (dev)": scores["dev"]["bleu"]["value"],
-            "BLEU (test)": scores["test"]["bleu"]["value"],
-        },
-        signature=scores["test"]["bleu"]["signature"],
-        steps=small_scale.TRAIN_STEPS,
-        seconds=round(seconds, 1),
+        scores={},
+        signature="",
+        steps=recipe.train_steps,
+        seconds=round(_training_seconds(args.output_dir), 1),
         parameters=model.count_params(),
-        # Places differ from machine to machine and say nothing.
-        commands=tuple(_without_places(command, args) for command in commands),
-        data=data,
+        commands=(),
+        data={},
         hardware=hardware(),
         versions=run.versions,
     )
 
 
+def _metrics(output_dir: str, split: str) -> list[dict[str, Any]]:
+    text = (Path(output_dir) / "metrics.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.splitlines()]
+    return [record for record in records if record["split"] == split]
+
+
+def _training_seconds(output_dir: str) -> float:
+    """Sum the times between lines of metrics; a training may have been interrupted."""
+    seconds, before = 0.0, 0
+    for record in _metrics(output_dir, "train"):
+        seconds += (record["step"] - before) / record["steps_per_second"]
+        before = record["step"]
+    return seconds
+
+
+def _perplexity(output_dir: str) -> dict[str, float]:
+    return {"perplexity (dev)": _metrics(output_dir, "eval")[-1]["perplexity"]}
+
+
 def _without_places(command: list[str], args: argparse.Namespace) -> str:
+    """Write a command; places differ from machine to machine and say nothing."""
     text = shlex.join(["t2t", *command])
     places = {args.text_dir: "TEXT", args.data_dir: "DATA", args.output_dir: "OUT"}
     for place, name in sorted(places.items(), key=lambda item: -len(item[0])):
@@ -132,14 +164,17 @@ def _without_places(command: list[str], args: argparse.Namespace) -> str:
     return text
 
 
-def _last_perplexity(output_dir: Path) -> float:
-    lines = (output_dir / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
-    return next(r["perplexity"] for r in reversed(records) if r["split"] == "eval")
+def _show_paper_recipe(table: Table, row: Row) -> int:
+    """Print what to type where there are 8 GPUs and a network.
 
-
-def _show_paper_recipe(row: Row) -> int:
-    """Print what to type where there are 8 GPUs and a network."""
+    Raises:
+        UsageError: If the paper does not say how long the row was trained.
+    """
+    if row.train_steps is None:
+        raise UsageError(
+            f"{table.name}/{row.name}: the paper does not say for how many steps it "
+            f"was trained. `t2t show {row.hparams_set}` has the command."
+        )
     print(
         "t2t train --problem translate_ende_wmt14 --hparams_set "
         f"{row.hparams_set} --data_dir DATA --output_dir OUT "

@@ -18,10 +18,6 @@ from t2t_repro.constants import EOS_ID, PAD_ID
 # Below every reachable score, and far from float32's limits when added to.
 MINUS_INFINITY = -1e9
 
-# Room is made in stages: every step costs in proportion to the room there is, and most
-# sentences end long before their limit.
-ROOM_STAGES = (32, 96, 288)
-
 # (ids [batch, beam], position, history [batch, beam, slots], cache)
 #   -> (logits [batch, beam, vocab], cache)
 StepFunction = Callable[
@@ -42,11 +38,16 @@ class BeamSearchOptions:
         alpha: Exponent of the length penalty ((5 + length) / 6)^alpha; 0 = none.
         num_hypotheses: How many of the best finished hypotheses must be certain
             before the search of a sentence ends, 1 to `beam_size`.
+        room: Positions that the cache gets room for at a time, because a step costs in
+            proportion to the room there is and most sentences end long before their
+            limit. 0 = for all at once, which XLA and JAX need: shapes of theirs do
+            not change.
     """
 
     beam_size: int = 4
     alpha: float = 0.6
     num_hypotheses: int = 1
+    room: int = 0
 
 
 @dataclasses.dataclass
@@ -62,8 +63,7 @@ class BeamState:
         living_log_probs: float32 `[batch, beam]`, sums of log-probabilities.
         history: bool `[batch, beam, room * beam]`, the cache slots on each
             living hypothesis' path: slot p * beam + k was written at position p
-            by the hypothesis that was then in place k. There is room for as many
-            positions as `ROOM_STAGES` says, at most `max_length`.
+            by the hypothesis that was then in place k.
         finished_ids: int32 `[batch, beam, max_length]`.
         finished_scores: float32 `[batch, beam]`, with length penalty.
         done: bool `[batch]`, nothing can change a sentence's answer any more.
@@ -137,24 +137,22 @@ def beam_search(
         grow_function: `(cache, slots) -> cache`; see `Transformer.grow_cache`.
         cache: Initial cache, without slots.
         max_lengths: int32 `[batch]`, most tokens of each sentence, EOS included.
-        max_length: The largest of them; the length of the output.
+        max_length: The largest of them; the length of the output. With the option
+            `room` a tensor: inside a graph the shape of what grows must be unknown.
         options: See `BeamSearchOptions`.
 
     Returns:
         See `BeamSearchResult`.
     """
-    search = _Search(step_function, max_lengths, max_length, options)
-    state = search.initial_state(cache)
-    for room in _rooms(max_length):
-        state = search.run(search.with_room(state, room, grow_function), room)
+    search = _Search(step_function, grow_function, max_lengths, max_length, options)
+    state = BeamState(
+        *ops.while_loop(
+            lambda *state: search.goes_on(BeamState(*state)),
+            lambda *state: search.step(BeamState(*state)).as_tuple(),
+            search.initial_state(cache).as_tuple(),
+        )
+    )
     return search.result(state)
-
-
-def _rooms(max_length: int | KerasTensor) -> list[int | KerasTensor]:
-    """Return for how many positions there is to be room, stage by stage."""
-    if isinstance(max_length, int):
-        return [*(room for room in ROOM_STAGES if room < max_length), max_length]
-    return [*(ops.minimum(room, max_length) for room in ROOM_STAGES), max_length]
 
 
 class _Search:
@@ -163,11 +161,14 @@ class _Search:
     def __init__(
         self,
         step_function: StepFunction,
+        grow_function: GrowFunction,
         max_lengths: KerasTensor,
         max_length: int | KerasTensor,
         options: BeamSearchOptions,
     ) -> None:
         self.step_function = step_function
+        self.grow_function = grow_function
+        self.room = options.room
         self.max_lengths = max_lengths
         self.max_length = max_length
         self.beam_size = options.beam_size
@@ -181,45 +182,41 @@ class _Search:
         nothing = ops.full((batch, beam), MINUS_INFINITY, dtype="float32")
         # One living hypothesis, the empty one: K equal ones would stay equal.
         first = ops.arange(beam) == 0
+        room = ops.minimum(self.room, self.max_length) if self.room else self.max_length
         return BeamState(
             position=ops.zeros((), dtype="int32"),
             living_ids=no_ids,
             living_log_probs=ops.where(first[None, :], 0.0, nothing),
-            history=ops.zeros((batch, beam, 0), dtype="bool"),
+            history=ops.zeros((batch, beam, room * beam), dtype="bool"),
             finished_ids=no_ids,
             finished_scores=nothing,
             done=ops.zeros((batch,), dtype="bool"),
-            cache=cache,
+            cache=self.grow_function(cache, room * beam),
         )
 
-    def with_room(
-        self, state: BeamState, room: int | KerasTensor, grow_function: GrowFunction
-    ) -> BeamState:
-        """Make room for that many positions in the history and the cache."""
-        slots, before = room * self.beam_size, ops.shape(state.history)
-        unseen = ops.zeros((before[0], before[1], slots - before[2]), dtype="bool")
-        return dataclasses.replace(
-            state,
-            history=ops.concatenate([state.history, unseen], axis=2),
-            cache=grow_function(state.cache, slots),
-        )
-
-    def run(self, state: BeamState, room: int | KerasTensor) -> BeamState:
-        """Go on until all sentences are done, or there is no room left."""
-        return BeamState(
-            *ops.while_loop(
-                lambda *state: self.goes_on(BeamState(*state), room),
-                lambda *state: self.step(BeamState(*state)).as_tuple(),
-                state.as_tuple(),
-            )
-        )
-
-    def goes_on(self, state: BeamState, room: int | KerasTensor) -> KerasTensor:
+    def goes_on(self, state: BeamState) -> KerasTensor:
         return ops.logical_and(
-            state.position < room, ops.logical_not(ops.all(state.done))
+            state.position < self.max_length, ops.logical_not(ops.all(state.done))
         )
+
+    def _with_room(self, state: BeamState) -> BeamState:
+        """Make room for the position at hand and some more, where there is none."""
+        batch, beam, slots = ops.shape(state.history)
+
+        def grow() -> tuple[KerasTensor, Any]:
+            room = ops.minimum(state.position + self.room, self.max_length)
+            unseen = ops.zeros((batch, beam, room * beam - slots), dtype="bool")
+            history = ops.concatenate([state.history, unseen], axis=2)
+            return history, self.grow_function(state.cache, room * beam)
+
+        history, cache = ops.cond(
+            state.position * beam >= slots, grow, lambda: (state.history, state.cache)
+        )
+        return dataclasses.replace(state, history=history, cache=cache)
 
     def step(self, state: BeamState) -> BeamState:
+        if self.room:
+            state = self._with_room(state)
         log_probs, history, cache = self._predict(state)
         scores, parents, tokens = self._best_extensions(state, log_probs)
         ids = _replace_column(

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 MIN_SOURCE_BUCKET = 8  # tokens
 SOURCE_BUCKET_STEP = 1.4
+ROOM = 32  # target positions, made room for at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +56,11 @@ def longest_piece(max_input_length: int) -> int:
 
 
 def search_translations(
-    model: keras.Model, inputs: tf.Tensor, hparams: DecodeHParams
+    model: keras.Model,
+    inputs: tf.Tensor,
+    hparams: DecodeHParams,
+    *,
+    static_shapes: bool = False,
 ) -> BeamSearchResult:
     """Search translations of a batch, each at most `extra_length` tokens longer.
 
@@ -63,6 +68,7 @@ def search_translations(
         model: A `Transformer`.
         inputs: Source ids with EOS, int32 `[batch, source_length]`, padded.
         hparams: Beam size, alpha and extra length.
+        static_shapes: Whether no shape may change on the way, as XLA demands.
 
     Returns:
         Hypotheses, best first.
@@ -81,6 +87,7 @@ def search_translations(
             beam_size=hparams.beam_size,
             alpha=hparams.alpha,
             num_hypotheses=hparams.beam_size if hparams.return_beams else 1,
+            room=0 if static_shapes else ROOM,
         ),
     )
 
@@ -132,7 +139,9 @@ class Translator:
             jit_compile=jit_compile,
         )
         def search(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            result = search_translations(model, inputs, hparams)
+            result = search_translations(
+                model, inputs, hparams, static_shapes=jit_compile
+            )
             return result.ids, result.scores
 
         self._search = search

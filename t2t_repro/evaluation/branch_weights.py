@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import keras
 import numpy as np
 
+from t2t_repro.errors import UserError
 from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.training.metrics_log import MetricsLog
 
@@ -64,13 +65,20 @@ def replace_branch_weights(model: keras.Model, how: str, seed: int) -> None:
 
     Raises:
         ValueError: If `how` is none of these.
+        UserError: If the model has no branches.
     """
     if how not in ("learned", "random", "uniform"):
         raise ValueError(f"`how` must be learned, random or uniform. Received: {how!r}")
     if how == "learned":
         return
+    layers = list(branched_layers(model))
+    if not layers:
+        raise UserError(
+            f"received branch weights {how}, expected a Weighted Transformer: this "
+            "model has no branches."
+        )
     random = np.random.default_rng(seed)
-    for _, layer in branched_layers(model):
+    for _, layer in layers:
         for weight in (layer.kappa, layer.alpha):
             (size,) = weight.shape
             draw = random.random(size) if how == "random" else np.ones(size)

@@ -31,6 +31,20 @@ def parameter_count(
     return matrices + _vectors(h) + norms + (vocabulary + positions) * d
 
 
+def wall_time_flops(hours: float, devices: int, flops_per_second: float) -> float:
+    """Estimate the cost of a training as the paper does (section 6.1, last paragraph).
+
+    Time, times the number of devices, times what each sustains: more than what the
+    model multiplies (`training_flops`), as no device is always busy.
+
+    Args:
+        hours: Of training.
+        devices: That were used.
+        flops_per_second: That one sustains.
+    """
+    return hours * 3600 * devices * flops_per_second
+
+
 def training_flops(
     hparams: HParams, target_vocab_size: int, tokens: int, length: int
 ) -> float:

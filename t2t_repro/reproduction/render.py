@@ -7,7 +7,12 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from t2t_repro.hyperparameters import HParams
-from t2t_repro.models.sizes import parameter_count, training_flops
+from t2t_repro.models.sizes import (
+    parameter_count,
+    training_flops,
+    wall_time_flops,
+)
+from t2t_repro.published import NUM_GPUS, SUSTAINED_FLOPS
 from t2t_repro.reproduction.results import Result, results_of
 from t2t_repro.reproduction.tables import Cell, Row, Table
 
@@ -28,7 +33,8 @@ def render(table: Table, hparams_of: Callable[[str], HParams]) -> str:
     headings = ["row", *table.columns]
     own = any(row.hparams_set for row in table.rows)
     if own:
-        headings += ["hparams set", "our params", "our FLOPs", "measured here"]
+        headings += ["hparams set", "our params", "FLOPs by formula", "by hours"]
+        headings.append("measured here")
     lines = [
         [
             row.label,
@@ -46,7 +52,7 @@ def _own_cells(
     table: Table, row: Row, hparams_of: Callable[[str], HParams]
 ) -> list[str]:
     if row.hparams_set is None:
-        return ["published only", "", "", ""]
+        return ["published only", "", "", "", ""]
     hparams = hparams_of(row.hparams_set)
     parameters = parameter_count(hparams, VOCAB_SIZE, VOCAB_SIZE)
     flops = ""
@@ -56,7 +62,12 @@ def _own_cells(
     measured = "; ".join(
         text for scale in SCALES if (text := _measured(table.name, row.name, scale))
     )
-    return [row.hparams_set, f"{parameters:,}", flops, measured or NOT_MEASURED]
+    by_hours = ""
+    if row.train_hours is not None:
+        cost = wall_time_flops(row.train_hours, NUM_GPUS, SUSTAINED_FLOPS["P100"])
+        by_hours = f"{cost:.1e}"
+    measured = measured or NOT_MEASURED
+    return [row.hparams_set, f"{parameters:,}", flops, by_hours, measured]
 
 
 def _measured(table: str, row: str, scale: str) -> str:

@@ -21,6 +21,9 @@ class Row:
         hparams_set: The set that builds it; None where the system is not ours.
         train_steps: The paper's updates; None where nothing can be trained for the
             row alone.
+        train_hours: The paper's, on 8 P100 GPUs; None where it is not given.
+        branch_weights: What kappa and alpha are replaced by at test time: "learned",
+            "random" or "uniform". Rows that differ in nothing else share a training.
     """
 
     name: str
@@ -28,6 +31,8 @@ class Row:
     published: Mapping[str, Cell]
     hparams_set: str | None = None
     train_steps: int | None = None
+    train_hours: float | None = None
+    branch_weights: str = "learned"
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ def _variation(row: published.Variation, hparams_set: str) -> Row:
         },
         hparams_set=hparams_set,
         train_steps=row.train_steps,
+        train_hours=row.train_hours,
     )
 
 
@@ -123,6 +129,7 @@ def _translation(
             },
             s.hparams_set,
             s.train_steps,
+            s.train_hours,
         )
         for s in systems
     ]
@@ -162,8 +169,20 @@ def _sensitivity() -> Table:
 
 
 def _randomisation() -> Table:
+    n2 = next(
+        row
+        for row in published.SENSITIVITY
+        if row.changes.get("num_hidden_layers") == 2
+    )
     rows = [
-        Row(how, f"kappa and alpha {how}", {"BLEU": bleu}, "weighted_transformer_n2")
+        Row(
+            how,
+            f"kappa and alpha {how}",
+            {"BLEU": bleu},
+            "weighted_transformer_n2",
+            n2.steps[1],
+            branch_weights=how,
+        )
         for how, bleu in published.RANDOMISATION.items()
     ]
     return Table(

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
 from t2t_repro.cli.main import main
 from t2t_repro.reproduction import small_scale
+from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
 from tests.cli.conftest import sentence_pairs
 
 
@@ -44,9 +46,10 @@ def test_a_mistyped_name_is_answered_with_the_closest(what, answer, capsys):
         (["--run", "table3"], "expected TABLE/ROW"),
         (["--run", "table2/bytenet"], "published only"),
         (["--run", "table3/a_h1"], "--text_dir is missing"),
-        # What they would train is not what the row shows.
-        (["--run", "randomisation/random"], "cannot be run yet"),
-        (["--run", "table4/transformer_4_layers_wsj_only"], "cannot be run yet"),
+        (
+            ["--run", "table4/transformer_4_layers_wsj_only", "--scale", "paper"],
+            "does not say for how many steps",
+        ),
     ],
 )
 def test_a_run_that_cannot_be_is_refused(arguments, answer, capsys):
@@ -70,7 +73,9 @@ def test_the_papers_recipe_is_what_to_type(row, hparams_set, steps, capsys):
     assert f"--train_steps {steps} " in printed
 
 
-def test_a_small_run_leaves_a_result_file(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """The command of a small run of two steps, without its row."""
     pairs = sentence_pairs()
     for name, own in (
         ("train", pairs * 4),
@@ -80,22 +85,72 @@ def test_a_small_run_leaves_a_result_file(tmp_path, monkeypatch, capsys):
         for side, suffix in enumerate(("en", "de")):
             text = "".join(f"{pair[side]}\n" for pair in own)
             (tmp_path / f"{name}.{suffix}").write_text(text)
-    monkeypatch.setattr(small_scale, "TRAIN_STEPS", 2)
-    monkeypatch.setattr(small_scale, "VOCAB_SIZE", 350)
+    tiny = dataclasses.replace(TRANSLATION, train_steps=2, vocab_size=350)
+    monkeypatch.setattr(small_scale, "TRANSLATION", tiny)
+    # One batch shape and narrow layers, to be compiled in seconds.
+    monkeypatch.setattr(small_scale, "WIDTH_DIVISOR", 32)
+    monkeypatch.setitem(small_scale._TRAINING, "min_length_bucket", 63)
     places = [f"--{p}={tmp_path / p}" for p in ("data_dir", "output_dir")]
-    command = [
-        "reproduce",
-        "--run",
-        "sensitivity/n2",
-        f"--text_dir={tmp_path}",
-        *places,
-    ]
-    assert main([*command, "--seed", "3"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    result = json.loads((tmp_path / "output_dir" / line.split("/")[-1]).read_text())
-    assert (result["row"], result["seed"], result["scale"]) == ("n2", 3, "small")
-    assert set(result["scores"]) == {"perplexity (dev)", "BLEU (dev)", "BLEU (test)"}
-    assert "tok:13a" in result["signature"]
-    assert "--hparams_set weighted_transformer_n2" in result["commands"][0]
-    assert str(tmp_path) not in json.dumps(result)
-    assert len(result["data"]["train.en"]) == 64
+    return ["reproduce", f"--text_dir={tmp_path}", *places, "--run"]
+
+
+def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
+    small, tmp_path, capsys
+):
+    assert main([*small, "randomisation/random", "--seed", "3"]) == 0
+    paths = capsys.readouterr().out.splitlines()
+    results = [json.loads((tmp_path / path).read_text()) for path in paths]
+    assert [result["row"] for result in results] == ["learned", "random", "uniform"]
+    for result in results:
+        assert (result["seed"], result["scale"]) == (3, "small")
+        assert set(result["scores"]) == {
+            *("perplexity (dev)", "BLEU (dev)", "BLEU (test)"),
+        }
+        assert "tok:13a" in result["signature"]
+        assert "--hparams_set weighted_transformer_n2" in result["commands"][0]
+        assert str(tmp_path) not in json.dumps(result)
+        assert len(result["data"]["train.en"]) == 64
+        assert (tmp_path / "output_dir" / f"test.{result['row']}.txt").exists()
+    assert "--branch_weights random --branch_seed 3" in results[1]["commands"][2]
+    assert "--branch_weights" not in results[0]["commands"][2]
+
+
+def test_table_1_is_measured(monkeypatch, capsys):
+    sizes_by_name = {
+        "LENGTHS": (8, 16),
+        "WIDTHS": (4, 8),
+        "DEPTH_LENGTHS": (4, 8),
+        "PATH_LENGTHS": (9, 18),
+    }
+    for name, sizes in sizes_by_name.items():
+        monkeypatch.setattr(f"t2t_repro.reproduction.complexity.{name}", sizes)
+    assert main(["reproduce", "table1/recurrent"]) == 0
+    printed = capsys.readouterr().out
+    (line,) = [x for x in printed.splitlines() if x.startswith("Recurrent")]
+    assert "O(n d^2)" in line
+    assert line.endswith("8, 17")
+
+
+def test_a_plot_of_another_table_is_refused(capsys):
+    assert main(["reproduce", "table3", "--plot", "x.png"]) == 2
+    assert "--plot goes with table1 alone" in capsys.readouterr().err
+
+
+def test_a_parser_is_trained_and_scored_at_the_small_scale(
+    tmp_path, monkeypatch, capsys
+):
+    for name in PARSING.text.values():
+        (tmp_path / name).write_text("(S (NP (NN a)) (VP (VB b)) (. .))\n" * 40)
+    tiny = dataclasses.replace(
+        PARSING, train_steps=2, vocab_size=300, hparams_set="transformer_tiny"
+    )
+    monkeypatch.setattr(small_scale, "PARSING", tiny)
+    places = [f"--{p}={tmp_path / p}" for p in ("data_dir", "output_dir")]
+    row = "table4/transformer_4_layers_wsj_only"
+    assert main(["reproduce", "--run", row, f"--text_dir={tmp_path}", *places]) == 0
+    path = capsys.readouterr().out.strip()
+    result = json.loads((tmp_path / path).read_text())
+    assert set(result["scores"]) == {
+        *("perplexity (dev)", "F1 (dev)", "F1 up to 40 words (dev)"),
+    }
+    assert "--checkpoint_path averaged" in result["commands"][1]

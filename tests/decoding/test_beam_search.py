@@ -11,7 +11,6 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding import beam_search as search_module
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
     beam_search,
@@ -209,15 +208,14 @@ def test_stopping_early_never_changes_the_best(alpha):
         assert_same(found[sentence][:1], expected[:1])
 
 
-@pytest.mark.parametrize("unknown_length", [False, True])
-@pytest.mark.parametrize("stages", [(1, 2, 4), (3,), (2, 7, 9)])
-def test_room_made_in_stages_changes_nothing(monkeypatch, stages, unknown_length):
+@pytest.mark.parametrize("room", [1, 3, 7, 9])
+def test_room_made_bit_by_bit_changes_nothing(room):
     limits = [5, 7, 1, 6] * 5
     model = TableModel.random(21, len(limits), 5, max_length=7)
     options = BeamSearchOptions(3, 0.6, num_hypotheses=3)
     expected = model.search(limits, options)
-    monkeypatch.setattr(search_module, "ROOM_STAGES", stages)
-    found = model.search(limits, options, unknown_length=unknown_length)
+    grown = dataclasses.replace(options, room=room)
+    found = model.search(limits, grown, unknown_length=True)
     for sentence in range(len(limits)):
         assert_same(found[sentence], expected[sentence])
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.bracketing import score_trees
+from t2t_repro.metrics.bracketing import brackets, score_trees
 from t2t_repro.text.trees import read_trees
 
 
@@ -78,3 +81,36 @@ def test_other_words_are_refused():
 def test_other_numbers_of_trees_are_refused():
     with pytest.raises(UserError, match="received 1 trees and 0 references"):
         score_trees(trees("(NN a)"), [])
+
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[1] / "golden" / "evalb.json").read_text(encoding="utf-8")
+)
+
+
+def golden_trees(side):
+    return trees(*(pair[side] for pair in GOLDEN["pairs"]))
+
+
+def test_each_tree_has_evalbs_counts():
+    for pair in GOLDEN["pairs"]:
+        (found,), (true,) = trees(pair["found"]), trees(pair["true"])
+        tags = [leaf.tag for leaf in true.leaves]
+        ours = brackets(true, tags), brackets(found, tags)
+        matched = (ours[0] & ours[1]).total()
+        assert [matched, ours[0].total(), ours[1].total()] == pair["counts"]
+
+
+def test_the_summary_is_evalbs():
+    ours = score_trees(golden_trees("found"), golden_trees("true"))
+    theirs = GOLDEN["summary"]
+    # EVALB prints two decimals.
+    for name, value in {
+        "Bracketing Recall": ours.recall,
+        "Bracketing Precision": ours.precision,
+        "Bracketing FMeasure": ours.f1,
+        "Complete match": ours.complete_match,
+    }.items():
+        assert value == pytest.approx(theirs[name][0], abs=0.005)
+    assert ours.f1_up_to_40 == pytest.approx(theirs["Bracketing FMeasure"][1], abs=5e-3)
+    assert ours.sentences_up_to_40 == theirs["Number of Valid sentence"][1]

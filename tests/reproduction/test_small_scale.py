@@ -7,7 +7,14 @@ from t2t_repro.errors import UserError
 from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.tables import TABLES
 
-OWN = sorted({r.hparams_set for t in TABLES for r in t.rows if r.hparams_set})
+OWN = sorted(
+    {
+        row.hparams_set
+        for table in TABLES
+        for row in table.rows
+        if row.hparams_set and table.name != "table4"
+    }
+)
 
 
 def test_widths_are_a_quarter_and_layers_half():
@@ -37,4 +44,4 @@ def test_the_overrides_say_what_the_scale_changes(name):
 def test_text_that_is_not_there_is_a_users_error(tmp_path):
     (tmp_path / "train.en").write_text("a\n")
     with pytest.raises(UserError, match=r"train\.de is missing"):
-        small_scale.text_files(tmp_path)
+        small_scale.TRANSLATION.text_digests(tmp_path)

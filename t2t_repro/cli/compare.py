@@ -1,0 +1,53 @@
+"""`t2t compare`: is a system's output better than a baseline's, or is it chance?"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+
+from t2t_repro.cli.data_flags import at_least
+from t2t_repro.cli.decode import read_input
+from t2t_repro.errors import UsageError
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Add the command's flags."""
+    parser = subparsers.add_parser(
+        "compare",
+        description=(
+            "Paired significance of translations of the same text, by sacreBLEU; one "
+            "JSON list."
+        ),
+    )
+    parser.add_argument("baseline", help="translations of the baseline, line by line")
+    parser.add_argument("systems", nargs="+", help="translations to compare with it")
+    parser.add_argument("--reference", required=True, help="the true translations")
+    parser.add_argument(
+        "--test",
+        choices=("bootstrap", "approximate_randomization"),
+        default="bootstrap",
+        help="paired bootstrap resampling, or paired approximate randomisation "
+        "(default: bootstrap)",
+    )
+    parser.add_argument(
+        "--samples",
+        metavar="N",
+        type=at_least(0, int),
+        default=0,
+        help="resamples or trials (default: 0 = sacreBLEU's 1,000 or 10,000)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare and print."""
+    names = [args.baseline, *args.systems]
+    if len(set(names)) < len(names):
+        raise UsageError("received a file twice, expected different translations.")
+    systems = {name: read_input(name) for name in names}
+    references = read_input(args.reference)
+    from t2t_repro.metrics.significance import compare_translations
+
+    found = compare_translations(systems, references, args.test, args.samples)
+    print(json.dumps([dataclasses.asdict(c) for c in found], indent=2))
+    return 0
