@@ -13,6 +13,7 @@ from t2t_repro.reproduction.tables import Table
 
 if TYPE_CHECKING:
     from t2t_repro.reproduction.complexity import Measured
+    from t2t_repro.reproduction.sequence_layers import Sizes
 
 
 def print_measured_table(table: Table, plot: str | None) -> None:
@@ -38,12 +39,13 @@ def print_measured_table(table: Table, plot: str | None) -> None:
         *("row", *table.columns, "layer", "time ~ n^", "time ~ d^"),
         f"operations in a row, n = {_listed(complexity.DEPTH_LENGTHS)}",
         f"path, n = {_listed(complexity.PATH_LENGTHS)}",
+        "timed at n; d",
     ]
     lines = [
         [
             kind.row,
             *(f"O({rows[kind.row].published[column]})" for column in table.columns),
-            *(kind.label, *_cells(results[kind.label])),
+            *(kind.label, *_cells(results[kind.label]), _sizes(kind.sizes)),
         ]
         for kind in kinds
     ]
@@ -78,18 +80,23 @@ def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
+def _sizes(sizes: Sizes) -> str:
+    lengths, widths = sizes.lengths, sizes.widths
+    return (
+        f"{lengths[0]}-{lengths[-1]}; {widths[0]}-{widths[-1]} at n = "
+        f"{sizes.length_of_widths}"
+    )
+
+
 def _notes() -> list[str]:
-    from t2t_repro.reproduction import complexity as c
+    from t2t_repro.reproduction.complexity import REPETITIONS
+    from t2t_repro.reproduction.sequence_layers import WIDTH_OF_LENGTHS
 
     return [
-        f"time: forward and backward pass of one sequence, median of {c.REPETITIONS}; "
-        f"n = {c.LENGTHS[0]} to {c.LENGTHS[-1]} at d = {c.WIDTH_OF_LENGTHS}; d = "
-        f"{c.WIDTHS[0]} to {c.WIDTHS[-1]} at n = {c.LENGTH_OF_WIDTHS}, for "
-        f"self-attention {c.ATTENTION_WIDTHS[0]} to {c.ATTENTION_WIDTHS[-1]} at n = "
-        f"{c.LENGTH_OF_ATTENTION_WIDTHS}.",
-        "Attention layers are measured with their projections, 4 n d^2, which Table 1 "
-        "leaves out.",
+        f"time: forward and backward pass of one sequence, median of {REPETITIONS}, "
+        f"where n grows at d = {WIDTH_OF_LENGTHS}. Attention is timed with its "
+        "projections, 4 n d^2, which Table 1 leaves out.",
         "operations in a row: on the longest way through the graph, loops unrolled. "
         "path: hops between the positions farthest apart, by where gradients are not "
-        "zero; dilation grows k-fold with every layer.",
+        "zero; dilation grows k-fold from layer to layer, below n.",
     ]

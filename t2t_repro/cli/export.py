@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import logging
 
 from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.system_arguments import add_system_arguments
+
+logger = logging.getLogger(__name__)
 
 WITHOUT = {
     "batch_size": "who calls the export decides what is in a batch.",
@@ -43,6 +46,12 @@ def run(args: argparse.Namespace) -> int:
     from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 
     system = load_system(args)
+    if not system.problem.writes_targets:
+        logger.warning(
+            "the export gives what the model writes, which `t2t decode` makes the "
+            "outputs of %s of",
+            system.problem.name,
+        )
     served = ServedTranslator(
         system.model,
         system.source_tokenizer,

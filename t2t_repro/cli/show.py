@@ -105,9 +105,15 @@ def _problem(name: str) -> str:
         rows.append(("symbols", " ".join(problem.vocabulary.symbols)))
     else:
         sharing = "shared by both sides" if settings.shared_vocabulary else "one a side"
+        if problem.vocabulary.kind == "subwords_to_symbols":
+            sharing = "of the inputs; the targets' own symbols"
         vocabulary = f"{settings.vocab_size} subwords, {settings.model_type}, {sharing}"
         rows.append(("vocabulary", vocabulary))
     rows.append(("max_length", f"{settings.max_length} subwords a side, EOS included"))
+    if problem.decode_defaults:
+        own = problem.decode_defaults.items()
+        rows.append(("decoding", ", ".join(f"{name}={value}" for name, value in own)))
+    rows.append(("watched score", problem.metric))
     return "\n\n".join((f"problem {name}", card, _table(rows)))
 
 

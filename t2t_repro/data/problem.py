@@ -193,6 +193,11 @@ class Problem:
         """
         raise NotImplementedError
 
+    @property
+    def writes_targets(self) -> bool:
+        """Whether a model writes the targets themselves."""
+        return type(self.base).finish is Problem.finish
+
     def written_form(self, target: str) -> str:
         """Gives what a model is taught to write for a target: the target itself."""
         return target

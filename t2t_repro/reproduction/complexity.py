@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.reproduction.sequence_layers import SequenceLayer
+from t2t_repro.reproduction.sequence_layers import (
+    WIDTH_OF_LENGTHS,
+    Layer,
+    SequenceLayer,
+)
 
-# n grows where n is much more than d, and d where d is much more than n, so that the
-# term that Table 1 names is the largest one; self-attention's n^2 d is the largest
-# only where n is much more than d.
-LENGTHS = (512, 1024, 2048, 4096)
-WIDTH_OF_LENGTHS = 64
-WIDTHS = (128, 256, 512, 1024)
-LENGTH_OF_WIDTHS = 256
-ATTENTION_WIDTHS = (64, 128, 256, 512)
-LENGTH_OF_ATTENTION_WIDTHS = 2048
 REPETITIONS = 5
 DEPTH_LENGTHS = (8, 16, 32, 64)
 PATH_LENGTHS = (9, 27, 81)
 _SMALL_WIDTH = 4
-
-Layer = Callable[[tf.Tensor], tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,11 +46,9 @@ class Measured:
 
 def measure(kind: SequenceLayer) -> Measured:
     """Measure a layer."""
-    wide = (LENGTH_OF_WIDTHS, WIDTHS)
-    if kind.row == "Self-Attention":
-        wide = (LENGTH_OF_ATTENTION_WIDTHS, ATTENTION_WIDTHS)
-    by_length = {n: _seconds(kind, n, WIDTH_OF_LENGTHS) for n in LENGTHS}
-    by_width = {d: _seconds(kind, wide[0], d) for d in wide[1]}
+    sizes = kind.sizes
+    by_length = {n: _seconds(kind, n, WIDTH_OF_LENGTHS) for n in sizes.lengths}
+    by_width = {d: _seconds(kind, sizes.length_of_widths, d) for d in sizes.widths}
     return Measured(
         seconds_by_length=by_length,
         seconds_by_width=by_width,
@@ -133,10 +124,12 @@ def longest_path(kind: SequenceLayer, length: int) -> int:
         length: n.
     """
     reached = np.eye(length, dtype=bool)
+    connected = reached
     for number in range(length):
-        after = reached @ _connections(kind.make_hop(_SMALL_WIDTH, number), length)
-        after |= reached
-        if (after == reached).all():
+        if number == 0 or kind.hops_differ:
+            connected = _connections(kind.hop(_SMALL_WIDTH, length, number), length)
+        after = reached @ connected | reached
+        if (after == reached).all() and (reached.all() or not kind.hops_differ):
             return number
         reached = after
     return length
@@ -145,10 +138,10 @@ def longest_path(kind: SequenceLayer, length: int) -> int:
 def _connections(hop: Layer, length: int) -> np.ndarray:
     """Say from where to where signals go: bool `[from, to]`."""
     x = tf.random.stateless_normal((1, length, _SMALL_WIDTH), seed=(3, 4))
-    with tf.GradientTape() as tape:
+    with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
         # A weighted sum, lest the parts of a position cancel out.
         weights = tf.random.stateless_normal((_SMALL_WIDTH,), seed=(5, 6))
         y = tf.reduce_sum(hop(x)[0] * weights, axis=-1)
-    gradients = tape.jacobian(y, x)  # [to, 1, from, width]
+    gradients = tape.jacobian(y, x, experimental_use_pfor=False)  # [to, 1, from, width]
     return np.abs(gradients.numpy()[:, 0]).max(axis=-1).T > 0

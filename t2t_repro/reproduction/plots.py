@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_repro.reproduction.complexity import (
-    LENGTH_OF_WIDTHS,
-    WIDTH_OF_LENGTHS,
-    Measured,
-)
+from t2t_repro.reproduction.complexity import Measured
+from t2t_repro.reproduction.sequence_layers import WIDTH_OF_LENGTHS
 
 
 def plot_complexity(results: Mapping[str, Measured], path: str) -> str:
@@ -39,7 +36,7 @@ def plot_complexity(results: Mapping[str, Measured], path: str) -> str:
         title="time against n",
     )
     right.set(
-        xlabel=f"width d (n = {LENGTH_OF_WIDTHS}; self-attention as noted)",
+        xlabel="width d (n as the table says)",
         title="time against d",
     )
     for axes in (left, right):

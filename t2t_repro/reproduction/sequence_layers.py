@@ -9,9 +9,33 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.blocked_attention import BlockedAttention
+
+Layer = Callable[[KerasTensor], KerasTensor]
 
 KERNEL_SIZE = 3  # k of Table 1; also the dilation from a layer to the next
 NEIGHBOURHOOD = 31  # r of Table 1
+
+
+WIDTH_OF_LENGTHS = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """Where a layer is timed: where the term that Table 1 names is the largest.
+
+    So n is much more than d where it grows, and for n^2 d all along; and a pass takes
+    milliseconds at least, beside which the cost of starting operations is small.
+
+    Attributes:
+        lengths: Values of n, at d = `WIDTH_OF_LENGTHS`.
+        widths: Values of d.
+        length_of_widths: n while d grows.
+    """
+
+    lengths: tuple[int, ...]
+    widths: tuple[int, ...]
+    length_of_widths: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,31 +46,47 @@ class SequenceLayer:
         row: Name of the row of Table 1 whose orders it shares.
         label: What it is.
         make: From a width to the layer, `[batch, n, width]` to `[batch, n, width]`.
-        make_hop: From a width and a number from 0 on to the operation by which
-            signals go on from where that many such operations have taken them. A
-            layer's path is as long as the number of hops. The layer itself but for
-            recurrent ones, whose hop is a transition to the next position, and for
-            dilated convolutions, which reach further with every layer.
+        sizes: Where it is timed.
+        make_hop: From d, n and a number from 0 on to the operation by which signals
+            go on from where that many such operations have taken them. A layer's path
+            is as long as the number of hops. By default the layer itself.
+        hops_differ: Whether hops of different numbers connect different positions.
     """
 
     row: str
     label: str
-    make: Callable[[int], Callable[[KerasTensor], KerasTensor]]
-    make_hop: Callable[[int, int], Callable[[KerasTensor], KerasTensor]]
+    make: Callable[[int], Layer]
+    sizes: Sizes
+    make_hop: Callable[[int, int, int], Layer] | None = None
+    hops_differ: bool = False
+
+    def hop(self, width: int, length: int, number: int) -> Layer:
+        """Make the operation of that number; see `make_hop`."""
+        if self.make_hop is None:
+            return self.make(width)
+        return self.make_hop(width, length, number)
 
 
-def _attention(
-    width: int, neighbourhood: int = 0
-) -> Callable[[KerasTensor], KerasTensor]:
+def _self_attention(
+    layer: type[MultiheadAttention], width: int, neighbourhood: int = 0
+) -> Layer:
     # One head: Table 1's d is the whole width.
-    layer = MultiheadAttention(
+    attention = layer(
         hidden_size=width,
         num_heads=1,
         key_channels=width,
         value_channels=width,
         neighbourhood=neighbourhood,
     )
-    return lambda x: layer(x, x)
+    return lambda x: attention(x, x)
+
+
+def _attention(width: int) -> Layer:
+    return _self_attention(MultiheadAttention, width)
+
+
+def _restricted(width: int) -> Layer:
+    return _self_attention(BlockedAttention, width, NEIGHBOURHOOD)
 
 
 def _convolution(width: int, dilation: int = 1) -> keras.layers.Layer:
@@ -63,8 +103,17 @@ def _recurrent(width: int) -> keras.layers.Layer:
     return keras.layers.GRU(width, return_sequences=True)
 
 
-def _transition(width: int) -> Callable[[KerasTensor], KerasTensor]:
+def _dilated(width: int, length: int, number: int) -> Layer:
+    """Make a layer of a stack whose dilation grows k-fold, and begins anew below n."""
+    layers = 1
+    while KERNEL_SIZE**layers < length:
+        layers += 1
+    return _convolution(width, KERNEL_SIZE ** (number % layers))
+
+
+def _transition(width: int, length: int, number: int) -> Layer:
     """Make the step of a recurrent layer, from every position to the next at once."""
+    del length, number
     cell = keras.layers.GRUCell(width)
 
     def hop(states: KerasTensor) -> KerasTensor:
@@ -76,35 +125,34 @@ def _transition(width: int) -> Callable[[KerasTensor], KerasTensor]:
     return hop
 
 
+_QUADRATIC = Sizes((1024, 2048, 4096, 8192), (64, 128, 256, 512), 4096)
+_LINEAR = Sizes((4096, 8192, 16384, 32768), (256, 512, 1024, 2048), 512)
+_IN_A_ROW = Sizes((64, 128, 256, 512), (256, 512, 1024, 2048), 64)
+
 SEQUENCE_LAYERS = (
+    SequenceLayer("Self-Attention", "self-attention", _attention, _QUADRATIC),
+    SequenceLayer("Recurrent", "recurrent (GRU)", _recurrent, _IN_A_ROW, _transition),
     SequenceLayer(
-        "Self-Attention", "self-attention", _attention, lambda d, _: _attention(d)
-    ),
-    SequenceLayer(
-        "Recurrent", "recurrent (GRU)", _recurrent, lambda d, _: _transition(d)
-    ),
-    SequenceLayer(
-        "Convolutional",
-        f"convolution, k = {KERNEL_SIZE}",
-        _convolution,
-        lambda d, _: _convolution(d),
+        "Convolutional", f"convolution, k = {KERNEL_SIZE}", _convolution, _LINEAR
     ),
     SequenceLayer(
         "Convolutional",
         f"dilated convolutions, k = {KERNEL_SIZE}",
-        lambda d: _convolution(d, KERNEL_SIZE),
-        lambda d, number: _convolution(d, KERNEL_SIZE**number),
+        lambda width: _convolution(width, KERNEL_SIZE),
+        _LINEAR,
+        _dilated,
+        hops_differ=True,
     ),
     SequenceLayer(
         "Convolutional",
         f"separable convolution, k = {KERNEL_SIZE}",
         _separable,
-        lambda d, _: _separable(d),
+        _LINEAR,
     ),
     SequenceLayer(
         "Self-Attention (restricted)",
         f"restricted self-attention, r = {NEIGHBOURHOOD}",
-        lambda d: _attention(d, NEIGHBOURHOOD),
-        lambda d, _: _attention(d, NEIGHBOURHOOD),
+        _restricted,
+        _LINEAR,
     ),
 )

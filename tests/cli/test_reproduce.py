@@ -116,19 +116,20 @@ def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
 
 
 def test_table_1_is_measured(monkeypatch, capsys):
-    sizes_by_name = {
-        "LENGTHS": (8, 16),
-        "WIDTHS": (4, 8),
-        "DEPTH_LENGTHS": (4, 8),
-        "PATH_LENGTHS": (9, 18),
-    }
-    for name, sizes in sizes_by_name.items():
-        monkeypatch.setattr(f"t2t_repro.reproduction.complexity.{name}", sizes)
+    from t2t_repro.reproduction import complexity, sequence_layers
+
+    monkeypatch.setattr(complexity, "DEPTH_LENGTHS", (4, 8))
+    monkeypatch.setattr(complexity, "PATH_LENGTHS", (9, 18))
+    small = [
+        dataclasses.replace(kind, sizes=sequence_layers.Sizes((8, 16), (4, 8), 8))
+        for kind in sequence_layers.SEQUENCE_LAYERS
+    ]
+    monkeypatch.setattr(sequence_layers, "SEQUENCE_LAYERS", small)
     assert main(["reproduce", "table1/recurrent"]) == 0
     printed = capsys.readouterr().out
     (line,) = [x for x in printed.splitlines() if x.startswith("Recurrent")]
     assert "O(n d^2)" in line
-    assert line.endswith("8, 17")
+    assert "8, 17" in line
 
 
 def test_a_plot_of_another_table_is_refused(capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from t2t_repro.reproduction.sequence_layers import (
     KERNEL_SIZE,
     NEIGHBOURHOOD,
     SEQUENCE_LAYERS,
+    Sizes,
 )
 
 KINDS = {kind.label.partition(",")[0]: kind for kind in SEQUENCE_LAYERS}
@@ -32,11 +35,8 @@ def test_an_exponent_is_the_slope_of_the_logarithms():
         ("recurrent (GRU)", lambda n: n - 1),
         ("convolution", lambda n: np.ceil((n - 1) / (KERNEL_SIZE // 2))),
         ("separable convolution", lambda n: np.ceil((n - 1) / (KERNEL_SIZE // 2))),
-        # L layers reach (k^L - 1) / 2 to each side.
-        (
-            "dilated convolutions",
-            lambda n: np.ceil(np.log(2 * (n - 1) + 1) / np.log(KERNEL_SIZE) - 1e-9),
-        ),
+        # Dilations 1, 3, ... n / 3 reach (n - 1) / 2, and once more as far.
+        ("dilated convolutions", lambda n: 2 * round(np.log(n) / np.log(KERNEL_SIZE))),
         (
             "restricted self-attention",
             lambda n: np.ceil((n - 1) / (NEIGHBOURHOOD // 2)),
@@ -61,10 +61,10 @@ def test_every_layer_gives_what_it_is_given_a_shape_of():
         assert kind.make(8)(np.ones((2, 40, 8), "float32")).shape == (2, 40, 8)
 
 
-def test_a_measurement_has_a_time_for_every_size(monkeypatch):
-    monkeypatch.setattr(complexity, "LENGTHS", (8, 16))
-    monkeypatch.setattr(complexity, "WIDTHS", (4, 8))
-    measured = complexity.measure(KINDS["convolution"])
+def test_a_measurement_has_a_time_for_every_size():
+    sizes = Sizes((8, 16), (4, 8), 8)
+    kind = dataclasses.replace(KINDS["convolution"], sizes=sizes)
+    measured = complexity.measure(kind)
     assert set(measured.seconds_by_length) == {8, 16}
     assert set(measured.seconds_by_width) == {4, 8}
     assert np.isfinite([measured.length_exponent, measured.width_exponent]).all()
