@@ -168,7 +168,9 @@ def transformer_tiny() -> HParams:
         and no dropout, because no sentence comes twice in such a run; few buckets,
         because every length is compiled once.
     Published: none.
-    Measured: not yet measured.
+    Measured: translate_ende_synthetic test BLEU 94.46 (500 sentences, mean of 5
+        checkpoints, beam 4) after 1,300 steps, 8 minutes on two CPU cores
+        (docs/results.md).
     Command: t2t train
     """
     return transformer_base().replace(

@@ -69,7 +69,7 @@ def compare_translations(
                 f"{len(references)} references, expected as many of one as of the "
                 "other."
             )
-    references = list(references)
+    references, baseline = list(references), list(next(iter(systems.values())))
     metrics = {
         "BLEU": BLEU(references=[references]),
         "chrF2": CHRF(references=[references]),
@@ -85,7 +85,7 @@ def compare_translations(
             metric=metric,
             # sacreBLEU's are NumPy's, which JSON cannot hold.
             score=float(found.score),
-            p_value=None if found.p_value is None else float(found.p_value),
+            p_value=_p_value(found, list(systems[name]) == baseline),
             confidence=None if found.ci is None else float(found.ci),
             signature=str(signatures[metric]),
         )
@@ -94,3 +94,12 @@ def compare_translations(
             systems, cast("list[Result]", scores[metric]), strict=True
         )
     ]
+
+
+def _p_value(found: Result, same_as_baseline: bool) -> float | None:
+    """Take the p-value, which sacreBLEU makes its smallest where nothing differs."""
+    if found.p_value is None:
+        return None
+    # Differs from sacreBLEU: it counts resamples that differ by more than zero, and
+    # calls equal translations significantly different.
+    return 1.0 if same_as_baseline else float(found.p_value)
