@@ -20,7 +20,7 @@ def plot_complexity(results: Mapping[str, Measured], path: str) -> str:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.5), sharey=True)
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 6), sharey=True)
     for label, measured in results.items():
         for axes, seconds, slope in (
             (left, measured.seconds_by_length, measured.length_exponent),
@@ -42,7 +42,14 @@ def plot_complexity(results: Mapping[str, Measured], path: str) -> str:
     for axes in (left, right):
         axes.set_xscale("log", base=2)
         axes.grid(visible=True, which="both", alpha=0.3)
-        axes.legend(title="layer: exponent", fontsize=7, title_fontsize=7)
+        axes.legend(
+            title="layer: exponent",
+            fontsize=8,
+            title_fontsize=8,
+            ncols=2,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.15),
+        )
     figure.tight_layout()
     figure.savefig(path, dpi=130)
     pyplot.close(figure)

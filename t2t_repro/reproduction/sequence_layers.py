@@ -127,6 +127,9 @@ def _transition(width: int, length: int, number: int) -> Layer:
 
 _QUADRATIC = Sizes((1024, 2048, 4096, 8192), (64, 128, 256, 512), 4096)
 _LINEAR = Sizes((4096, 8192, 16384, 32768), (256, 512, 1024, 2048), 512)
+_SEPARABLE = Sizes((16384, 32768, 65536, 131072), (256, 512, 1024, 2048), 512)
+# Narrow, where the windows and not the projections take most of the time.
+_RESTRICTED = Sizes((4096, 8192, 16384, 32768), (16, 32, 64, 128), 8192)
 _IN_A_ROW = Sizes((64, 128, 256, 512), (256, 512, 1024, 2048), 64)
 
 SEQUENCE_LAYERS = (
@@ -147,12 +150,12 @@ SEQUENCE_LAYERS = (
         "Convolutional",
         f"separable convolution, k = {KERNEL_SIZE}",
         _separable,
-        _LINEAR,
+        _SEPARABLE,
     ),
     SequenceLayer(
         "Self-Attention (restricted)",
         f"restricted self-attention, r = {NEIGHBOURHOOD}",
         _restricted,
-        _LINEAR,
+        _RESTRICTED,
     ),
 )
