@@ -29,8 +29,7 @@ class ParsingProblem(Problem):
 
     Attributes:
         keeps_tags: whether parts of speech are written too. Without them every word is
-            written as XX, "which improved F1 by one point" (Vinyals et al. 2015,
-            section 3.2).
+            written as XX, as in Vinyals et al. 2015.
     """
 
     vocabulary = Vocabulary(kind="subwords_to_symbols", size=16_000, shared=False)

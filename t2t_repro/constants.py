@@ -10,3 +10,6 @@ UNK_ID = 2
 
 INPUTS = "inputs"
 TARGETS = "targets"
+
+# What kappa and alpha of a Weighted Transformer may be at test time (its section 4.4).
+BRANCH_WEIGHTS = ("learned", "random", "uniform")

@@ -9,6 +9,7 @@ import json
 from t2t_repro.cli.data_flags import at_least
 from t2t_repro.cli.decode import read_input
 from t2t_repro.errors import UsageError
+from t2t_repro.metrics.significance import TESTS, compare_translations
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -25,7 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--reference", required=True, help="the true translations")
     parser.add_argument(
         "--test",
-        choices=("bootstrap", "approximate_randomization"),
+        choices=tuple(TESTS),
         default="bootstrap",
         help="paired bootstrap resampling, or paired approximate randomisation "
         "(default: bootstrap)",
@@ -46,8 +47,6 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("received a file twice, expected different translations.")
     systems = {name: read_input(name) for name in names}
     references = read_input(args.reference)
-    from t2t_repro.metrics.significance import compare_translations
-
     found = compare_translations(systems, references, args.test, args.samples)
     print(json.dumps([dataclasses.asdict(c) for c in found], indent=2))
     return 0

@@ -21,6 +21,7 @@ from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.progress import progress
 from t2t_repro.cli.system_arguments import add_system_arguments
+from t2t_repro.constants import BRANCH_WEIGHTS
 from t2t_repro.errors import UsageError, UserError
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from t2t_repro.data.problem import Problem
 
 DEFAULT_SPLIT = "test"
-BRANCH_WEIGHTS = ("learned", "random", "uniform")
 WITHOUT = dict.fromkeys(
     ("return_beams", "write_beam_scores"), "the best translation alone is scored."
 )

@@ -196,7 +196,7 @@ class Problem:
     @property
     def writes_targets(self) -> bool:
         """Whether a model writes the targets themselves."""
-        return type(self.base).finish is Problem.finish
+        return type(self).finish is Problem.finish
 
     def written_form(self, target: str) -> str:
         """Gives what a model is taught to write for a target: the target itself."""
@@ -262,10 +262,10 @@ class ReversedProblem(Problem):
                 f"received problem {base.name}_rev, expected at most one _rev: "
                 f"leave it out"
             )
-        if base.vocabulary.kind == "subwords_to_symbols":
+        if not base.writes_targets:
             raise UserError(
                 f"received problem {base.name}_rev: {base.name} has no reverse, since "
-                f"its targets are no text"
+                f"a model does not write its targets"
             )
         self._base = base
         self.vocabulary = base.vocabulary

@@ -1,6 +1,6 @@
 """Trees as the symbols that a parser writes, and a tree of whatever it has written.
 
-The form is that of Vinyals et al. 2015, "Grammar as a Foreign Language", section 3:
+The form is that of Vinyals et al. 2015, "Grammar as a Foreign Language":
 `(S (NP XX )NP (VP XX )VP )S` for (S (NP (NNP John)) (VP (VBZ runs))), the words left
 out. Differs from tensor2tensor (`wsj_parsing.py: words_and_tags_from_wsj_tree`), which
 writes `S NP NNP /NP VP VBZ /VP /S`: here a bracket and a part of speech cannot be

@@ -1,4 +1,4 @@
-"""Constituency trees: Penn Treebank brackets to symbols that a model writes, and back.
+"""Constituency trees, read from and written as the Penn Treebank's brackets.
 
 A tree is its leaves and the spans of its constituents, so nothing here recurses and a
 model may nest as deep as it likes.
