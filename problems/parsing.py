@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import cast
 
 from t2t_repro.data.problem import SPLITS, Output, Problem, Vocabulary
-from t2t_repro.data.text_files import PairFiles, TreeFile, identity, read_lines
+from t2t_repro.data.text_files import PairFiles, TreeFile, identities, read_lines
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.metrics.bracketing import BracketingScores, score_trees
 from t2t_repro.registry import register_problem
@@ -105,10 +105,7 @@ class ParsingPtb(ParsingProblem):
     ) -> Mapping[str, Mapping[str, object]]:
         del tmp_dir
         self._require_files()
-        return {
-            f"{split}_trees": identity(file.trees)
-            for split, file in self._files.items()
-        }
+        return identities(self._files)
 
     def check(self, tmp_dir: str | Path | None) -> None:
         del tmp_dir

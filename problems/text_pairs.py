@@ -15,7 +15,7 @@ from t2t_repro.data.text_files import (
     PairFiles,
     TreeFile,
     has_byte_order_mark,
-    identity,
+    identities,
     read_pairs,
 )
 from t2t_repro.errors import UsageError, UserError
@@ -68,11 +68,7 @@ class TextPairs(Problem):
     ) -> Mapping[str, Mapping[str, object]]:
         del tmp_dir
         self._require_files()
-        return {
-            f"{split}_{role}": identity(path)
-            for split, files in self._files.items()
-            for role, path in files.paths.items()
-        }
+        return identities(self._files)
 
     def check(self, tmp_dir: str | Path | None) -> None:
         del tmp_dir

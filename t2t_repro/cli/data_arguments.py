@@ -109,14 +109,11 @@ def _problem(args: argparse.Namespace) -> Problem:
 
 def _check_kind(problem: Problem, files: Mapping[str, PairFiles | TreeFile]) -> None:
     """Refuses files of another kind than the problem takes."""
-    from t2t_repro.data.text_files import TreeFile
-
     flags = {"pairs": "--train_source and --train_target", "trees": "--train_trees"}
     for file in files.values():
-        kind = "trees" if isinstance(file, TreeFile) else "pairs"
-        if problem.takes and kind != problem.takes:
+        if problem.takes and file.kind != problem.takes:
             raise UsageError(
-                f"received {kind} for problem {problem.name}, expected "
+                f"received {file.kind} for problem {problem.name}, expected "
                 f"{flags[problem.takes]}"
             )
 

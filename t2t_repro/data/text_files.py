@@ -13,10 +13,10 @@ import gzip
 import hashlib
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, ClassVar, cast
 
 from t2t_repro.errors import UserError
 
@@ -42,6 +42,8 @@ class PairFiles:
         target: file of the target lines, or None where `source` holds both sides.
     """
 
+    kind: ClassVar[str] = "pairs"
+
     source: Path
     target: Path | None = None
 
@@ -56,6 +58,8 @@ class PairFiles:
 @dataclass(frozen=True)
 class TreeFile:
     """Where the bracketed trees of a split stand."""
+
+    kind: ClassVar[str] = "trees"
 
     trees: Path
 
@@ -113,6 +117,21 @@ def identity(path: Path) -> dict[str, object]:
             return {"bytes": file.tell(), "sha256": digest}
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def identities(
+    files: Mapping[str, PairFiles | TreeFile],
+) -> dict[str, dict[str, object]]:
+    """Gives the identity of each file, under its split and role: `train_source`.
+
+    Raises:
+        UserError: if a file cannot be read.
+    """
+    return {
+        f"{split}_{role}": identity(path)
+        for split, own in files.items()
+        for role, path in own.paths.items()
+    }
 
 
 def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
