@@ -45,7 +45,7 @@ def run_row(table: Table, row: Row, args: argparse.Namespace) -> int:
         printed = [json.loads(_call(command)) for command in scoring]
         evaluated = dict(zip(recipe.splits, printed, strict=True))
         result = dataclasses.replace(
-            _trained(table, each, recipe, args),
+            _trained(each, recipe, args),
             scores=_perplexity(args.output_dir) | recipe.scores(evaluated),
             signature=printed[-1].get("bleu", {}).get("signature", ""),
             commands=tuple(_without_places(c, args) for c in (training, *scoring)),
@@ -85,7 +85,7 @@ def evaluate_command(
     recipe: Recipe, split: str, row: Row, args: argparse.Namespace
 ) -> list[str]:
     """Return what to type to score a row on a split; the output is kept."""
-    outputs = Path(args.output_dir) / f"{split}.{row.name}.txt"
+    outputs = Path(args.output_dir) / f"{split}.{row.system}.txt"
     command = [
         *("evaluate", "--output_dir", args.output_dir, "--split", split),
         *("--decode_to_file", str(outputs)),
@@ -110,9 +110,7 @@ def _call(command: list[str]) -> str:
     return printed.getvalue()
 
 
-def _trained(
-    table: Table, row: Row, recipe: Recipe, args: argparse.Namespace
-) -> Result:
+def _trained(row: Row, recipe: Recipe, args: argparse.Namespace) -> Result:
     """Describe what was trained; its scores, commands and data are to be filled in."""
     from t2t_repro.cli.system import build_model
     from t2t_repro.runs import Run
@@ -120,8 +118,7 @@ def _trained(
     run = Run.load_existing(args.output_dir)
     model = build_model(run, *run.load_tokenizers(args.output_dir))
     return Result(
-        table=table.name,
-        row=row.name,
+        system=str(row.system),
         scale=args.scale,
         seed=args.seed,
         scores={},

@@ -39,7 +39,7 @@ def render(table: Table, hparams_of: Callable[[str], HParams]) -> str:
         [
             row.label,
             *(_text(row.published.get(column)) for column in table.columns),
-            *(_own_cells(table, row, hparams_of) if own else ()),
+            *(_own_cells(row, hparams_of) if own else ()),
         ]
         for row in table.rows
     ]
@@ -48,9 +48,7 @@ def render(table: Table, hparams_of: Callable[[str], HParams]) -> str:
     )
 
 
-def _own_cells(
-    table: Table, row: Row, hparams_of: Callable[[str], HParams]
-) -> list[str]:
+def _own_cells(row: Row, hparams_of: Callable[[str], HParams]) -> list[str]:
     if row.hparams_set is None:
         return ["published only", "", "", "", ""]
     hparams = hparams_of(row.hparams_set)
@@ -59,19 +57,29 @@ def _own_cells(
     if row.train_steps is not None:
         tokens = row.train_steps * TOKENS_A_STEP
         flops = f"{training_flops(hparams, VOCAB_SIZE, tokens, SENTENCE_LENGTH):.1e}"
-    measured = "; ".join(
-        text for scale in SCALES if (text := _measured(table.name, row.name, scale))
-    )
     by_hours = ""
     if row.train_hours is not None:
         cost = wall_time_flops(row.train_hours, NUM_GPUS, SUSTAINED_FLOPS["P100"])
         by_hours = f"{cost:.1e}"
-    measured = measured or NOT_MEASURED
-    return [row.hparams_set, f"{parameters:,}", flops, by_hours, measured]
+    return [row.hparams_set, f"{parameters:,}", flops, by_hours, _measured_here(row)]
 
 
-def _measured(table: str, row: str, scale: str) -> str:
-    results = results_of(table, row, scale)
+def _measured_here(row: Row) -> str:
+    measured = _at_every_scale(row.system) or NOT_MEASURED
+    if row.baseline_set is None:
+        return measured
+    baseline = _at_every_scale(row.baseline_set) or NOT_MEASURED
+    return f"Transformer: {baseline}. Weighted: {measured}"
+
+
+def _at_every_scale(system: str | None) -> str:
+    if system is None:
+        return ""
+    return "; ".join(text for scale in SCALES if (text := _measured(system, scale)))
+
+
+def _measured(system: str, scale: str) -> str:
+    results = results_of(system, scale)
     if not results:
         return ""
     scores = ", ".join(

@@ -1,7 +1,8 @@
 """Result files: what was measured, how, on what, and by which command.
 
 They lie beside this module and travel with the package. A run writes one; nobody
-types a number into one.
+types a number into one. They belong to systems, not to rows: the same one stands in
+several tables.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ FOLDER = "results"
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """One run of one row.
+    """One run of one system.
 
     Attributes:
-        table: Name of the table.
-        row: Name of the row in it.
+        system: Its name, `Row.system`.
         scale: "small" or "paper".
         seed: Of weights, dropout and data order.
         scores: Measured value by name: "bleu", "perplexity", ...
@@ -39,8 +39,7 @@ class Result:
         versions: Of the software.
     """
 
-    table: str
-    row: str
+    system: str
     scale: str
     seed: int
     scores: Mapping[str, float]
@@ -56,7 +55,7 @@ class Result:
     @property
     def file_name(self) -> str:
         """The name of its file."""
-        return f"{self.table}-{self.row}-{self.scale}-{self.seed}.json"
+        return f"{self.system}-{self.scale}-{self.seed}.json"
 
     def save(self, folder: str | Path) -> Path:
         """Write the file into a folder, whole or not at all, and return its path."""
@@ -86,12 +85,12 @@ def shipped_results() -> tuple[Result, ...]:
     )
 
 
-def results_of(table: str, row: str, scale: str) -> list[Result]:
-    """Return the shipped results of a row at a scale, one for each seed."""
+def results_of(system: str, scale: str) -> list[Result]:
+    """Return the shipped results of a system at a scale, one for each seed."""
     return [
         result
         for result in shipped_results()
-        if (result.table, result.row, result.scale) == (table, row, scale)
+        if (result.system, result.scale) == (system, scale)
     ]
 
 

@@ -32,15 +32,15 @@ _WIDTHS = (
     "parameter_attention_value_channels",
 )
 _LAYERS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
-# Ten batch shapes of 2,048 tokens, and a peak of the learning rate of 1.4e-3 at width
+# Four batch shapes of 1,024 tokens, and a peak of the learning rate of 2.0e-3 at width
 # 128, after as many steps for all rows.
 _TRAINING = {
-    "batch_size": 2048,
-    "max_length": 64,
-    "min_length_bucket": 12,
-    "length_bucket_step": 1.25,
+    "batch_size": 1024,
+    "max_length": 49,
+    "min_length_bucket": 15,
+    "length_bucket_step": 1.5,
     "learning_rate_constant": 0.5,
-    "learning_rate_warmup_steps": 1000,
+    "learning_rate_warmup_steps": 500,
 }
 
 
@@ -112,8 +112,8 @@ TRANSLATION = Recipe(
         "--test_target": "test2016.de",
     },
     source="raw text of Multi30k task 1 (Elliott et al. 2016)",
-    vocab_size=8_000,
-    train_steps=3_000,
+    vocab_size=4_000,
+    train_steps=2_500,
     average_last=0,
     splits=("dev", "test"),
 )

@@ -24,6 +24,8 @@ class Row:
         train_hours: The paper's, on 8 P100 GPUs; None where it is not given.
         branch_weights: What kappa and alpha are replaced by at test time: "learned",
             "random" or "uniform". Rows that differ in nothing else share a training.
+        baseline_set: The set of another system whose published value stands in the
+            row; None where there is none.
     """
 
     name: str
@@ -33,6 +35,14 @@ class Row:
     train_steps: int | None = None
     train_hours: float | None = None
     branch_weights: str = "learned"
+    baseline_set: str | None = None
+
+    @property
+    def system(self) -> str | None:
+        """What is measured: the set, and what its branch weights are replaced by."""
+        if self.branch_weights == "learned":
+            return self.hparams_set
+        return f"{self.hparams_set}_{self.branch_weights}"
 
 
 @dataclass(frozen=True)
@@ -139,6 +149,13 @@ def _translation(
     return Table(name, title, columns, rows)
 
 
+def _plain_set(suffix: str) -> str:
+    """Return the set that a Weighted Transformer is compared with."""
+    if suffix in {"base", "big"}:
+        return f"transformer_{suffix}"
+    return f"transformer_base_c_{suffix}"
+
+
 def _sensitivity() -> Table:
     rows = []
     for row in published.SENSITIVITY:
@@ -157,6 +174,7 @@ def _sensitivity() -> Table:
                 },
                 f"weighted_transformer_{suffix}",
                 row.steps[1],
+                baseline_set=_plain_set(suffix),
             )
         )
     return Table(

@@ -100,7 +100,11 @@ def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
     assert main([*small, "randomisation/random", "--seed", "3"]) == 0
     paths = capsys.readouterr().out.splitlines()
     results = [json.loads((tmp_path / path).read_text()) for path in paths]
-    assert [result["row"] for result in results] == ["learned", "random", "uniform"]
+    assert [result["system"] for result in results] == [
+        "weighted_transformer_n2",
+        "weighted_transformer_n2_random",
+        "weighted_transformer_n2_uniform",
+    ]
     for result in results:
         assert (result["seed"], result["scale"]) == (3, "small")
         assert set(result["scores"]) == {
@@ -110,7 +114,7 @@ def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
         assert "--hparams_set weighted_transformer_n2" in result["commands"][0]
         assert str(tmp_path) not in json.dumps(result)
         assert len(result["data"]["train.en"]) == 64
-        assert (tmp_path / "output_dir" / f"test.{result['row']}.txt").exists()
+        assert (tmp_path / "output_dir" / f"test.{result['system']}.txt").exists()
     assert "--branch_weights random --branch_seed 3" in results[1]["commands"][2]
     assert "--branch_weights" not in results[0]["commands"][2]
 

@@ -11,8 +11,7 @@ from t2t_repro.reproduction.results import Result, read_result
 from t2t_repro.reproduction.tables import TABLES, table
 
 RESULT = Result(
-    table="table3",
-    row="a_h1",
+    system="transformer_base_a_h1",
     scale="small",
     seed=1,
     scores={"BLEU (dev)": 30.0, "perplexity (dev)": 8.0},
@@ -72,7 +71,7 @@ def test_measured_scores_stand_beside_with_their_spread(monkeypatch, seeds, show
     monkeypatch.setattr(
         rendering,
         "results_of",
-        lambda t, r, s: results if (t, r, s) == ("table3", "a_h1", "small") else [],
+        lambda *of: results if of == ("transformer_base_a_h1", "small") else [],
     )
     lines = render(table("table3"), catalogue.hparams).splitlines()
     (line,) = [x for x in lines if x.startswith("(A) h=1 ")]
@@ -80,7 +79,33 @@ def test_measured_scores_stand_beside_with_their_spread(monkeypatch, seeds, show
     assert "3,000 steps, 10 min" in line
 
 
+def test_a_system_is_measured_once_for_all_the_tables_that_it_stands_in(monkeypatch):
+    measured = {"transformer_base_c_n2": 30.0, "weighted_transformer_n2": 31.0}
+    monkeypatch.setattr(
+        rendering,
+        "results_of",
+        lambda system, scale: (
+            [dataclasses.replace(RESULT, scores={"BLEU (dev)": measured[system]})]
+            if system in measured and scale == "small"
+            else []
+        ),
+    )
+    tables = {
+        name: render(table(name), catalogue.hparams).splitlines()
+        for name in ("table3", "sensitivity", "randomisation")
+    }
+    (line,) = [x for x in tables["sensitivity"] if x.startswith("(C) N=2")]
+    assert "Transformer: small: BLEU (dev) 30.00" in line
+    assert "Weighted: small: BLEU (dev) 31.00" in line
+    (line,) = [x for x in tables["table3"] if x.startswith("(C) N=2")]
+    assert "small: BLEU (dev) 30.00" in line
+    learned, random, uniform = tables["randomisation"][2:5]
+    assert "small: BLEU (dev) 31.00" in learned
+    assert rendering.NOT_MEASURED in random
+    assert rendering.NOT_MEASURED in uniform
+
+
 def test_a_result_is_read_as_it_was_written(tmp_path):
     path = RESULT.save(tmp_path)
-    assert path.name == "table3-a_h1-small-1.json"
+    assert path.name == "transformer_base_a_h1-small-1.json"
     assert read_result(path.read_text()) == RESULT
