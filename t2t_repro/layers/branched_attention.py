@@ -34,7 +34,7 @@ class BranchedAttention(MultiheadAttention):
       output bias is one for all branches; as the alphas sum to one, that is a bias of
       the sum.
     * "shared": one network of full width, applied to every branch. It is the letter of
-      the paper, and M times the work.
+      the paper, with M times as many hidden units to be computed.
 
     Args:
         hidden_size: Width of inputs and output (d_model).
@@ -150,7 +150,10 @@ class BranchedAttention(MultiheadAttention):
         return kappa, alpha
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
-        """Apply equations (6) and (7).
+        """Apply equations (6) and (7) with fewer multiplications than they show.
+
+        Nothing stands between W_i^O and the first matrix of FFN_i, so their product is
+        taken first; and the sum over branches is taken with the second matrix.
 
         Args:
             heads: `[batch, num_heads, length, value_depth]`.
@@ -160,34 +163,36 @@ class BranchedAttention(MultiheadAttention):
             `[batch, length, hidden_size]`.
         """
         kappa, alpha = (ops.cast(w, heads.dtype) for w in self.branch_weights())
-        depth = self.value_channels // self.num_heads
-        kernel = ops.reshape(
-            self.output_projection.kernel, (self.num_heads, depth, self.hidden_size)
-        )
-        projected = ops.einsum(
-            "BNTH,NHD->BTND",
-            heads * kappa[:, None, None],
-            ops.cast(kernel, heads.dtype),
-        )
-        return ops.einsum("BTND,N->BTD", self._networks(projected, training), alpha)
-
-    def _networks(self, x: KerasTensor, training: bool | None) -> KerasTensor:
-        """Apply FFN_i to branch i, `[batch, length, num_heads, hidden_size]`."""
-        first, bias, second = (
+        bias, second, last_bias = (
             ops.convert_to_tensor(w, dtype=self.compute_dtype)
-            for w in (self.filter_kernel, self.filter_bias, self.feed_forward_kernel)
+            for w in (
+                self.filter_bias,
+                self.feed_forward_kernel,
+                self.feed_forward_bias,
+            )
         )
+        hidden = ops.einsum(
+            "BNTH,NHF->BTNF", heads * kappa[:, None, None], self._first_kernel()
+        )
+        hidden = self.relu_dropout(ops.relu(hidden + bias), training=training)
+        hidden = hidden * alpha[:, None]
         if self.feed_forward == "shared":
-            hidden = ops.relu(ops.einsum("BTND,DF->BTNF", x, first[0]) + bias[0])
-            hidden = self.relu_dropout(hidden, training=training)
-            output = ops.einsum("BTNF,FD->BTND", hidden, second[0])
+            output = ops.einsum("BTF,FD->BTD", ops.sum(hidden, axis=2), second[0])
         else:
-            hidden = ops.relu(ops.einsum("BTND,NDF->BTNF", x, first) + bias)
-            hidden = self.relu_dropout(hidden, training=training)
-            output = ops.einsum("BTNF,NFD->BTND", hidden, second)
-        return output + ops.convert_to_tensor(
-            self.feed_forward_bias, dtype=self.compute_dtype
+            output = ops.einsum("BTNF,NFD->BTD", hidden, second)
+        return output + last_bias * ops.sum(alpha)
+
+    def _first_kernel(self) -> KerasTensor:
+        """Return W_i^O W_i of FFN_i, `[num_heads, value_depth, width]`."""
+        output, first = (
+            ops.convert_to_tensor(w, dtype=self.compute_dtype)
+            for w in (self.output_projection.kernel, self.filter_kernel)
         )
+        depth = self.value_channels // self.num_heads
+        output = ops.reshape(output, (self.num_heads, depth, self.hidden_size))
+        if self.feed_forward == "shared":
+            return ops.einsum("NHD,DF->NHF", output, first[0])
+        return ops.einsum("NHD,NDF->NHF", output, first)
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {

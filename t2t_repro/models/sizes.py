@@ -70,7 +70,8 @@ def training_flops(
     seen = min(h.attention_neighbourhood or length, length)
     multiplications = sum(_stack_matrices(h)) + softmax + attentions * seen * channels
     if h.branched_attention == "shared":
-        # The one network of a layer is applied to every branch.
+        # The one network of a layer is applied to every branch, as equation (6) of the
+        # Weighted Transformer has it; BranchedAttention needs fewer multiplications.
         layers = h.num_encoder_layers + h.num_decoder_layers
         network = 2 * h.hidden_size * h.filter_size
         multiplications += layers * (h.num_heads - 1) * network
