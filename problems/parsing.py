@@ -18,7 +18,7 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.metrics.bracketing import BracketingScores, score_trees
 from t2t_repro.registry import register_problem
 from t2t_repro.text.symbols import split_symbols
-from t2t_repro.text.tree_symbols import from_symbols, to_symbols
+from t2t_repro.text.tree_symbols import LeafForm, from_symbols, to_symbols
 from t2t_repro.text.trees import Tree, read_trees, words_of
 
 SYNTHETIC_PAIRS = {"train": 30_000, "dev": 500, "test": 500}
@@ -28,8 +28,8 @@ class ParsingProblem(Problem):
     """Sentences and their trees.
 
     Attributes:
-        keeps_tags: whether parts of speech are written too. Without them every word is
-            written as XX, as in Vinyals et al. 2015.
+        leaves: how leaves are written: as XX for every word, as in Vinyals et al. 2015,
+            as parts of speech, or as these and their words' initials.
     """
 
     vocabulary = Vocabulary(kind="subwords_to_symbols", size=16_000, shared=False)
@@ -39,13 +39,14 @@ class ParsingProblem(Problem):
     decode_defaults = MappingProxyType(
         {"beam_size": 21, "alpha": 0.3, "extra_length": 300, "batch_size": 512}
     )
-    keeps_tags = False
+    leaves: LeafForm = "any"
 
     def written_form(self, target: str) -> str:
-        return " ".join(to_symbols(_tree(target), keep_tags=self.keeps_tags))
+        return " ".join(to_symbols(_tree(target), leaves=self.leaves))
 
     def finish(self, source: str, written: str) -> Output:
-        repaired = from_symbols(split_symbols(written), words_of(source))
+        symbols, words = split_symbols(written), words_of(source)
+        repaired = from_symbols(symbols, words, leaves=self.leaves)
         return Output(str(repaired.tree), repaired.repairs)
 
     def development_score(
@@ -124,7 +125,21 @@ class ParsingPtb(ParsingProblem):
 class ParsingPtbTags(ParsingPtb):
     """As parsing_ptb, but parts of speech are written as well, as in tensor2tensor."""
 
-    keeps_tags = True
+    leaves = "tag"
+
+
+@register_problem
+class ParsingPtbInitials(ParsingPtb):
+    """As parsing_ptb_tags, but each part of speech has its word's initial before it.
+
+    `(NP t/DT c/NN )NP` for (NP (DT the) (NN cat)). Differs from Vinyals et al. 2015,
+    who leave the words out: then nothing but a count of leaves tells a model which word
+    is next, and that is the last thing that it learns. With an initial to write it must
+    find the next word from the beginning, and where it skips one all the same, the
+    leaves behind it keep their words.
+    """
+
+    leaves = "initial"
 
 
 def _trees_of(path: Path) -> Iterator[Tree]:

@@ -24,13 +24,31 @@ def repaired(symbols, words=WORDS):
 def test_the_symbols_are_those_of_vinyals_et_al():
     tree = tree_of("(TOP (S (NP (NNP John)) (VP (VBZ runs))))")
     assert " ".join(to_symbols(tree)) == "(S (NP XX )NP (VP XX )VP )S"
-    assert to_symbols(tree, keep_tags=True)[2] == "NNP"
+    assert to_symbols(tree, leaves="tag")[2] == "NNP"
 
 
+@pytest.mark.parametrize(
+    ("word", "symbol"),
+    [
+        ("John", "j/NN"),
+        ("john", "j/NN"),
+        ("1984", "0/NN"),
+        ("\u00e9t\u00e9", "*/NN"),
+        ("-LRB-", "-/NN"),
+        ("/", "//NN"),
+        ("%", "%/NN"),
+    ],
+)
+def test_a_leaf_may_have_its_words_initial(word, symbol):
+    assert to_symbols(tree_of(f"(NP (NN {word}))"), leaves="initial")[1] == symbol
+
+
+@pytest.mark.parametrize("leaves", ["tag", "initial"])
 @pytest.mark.parametrize("seed", range(50))
-def test_a_trees_symbols_and_its_words_give_the_tree(seed):
+def test_a_trees_symbols_and_its_words_give_the_tree(seed, leaves):
     tree = random_tree(random.Random(seed))
-    found = from_symbols(to_symbols(tree, keep_tags=True), tree.words)
+    symbols = to_symbols(tree, leaves=leaves)
+    found = from_symbols(symbols, tree.words, leaves=leaves)
     assert found.tree == tree
     assert found.repairs == ()
 
@@ -79,9 +97,54 @@ def test_what_is_malformed_is_repaired_and_named(symbols, tree, repairs):
     assert found.repairs == repairs
 
 
-def test_whatever_is_written_becomes_a_tree_over_exactly_the_words():
-    symbols = ["(S", ")S", "(NP", ")NP", "XX", "<unk>"]
+@pytest.mark.parametrize(
+    ("symbols", "tree", "repairs"),
+    [
+        (
+            "(S (NP t/DT b/NN )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (DT the) (XX old) (NN bird)) (VP (VBZ sings))))",
+            (tree_symbols.TOO_FEW_WORDS,),
+        ),
+        (
+            "(S (NP t/DT o/JJ )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (DT the) (JJ old) (XX bird)) (VP (VBZ sings))))",
+            (tree_symbols.TOO_FEW_WORDS,),
+        ),
+        (
+            "(S (NP o/JJ b/NN )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (XX the) (JJ old) (NN bird)) (VP (VBZ sings))))",
+            (tree_symbols.TOO_FEW_WORDS,),
+        ),
+        (
+            "(S (NP t/DT o/JJ b/NN b/NN )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (DT the) (JJ old) (NN bird)) (VP (VBZ sings))))",
+            (tree_symbols.TOO_MANY_WORDS,),
+        ),
+        (
+            "(S (NP t/DT x/JJ b/NN )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (DT the) (JJ old) (NN bird)) (VP (VBZ sings))))",
+            (tree_symbols.OTHER_WORD,),
+        ),
+        (
+            "(NP t/DT )NP",
+            "(TOP (NP (DT the)) (XX old) (XX bird) (XX sings))",
+            (tree_symbols.TOO_FEW_WORDS,),
+        ),
+    ],
+)
+def test_leaves_with_initials_keep_their_words_where_others_are_skipped(
+    symbols, tree, repairs
+):
+    words = ["the", "old", "bird", "sings"]
+    found = from_symbols(symbols.split(), words, leaves="initial")
+    assert str(found.tree) == tree
+    assert found.repairs == repairs
+
+
+@pytest.mark.parametrize("leaves", ["any", "tag", "initial"])
+def test_whatever_is_written_becomes_a_tree_over_exactly_the_words(leaves):
+    symbols = ["(S", ")S", "(NP", ")NP", "XX", "r/NN", "<unk>", "r"]
     for written in itertools.product(symbols, repeat=5):
-        tree = from_symbols(written, WORDS).tree
+        tree = from_symbols(written, WORDS, leaves=leaves).tree
         assert list(tree.words) == WORDS
         assert next(read_trees([str(tree)]))[1] == tree
