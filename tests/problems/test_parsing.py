@@ -33,10 +33,15 @@ def test_the_pairs_are_sentences_and_their_cleaned_trees(problem):
     [
         ("parsing_ptb", "(S (NP XX )NP (VP XX )VP XX )S"),
         ("parsing_ptb_tags", "(S (NP NNP )NP (VP VBZ )VP . )S"),
+        ("parsing_ptb_initials", "(S (NP j/NNP )NP (VP r/VBZ )VP ./. )S"),
     ],
 )
-def test_parts_of_speech_are_written_where_asked_for(name, written):
-    assert catalogue.problem(name).written_form(JOHN) == written
+def test_the_problem_says_how_leaves_are_written(name, written):
+    problem = catalogue.problem(name)
+    assert problem.written_form(JOHN) == written
+    output = problem.finish("John runs .", written)
+    assert output.repairs == ()
+    assert problem.score([output.text], [JOHN]).complete_match == 100
 
 
 def test_what_is_written_becomes_a_tree_over_the_words():

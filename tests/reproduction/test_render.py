@@ -7,7 +7,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.reproduction import render as rendering
 from t2t_repro.reproduction.render import render
-from t2t_repro.reproduction.results import Result, read_result
+from t2t_repro.reproduction.results import Result
 from t2t_repro.reproduction.tables import TABLES, table
 
 RESULT = Result(
@@ -24,6 +24,12 @@ RESULT = Result(
     hardware="2 x CPU",
     versions={"keras": "3.15"},
 )
+
+
+@pytest.fixture(autouse=True)
+def nothing_measured(monkeypatch):
+    """What these tests see does not change with every result that is shipped."""
+    monkeypatch.setattr(rendering, "results_of", lambda system, scale: [])
 
 
 @pytest.mark.parametrize("name", [t.name for t in TABLES])
@@ -103,9 +109,3 @@ def test_a_system_is_measured_once_for_all_the_tables_that_it_stands_in(monkeypa
     assert "small: BLEU (dev) 31.00" in learned
     assert rendering.NOT_MEASURED in random
     assert rendering.NOT_MEASURED in uniform
-
-
-def test_a_result_is_read_as_it_was_written(tmp_path):
-    path = RESULT.save(tmp_path)
-    assert path.name == "transformer_base_a_h1-small-1.json"
-    assert read_result(path.read_text()) == RESULT

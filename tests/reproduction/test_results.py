@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.reproduction.results import (
+    Result,
+    read_result,
+    results_of,
+    shipped_results,
+)
+from t2t_repro.reproduction.tables import TABLES
+
+RESULT = Result(
+    system="transformer_base_a_h1",
+    scale="small",
+    seed=1,
+    scores={"BLEU (dev)": 30.0, "perplexity (dev)": 8.0},
+    signature="nrefs:1",
+    steps=3_000,
+    seconds=600.0,
+    parameters=1,
+    commands=("t2t train", "t2t evaluate"),
+    data={"train.en": "00"},
+    hardware="2 x CPU",
+    versions={"keras": "3.15"},
+)
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path):
+    path = RESULT.save(tmp_path)
+    assert path.name == "transformer_base_a_h1-small-1.json"
+    assert read_result(path.read_text()) == RESULT
+
+
+@pytest.mark.parametrize("result", shipped_results(), ids=lambda r: r.file_name)
+def test_a_shipped_result_says_how_it_was_measured(result):
+    systems = {row.system for table in TABLES for row in table.rows}
+    assert result.system in systems
+    assert result in results_of(result.system, result.scale)
+    assert result.commands[0].startswith("t2t train ")
+    assert f"--random_seed {result.seed} " in result.commands[0]
+    assert f"--train_steps {result.steps} " in result.commands[0]
+    assert all(len(digest) == 64 for digest in result.data.values())
+
+
+def test_results_of_one_scale_are_of_one_recipe():
+    """Else their scores could not be compared."""
+    recipes = {
+        (r.scale, r.steps, tuple(sorted(r.data.items()))) for r in shipped_results()
+    }
+    assert len(recipes) == len({r.scale for r in shipped_results()})
