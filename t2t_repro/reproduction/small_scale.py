@@ -118,11 +118,11 @@ TRANSLATION = Recipe(
     splits=("dev", "test"),
 )
 PARSING = Recipe(
-    problem="parsing_ptb_tags",
+    problem="parsing_ptb_initials",
     text={"--train_trees": "craft.train.mrg", "--dev_trees": "craft.dev.mrg"},
     source="trees of the CRAFT corpus (Verspoor et al. 2012), one a line",
     vocab_size=8_000,
-    train_steps=10_000,
+    train_steps=20_000,
     average_last=5,
     splits=("dev",),
     hparams_set="transformer_parsing_small",
