@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 
 def align(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
     """Aligns with the fewest insertions, deletions and substitutions (Levenshtein).
@@ -23,24 +21,23 @@ def align(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
     partners: list[int | None] = [None] * len(written)
     i, j = len(written), len(wanted)
     while i and j:
-        if edits[i, j] == edits[i - 1, j - 1] + (written[i - 1] != wanted[j - 1]):
+        if edits[i][j] == edits[i - 1][j - 1] + (written[i - 1] != wanted[j - 1]):
             i, j = i - 1, j - 1
             partners[i] = j
-        elif edits[i, j] == edits[i - 1, j] + 1:
+        elif edits[i][j] == edits[i - 1][j] + 1:
             i -= 1
         else:
             j -= 1
     return partners
 
 
-def _edits(written: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
-    """Counts the edits between prefixes, int `[len(written) + 1, len(wanted) + 1]`."""
-    edits = np.add.outer(np.arange(len(written) + 1), np.arange(len(wanted) + 1))
+def _edits(written: Sequence[str], wanted: Sequence[str]) -> list[list[int]]:
+    """Counts the edits between prefixes: at [i][j] of the first i and the first j."""
+    edits = [[*range(len(wanted) + 1)]]
     for i, one in enumerate(written, start=1):
+        above, row = edits[-1], [i]
         for j, other in enumerate(wanted, start=1):
-            edits[i, j] = min(
-                edits[i - 1, j - 1] + (one != other),
-                edits[i - 1, j] + 1,
-                edits[i, j - 1] + 1,
-            )
+            replaced = above[j - 1] + (one != other)
+            row.append(min(replaced, above[j] + 1, row[-1] + 1))
+        edits.append(row)
     return edits

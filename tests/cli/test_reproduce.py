@@ -87,9 +87,10 @@ def small(tmp_path, monkeypatch):
             (tmp_path / f"{name}.{suffix}").write_text(text)
     tiny = dataclasses.replace(TRANSLATION, train_steps=2, vocab_size=350)
     monkeypatch.setattr(small_scale, "TRANSLATION", tiny)
-    # One batch shape and narrow layers, to be compiled in seconds.
+    # Two batch shapes and narrow layers, to be compiled in seconds.
     monkeypatch.setattr(small_scale, "WIDTH_DIVISOR", 32)
-    monkeypatch.setitem(small_scale._TRAINING, "min_length_bucket", 63)
+    longest = small_scale._TRAINING["max_length"]
+    monkeypatch.setitem(small_scale._TRAINING, "min_length_bucket", longest - 1)
     places = [f"--{p}={tmp_path / p}" for p in ("data_dir", "output_dir")]
     return ["reproduce", f"--text_dir={tmp_path}", *places, "--run"]
 

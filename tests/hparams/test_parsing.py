@@ -27,12 +27,13 @@ PARSING = {
         "num_heads": 4,
         "num_hidden_layers": 3,
         "shared_embedding_and_softmax_weights": False,
-        "batch_size": 2048,
-        "max_length": 160,
+        "layer_preprocess_sequence": "n",
+        "layer_postprocess_sequence": "da",
+        "batch_size": 1024,
+        "max_length": 150,
         "min_length_bucket": 20,
-        "length_bucket_step": 1.6,
-        "learning_rate_constant": 0.5,
-        "learning_rate_warmup_steps": 1000,
+        "length_bucket_step": 1.5,
+        "learning_rate_warmup_steps": 800,
     },
 }
 
