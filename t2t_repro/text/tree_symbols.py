@@ -23,8 +23,8 @@ LeafForm = Literal["any", "tag", "initial"]
 _OTHER_INITIAL = "*"
 
 # What may be wrong with the symbols that a model writes.
-TOO_MANY_WORDS = "more leaves than words"
-TOO_FEW_WORDS = "fewer leaves than words"
+LEAF_WITHOUT_WORD = "leaf without a word"
+WORD_WITHOUT_LEAF = "word without a leaf"
 OTHER_WORD = "leaf with another word's initial"
 UNOPENED = "closes what was not opened"
 UNCLOSED = "does not close what was opened"
@@ -160,7 +160,7 @@ class _Repair:
     def _add(self, symbol: str) -> None:
         place = self._places.pop()
         if place is None:
-            self._note(TOO_MANY_WORDS)
+            self._note(LEAF_WITHOUT_WORD)
             return
         self._hang_words_before(place)
         word = self._words[place]
@@ -174,7 +174,7 @@ class _Repair:
     def _hang_words_before(self, end: int) -> None:
         left = self._words[len(self._builder.leaves) : end]
         if left:
-            self._note(TOO_FEW_WORDS)
+            self._note(WORD_WITHOUT_LEAF)
         for word in left:
             self._builder.add(Leaf(ANY_TAG, word))
 

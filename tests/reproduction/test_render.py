@@ -7,23 +7,8 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.reproduction import render as rendering
 from t2t_repro.reproduction.render import render
-from t2t_repro.reproduction.results import Result
 from t2t_repro.reproduction.tables import TABLES, table
-
-RESULT = Result(
-    system="transformer_base_a_h1",
-    scale="small",
-    seed=1,
-    scores={"BLEU (dev)": 30.0, "perplexity (dev)": 8.0},
-    signature="nrefs:1",
-    steps=3_000,
-    seconds=600.0,
-    parameters=1,
-    commands=("t2t train", "t2t evaluate"),
-    data={"train.en": "00"},
-    hardware="2 x CPU",
-    versions={"keras": "3.15"},
-)
+from tests.support.result import RESULT
 
 
 @pytest.fixture(autouse=True)

@@ -2,28 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.reproduction.results import (
-    Result,
-    read_result,
-    results_of,
-    shipped_results,
-)
+from t2t_repro.reproduction.results import read_result, results_of, shipped_results
 from t2t_repro.reproduction.tables import TABLES
-
-RESULT = Result(
-    system="transformer_base_a_h1",
-    scale="small",
-    seed=1,
-    scores={"BLEU (dev)": 30.0, "perplexity (dev)": 8.0},
-    signature="nrefs:1",
-    steps=3_000,
-    seconds=600.0,
-    parameters=1,
-    commands=("t2t train", "t2t evaluate"),
-    data={"train.en": "00"},
-    hardware="2 x CPU",
-    versions={"keras": "3.15"},
-)
+from tests.support.result import RESULT
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path):

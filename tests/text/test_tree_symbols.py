@@ -59,9 +59,13 @@ def test_a_trees_symbols_and_its_words_give_the_tree(seed, leaves):
         (
             "(S XX XX XX )S",
             "(TOP (S (XX John) (XX runs)))",
-            (tree_symbols.TOO_MANY_WORDS,),
+            (tree_symbols.LEAF_WITHOUT_WORD,),
         ),
-        ("(S XX )S", "(TOP (S (XX John)) (XX runs))", (tree_symbols.TOO_FEW_WORDS,)),
+        (
+            "(S XX )S",
+            "(TOP (S (XX John)) (XX runs))",
+            (tree_symbols.WORD_WITHOUT_LEAF,),
+        ),
         (
             "(S (NP XX )NP XX",
             "(TOP (S (NP (XX John)) (XX runs)))",
@@ -87,7 +91,7 @@ def test_a_trees_symbols_and_its_words_give_the_tree(seed, leaves):
             "(TOP (S (XX John) (XX runs)))",
             (tree_symbols.NO_SYMBOL,),
         ),
-        ("", "(TOP (XX John) (XX runs))", (tree_symbols.TOO_FEW_WORDS,)),
+        ("", "(TOP (XX John) (XX runs))", (tree_symbols.WORD_WITHOUT_LEAF,)),
         (")S XX XX", "(TOP (XX John) (XX runs))", (tree_symbols.UNOPENED,)),
     ],
 )
@@ -103,22 +107,22 @@ def test_what_is_malformed_is_repaired_and_named(symbols, tree, repairs):
         (
             "(S (NP t/DT b/NN )NP (VP s/VBZ )VP )S",
             "(TOP (S (NP (DT the) (XX old) (NN bird)) (VP (VBZ sings))))",
-            (tree_symbols.TOO_FEW_WORDS,),
+            (tree_symbols.WORD_WITHOUT_LEAF,),
         ),
         (
             "(S (NP t/DT o/JJ )NP (VP s/VBZ )VP )S",
             "(TOP (S (NP (DT the) (JJ old) (XX bird)) (VP (VBZ sings))))",
-            (tree_symbols.TOO_FEW_WORDS,),
+            (tree_symbols.WORD_WITHOUT_LEAF,),
         ),
         (
             "(S (NP o/JJ b/NN )NP (VP s/VBZ )VP )S",
             "(TOP (S (NP (XX the) (JJ old) (NN bird)) (VP (VBZ sings))))",
-            (tree_symbols.TOO_FEW_WORDS,),
+            (tree_symbols.WORD_WITHOUT_LEAF,),
         ),
         (
             "(S (NP t/DT o/JJ b/NN b/NN )NP (VP s/VBZ )VP )S",
             "(TOP (S (NP (DT the) (JJ old) (NN bird)) (VP (VBZ sings))))",
-            (tree_symbols.TOO_MANY_WORDS,),
+            (tree_symbols.LEAF_WITHOUT_WORD,),
         ),
         (
             "(S (NP t/DT x/JJ b/NN )NP (VP s/VBZ )VP )S",
@@ -128,7 +132,7 @@ def test_what_is_malformed_is_repaired_and_named(symbols, tree, repairs):
         (
             "(NP t/DT )NP",
             "(TOP (NP (DT the)) (XX old) (XX bird) (XX sings))",
-            (tree_symbols.TOO_FEW_WORDS,),
+            (tree_symbols.WORD_WITHOUT_LEAF,),
         ),
     ],
 )
