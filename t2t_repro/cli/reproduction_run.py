@@ -78,6 +78,7 @@ def train_command(recipe: Recipe, row: Row, args: argparse.Namespace) -> list[st
         *("--output_dir", args.output_dir, "--random_seed", str(args.seed)),
         *("--train_steps", str(recipe.train_steps)),
         *("--average_last", str(recipe.average_last)),
+        *("--save_checkpoints_steps", str(recipe.save_checkpoints_steps)),
     ]
 
 

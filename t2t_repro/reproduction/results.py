@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import platform
+import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -35,7 +37,7 @@ class Result:
         parameters: Of the model that was trained.
         commands: What was typed, in order.
         data: What was trained and tested on: file name to sha256.
-        hardware: Of the machine.
+        hardware: The processor, and how many of its cores the run could use.
         versions: Of the software.
     """
 
@@ -95,14 +97,20 @@ def results_of(system: str, scale: str) -> list[Result]:
 
 
 def hardware() -> str:
-    """Describe this machine in a line: processor, cores, memory."""
-    cpu = platform.processor() or platform.machine()
-    cores = 0
+    """Describe in a line what this process runs on: "1 of 2 x PROCESSOR"."""
+    cpu = _processor()
+    cores = os.cpu_count() or 1
+    # taskset and containers may grant fewer; only Linux can tell.
+    granted = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
+    return f"{cores} x {cpu}" if granted == cores else f"{granted} of {cores} x {cpu}"
+
+
+def _processor() -> str:
+    """Return the processor's name."""
     path = Path("/proc/cpuinfo")
     if path.exists():
-        lines = path.read_text(encoding="utf-8").splitlines()
-        names = [
-            line.partition(":")[2].strip() for line in lines if "model name" in line
-        ]
-        cpu, cores = (names[0], len(names)) if names else (cpu, 0)
-    return f"{cores} x {cpu}" if cores else cpu
+        for line in path.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()

@@ -56,6 +56,7 @@ class Recipe:
         vocab_size: Subwords.
         train_steps: Updates.
         average_last: Checkpoints averaged in the end; 0 = the last one is scored.
+        save_checkpoints_steps: Updates from one of these to the next.
         splits: What is scored.
         hparams_set: The set that stands for every row; None = the row's own, scaled.
     """
@@ -66,6 +67,7 @@ class Recipe:
     vocab_size: int
     train_steps: int
     average_last: int
+    save_checkpoints_steps: int
     splits: tuple[str, ...]
     hparams_set: str | None = None
 
@@ -115,6 +117,7 @@ TRANSLATION = Recipe(
     vocab_size=4_000,
     train_steps=2_500,
     average_last=0,
+    save_checkpoints_steps=50,
     splits=("dev", "test"),
 )
 PARSING = Recipe(
@@ -124,6 +127,7 @@ PARSING = Recipe(
     vocab_size=8_000,
     train_steps=20_000,
     average_last=5,
+    save_checkpoints_steps=500,
     splits=("dev",),
     hparams_set="transformer_parsing_small",
 )

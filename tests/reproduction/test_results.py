@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 
-from t2t_repro.reproduction.results import read_result, results_of, shipped_results
+from t2t_repro.reproduction.results import (
+    hardware,
+    read_result,
+    results_of,
+    shipped_results,
+)
 from t2t_repro.reproduction.tables import TABLES
 from tests.support.result import RESULT
 
@@ -31,3 +39,12 @@ def test_results_on_the_same_text_are_of_one_recipe():
         text = (result.scale, *sorted(result.data))
         recipe = (result.steps, *sorted(result.data.values()))
         assert recipes.setdefault(text, recipe) == recipe
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux grants single cores")
+def test_hardware_counts_the_cores_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    assert hardware().startswith("4 x ")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
+    assert hardware().startswith("1 of 4 x ")
