@@ -10,7 +10,7 @@ from t2t_repro.hyperparameters import HParams
 from t2t_repro.published import ATTENTION_OVER_PARAMETERS, TABLE_3, Variation
 from t2t_repro.registry import hparams_sets, register_hparams
 
-from .transformer import transformer_base, transformer_big_enfr
+from .transformer import transformer_base, transformer_big, transformer_big_enfr
 
 _CARD = """{heading}.
 
@@ -85,6 +85,8 @@ REFUSED = {
     "transformer_base_v3.",
     "transformer_parsing_base": "tensor2tensor's has 6 layers, the paper's parser 4; "
     "use transformer_parsing_wsj.",
+    "transformer_parsing_base_dr6": "tensor2tensor's has 6 layers, the paper's parser "
+    "4; use transformer_parsing_wsj.",
     "transformer_parsing_big": "tensor2tensor's has 6 layers, the paper's parser 4; "
     "use transformer_parsing_semi.",
 }
@@ -101,5 +103,6 @@ def _register_alias(name: str, target: Callable[[], HParams]) -> None:
 for _name, _target in ALIASES.items():
     _register_alias(_name, hparams_sets.get(_target))
 _register_alias("transformer_big_dr1", transformer_big_enfr)
+_register_alias("transformer_big_dr3", transformer_big)
 for _name, _why in REFUSED.items():
     hparams_sets.refuse(_name, _why)

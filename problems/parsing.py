@@ -41,6 +41,10 @@ class ParsingProblem(Problem):
     )
     leaves: LeafForm = "any"
 
+    def source_form(self, sentence: str) -> str:
+        """Gives the words as treebanks have them: brackets are `-LRB-` and `-RRB-`."""
+        return " ".join(words_of(sentence))
+
     def written_form(self, target: str) -> str:
         return " ".join(to_symbols(_tree(target), leaves=self.leaves))
 

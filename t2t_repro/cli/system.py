@@ -54,6 +54,7 @@ class System:
             self.target_tokenizer,
             decode_hparams,
             self.run.hparams.max_length,
+            source_form=self.problem.source_form,
             finish=self.problem.finish,
         )
 

@@ -220,6 +220,7 @@ class TrainingJob:
             *self.tokenizers,
             greedy,
             self.hparams.max_length,
+            source_form=self.problem.source_form,
             finish=self.problem.finish,
             jit_compile=False,
         )

@@ -104,7 +104,8 @@ class Problem:
     writes them with spaces between them.
 
     Where a model is not to write the targets themselves, `written_form` says what it
-    is to write, and `finish` makes of what it has written what a user wants.
+    is to write, and `finish` makes of what it has written what a user wants. Where
+    users write otherwise than `pairs` does, `source_form` mends it.
 
     Attributes:
         vocabulary: what the text is cut into.
@@ -197,6 +198,10 @@ class Problem:
     def writes_targets(self) -> bool:
         """Whether a model writes the targets themselves."""
         return type(self).finish is Problem.finish
+
+    def source_form(self, sentence: str) -> str:
+        """Gives a user's sentence in the form of the sources of `pairs`: as it is."""
+        return sentence
 
     def written_form(self, target: str) -> str:
         """Gives what a model is taught to write for a target: the target itself."""

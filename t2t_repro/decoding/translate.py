@@ -106,6 +106,7 @@ class Translator:
         max_input_length: Longest source in tokens, EOS included, that is translated
             in one piece; a longer one is cut into pieces whose translations are
             joined.
+        source_form: Makes of a user's sentence what the model has learnt to read.
         finish: Makes of a source and what the model has written for it what a user
             wants.
         jit_compile: Whether XLA compiles the search, once for each batch shape.
@@ -119,12 +120,14 @@ class Translator:
         hparams: DecodeHParams,
         max_input_length: int,
         *,
+        source_form: Callable[[str], str] = str,
         finish: Callable[[str, str], Output] = lambda source, written: Output(written),
         jit_compile: bool = False,
     ) -> None:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
+        self._source_form = source_form
         self._finish = finish
         self._jit_compile = jit_compile
         self._plan = BatchPlan.from_token_budget(
@@ -154,7 +157,8 @@ class Translator:
         """Translate sentences.
 
         Args:
-            sentences: Source texts; one without any token gives an empty text.
+            sentences: Source texts; for one without any token the model is not asked
+                and has written nothing.
             advance: Called after every batch with the number of sentences in it.
 
         Returns:
@@ -164,7 +168,7 @@ class Translator:
         pieces = [
             (number, piece)
             for number, ids in enumerate(
-                self.source_tokenizer.encode_batch(list(sentences))
+                self.source_tokenizer.encode_batch([*map(self._source_form, sentences)])
             )
             for piece in self._pieces(number, ids)
         ]
@@ -172,9 +176,9 @@ class Translator:
         translated = self._translate_ids([ids for _, ids in pieces], advance)
         for (number, _), hypotheses in zip(pieces, translated, strict=True):
             found.setdefault(number, []).append(hypotheses)
-        empty = [Hypothesis("", 0.0)]
+        nothing = [[Hypothesis("", 0.0)]]
         return [
-            self._finished(sentence, found[number]) if number in found else empty
+            self._finished(sentence, found.get(number, nothing))
             for number, sentence in enumerate(sentences)
         ]
 

@@ -47,6 +47,11 @@ class BlockedAttention(MultiheadAttention):
         attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
+        if attention_mask is not None and attention_mask.shape[2] != 1:
+            raise ValueError(
+                "`attention_mask` must be the same for all queries, "
+                f"[batch, 1, 1, length]. Received shape: {attention_mask.shape}"
+            )
         key, value = self.project_memory(memory_input)
         query = self.project_query(query_input)
         length = ops.shape(query)[2]

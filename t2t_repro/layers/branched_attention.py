@@ -36,6 +36,19 @@ class BranchedAttention(MultiheadAttention):
     * "shared": one network of full width, applied to every branch. It is the letter of
       the paper, with M times as many hidden units to be computed.
 
+    What else the paper leaves open:
+
+    * Where it stands in a decoder layer. 192 weights are one kappa and one alpha for
+      each of 12 layers, so one of a decoder layer's two attentions is branched, and
+      `branched_in_decoder` chooses. The default is the attention over the encoder's
+      output, since the network that is split stands behind it; that the paper's is
+      "masked in the decoder layers" speaks for the other.
+    * Normalisation and residuals. They "are retained", and one sublayer is left where
+      there were two, so one of each stands round it. That is one layer normalisation
+      fewer a layer than in the Transformer.
+    * How kappa and alpha begin: see `simplex.RandomOnSimplex`; and which projection
+      keeps their bounds: see `simplex.Simplex`.
+
     Args:
         hidden_size: Width of inputs and output (d_model).
         num_heads: Number of branches (M).
@@ -145,8 +158,8 @@ class BranchedAttention(MultiheadAttention):
         if self.normalization == "softmax":
             kappa, alpha = ops.softmax(kappa), ops.softmax(alpha)
         if self.top_k:
-            smallest = ops.top_k(alpha, self.top_k)[0][-1]
-            alpha = ops.where(alpha >= smallest, alpha, 0.0)
+            _, largest = ops.top_k(alpha, self.top_k)
+            alpha *= ops.sum(ops.one_hot(largest, self.num_heads), axis=0)
         return kappa, alpha
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:

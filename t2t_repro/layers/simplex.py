@@ -21,6 +21,8 @@ def project_to_simplex(x: KerasTensor) -> KerasTensor:
         Float `[size]`, at least zero, of sum one.
     """
     size = x.shape[-1]
+    # A shift does not move the projection; without it a one is lost beside 1e8.
+    x = x - ops.max(x)
     descending = ops.flip(ops.sort(x))
     counts = ops.arange(1, size + 1, dtype=x.dtype)
     thresholds = (ops.cumsum(descending) - 1.0) / counts

@@ -65,10 +65,12 @@ def training_flops(
     """
     h = hparams.resolved()
     softmax = h.hidden_size * target_vocab_size
-    attentions = h.num_encoder_layers + 2 * h.num_decoder_layers
     channels = h.attention_key_channels + h.attention_value_channels
+    # A neighbourhood is of self-attention alone.
     seen = min(h.attention_neighbourhood or length, length)
-    multiplications = sum(_stack_matrices(h)) + softmax + attentions * seen * channels
+    self_attentions = h.num_encoder_layers + h.num_decoder_layers
+    positions = self_attentions * seen + h.num_decoder_layers * length
+    multiplications = sum(_stack_matrices(h)) + softmax + positions * channels
     if h.branched_attention == "shared":
         # The one network of a layer is applied to every branch, as equation (6) of the
         # Weighted Transformer has it; BranchedAttention needs fewer multiplications.

@@ -16,6 +16,7 @@ _ROOTS = (ROOT, "ROOT", "S1")
 _TRACE = "-NONE-"
 
 _PIECE = re.compile(r"[()]|[^ \t\n\r\f\v()]+")
+_INDEX = re.compile(r"[-=][0-9]+$")
 _WORD = re.compile(r"[^ \t\n\r\f\v]+")
 
 
@@ -150,7 +151,8 @@ def read_trees(text: Iterable[str]) -> Iterator[tuple[int, Tree]]:
     """Reads bracketed trees, one a line or over many lines each.
 
     Traces, and constituents that hold nothing else, are left out; labels lose their
-    function tags and indices (`NP-SBJ-1` becomes `NP`). Brackets without a label, and a
+    function tags and indices (`NP-SBJ-1` becomes `NP`), parts of speech their indices.
+    Brackets without a label, and a
     root called TOP, ROOT or S1, are left out as well.
 
     Args:
@@ -229,8 +231,9 @@ class _Reader:
         elif len(atoms) == 2:
             tag, word = atoms
             if tag != _TRACE:
-                self._builder.add(Leaf(tag, word))
-        elif atoms or self._builder.depth:
+                self._builder.add(Leaf(_INDEX.sub("", tag), word))
+        elif self._builder.depth or " ".join(atoms) not in ("", *_ROOTS):
+            # Else it is () or (TOP), a tree without a leaf.
             raise ValueError(
                 f"line {line}: found ({' '.join(atoms)}), expected (TAG word)"
             )
@@ -238,11 +241,11 @@ class _Reader:
     def _complete(self) -> Tree:
         tree, self._builder = self._builder.build(), TreeBuilder()
         kept = [c for c in tree.constituents if c.label]
-        if kept and kept[0].label in _ROOTS:
+        while kept and kept[0].label in _ROOTS:
             del kept[0]
         return Tree(tree.leaves, tuple(kept))
 
 
 def _bare(label: str) -> str:
-    """Cuts function tags and indices off: `NP-SBJ-1`, `NP=2`; never a leading dash."""
-    return label[:1] + re.split("[-=]", label[1:])[0]
+    """Cuts function tags and indices off, `NP-SBJ-1`, `NP=2`, but not of `-LRB-`."""
+    return label if label.startswith("-") else re.split("[-=]", label)[0]

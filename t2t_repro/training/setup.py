@@ -108,15 +108,17 @@ def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
     """Make the schedule of kappa and alpha.
 
     (d_model / N)^-0.5 min(t^-0.5, t w^-1.5), frozen in the end (Weighted Transformer,
-    section 4.1): the plain schedule times sqrt(N), with a warm-up w of 400.
+    section 4.1): the plain schedule times sqrt(N), with a warm-up w of 400. N is the
+    number of layers of the encoder or the decoder, whichever has more.
     """
+    h = hparams.resolved()
     schedule = FactorSchedule(
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
-        constant=hparams.num_hidden_layers**0.5,
-        warmup_steps=hparams.branch_learning_rate_warmup_steps,
-        hidden_size=hparams.hidden_size,
+        constant=max(h.num_encoder_layers, h.num_decoder_layers) ** 0.5,
+        warmup_steps=h.branch_learning_rate_warmup_steps,
+        hidden_size=h.hidden_size,
     )
-    return FrozenSchedule(schedule, hparams.branch_frozen_after_steps)
+    return FrozenSchedule(schedule, h.branch_frozen_after_steps)
 
 
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:

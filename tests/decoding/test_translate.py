@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import logging
 import string
+from collections.abc import Mapping
 
 import keras
 import numpy as np
 import pytest
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.data.problem import Output
 from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.models.transformer import Transformer
@@ -49,11 +51,11 @@ def model():
     return half_trained
 
 
-def translator(model, tokenizer: Tokenizer = SYMBOLS, **options) -> Translator:
+def translator(
+    model, tokenizer: Tokenizer = SYMBOLS, forms: Mapping = {}, **options
+) -> Translator:
     hparams = DecodeHParams().replace(extra_length=EXTRA_LENGTH, **options)
-    return Translator(
-        model, tokenizer, tokenizer, hparams, max_input_length=LONGEST_PIECE + 1
-    )
+    return Translator(model, tokenizer, tokenizer, hparams, LONGEST_PIECE + 1, **forms)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +96,20 @@ def test_translations_come_out_in_order(beam_of_four):
     shuffled = best_texts(beam_of_four.translate([SENTENCES[n] for n in order]))
     assert shuffled == [straight[n] for n in order]
     assert len(set(straight)) > 4
+
+
+def test_the_model_reads_the_source_form_of_a_sentence(model):
+    plain, other = (
+        translator(model, forms=forms)
+        for forms in ({}, {"source_form": lambda text: text.replace("!", "a")})
+    )
+    assert other.translate(["! b c"]) == plain.translate(["a b c"])
+
+
+def test_an_empty_line_is_finished_as_if_nothing_were_written(model):
+    """Of a parser it gets a tree, as every sentence."""
+    forms = {"finish": lambda source, written: Output(f"[{source}|{written}]")}
+    assert best_texts(translator(model, forms=forms).translate([""])) == ["[|]"]
 
 
 def test_empty_lines_stay_empty(beam_of_four):

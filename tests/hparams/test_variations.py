@@ -56,6 +56,7 @@ ROWS = {
 # tensor2tensor's name -> ours
 ALIASES = {
     "transformer_big_dr1": "transformer_big_enfr",
+    "transformer_big_dr3": "transformer_big",
     "transformer_dr0": "transformer_base_d_dr0",
     "transformer_dr2": "transformer_base_d_dr2",
     "transformer_ff1024": "transformer_base_c_dff1024",

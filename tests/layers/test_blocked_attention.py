@@ -58,6 +58,13 @@ def test_a_neighbourhood_without_a_middle_is_refused(neighbourhood):
         pair_of_layers(neighbourhood=neighbourhood)
 
 
+def test_a_mask_of_single_queries_is_refused():
+    _, blocked = pair_of_layers(neighbourhood=3)
+    x = RANDOM.normal(size=(1, 4, 8)).astype("float32")
+    with pytest.raises(ValueError, match="the same for all queries"):
+        blocked(x, x, np.tri(4, dtype=bool)[None, None])
+
+
 def test_blocks_need_a_neighbourhood():
     with pytest.raises(ValueError, match="must be positive"):
         BlockedAttention(hidden_size=8, num_heads=2, key_channels=8, value_channels=8)

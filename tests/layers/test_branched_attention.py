@@ -68,6 +68,21 @@ def test_without_weights_the_branches_before_the_network_are_multi_head_attentio
     )
 
 
+def test_without_weights_and_where_the_network_is_linear_only_it_comes_many_times():
+    """sum_i FFN(head_i W_i^O) then has multi-head attention inside, and more biases."""
+    layer = branched(feed_forward="shared")
+    layer.kappa.assign(np.ones(HEADS))
+    layer.alpha.assign(np.ones(HEADS))
+    # Above any activation: ReLU lets everything through.
+    layer.filter_bias.assign(np.full((1, layer.filter_size), 50.0))
+    plain = MultiheadAttention(**ATTENTION)
+    plain.build()
+    plain.set_weights([np.asarray(w) for w in layer.weights if w.name == "kernel"])
+    biases = (HEADS - 1) * network(layer, 0, np.zeros(layer.hidden_size))
+    expected = network(layer, 0, np.asarray(plain(X, MEMORY))) + biases
+    np.testing.assert_allclose(layer(X, MEMORY), expected, rtol=1e-4, atol=1e-3)
+
+
 def test_one_branch_is_the_network_behind_the_attention():
     one = {"num_heads": 1, "key_channels": 8, "value_channels": 8}
     layer = BranchedAttention(**(ATTENTION | one), filter_size=12)
@@ -132,6 +147,12 @@ def test_gating_sums_the_branches_of_largest_alpha_alone():
     np.testing.assert_allclose(layer.branch_weights()[1], [0.8, 0.0], rtol=1e-6)
     expected = 0.8 * network(layer, 0, 0.3 * heads_of(layer)[0])
     np.testing.assert_allclose(layer(X, MEMORY), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gating_sums_as_many_branches_as_it_is_told_where_alphas_are_equal():
+    layer = branched(top_k=1)
+    layer.alpha.assign(np.full(HEADS, 1 / HEADS))
+    assert np.count_nonzero(layer.branch_weights()[1]) == 1
 
 
 @pytest.mark.parametrize(

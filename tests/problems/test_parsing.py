@@ -50,11 +50,24 @@ def test_what_is_written_becomes_a_tree_over_the_words():
     assert len(output.repairs) == 2
 
 
+def test_a_model_reads_brackets_as_the_treebank_writes_them():
+    problem = catalogue.problem("parsing_ptb")
+    assert problem.source_form(" it ( Fig. 1)") == "it -LRB- Fig. 1-RRB-"
+
+
 def test_the_score_is_of_brackets():
     problem = catalogue.problem("parsing_ptb")
     found = "(TOP (S (NP (XX John)) (XX runs) (XX .)))"
     assert problem.development_score([found], [JOHN]) == pytest.approx(80)
     assert problem.score([JOHN], [JOHN]).complete_match == 100
+
+
+def test_a_sentence_without_words_has_a_tree_without_leaves():
+    problem = catalogue.problem("parsing_ptb")
+    output = problem.finish("", "")
+    assert (output.text, output.repairs) == ("(TOP)", ())
+    assert problem.written_form("(TOP)") == ""
+    assert problem.score([output.text, JOHN], ["(TOP)", JOHN]).f1 == 100
 
 
 def test_a_line_that_is_no_tree_is_refused_when_scored():

@@ -24,6 +24,7 @@ def test_a_tree_is_leaves_and_spans_in_preorder():
 @pytest.mark.parametrize("root", ["", "TOP", "ROOT", "S1"])
 def test_the_root_is_left_out_however_it_is_called(root):
     assert read(JOHN.replace("TOP", root)) == [JOHN_TREE]
+    assert read(f"({root} {JOHN})") == [JOHN_TREE]
 
 
 def test_a_tree_needs_no_root():
@@ -47,9 +48,17 @@ def test_traces_go_with_all_that_holds_nothing_else():
     assert read("( (S (-NONE- *)))") == [Tree((), ())]
 
 
+@pytest.mark.parametrize("line", ["()", "( )", "(TOP)", "(TOP (S (-NONE- *)))"])
+def test_a_tree_may_have_no_leaf(line):
+    assert read(line) == [Tree((), ())]
+    assert read(str(Tree((), ()))) == [Tree((), ())]
+
+
 def test_function_tags_and_indices_are_cut_off_and_tags_are_not():
-    line = "(S (NP-SBJ-1 (-LRB- -LRB-)) (PP=2 (IN in)))"
-    assert str(read(line)[0]) == "(TOP (S (NP (-LRB- -LRB-)) (PP (IN in))))"
+    line = "(S (NP-SBJ-1 (-LRB- -LRB-)) (PP=2 (IN-4 in)) (-LRB- (,-1 ,)))"
+    assert str(read(line)[0]) == (
+        "(TOP (S (NP (-LRB- -LRB-)) (PP (IN in)) (-LRB- (, ,))))"
+    )
 
 
 def test_brackets_without_a_label_are_left_out():
@@ -86,6 +95,9 @@ def test_depth_is_no_matter():
         (["", "word"], "line 2: found the word 'word' without its tag"),
         (["(S (NN x) y)"], "found the word 'y' without its tag"),
         (["(S (NN x y))"], "line 1: found (NN x y), expected (TAG word)"),
+        (["(TOP x y)"], "found (TOP x y), expected (TAG word)"),
+        (["(NN)"], "found (NN), expected (TAG word)"),
+        (["(S (TOP))"], "found (TOP), expected (TAG word)"),
         (["(S (NN))"], "found (NN), expected (TAG word)"),
         (["(S NP (NN x))"], "found (S NP (, expected one label"),
     ],

@@ -140,6 +140,15 @@ def test_branch_weights_have_the_papers_schedule(base):
     assert peak == pytest.approx(np.sqrt(10 * 6), rel=1e-2)
 
 
+def test_the_branches_schedule_counts_the_layers_that_there_are(base):
+    stacks = {"num_encoder_layers": 2, "num_decoder_layers": 4}
+    plain, other = (
+        float(make_branch_schedule(base.replace(**WEIGHTED | changes))(0))
+        for changes in ({}, stacks)
+    )
+    assert other / plain == pytest.approx((4 / 6) ** 0.5, rel=1e-5)
+
+
 def test_the_reported_rate_is_that_of_the_other_weights(base):
     step, _, optimizer = weighted_step(base)
     expected = float(learning_rate_of(optimizer))
