@@ -158,9 +158,10 @@ def _trees_of(path: Path) -> Iterator[Tree]:
 
 @register_problem
 class ParsingSynthetic(ParsingProblem):
-    """Trees of the embedded grammar's English; needs no download."""
+    """Trees of the embedded grammar's English, with initials; needs no download."""
 
     vocabulary = Vocabulary(kind="subwords_to_symbols", size=3_000, shared=False)
+    leaves = "initial"
 
     def pairs(
         self, split: str, tmp_dir: str | Path | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from t2t_repro.cli.decode import check_writable
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.progress import progress
 from t2t_repro.errors import UsageError
@@ -15,37 +16,41 @@ if TYPE_CHECKING:
     from t2t_repro.reproduction.complexity import Measured
     from t2t_repro.reproduction.sequence_layers import Sizes
 
+PLOTS = (".png", ".pdf", ".svg")
+
 
 def print_measured_table(table: Table, plot: str | None) -> None:
     """Measure the layers of the table's rows, print them, and draw them if asked.
 
     Raises:
-        UsageError: If a plot is asked for and matplotlib is not installed.
+        UsageError: If a plot is asked for and matplotlib is not installed, or does not
+            draw such a file.
+        UserError: If the plot's folder is not there or not writable.
     """
     if plot is not None:
-        _require_matplotlib()
+        _check_plot(plot)
     import_tensorflow()
     from t2t_repro.reproduction import complexity
     from t2t_repro.reproduction.sequence_layers import SEQUENCE_LAYERS
 
     rows = {row.label: row for row in table.rows}
-    kinds = [kind for kind in SEQUENCE_LAYERS if kind.row in rows]
+    kinds = [kind for kind in SEQUENCE_LAYERS if kind.orders.layer in rows]
     results = {}
     with progress(len(kinds), "layer") as advance:
         for kind in kinds:
             results[kind.label] = complexity.measure(kind)
             advance(1)
     headings = [
-        *("row", *table.columns, "layer", "time ~ n^", "time ~ d^"),
+        *("row", "paper's row", "layer", *table.columns, "time ~ n^", "time ~ d^"),
         f"operations in a row, n = {_listed(complexity.DEPTH_LENGTHS)}",
         f"path, n = {_listed(complexity.PATH_LENGTHS)}",
         "timed at n; d",
     ]
     lines = [
         [
-            kind.row,
-            *(f"O({rows[kind.row].published[column]})" for column in table.columns),
-            *(kind.label, *_cells(results[kind.label]), _sizes(kind.sizes)),
+            *(rows[kind.orders.layer].name, kind.orders.layer, kind.label),
+            *(f"O({getattr(kind.orders, column)})" for column in table.columns),
+            *(*_cells(results[kind.label]), _sizes(kind.sizes)),
         ]
         for kind in kinds
     ]
@@ -57,7 +62,13 @@ def print_measured_table(table: Table, plot: str | None) -> None:
         print(plot_complexity(results, plot))
 
 
-def _require_matplotlib() -> None:
+def _check_plot(plot: str) -> None:
+    """Find out before anything is measured whether the plot can be drawn."""
+    if not plot.endswith(PLOTS):
+        raise UsageError(
+            f"received --plot {plot}, expected a file name in {', '.join(PLOTS)}."
+        )
+    check_writable("--plot", plot)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -93,6 +104,8 @@ def _notes() -> list[str]:
     from t2t_repro.reproduction.sequence_layers import WIDTH_OF_LENGTHS
 
     return [
+        "O(): Table 1's, and for kernels without gaps and for separable ones section "
+        "4's; n positions of width d, kernel k, neighbourhood r.",
         f"time: forward and backward pass of one sequence, median of {REPETITIONS}, "
         f"where n grows at d = {WIDTH_OF_LENGTHS}. Attention is timed with its "
         "projections, 4 n d^2, which Table 1 leaves out.",

@@ -57,7 +57,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 def run(args: argparse.Namespace) -> int:
     """Translate and write."""
     hparams = decode_hparams(args)
-    check_writable(args.decode_to_file)
+    check_writable("--decode_to_file", args.decode_to_file)
     # Broken input is answered before TensorFlow is imported and a model is loaded.
     lines = read_input(args.decode_from_file)
     import_tensorflow()
@@ -120,7 +120,7 @@ def _as_file(name: str) -> Iterator[Path]:
             raise UserError(str(error).replace(f"{folder}/", "")) from error
 
 
-def check_writable(name: str) -> None:
+def check_writable(flag: str, name: str) -> None:
     """Refuse an output file that cannot be written, before the work is done.
 
     Raises:
@@ -132,7 +132,7 @@ def check_writable(name: str) -> None:
         path.is_dir() or not os.access(written_to, os.W_OK)
     ):
         raise UserError(
-            f"received --decode_to_file {name}, expected a file in an existing folder "
+            f"received {flag} {name}, expected a file in an existing folder "
             "that can be written to."
         )
 

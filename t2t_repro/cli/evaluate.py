@@ -121,7 +121,7 @@ def _check_flags(args: argparse.Namespace) -> None:
             "go to standard output."
         )
     if args.decode_to_file:
-        check_writable(args.decode_to_file)
+        check_writable("--decode_to_file", args.decode_to_file)
 
 
 def _read_pairs(source: str, reference: str) -> tuple[list[str], list[str]]:

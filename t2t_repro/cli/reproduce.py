@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 
 from t2t_repro import catalogue
+from t2t_repro.cli.data_flags import at_least
+from t2t_repro.cli.train import LARGEST_SEED
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.reproduction.tables import TABLES, Row, Table, table
 
 MEASURED_TABLE = "table1"  # by timing layers, in about two minutes
+RUN_FLAGS = ("scale", "text_dir", "data_dir", "output_dir", "seed")
 HOW_TO_LIST = "`t2t reproduce` lists the tables."
 
 
@@ -29,22 +32,31 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         "--run", metavar="TABLE/ROW", help="train and score this row instead"
     )
     parser.add_argument(
+        "--result_dir",
+        metavar="DIR",
+        help="folder of result files, beside the package's own; of a run: where its "
+        "file goes (default: --output_dir)",
+    )
+    group = parser.add_argument_group("with --run")
+    group.add_argument(
         "--scale",
         choices=("small", "paper"),
-        default="small",
         help="small: a quarter of the widths, half the layers, Multi30k, two cores; "
-        "paper: the real recipe (default: small)",
+        "paper: the real recipe, WMT 2014 English to German on 8 GPUs, which is only "
+        "shown unless --data_dir and --output_dir are given (default: small)",
     )
-    parser.add_argument(
-        "--text_dir", metavar="DIR", help="Multi30k's raw text, for --scale small"
+    group.add_argument(
+        "--text_dir",
+        metavar="DIR",
+        help="raw text of Multi30k, for table4 trees of CRAFT; for --scale small",
     )
-    parser.add_argument("--data_dir", metavar="DIR", help="folder of prepared data")
-    parser.add_argument("--output_dir", metavar="DIR", help="folder of the run")
-    parser.add_argument(
-        "--result_dir", metavar="DIR", help="where the result file goes (default: run)"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of the run (default: 1)"
+    group.add_argument("--data_dir", metavar="DIR", help="folder of prepared data")
+    group.add_argument("--output_dir", metavar="DIR", help="folder of the run")
+    group.add_argument(
+        "--seed",
+        type=at_least(0, int, LARGEST_SEED),
+        metavar="N",
+        help="of weights, dropout and data order (default: 1)",
     )
 
 
@@ -52,9 +64,12 @@ def run(args: argparse.Namespace) -> int:
     """Show or run."""
     catalogue.load()
     if args.run is not None:
-        from t2t_repro.cli.reproduction_run import run_row
-
-        return run_row(*find_row(args.run), args)
+        return _run(args)
+    for flag in RUN_FLAGS:
+        if getattr(args, flag) is not None:
+            raise UsageError(f"--{flag} goes with --run TABLE/ROW.")
+    if args.plot is not None and (args.what or "").partition("/")[0] != MEASURED_TABLE:
+        raise UsageError(f"--plot goes with {MEASURED_TABLE} alone.")
     if args.what is None:
         for known in TABLES:
             print(f"{known.name.ljust(14)}{known.title}")
@@ -64,13 +79,32 @@ def run(args: argparse.Namespace) -> int:
 
         print_measured_table(_shown(args.what), args.plot)
         return 0
-    if args.plot is not None:
-        raise UsageError(f"--plot goes with {MEASURED_TABLE} alone.")
     from t2t_repro.reproduction.render import render
+    from t2t_repro.reproduction.results import results_with
 
     shown = TABLES if args.what == "all" else (_shown(args.what),)
-    print("\n\n".join(render(one, catalogue.hparams) for one in shown))
+    results = results_with(args.result_dir)
+    print("\n\n".join(render(one, catalogue.hparams, results) for one in shown))
     return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Train and score a row.
+
+    Raises:
+        UsageError: If the row is not one to be trained, or flags do not go together.
+    """
+    from t2t_repro.cli.reproduction_run import run_row
+
+    for flag, value in (("--plot", args.plot), ("a table", args.what)):
+        if value is not None:
+            raise UsageError(f"received --run and {flag}, expected one of them.")
+    found, row = find_row(args.run)
+    if found.name == MEASURED_TABLE:
+        raise UsageError(f"nothing is trained: `t2t reproduce {args.run}` measures it.")
+    args.scale = args.scale or "small"
+    args.seed = 1 if args.seed is None else args.seed
+    return run_row(found, row, args)
 
 
 def _shown(what: str) -> Table:

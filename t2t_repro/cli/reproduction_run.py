@@ -7,16 +7,21 @@ import contextlib
 import dataclasses
 import io
 import json
+import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.reproduction import small_scale
+from t2t_repro.reproduction import paper_scale, small_scale
+from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.results import Result, hardware
-from t2t_repro.reproduction.small_scale import Recipe
 from t2t_repro.reproduction.tables import Row, Table
+
+# What stands for the folders in a recipe: a machine's own names say nothing elsewhere.
+PLACES = {"text_dir": "TEXT", "data_dir": "DATA", "output_dir": "OUT"}
 
 
 def run_row(table: Table, row: Row, args: argparse.Namespace) -> int:
@@ -24,35 +29,57 @@ def run_row(table: Table, row: Row, args: argparse.Namespace) -> int:
 
     Raises:
         UsageError: If the row is not ours, or a flag is missing.
-        UserError: If the text is missing, or training fails.
+        UserError: If text or the results' folder is missing, or training fails.
     """
     if row.hparams_set is None:
         raise UsageError(
             f"{table.name}/{row.name} is published only: it is not a system of this "
             "package."
         )
-    if args.scale == "paper":
-        return _show_paper_recipe(table, row)
-    for flag in ("text_dir", "data_dir", "output_dir"):
-        if getattr(args, flag) is None:
-            raise UsageError(f"--{flag} is missing: --scale small needs it.")
-    recipe = small_scale.recipe_of(table.name)
+    recipe = _recipe(table, row, args.scale)
+    rows = _rows_of_the_training(table, row)
+    if args.scale == "paper" and args.data_dir is None and args.output_dir is None:
+        print("\n".join(_shown_commands(recipe, rows, args.seed)))
+        return 0
+    _check_places(recipe, args)
     data = recipe.text_digests(args.text_dir)
-    training = train_command(recipe, row, args)
-    _call(training)
-    for each in _rows_of_the_training(table, row):
-        scoring = [evaluate_command(recipe, s, each, args) for s in recipe.splits]
-        printed = [json.loads(_call(command)) for command in scoring]
-        evaluated = dict(zip(recipe.splits, printed, strict=True))
+    _call(train_command(recipe, args))
+    for each in rows:
+        printed = [_call(command) for command in evaluate_commands(recipe, each, args)]
+        evaluated = dict(zip(recipe.splits, map(json.loads, printed), strict=True))
         result = dataclasses.replace(
             _trained(each, recipe, args),
-            scores=_perplexity(args.output_dir) | recipe.scores(evaluated),
-            signature=printed[-1].get("bleu", {}).get("signature", ""),
-            commands=tuple(_without_places(c, args) for c in (training, *scoring)),
+            scores=_perplexity(recipe, args.output_dir) | recipe.scores(evaluated),
+            signature=evaluated[recipe.splits[-1]].get("bleu", {}).get("signature", ""),
+            commands=tuple(_shown_commands(recipe, [each], args.seed)),
             data=data,
         )
         print(result.save(args.result_dir or args.output_dir))
     return 0
+
+
+def _recipe(table: Table, row: Row, scale: str) -> Recipe:
+    if scale == "paper":
+        return paper_scale.recipe_of(table, row)
+    return small_scale.recipe_of(table, row, catalogue.hparams(str(row.hparams_set)))
+
+
+def _check_places(recipe: Recipe, args: argparse.Namespace) -> None:
+    """Refuse what is missing before anything is trained.
+
+    Raises:
+        UsageError: If a flag is missing.
+        UserError: If the folder of results is.
+    """
+    for flag in PLACES:
+        needed = recipe.text or flag != "text_dir"
+        if needed and getattr(args, flag) is None:
+            raise UsageError(f"--{flag} is missing: --scale {args.scale} needs it.")
+    if args.result_dir is not None and not os.access(args.result_dir, os.W_OK):
+        raise UserError(
+            f"received --result_dir {args.result_dir}, expected an existing folder "
+            "that can be written to."
+        )
 
 
 def _rows_of_the_training(table: Table, row: Row) -> list[Row]:
@@ -62,41 +89,53 @@ def _rows_of_the_training(table: Table, row: Row) -> list[Row]:
     return [each for each in table.rows if each.hparams_set == row.hparams_set]
 
 
-def train_command(recipe: Recipe, row: Row, args: argparse.Namespace) -> list[str]:
-    """Return what to type to train a row at the small scale."""
-    hparams_set = recipe.hparams_set or str(row.hparams_set)
-    text = Path(args.text_dir)
-    command = ["train", "--problem", recipe.problem, "--hparams_set", hparams_set]
-    if recipe.hparams_set is None:
-        changes = small_scale.overrides(catalogue.hparams(hparams_set))
-        command += ["--hparams", changes]
+def train_command(recipe: Recipe, args: argparse.Namespace) -> list[str]:
+    """Return what to type to train by a recipe."""
+    command = ["train", "--problem", recipe.problem]
+    command += ["--hparams_set", recipe.hparams_set]
+    if recipe.hparams:
+        command += ["--hparams", recipe.hparams]
     for flag, name in recipe.text.items():
-        command += [flag, str(text / name)]
+        command += [flag, str(Path(args.text_dir) / name)]
+    if recipe.vocab_size is not None:
+        command += ["--vocab_size", str(recipe.vocab_size)]
     return [
         *command,
-        *("--vocab_size", str(recipe.vocab_size), "--data_dir", args.data_dir),
-        *("--output_dir", args.output_dir, "--random_seed", str(args.seed)),
-        *("--train_steps", str(recipe.train_steps)),
+        *("--data_dir", args.data_dir, "--output_dir", args.output_dir),
+        *("--random_seed", str(args.seed), "--train_steps", str(recipe.train_steps)),
         *("--average_last", str(recipe.average_last)),
-        *("--save_checkpoints_steps", str(recipe.save_checkpoints_steps)),
+        *(recipe.checkpoints or ()),
     ]
 
 
-def evaluate_command(
-    recipe: Recipe, split: str, row: Row, args: argparse.Namespace
-) -> list[str]:
-    """Return what to type to score a row on a split; the output is kept."""
-    outputs = Path(args.output_dir) / f"{split}.{row.system}.txt"
-    command = [
-        *("evaluate", "--output_dir", args.output_dir, "--split", split),
-        *("--decode_to_file", str(outputs)),
-    ]
+def evaluate_commands(
+    recipe: Recipe, row: Row, args: argparse.Namespace
+) -> list[list[str]]:
+    """Return what to type to score a row on each split; the outputs are kept."""
+    options = []
     if recipe.average_last:
-        command += ["--checkpoint_path", "averaged"]
+        options += ["--checkpoint_path", "averaged"]
     if row.branch_weights != "learned":
-        command += ["--branch_weights", row.branch_weights]
-        command += ["--branch_seed", str(args.seed)]
-    return command
+        options += ["--branch_weights", row.branch_weights]
+        options += ["--branch_seed", str(args.seed)]
+    return [
+        [
+            *("evaluate", "--output_dir", args.output_dir, "--split", split),
+            "--decode_to_file",
+            str(Path(args.output_dir) / f"{split}.{row.system}.txt"),
+            *options,
+        ]
+        for split in recipe.splits
+    ]
+
+
+def _shown_commands(recipe: Recipe, rows: Sequence[Row], seed: int) -> list[str]:
+    """Write the commands of a training and of its rows, whatever the folders."""
+    args = argparse.Namespace(**PLACES, seed=seed)
+    commands = [train_command(recipe, args)]
+    for row in rows:
+        commands += evaluate_commands(recipe, row, args)
+    return [shlex.join(["t2t", *command]) for command in commands]
 
 
 def _call(command: list[str]) -> str:
@@ -149,36 +188,8 @@ def _training_seconds(output_dir: str) -> float:
     return seconds
 
 
-def _perplexity(output_dir: str) -> dict[str, float]:
+def _perplexity(recipe: Recipe, output_dir: str) -> dict[str, float]:
+    """Return the last checkpoint's, unless it is not the last one that is scored."""
+    if recipe.average_last:
+        return {}
     return {"perplexity (dev)": _metrics(output_dir, "eval")[-1]["perplexity"]}
-
-
-def _without_places(command: list[str], args: argparse.Namespace) -> str:
-    """Write a command; places differ from machine to machine and say nothing."""
-    text = shlex.join(["t2t", *command])
-    places = {args.text_dir: "TEXT", args.data_dir: "DATA", args.output_dir: "OUT"}
-    for place, name in sorted(places.items(), key=lambda item: -len(item[0])):
-        text = text.replace(place, name)
-    return text
-
-
-def _show_paper_recipe(table: Table, row: Row) -> int:
-    """Print what to type where there are 8 GPUs and a network.
-
-    Raises:
-        UsageError: If the paper does not say how long the row was trained.
-    """
-    if row.train_steps is None:
-        raise UsageError(
-            f"{table.name}/{row.name}: the paper does not say for how many steps it "
-            f"was trained. `t2t show {row.hparams_set}` has the command."
-        )
-    print(
-        "t2t train --problem translate_ende_wmt14 --hparams_set "
-        f"{row.hparams_set} --data_dir DATA --output_dir OUT "
-        f"--train_steps {row.train_steps} "
-        "--average_last 0\n"
-        "t2t evaluate --output_dir OUT --source newstest2013.en --reference "
-        "newstest2013.de"
-    )
-    return 0

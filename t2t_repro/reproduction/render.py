@@ -13,33 +13,37 @@ from t2t_repro.models.sizes import (
     wall_time_flops,
 )
 from t2t_repro.published import NUM_GPUS, SUSTAINED_FLOPS
-from t2t_repro.reproduction.results import Result, results_of
+from t2t_repro.reproduction.results import SCALES, Result
 from t2t_repro.reproduction.tables import Cell, Row, Table
 
-VOCAB_SIZE = 37_000  # shared subwords of section 5.1
 TOKENS_A_STEP = 25_000  # of each side, section 5.1
 SENTENCE_LENGTH = 30  # subwords, about WMT14's mean
-SCALES = ("paper", "small")
 NOT_MEASURED = "not yet measured"
 
 
-def render(table: Table, hparams_of: Callable[[str], HParams]) -> str:
+def render(
+    table: Table,
+    hparams_of: Callable[[str], HParams],
+    results: Sequence[Result] = (),
+) -> str:
     """Write a table with its title, our sizes, our scores, and its notes.
 
     Args:
         table: The table.
         hparams_of: Gives the hparams set of a name.
+        results: What was measured.
     """
-    headings = ["row", *table.columns]
+    headings = ["row", "system", *table.columns]
     own = any(row.hparams_set for row in table.rows)
     if own:
         headings += ["hparams set", "our params", "FLOPs by formula", "by hours"]
         headings.append("measured here")
     lines = [
         [
+            row.name,
             row.label,
             *(_text(row.published.get(column)) for column in table.columns),
-            *(_own_cells(row, hparams_of) if own else ()),
+            *(_own_cells(row, hparams_of, results) if own else ()),
         ]
         for row in table.rows
     ]
@@ -48,40 +52,46 @@ def render(table: Table, hparams_of: Callable[[str], HParams]) -> str:
     )
 
 
-def _own_cells(row: Row, hparams_of: Callable[[str], HParams]) -> list[str]:
+def _own_cells(
+    row: Row, hparams_of: Callable[[str], HParams], results: Sequence[Result]
+) -> list[str]:
     if row.hparams_set is None:
         return ["published only", "", "", "", ""]
     hparams = hparams_of(row.hparams_set)
-    parameters = parameter_count(hparams, VOCAB_SIZE, VOCAB_SIZE)
+    parameters = parameter_count(hparams, *row.vocab_sizes)
     flops = ""
     if row.train_steps is not None:
         tokens = row.train_steps * TOKENS_A_STEP
-        flops = f"{training_flops(hparams, VOCAB_SIZE, tokens, SENTENCE_LENGTH):.1e}"
+        symbols = row.vocab_sizes[1]
+        flops = f"{training_flops(hparams, symbols, tokens, SENTENCE_LENGTH):.1e}"
     by_hours = ""
     if row.train_hours is not None:
         cost = wall_time_flops(row.train_hours, NUM_GPUS, SUSTAINED_FLOPS["P100"])
         by_hours = f"{cost:.1e}"
-    return [row.hparams_set, f"{parameters:,}", flops, by_hours, _measured_here(row)]
+    measured = _measured_here(row, results)
+    return [row.hparams_set, f"{parameters:,}", flops, by_hours, measured]
 
 
-def _measured_here(row: Row) -> str:
-    measured = _at_every_scale(row.system) or NOT_MEASURED
+def _measured_here(row: Row, results: Sequence[Result]) -> str:
+    measured = _at_every_scale(row.system, results)
     if row.baseline_set is None:
         return measured
-    baseline = _at_every_scale(row.baseline_set) or NOT_MEASURED
+    baseline = _at_every_scale(row.baseline_set, results)
     return f"Transformer: {baseline}. Weighted: {measured}"
 
 
-def _at_every_scale(system: str | None) -> str:
-    if system is None:
-        return ""
-    return "; ".join(text for scale in SCALES if (text := _measured(system, scale)))
+def _at_every_scale(system: str | None, results: Sequence[Result]) -> str:
+    own = [result for result in results if result.system == system]
+    texts = [
+        _measured(scale, of_scale)
+        for scale in SCALES
+        if (of_scale := [result for result in own if result.scale == scale])
+    ]
+    return "; ".join(texts) or NOT_MEASURED
 
 
-def _measured(system: str, scale: str) -> str:
-    results = results_of(system, scale)
-    if not results:
-        return ""
+def _measured(scale: str, results: Sequence[Result]) -> str:
+    """Write the scores of a system at a scale, one result for each seed."""
     scores = ", ".join(
         f"{name} {_mean_and_spread([r.scores[name] for r in results])}"
         for name in results[0].scores

@@ -11,15 +11,21 @@ import dataclasses
 import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from t2t_repro.errors import UserError
 from t2t_repro.files import write_whole
 
 FOLDER = "results"
+SCALES = ("paper", "small")
+# A run's own folder has other JSON files, too.
+_FILE_NAME = re.compile(rf".+-({'|'.join(SCALES)})-[0-9]+\.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +36,10 @@ class Result:
         system: Its name, `Row.system`.
         scale: "small" or "paper".
         seed: Of weights, dropout and data order.
-        scores: Measured value by name: "bleu", "perplexity", ...
+        scores: Measured value by name: "BLEU (test)", "perplexity (dev)", ...
         signature: sacreBLEU's, where there is a BLEU.
         steps: Updates.
-        seconds: Of training, evaluations included.
+        seconds: Of the updates; saving and evaluating is left out.
         parameters: Of the model that was trained.
         commands: What was typed, in order.
         data: What was trained and tested on: file name to sha256.
@@ -68,9 +74,16 @@ class Result:
 
 
 def read_result(text: str) -> Result:
-    """Read what `Result.save` wrote."""
-    values = json.loads(text)
-    return Result(**(values | {"commands": tuple(values["commands"])}))
+    """Read what `Result.save` wrote.
+
+    Raises:
+        ValueError: If it is something else.
+    """
+    try:
+        values = json.loads(text)
+        return Result(**(values | {"commands": tuple(values["commands"])}))
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"no result: {error}") from error
 
 
 @cache
@@ -79,21 +92,37 @@ def shipped_results() -> tuple[Result, ...]:
     folder = resources.files("t2t_repro.reproduction") / FOLDER
     if not folder.is_dir():
         return ()
+    return _results_in(folder)
+
+
+def results_with(folder: str | Path | None) -> tuple[Result, ...]:
+    """Return the package's results and a folder's, which replace those of one name.
+
+    Raises:
+        UserError: If the folder is not there, or holds a broken result.
+    """
+    if folder is None:
+        return shipped_results()
+    if not Path(folder).is_dir():
+        raise UserError(f"received --result_dir {folder}, expected an existing folder.")
+    try:
+        own = _results_in(Path(folder))
+    except ValueError as error:
+        raise UserError(
+            f"received --result_dir {folder}, expected files that `t2t reproduce "
+            f"--run` wrote: {error}"
+        ) from error
+    by_name = {result.file_name: result for result in (*shipped_results(), *own)}
+    return tuple(by_name[name] for name in sorted(by_name))
+
+
+def _results_in(folder: Traversable) -> tuple[Result, ...]:
     files = sorted(folder.iterdir(), key=lambda file: file.name)
     return tuple(
         read_result(file.read_text(encoding="utf-8"))
         for file in files
-        if file.name.endswith(".json")
+        if _FILE_NAME.fullmatch(file.name)
     )
-
-
-def results_of(system: str, scale: str) -> list[Result]:
-    """Return the shipped results of a system at a scale, one for each seed."""
-    return [
-        result
-        for result in shipped_results()
-        if (result.system, result.scale) == (system, scale)
-    ]
 
 
 def hardware() -> str:

@@ -10,6 +10,7 @@ from keras import KerasTensor, ops
 
 from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.blocked_attention import BlockedAttention
+from t2t_repro.published import CONTIGUOUS, SEPARABLE, TABLE_1, LayerType
 
 Layer = Callable[[KerasTensor], KerasTensor]
 
@@ -43,7 +44,7 @@ class SequenceLayer:
     """A layer type of Table 1, or one that section 4 speaks of.
 
     Attributes:
-        row: Name of the row of Table 1 whose orders it shares.
+        orders: What the paper says of it; `orders.layer` is its row of Table 1.
         label: What it is.
         make: From a width to the layer, `[batch, n, width]` to `[batch, n, width]`.
         sizes: Where it is timed.
@@ -53,7 +54,7 @@ class SequenceLayer:
         hops_differ: Whether hops of different numbers connect different positions.
     """
 
-    row: str
+    orders: LayerType
     label: str
     make: Callable[[int], Layer]
     sizes: Sizes
@@ -127,19 +128,21 @@ def _transition(width: int, length: int, number: int) -> Layer:
 
 _QUADRATIC = Sizes((1024, 2048, 4096, 8192), (64, 128, 256, 512), 4096)
 _LINEAR = Sizes((4096, 8192, 16384, 32768), (256, 512, 1024, 2048), 512)
-_SEPARABLE = Sizes((16384, 32768, 65536, 131072), (256, 512, 1024, 2048), 512)
+_SEPARABLE_SIZES = Sizes((16384, 32768, 65536, 131072), (256, 512, 1024, 2048), 512)
 # Narrow, where the windows and not the projections take most of the time.
-_RESTRICTED = Sizes((4096, 8192, 16384, 32768), (16, 32, 64, 128), 8192)
+_RESTRICTED_SIZES = Sizes((4096, 8192, 16384, 32768), (16, 32, 64, 128), 8192)
 _IN_A_ROW = Sizes((64, 128, 256, 512), (256, 512, 1024, 2048), 64)
 
+_TABLE_1 = {printed.layer: printed for printed in TABLE_1}
+
 SEQUENCE_LAYERS = (
-    SequenceLayer("Self-Attention", "self-attention", _attention, _QUADRATIC),
-    SequenceLayer("Recurrent", "recurrent (GRU)", _recurrent, _IN_A_ROW, _transition),
+    SequenceLayer(_TABLE_1["Self-Attention"], "self-attention", _attention, _QUADRATIC),
     SequenceLayer(
-        "Convolutional", f"convolution, k = {KERNEL_SIZE}", _convolution, _LINEAR
+        _TABLE_1["Recurrent"], "recurrent (GRU)", _recurrent, _IN_A_ROW, _transition
     ),
+    SequenceLayer(CONTIGUOUS, f"convolution, k = {KERNEL_SIZE}", _convolution, _LINEAR),
     SequenceLayer(
-        "Convolutional",
+        _TABLE_1["Convolutional"],
         f"dilated convolutions, k = {KERNEL_SIZE}",
         lambda width: _convolution(width, KERNEL_SIZE),
         _LINEAR,
@@ -147,15 +150,15 @@ SEQUENCE_LAYERS = (
         hops_differ=True,
     ),
     SequenceLayer(
-        "Convolutional",
+        SEPARABLE,
         f"separable convolution, k = {KERNEL_SIZE}",
         _separable,
-        _SEPARABLE,
+        _SEPARABLE_SIZES,
     ),
     SequenceLayer(
-        "Self-Attention (restricted)",
+        _TABLE_1["Self-Attention (restricted)"],
         f"restricted self-attention, r = {NEIGHBOURHOOD}",
         _restricted,
-        _RESTRICTED,
+        _RESTRICTED_SIZES,
     ),
 )

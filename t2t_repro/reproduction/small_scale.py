@@ -3,19 +3,18 @@
 One rule for translation: widths are a quarter of the paper's and layers half as many;
 heads, dropout, smoothing and everything else that a row varies stay. Text, steps and
 schedule are the same for all rows. Scores can be compared within this scale and not
-with the paper's. Parsing has one set for both of its rows, which differ in data alone.
+with the paper's. Parsing has a set of its own, and its row from the WSJ alone: for the
+semi-supervised one there is no text.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError
 from t2t_repro.hyperparameters import HParams
+from t2t_repro.reproduction.recipes import Recipe
+from t2t_repro.reproduction.tables import Row, Table
 
 WIDTH_DIVISOR = 4
 LAYERS_DIVISOR = 2
@@ -44,65 +43,6 @@ _TRAINING = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Recipe:
-    """What is trained on what, and for how long.
-
-    Attributes:
-        problem: Name of the problem.
-        text: Files by the flag of `t2t train` that takes them. A result holds their
-            checksums, to say what it is a result on.
-        source: Where the files come from.
-        vocab_size: Subwords.
-        train_steps: Updates.
-        average_last: Checkpoints averaged in the end; 0 = the last one is scored.
-        save_checkpoints_steps: Updates from one of these to the next.
-        splits: What is scored.
-        hparams_set: The set that stands for every row; None = the row's own, scaled.
-    """
-
-    problem: str
-    text: Mapping[str, str]
-    source: str
-    vocab_size: int
-    train_steps: int
-    average_last: int
-    save_checkpoints_steps: int
-    splits: tuple[str, ...]
-    hparams_set: str | None = None
-
-    def text_digests(self, folder: str | Path) -> dict[str, str]:
-        """Find the text in a folder.
-
-        Returns:
-            File name to sha256.
-
-        Raises:
-            UserError: If a file is missing.
-        """
-        digests = {}
-        for name in self.text.values():
-            path = Path(folder) / name
-            if not path.is_file():
-                raise UserError(
-                    f"received --text_dir {folder}, expected {self.source} in it "
-                    f"({', '.join(self.text.values())}): {name} is missing."
-                )
-            digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        return digests
-
-    def scores(self, evaluated: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-        """Take what is reported from what `t2t evaluate` printed for each split."""
-        scores = {}
-        for split, printed in evaluated.items():
-            if "bleu" in printed:
-                scores[f"BLEU ({split})"] = printed["bleu"]["value"]
-            else:
-                scores[f"F1 ({split})"] = printed["f1"]
-                scores[f"F1 up to 40 words ({split})"] = printed["f1_up_to_40"]
-        return scores
-
-
 TRANSLATION = Recipe(
     problem="text_pairs",
     text={
@@ -116,8 +56,7 @@ TRANSLATION = Recipe(
     source="raw text of Multi30k task 1 (Elliott et al. 2016)",
     vocab_size=4_000,
     train_steps=2_500,
-    average_last=0,
-    save_checkpoints_steps=50,
+    checkpoints=("--save_checkpoints_steps", "50"),
     splits=("dev", "test"),
 )
 PARSING = Recipe(
@@ -127,15 +66,37 @@ PARSING = Recipe(
     vocab_size=8_000,
     train_steps=20_000,
     average_last=5,
-    save_checkpoints_steps=500,
+    checkpoints=("--save_checkpoints_steps", "500"),
     splits=("dev",),
     hparams_set="transformer_parsing_small",
 )
 
 
-def recipe_of(table: str) -> Recipe:
-    """Return by which recipe the rows of a table are tried."""
-    return PARSING if table == "table4" else TRANSLATION
+PARSING_ROW = "transformer_4_layers_wsj_only"
+
+
+def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
+    """Return how a row is tried.
+
+    Args:
+        table: Its table.
+        row: A row with a set.
+        hparams: That set.
+
+    Raises:
+        UsageError: If the row cannot be tried at this scale.
+    """
+    if table.name != "table4":
+        return dataclasses.replace(
+            TRANSLATION, hparams_set=str(row.hparams_set), hparams=overrides(hparams)
+        )
+    if row.name != PARSING_ROW:
+        raise UsageError(
+            f"{table.name}/{row.name} has no small scale: its 17 million sentences "
+            f"parsed by other parsers are not at hand. {table.name}/{PARSING_ROW} has "
+            "one."
+        )
+    return PARSING
 
 
 def scaled(hparams: HParams) -> HParams:

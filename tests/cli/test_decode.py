@@ -211,7 +211,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    decode.check_writable(str(pipe))
+    decode.check_writable("--decode_to_file", str(pipe))
     decode.write_output(str(pipe), "grün\n")
     assert os.read(reader, 100).decode() == "grün\n"
     assert pipe.is_fifo()

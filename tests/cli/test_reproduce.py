@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from t2t_repro.cli import train
 from t2t_repro.cli.main import main
 from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
@@ -50,32 +51,84 @@ def test_a_mistyped_name_is_answered_with_the_closest(what, answer, capsys):
             ["--run", "table4/transformer_4_layers_wsj_only", "--scale", "paper"],
             "does not say for how many steps",
         ),
+        (["--run", "table3/a_h1", "--scale=paper", "--data_dir=d"], "--output_dir is"),
+        (["--run", "table1/recurrent"], "`t2t reproduce table1/recurrent` measures"),
+        (["--run", "table3/a_h1", "--seed", "-1"], "argument --seed: received '-1'"),
+        (["--run", "table3/a_h1", "--plot", "x.png"], "received --run and --plot"),
+        (["table3", "--run", "table3/a_h1"], "received --run and a table"),
+        (["table3", "--scale", "paper"], "--scale goes with --run"),
+        (["--plot", "x.png"], "--plot goes with table1 alone"),
+        (["table3", "--plot", "x.png"], "--plot goes with table1 alone"),
+        (["table1", "--plot", "x.xyz"], "expected a file name in .png, .pdf, .svg"),
     ],
 )
-def test_a_run_that_cannot_be_is_refused(arguments, answer, capsys):
+def test_what_cannot_be_is_refused(arguments, answer, capsys):
     assert main(["reproduce", *arguments]) == 2
     assert answer in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("row", "hparams_set", "steps"),
+    "arguments",
     [
-        ("table3/a_h1", "transformer_base_a_h1", 100_000),
-        ("table2/transformer_big", "transformer_big", 300_000),
-        ("weighted/weighted_transformer_small", "weighted_transformer_base", 60_000),
-        ("sensitivity/big", "weighted_transformer_big", 250_000),
+        ["table1", "--plot", "nowhere/x.png"],
+        ["table3", "--result_dir", "nowhere"],
+        [
+            *("--run", "table3/a_h1", "--text_dir", ".", "--data_dir", "d"),
+            *("--output_dir", "o", "--result_dir", "nowhere"),
+        ],
     ],
 )
-def test_the_papers_recipe_is_what_to_type(row, hparams_set, steps, capsys):
-    assert main(["reproduce", "--run", row, "--scale", "paper"]) == 0
-    printed = capsys.readouterr().out
-    assert f"--hparams_set {hparams_set} " in printed
-    assert f"--train_steps {steps} " in printed
+def test_a_folder_that_is_not_there_is_found_missing_at_once(arguments, capsys):
+    assert main(["reproduce", *arguments]) == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "hparams_set", "steps", "averaged", "split"),
+    [
+        ("table3/a_h1", "transformer_base_a_h1", 100_000, 0, "dev"),
+        ("table2/transformer_base_model", "transformer_base", 100_000, 5, "test"),
+        ("table2/transformer_big", "transformer_big", 300_000, 20, "test"),
+        (
+            "weighted/weighted_transformer_small",
+            *("weighted_transformer_base", 60_000, 0, "test"),
+        ),
+        ("sensitivity/big", "weighted_transformer_big", 250_000, 0, "dev"),
+    ],
+)
+def test_without_folders_the_papers_recipe_is_shown(
+    row, hparams_set, steps, averaged, split, capsys
+):
+    assert main(["reproduce", "--run", row, "--scale", "paper", "--seed", "7"]) == 0
+    train, evaluate = capsys.readouterr().out.splitlines()
+    assert f"--hparams_set {hparams_set} " in train
+    assert f"--random_seed 7 --train_steps {steps} --average_last {averaged}" in train
+    assert ("--save_checkpoints_secs 600" in train) == bool(averaged)
+    assert f"--split {split} " in evaluate
+    assert ("--checkpoint_path averaged" in evaluate) == bool(averaged)
+
+
+def test_the_papers_recipe_is_run_where_there_are_folders(monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(train, "run", lambda args: seen.append(args) or 1)
+    places = ["--data_dir=d", "--output_dir=o"]
+    run = ["reproduce", "--run", "table2/transformer_big", "--scale=paper", *places]
+    assert main(run) == 1
+    (args,) = seen
+    assert args.problem == "translate_ende_wmt14"
+    assert args.hparams_set == "transformer_big"
+    assert (args.data_dir, args.output_dir) == ("d", "o")
+    assert (args.train_steps, args.average_last) == (300_000, 20)
+    assert "the same command goes on" in capsys.readouterr().err
 
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """The command of a small run of two steps, without its row."""
+    """The command of a small run of two steps, without its row.
+
+    Its folders have names that occur in flags and settings, too.
+    """
+    monkeypatch.chdir(tmp_path)
     pairs = sentence_pairs()
     for name, own in (
         ("train", pairs * 4),
@@ -91,8 +144,7 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(small_scale, "WIDTH_DIVISOR", 32)
     longest = small_scale._TRAINING["max_length"]
     monkeypatch.setitem(small_scale._TRAINING, "min_length_bucket", longest - 1)
-    places = [f"--{p}={tmp_path / p}" for p in ("data_dir", "output_dir")]
-    return ["reproduce", f"--text_dir={tmp_path}", *places, "--run"]
+    return ["reproduce", "--text_dir=.", "--data_dir=data", "--output_dir=o", "--run"]
 
 
 def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
@@ -114,8 +166,11 @@ def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
         assert "tok:13a" in result["signature"]
         assert "--hparams_set weighted_transformer_n2" in result["commands"][0]
         assert str(tmp_path) not in json.dumps(result)
+        assert "--problem text_pairs" in result["commands"][0]
+        assert "--train_source TEXT/train.en" in result["commands"][0]
+        assert "--data_dir DATA --output_dir OUT" in result["commands"][0]
         assert len(result["data"]["train.en"]) == 64
-        assert (tmp_path / "output_dir" / f"test.{result['system']}.txt").exists()
+        assert (tmp_path / "o" / f"test.{result['system']}.txt").exists()
     assert "--branch_weights random --branch_seed 3" in results[1]["commands"][2]
     assert "--branch_weights" not in results[0]["commands"][2]
 
@@ -132,14 +187,9 @@ def test_table_1_is_measured(monkeypatch, capsys):
     monkeypatch.setattr(sequence_layers, "SEQUENCE_LAYERS", small)
     assert main(["reproduce", "table1/recurrent"]) == 0
     printed = capsys.readouterr().out
-    (line,) = [x for x in printed.splitlines() if x.startswith("Recurrent")]
+    (line,) = [x for x in printed.splitlines() if x.startswith("recurrent ")]
     assert "O(n d^2)" in line
     assert "8, 17" in line
-
-
-def test_a_plot_of_another_table_is_refused(capsys):
-    assert main(["reproduce", "table3", "--plot", "x.png"]) == 2
-    assert "--plot goes with table1 alone" in capsys.readouterr().err
 
 
 def test_a_parser_is_trained_and_scored_at_the_small_scale(
@@ -156,7 +206,5 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
     assert main(["reproduce", "--run", row, f"--text_dir={tmp_path}", *places]) == 0
     path = capsys.readouterr().out.strip()
     result = json.loads((tmp_path / path).read_text())
-    assert set(result["scores"]) == {
-        *("perplexity (dev)", "F1 (dev)", "F1 up to 40 words (dev)"),
-    }
+    assert set(result["scores"]) == {"F1 (dev)", "F1 up to 40 words (dev)"}
     assert "--checkpoint_path averaged" in result["commands"][1]

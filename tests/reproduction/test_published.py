@@ -160,6 +160,15 @@ def test_table_1(latex):
     assert printed == expected
 
 
+def test_section_4_on_kernels_without_gaps_and_on_separable_ones(latex):
+    why = latex[latex.rindex("does not connect all pairs") :][:1_500]
+    assert "$O(n/k)$ convolutional layers in the case of contiguous kernels" in why
+    found = re.findall(r"\$O\(([^$]+)\)\$", why)
+    orders = [re.sub(r" *\\cdot *", " ", order) for order in found]
+    assert published.CONTIGUOUS.path == published.SEPARABLE.path == orders[0]
+    assert published.SEPARABLE.complexity in orders
+
+
 def test_the_papers_estimate_of_its_training_cost():
     """12 hours, or 3.5 days, on 8 GPUs of 9.5 TFLOPS sustained (`FLOPs by hours`)."""
     base, big = published.TABLE_3[0], published.TABLE_3_BIG

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 
 import pytest
 
+from t2t_repro.errors import UserError
 from t2t_repro.reproduction.results import (
     hardware,
     read_result,
-    results_of,
+    results_with,
     shipped_results,
 )
 from t2t_repro.reproduction.tables import TABLES
@@ -25,11 +27,30 @@ def test_a_result_is_read_as_it_was_written(tmp_path):
 def test_a_shipped_result_says_how_it_was_measured(result):
     systems = {row.system for table in TABLES for row in table.rows}
     assert result.system in systems
-    assert result in results_of(result.system, result.scale)
     assert result.commands[0].startswith("t2t train ")
     assert f"--random_seed {result.seed} " in result.commands[0]
     assert f"--train_steps {result.steps} " in result.commands[0]
     assert all(len(digest) == 64 for digest in result.data.values())
+
+
+def test_a_folders_results_stand_with_the_packages_and_replace_them(tmp_path):
+    (tmp_path / "hparams.json").write_text("{}")
+    RESULT.save(tmp_path)
+    shipped = shipped_results()[0]
+    own = dataclasses.replace(shipped, steps=7)
+    own.save(tmp_path)
+    found = results_with(tmp_path)
+    assert RESULT in found
+    assert own in found
+    assert shipped not in found
+    assert results_with(None) == shipped_results()
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"commands": [], "other": 1}', "[]"])
+def test_a_file_that_is_no_result_is_a_users_error(tmp_path, text):
+    (tmp_path / "x-small-1.json").write_text(text)
+    with pytest.raises(UserError, match="expected files that"):
+        results_with(tmp_path)
 
 
 def test_results_on_the_same_text_are_of_one_recipe():

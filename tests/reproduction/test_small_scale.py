@@ -3,16 +3,16 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.reproduction import small_scale
-from t2t_repro.reproduction.tables import TABLES
+from t2t_repro.reproduction.tables import TABLES, table
 
 OWN = sorted(
     {
         row.hparams_set
-        for table in TABLES
-        for row in table.rows
-        if row.hparams_set and table.name != "table4"
+        for each in TABLES
+        for row in each.rows
+        if row.hparams_set and each.name != "table4"
     }
 )
 
@@ -39,6 +39,13 @@ def test_every_row_differs_from_the_base_as_at_full_size(name):
 def test_the_overrides_say_what_the_scale_changes(name):
     hparams = catalogue.hparams(name)
     assert hparams.parse(small_scale.overrides(hparams)) == small_scale.scaled(hparams)
+
+
+def test_a_row_without_its_text_is_refused():
+    table4 = table("table4")
+    row = table4.row("transformer_4_layers_semi_supervised")
+    with pytest.raises(UsageError, match="17 million sentences"):
+        small_scale.recipe_of(table4, row, catalogue.hparams(row.hparams_set))
 
 
 def test_text_that_is_not_there_is_a_users_error(tmp_path):
