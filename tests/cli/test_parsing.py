@@ -61,11 +61,10 @@ def test_any_input_becomes_a_tree_over_its_words(trained):
             *("decode", "--output_dir", str(folder / "run")),
             *("--decode_from_file", str(source), "--decode_hparams", "beam_size=2"),
         ]
-    ).split("\n")
-    assert printed[1] == ""
-    for line, tree in zip(lines, printed, strict=False):
-        if line:
-            assert list(next(read_trees([tree]))[1].words) == words_of(line)
+    ).splitlines()
+    assert printed[1] == "(TOP)"
+    for line, tree in zip(lines, printed, strict=True):
+        assert list(next(read_trees([tree]))[1].words) == words_of(line)
 
 
 def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
