@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 import shlex
+from collections.abc import Collection
 
 from t2t_repro.cli.average import average_last
 from t2t_repro.cli.evaluate import reference_split
 from t2t_repro.cli.system import System, load_system
-from t2t_repro.data.manifest import Manifest
 from t2t_repro.decode_hyperparameters import DecodeHParams
 
 logger = logging.getLogger(__name__)
@@ -17,28 +17,28 @@ logger = logging.getLogger(__name__)
 SAMPLES = 3
 
 
-def write_final_report(args: argparse.Namespace) -> None:
+def write_final_report(args: argparse.Namespace, splits: Collection[str]) -> None:
     """Average, translate the test split (or dev), print scores and samples.
 
     Args:
         args: The flags of `t2t train`.
+        splits: Of the prepared data.
     """
     which = "latest"
     if args.average_last > 1:
         average_last(args.output_dir, args.average_last, args.t2t_usr_dir)
         which = "averaged"
-    system = load_system(
-        argparse.Namespace(
-            output_dir=args.output_dir,
-            checkpoint_path=which,
-            t2t_usr_dir=args.t2t_usr_dir,
-        )
-    )
-    splits = Manifest.load_existing(args.data_dir, system.problem).splits
     split = next((name for name in ("test", "dev") if name in splits), None)
     if split is None:
         print("trained; no dev or test split to score")
-    else:
+    elif not args.no_final_score:
+        system = load_system(
+            argparse.Namespace(
+                output_dir=args.output_dir,
+                checkpoint_path=which,
+                t2t_usr_dir=args.t2t_usr_dir,
+            )
+        )
         _print_scores(args.data_dir, system, split)
     print(_next_commands(args.output_dir, which, split))
 

@@ -105,6 +105,7 @@ def train_command(recipe: Recipe, args: argparse.Namespace) -> list[str]:
         *("--random_seed", str(args.seed), "--train_steps", str(recipe.train_steps)),
         *("--average_last", str(recipe.average_last)),
         *(recipe.checkpoints or ()),
+        "--no_final_score",
     ]
 
 

@@ -108,6 +108,11 @@ def _add_loop_arguments(parser: argparse.ArgumentParser) -> None:
         "newest checkpoints that are kept; at least --average_last",
     )
     number("--average_last", 0, 5, "checkpoints averaged after training; 0 = none")
+    parser.add_argument(
+        "--no_final_score",
+        action="store_true",
+        help="do not translate the test split, or dev, when training is over",
+    )
 
 
 def _add_device_arguments(parser: argparse.ArgumentParser) -> None:

@@ -74,7 +74,7 @@ class TrainingJob:
                 self.args.train_steps,
             )
             return 1
-        write_final_report(self.args)
+        write_final_report(self.args, self.manifest.splits)
         return 0
 
     def _check_folder(self) -> Run | None:

@@ -67,6 +67,18 @@ def test_the_end_prints_scores_samples_and_the_next_commands(trained):
         assert f"\n  {command} --" in printed
 
 
+def test_the_end_may_go_without_a_score(trained, own_run):
+    """But not without the average, which is what is scored later."""
+    shutil.rmtree(own_run / "averaged")
+    steps = ["--train_steps", str(trained.steps), "--average_last", "2"]
+    printed = printed_by(
+        ["train", *on(own_run, trained.arguments), *steps, "--no_final_score"]
+    )
+    assert "BLEU" not in printed
+    assert "--checkpoint_path averaged" in printed
+    assert (own_run / "averaged").exists()
+
+
 def test_training_learns_something(trained):
     losses = [line["loss"] for line in trained.metrics("train")]
     assert losses[-1] < losses[0] - 1.0
