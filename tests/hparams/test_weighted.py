@@ -4,6 +4,8 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.models.sizes import parameter_count
+from t2t_repro.published import SENSITIVITY
+from t2t_repro.reproduction.tables import table
 
 BRANCHED = {"branched_attention": "split", "attention_dropout": 0.1}
 # Set -> the plain set it changes, and what differs.
@@ -53,3 +55,12 @@ def test_what_is_added_are_the_branch_weights(name, branch_weights):
     norms = 12 * 2 * hparams.hidden_size
     found = parameter_count(hparams, 37_000, 37_000)
     assert found == parameter_count(plain, 37_000, 37_000) - norms + branch_weights
+
+
+@pytest.mark.parametrize(
+    ("printed", "row"), [*zip(SENSITIVITY, table("sensitivity").rows, strict=True)]
+)
+def test_the_sensitivity_rows_have_their_dropout_and_their_last_steps(printed, row):
+    hparams = catalogue.hparams(row.hparams_set)
+    assert hparams.layer_prepostprocess_dropout == printed.weighted_dropout
+    assert hparams.branch_frozen_after_steps == printed.steps[1] - 10_000
