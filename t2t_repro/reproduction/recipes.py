@@ -69,4 +69,6 @@ class Recipe:
             else:
                 scores[f"F1 ({split})"] = printed["f1"]
                 scores[f"F1 up to 40 words ({split})"] = printed["f1_up_to_40"]
+                repaired = printed.get("repaired", 0) / printed["sentences"]
+                scores[f"% repaired ({split})"] = 100 * repaired
         return scores

@@ -42,7 +42,7 @@ def render(
         [
             row.name,
             row.label,
-            *(_text(row.published.get(column)) for column in table.columns),
+            *(_text(row.published.get(column), column) for column in table.columns),
             *(_own_cells(row, hparams_of, results) if own else ()),
         ]
         for row in table.rows
@@ -113,9 +113,12 @@ def _mean_and_spread(values: Sequence[float]) -> str:
     return f"{mean:.2f} ± {statistics.stdev(values):.2f}"
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: Cell, column: str) -> str:
+    """Write a value as the papers do."""
     if cell is None:
         return ""
+    if column == "PPL":
+        return f"{cell:.2f}"
     if isinstance(cell, float) and cell >= 1e6:
         return f"{cell:.1e}"
     if isinstance(cell, float):

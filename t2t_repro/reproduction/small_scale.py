@@ -86,7 +86,7 @@ def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
     Raises:
         UsageError: If the row cannot be tried at this scale.
     """
-    if table.name != "table4":
+    if table.task == "translation":
         return dataclasses.replace(
             TRANSLATION, hparams_set=str(row.hparams_set), hparams=overrides(hparams)
         )

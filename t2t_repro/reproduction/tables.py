@@ -62,6 +62,7 @@ class Table:
         rows: Its systems.
         notes: What a reader of the numbers must know.
         split: Of WMT 2014: "dev" is newstest2013, "test" newstest2014.
+        task: What its systems do: "translation" or "parsing".
     """
 
     name: str
@@ -70,6 +71,7 @@ class Table:
     rows: Sequence[Row]
     notes: Sequence[str] = field(default_factory=tuple)
     split: str = "dev"
+    task: str = "translation"
 
     def row(self, name: str) -> Row | None:
         """Return the row of that name, None if there is none."""
@@ -155,7 +157,11 @@ def _translation(
     columns = ["en-de", "en-fr"]
     if any(s.ende_flops for s in systems):
         columns += ["FLOPs en-de", "FLOPs en-fr"]
-    return Table(name, title, columns, rows, split="test")
+    note = (
+        "en-fr is not what --run trains: --problem translate_enfr_wmt14, and for the "
+        "big model --hparams_set transformer_big_enfr."
+    )
+    return Table(name, title, columns, rows, (note,), split="test")
 
 
 def _plain_set(suffix: str) -> str:
@@ -242,6 +248,7 @@ def _table_4() -> Table:
             "Measured at the small scale: transformer_parsing_small, leaves with "
             "initials, dev split of the CRAFT treebank.",
         ),
+        task="parsing",
     )
 
 

@@ -206,5 +206,11 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
     assert main(["reproduce", "--run", row, f"--text_dir={tmp_path}", *places]) == 0
     path = capsys.readouterr().out.strip()
     result = json.loads((tmp_path / path).read_text())
-    assert set(result["scores"]) == {"F1 (dev)", "F1 up to 40 words (dev)"}
+    assert set(result["scores"]) == {
+        "F1 (dev)",
+        "F1 up to 40 words (dev)",
+        "% repaired (dev)",
+    }
+    # Two steps teach nobody to write trees.
+    assert result["scores"]["% repaired (dev)"] == 100
     assert "--checkpoint_path averaged" in result["commands"][1]

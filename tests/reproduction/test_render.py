@@ -22,6 +22,15 @@ def test_every_published_cell_is_printed(name):
         assert any(all(text in line for text in texts) for line in lines), row.name
 
 
+def test_perplexities_have_two_decimals_as_in_the_paper():
+    (line,) = [
+        x
+        for x in render(table("table3"), catalogue.hparams).splitlines()
+        if x.startswith("a_h4 ")
+    ]
+    assert " 5.00  25.5 " in line
+
+
 def test_sizes_are_those_of_the_sets():
     shown = render(table("table3"), catalogue.hparams)
     (line,) = [x for x in shown.splitlines() if x.startswith("c_n2 ")]

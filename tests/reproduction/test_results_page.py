@@ -1,0 +1,57 @@
+"""The page of results says what the result files say."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from pathlib import Path
+
+from t2t_repro.reproduction.results import Result, shipped_results
+from t2t_repro.reproduction.tables import Row, table
+
+PAGE = Path(__file__).parents[2] / "docs" / "results.md"
+COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
+# The column of a table where the BLEU of its own systems stands.
+PUBLISHED = {
+    "table3": "BLEU",
+    "aop": "BLEU",
+    "sensitivity": "Weighted",
+    "randomisation": "BLEU",
+}
+
+
+def mean_and_spread(values: list[float]) -> str:
+    text = f"{statistics.mean(values):.2f}"
+    return text if len(values) == 1 else f"{text} ± {statistics.stdev(values):.2f}"
+
+
+def line(name: str, row: Row, results: list[Result]) -> str:
+    perplexity = row.published.get("PPL")
+    cells = [
+        f"`{name}/{row.name}`",
+        "" if perplexity is None else f"{perplexity:.2f}",
+        str(row.published[PUBLISHED[name]]),
+        *(mean_and_spread([r.scores[column] for r in results]) for column in COLUMNS),
+        ", ".join(str(result.seed) for result in results),
+        f"{results[0].parameters:,}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def lines() -> list[str]:
+    """One for each row that has been measured at the small scale, in their order."""
+    measured: dict[str, list[Result]] = {}
+    for result in shipped_results():
+        if result.scale == "small":
+            measured.setdefault(result.system, []).append(result)
+    return [
+        line(name, row, measured[str(row.system)])
+        for name in PUBLISHED
+        for row in table(name).rows
+        if row.system in measured
+    ]
+
+
+def test_the_page_has_the_rows_that_have_been_measured():
+    text = PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^\| `\w+/\w+` \|.*$", text, re.MULTILINE) == lines()
