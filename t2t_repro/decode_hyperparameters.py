@@ -43,8 +43,25 @@ class DecodeHParams(TypedSettings):
         "write each hypothesis's score behind it, after a tab", False
     )
 
+    prefer_unrepaired: bool = setting(
+        "of a sentence's hypotheses those that need no repair come first; for problems "
+        "that repair what the model writes",
+        False,
+    )
+
+    @property
+    def num_hypotheses(self) -> int:
+        """How many hypotheses of a sentence the search has to find."""
+        whole_beam = self.return_beams or self.prefer_unrepaired
+        return self.beam_size if whole_beam else 1
+
     def without_effect(self) -> dict[str, str]:
         """Returns setting -> reason for those that nothing reads beside the others."""
-        if self.return_beams and self.beam_size == 1:
-            return {"return_beams": "beam_size=1 finds one hypothesis."}
-        return {}
+        if self.beam_size > 1:
+            return {}
+        reason = "beam_size=1 finds one hypothesis."
+        return {
+            name: reason
+            for name in ("return_beams", "prefer_unrepaired")
+            if getattr(self, name)
+        }

@@ -187,6 +187,7 @@ def test_decoding_overrides_are_parsed():
     assert decoding == DecodeHParams(beam_size=8, alpha=1.0, return_beams=True)
 
 
-def test_asking_for_the_beams_of_a_greedy_search_is_refused():
-    with pytest.raises(UsageError, match="beam_size=1 finds one hypothesis"):
-        DecodeHParams().parse("beam_size=1,return_beams=true")
+@pytest.mark.parametrize("name", ["return_beams", "prefer_unrepaired"])
+def test_asking_a_greedy_search_for_more_than_one_hypothesis_is_refused(name):
+    with pytest.raises(UsageError, match=f"{name} would have no effect: beam_size=1"):
+        DecodeHParams().parse(f"beam_size=1,{name}=true")

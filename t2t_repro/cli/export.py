@@ -15,6 +15,7 @@ WITHOUT = {
     "batch_size": "who calls the export decides what is in a batch.",
     "return_beams": "the signature n_best always gives all of them.",
     "write_beam_scores": "both signatures give scores.",
+    "prefer_unrepaired": "the export gives what the model writes and repairs nothing.",
 }
 
 

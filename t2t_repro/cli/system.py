@@ -11,6 +11,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
 from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UsageError
 from t2t_repro.runs import Run
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoints import find_checkpoint, model_variables, restore
@@ -40,7 +41,16 @@ class System:
         return catalogue.problem(self.run.problem)
 
     def suited(self, hparams: DecodeHParams) -> DecodeHParams:
-        """Take the problem's own values where the user gave none."""
+        """Take the problem's own values where the user gave none.
+
+        Raises:
+            UsageError: If a value of the user's would have no effect on this problem.
+        """
+        if "prefer_unrepaired" in hparams.origins and self.problem.writes_targets:
+            raise UsageError(
+                f"{hparams.flag}: prefer_unrepaired would have no effect: nothing is "
+                f"repaired in what a model writes for {self.problem.name}."
+            )
         own = self.problem.decode_defaults
         return hparams.replace(
             **{name: own[name] for name in own if name not in hparams.origins}

@@ -86,7 +86,7 @@ def search_translations(
         BeamSearchOptions(
             beam_size=hparams.beam_size,
             alpha=hparams.alpha,
-            num_hypotheses=hparams.beam_size if hparams.return_beams else 1,
+            num_hypotheses=hparams.num_hypotheses,
             room=0 if static_shapes else ROOM,
         ),
     )
@@ -163,7 +163,8 @@ class Translator:
 
         Returns:
             For each sentence its hypotheses, best first: `beam_size` of them if the
-            hparams' `return_beams` is set (fewer if fewer exist), else one.
+            hparams' `return_beams` is set (fewer if fewer exist), else one. With
+            `prefer_unrepaired`, what was repaired stands behind what was not.
         """
         pieces = [
             (number, piece)
@@ -189,7 +190,9 @@ class Translator:
         for hypothesis in _join(pieces):
             output = self._finish(sentence, hypothesis.text)
             finished.append(Hypothesis(output.text, hypothesis.score, output.repairs))
-        return finished
+        if self.hparams.prefer_unrepaired:
+            finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))
+        return finished if self.hparams.return_beams else finished[:1]
 
     def _pieces(self, number: int, ids: list[int]) -> list[list[int]]:
         """Append EOS, and cut a source that is too long for the model."""
@@ -244,7 +247,7 @@ class Translator:
 
     def _hypotheses(self, ids: np.ndarray, scores: np.ndarray) -> list[Hypothesis]:
         """Decode `[beam, length]` ids; places that stayed empty are left out."""
-        wanted = len(ids) if self.hparams.return_beams else 1
+        wanted = self.hparams.num_hypotheses
         return [
             Hypothesis(self.target_tokenizer.decode(list(row)), float(score))
             for row, score in zip(ids[:wanted], scores[:wanted], strict=True)

@@ -53,7 +53,9 @@ class ServedTranslator(tf.Module):
         self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
         self._longest_piece = longest_piece(max_input_length)
         self._search = functools.partial(search_translations, model, hparams=hparams)
-        # A search for the best hypothesis alone stops before the others are certain.
+        # Nothing is repaired here. A search for the best hypothesis alone stops before
+        # the others are certain.
+        hparams = hparams.replace(prefer_unrepaired=False)
         every = hparams.replace(return_beams=True)
         self._search_all = functools.partial(search_translations, model, hparams=every)
 

@@ -207,6 +207,12 @@ def test_a_mistyped_decode_hparam_is_answered_with_the_closest(trained, source, 
     assert "Did you mean beam_size" in errors
 
 
+def test_preferring_unrepaired_translations_is_refused(trained, source, capsys):
+    arguments = decode_arguments(trained, source, prefer_unrepaired="true")
+    message = failure(capsys, arguments, code=2)
+    assert "prefer_unrepaired would have no effect: nothing is repaired" in message
+
+
 def test_a_device_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -77,6 +77,14 @@ def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
     assert scores.get("repaired", 0) <= 16
 
 
+@pytest.mark.parametrize("asked", ["", "prefer_unrepaired=false"])
+def test_trees_are_preferred_unless_the_papers_search_is_asked_for(trained, asked):
+    folder, _ = trained
+    command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
+    scores = json.loads(printed_by([*command, "--decode_hparams", asked]))
+    assert scores["decode_hparams"]["prefer_unrepaired"] is (asked == "")
+
+
 @pytest.mark.parametrize(
     ("problem", "flag", "message"),
     [

@@ -175,6 +175,43 @@ def test_return_beams_gives_the_n_best(model, beam_of_four):
     assert [len(hypotheses) for hypotheses in n_best] == [4, 1, 4, 4, 4, 1, 4, 4]
 
 
+def shouting_unless(text: str) -> dict:
+    """Forms of a problem that repairs whatever is not `text`."""
+
+    def finish(source: str, written: str) -> Output:
+        del source
+        return Output(written) if written == text else Output(written.upper(), ("low",))
+
+    return {"finish": finish}
+
+
+def test_what_needs_no_repair_is_preferred(model):
+    sentence = ["b b b b b"]
+    (n_best,) = translator(model, return_beams=True).translate(sentence)
+    for wanted in n_best:
+        forms = shouting_unless(wanted.text)
+        preferring = translator(model, forms=forms, prefer_unrepaired=True)
+        assert preferring.translate(sentence) == [[wanted]]
+
+
+def test_where_all_need_a_repair_the_best_is_repaired(model, beam_of_four):
+    preferring = translator(model, forms=shouting_unless("-"), prefer_unrepaired=True)
+    sentence = ["b b b b b"]
+    ((found,),) = preferring.translate(sentence)
+    assert found.text == beam_of_four.translate(sentence)[0][0].text.upper()
+    assert found.repairs == ("low",)
+
+
+def test_the_repaired_stand_behind_in_the_order_of_their_scores(model):
+    options = {"return_beams": True}
+    n_best = translator(model, **options).translate(["b b b b b"])[0]
+    forms = shouting_unless(n_best[2].text)
+    preferring = translator(model, forms=forms, prefer_unrepaired=True, **options)
+    found = preferring.translate(["b b b b b"])[0]
+    assert [h.score for h in found] == [n_best[n].score for n in (2, 0, 1, 3)]
+    assert [bool(h.repairs) for h in found] == [False, True, True, True]
+
+
 def test_new_weights_are_used_at_once(model):
     changing = keras.models.clone_model(model)
     system = translator(changing)
