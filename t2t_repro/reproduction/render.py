@@ -13,6 +13,7 @@ from t2t_repro.models.sizes import (
     wall_time_flops,
 )
 from t2t_repro.published import NUM_GPUS, SUSTAINED_FLOPS
+from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.results import SCALES, Result
 from t2t_repro.reproduction.tables import Cell, Row, Table
 
@@ -26,7 +27,7 @@ def render(
     hparams_of: Callable[[str], HParams],
     results: Sequence[Result] = (),
 ) -> str:
-    """Write a table with its title, our sizes, our scores, and its notes.
+    """Write a table with its title, our sizes, our scores, its notes and agreement.
 
     Args:
         table: The table.
@@ -48,7 +49,12 @@ def render(
         for row in table.rows
     ]
     return "\n".join(
-        [f"{table.name}: {table.title}", *aligned([headings, *lines]), *table.notes]
+        [
+            f"{table.name}: {table.title}",
+            *aligned([headings, *lines]),
+            *table.notes,
+            *agreement_notes(table, results),
+        ]
     )
 
 

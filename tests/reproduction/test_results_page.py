@@ -6,6 +6,7 @@ import re
 import statistics
 from pathlib import Path
 
+from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.results import Result, shipped_results
 from t2t_repro.reproduction.tables import Row, table
 
@@ -55,3 +56,9 @@ def lines() -> list[str]:
 def test_the_page_has_the_rows_that_have_been_measured():
     text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r"^\| `\w+/\w+` \|.*$", text, re.MULTILINE) == lines()
+
+
+def test_the_page_says_how_far_the_order_of_rows_is_the_published_one():
+    text = PAGE.read_text(encoding="utf-8")
+    notes = agreement_notes(table("table3"), shipped_results())
+    assert "\n".join(["```", *notes, "```"]) in text
