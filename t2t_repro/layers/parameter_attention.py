@@ -12,12 +12,7 @@ from typing import Any
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.attention import (
-    masked_softmax,
-    merge_heads,
-    projection,
-    split_heads,
-)
+from t2t_repro.layers.attention import masked_softmax, projection
 from t2t_repro.layers.dropout import Dropout
 
 
@@ -90,12 +85,23 @@ class ParameterAttention(keras.layers.Layer):
         value = value * self.row_dropout(
             ops.ones_like(value[:, :, :1]), training=training
         )
-        query = split_heads(self.query(x), self.num_heads)
-        query = query * float(query.shape[-1]) ** -0.5
-        weights = masked_softmax(ops.einsum("BNTH,NRH->BNTR", query, key))
-        weights = ops.cast(weights, self.compute_dtype)
-        heads = ops.einsum("BNTR,NRH->BNTH", weights, value)
-        return self.output_projection(merge_heads(heads))
+        weights = masked_softmax(
+            ops.matmul(self._queries(x), ops.transpose(key, (0, 2, 1)))
+        )
+        heads = ops.matmul(ops.cast(weights, self.compute_dtype), value)
+        heads = ops.transpose(heads, (1, 0, 2))
+        merged = ops.reshape(heads, (*ops.shape(x)[:-1], self.value_channels))
+        return self.output_projection(merged)
+
+    def _queries(self, x: KerasTensor) -> KerasTensor:
+        """Project to scaled queries, `[num_heads, batch * length, depth]`.
+
+        Heads stand first, as they do in the memory: with the sentences before them,
+        XLA transposes the weights, memory_rows values for each head and position.
+        """
+        depth = self.key_channels // self.num_heads
+        query = ops.reshape(self.query(x), (-1, self.num_heads, depth))
+        return ops.transpose(query * depth**-0.5, (1, 0, 2))
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {
