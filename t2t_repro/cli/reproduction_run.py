@@ -49,7 +49,8 @@ def run_row(table: Table, row: Row, args: argparse.Namespace) -> int:
         evaluated = dict(zip(recipe.splits, map(json.loads, printed), strict=True))
         result = dataclasses.replace(
             _trained(each, recipe, args),
-            scores=_perplexity(recipe, args.output_dir) | recipe.scores(evaluated),
+            scores=_perplexity(recipe, each, args.output_dir)
+            | recipe.scores(evaluated),
             signature=evaluated[recipe.splits[-1]].get("bleu", {}).get("signature", ""),
             commands=tuple(_shown_commands(recipe, [each], args.seed)),
             data=data,
@@ -189,8 +190,8 @@ def _training_seconds(output_dir: str) -> float:
     return seconds
 
 
-def _perplexity(recipe: Recipe, output_dir: str) -> dict[str, float]:
-    """Return the last checkpoint's, unless it is not the last one that is scored."""
-    if recipe.average_last:
+def _perplexity(recipe: Recipe, row: Row, output_dir: str) -> dict[str, float]:
+    """Return the training's last one, unless other weights than its last are scored."""
+    if recipe.average_last or row.branch_weights != "learned":
         return {}
     return {"perplexity (dev)": _metrics(output_dir, "eval")[-1]["perplexity"]}

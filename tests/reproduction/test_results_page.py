@@ -22,6 +22,8 @@ PUBLISHED = {
 
 
 def mean_and_spread(values: list[float]) -> str:
+    if not values:
+        return ""
     text = f"{statistics.mean(values):.2f}"
     return text if len(values) == 1 else f"{text} ± {statistics.stdev(values):.2f}"
 
@@ -32,7 +34,10 @@ def line(name: str, row: Row, results: list[Result]) -> str:
         f"`{name}/{row.name}`",
         "" if perplexity is None else f"{perplexity:.2f}",
         str(row.published[PUBLISHED[name]]),
-        *(mean_and_spread([r.scores[column] for r in results]) for column in COLUMNS),
+        *(
+            mean_and_spread([r.scores[name] for r in results if name in r.scores])
+            for name in COLUMNS
+        ),
         ", ".join(str(result.seed) for result in results),
         f"{results[0].parameters:,}",
     ]
