@@ -190,7 +190,7 @@ def test_every_held_out_sequence_is_copied_or_reversed(problem, tmp_path):
         [
             *("train", *run, "--problem", problem, "--data_dir", str(data_dir)),
             *("--hparams_set", "transformer_tiny", "--hparams", LEARNING),
-            *("--train_steps", "1000", "--eval_sentences", "0"),
+            *("--train_steps", "2000", "--eval_sentences", "0"),
         ]
     )
     target = tmp_path / "translations"
