@@ -1,7 +1,7 @@
 """Sets for constituency parsing (section 6.3 of the paper)."""
 
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.registry import register_hparams
+from t2t_repro.settings.hparams import HParams
 
 from .transformer import transformer_base
 

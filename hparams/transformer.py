@@ -11,8 +11,8 @@ hidden_size^-0.5 with w warm-up steps: eq. (3) of the paper where constant is 1.
 peak, at s = w, is constant * (w * hidden_size)^-0.5.
 """
 
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.registry import register_hparams
+from t2t_repro.settings.hparams import HParams
 
 
 @register_hparams
@@ -66,7 +66,6 @@ def transformer_base() -> HParams:
         max_length=256,
         min_length_bucket=8,
         length_bucket_step=1.1,
-        optimizer="adam",
         optimizer_adam_beta1=0.9,
         optimizer_adam_beta2=0.98,
         optimizer_adam_epsilon=1e-9,

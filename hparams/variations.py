@@ -6,9 +6,9 @@ themselves, with what the paper printed beside them, stand in `t2t_repro.publish
 
 from collections.abc import Callable
 
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.published import ATTENTION_OVER_PARAMETERS, TABLE_3, Variation
 from t2t_repro.registry import hparams_sets, register_hparams
+from t2t_repro.settings.hparams import HParams
 
 from .transformer import transformer_base, transformer_big, transformer_big_enfr
 

@@ -4,8 +4,8 @@
 What it leaves open is argued for in `layers.BranchedAttention`.
 """
 
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.registry import register_hparams
+from t2t_repro.settings.hparams import HParams
 
 from .transformer import transformer_base, transformer_big
 

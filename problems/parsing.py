@@ -49,14 +49,14 @@ class ParsingProblem(Problem):
     )
     leaves: LeafForm = "any"
 
-    def source_form(self, sentence: str) -> str:
+    def normalize_source(self, sentence: str) -> str:
         """Gives the words as treebanks have them: brackets are `-LRB-` and `-RRB-`."""
         return " ".join(words_of(sentence))
 
-    def written_form(self, target: str) -> str:
+    def encode_target(self, target: str) -> str:
         return " ".join(to_symbols(_tree(target), leaves=self.leaves))
 
-    def finish(self, source: str, written: str) -> Output:
+    def postprocess(self, source: str, written: str) -> Output:
         symbols, words = split_symbols(written), words_of(source)
         repaired = from_symbols(symbols, words, leaves=self.leaves)
         return Output(str(repaired.tree), repaired.repairs)
@@ -95,7 +95,7 @@ class ParsingPtb(ParsingProblem):
         files: the file of "train" and, where there are such, "dev" and "test".
     """
 
-    takes = "trees"
+    file_kind = "trees"
 
     def __init__(self, files: Mapping[str, TreeFile] | None = None) -> None:
         self._files = dict(files or {})

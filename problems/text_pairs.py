@@ -42,7 +42,7 @@ class TextPairs(Problem):
     """
 
     drop_duplicates = True
-    takes = "pairs"
+    file_kind = "pairs"
 
     def __init__(self, files: Mapping[str, PairFiles] | None = None) -> None:
         self._files = dict(files or {})

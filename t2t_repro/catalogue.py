@@ -16,7 +16,7 @@ from types import ModuleType
 from t2t_repro import registry
 from t2t_repro.data.problem import Problem, ReversedProblem
 from t2t_repro.errors import UsageError
-from t2t_repro.hyperparameters import HParams
+from t2t_repro.settings.hparams import HParams
 
 PROBLEMS = "t2t_repro.problems"
 HPARAMS = "t2t_repro.hparams"

@@ -12,4 +12,4 @@ INPUTS = "inputs"
 TARGETS = "targets"
 
 # What kappa and alpha of a Weighted Transformer may be at test time (its section 4.4).
-BRANCH_WEIGHTS = ("learned", "random", "uniform")
+BRANCH_WEIGHT_MODES = ("learned", "random", "uniform")

@@ -12,7 +12,7 @@ INCOMPLETE = ".incomplete"
 _REPLACED = ".replaced"
 
 
-def write_whole(path: Path, content: bytes | str) -> None:
+def atomic_write(path: Path, content: bytes | str) -> None:
     """Write a file beside its place, then give it its name.
 
     Args:
@@ -26,7 +26,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 @contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of `folder` when the block ends.
 
     Args:

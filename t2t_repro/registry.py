@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.errors import UsageError, UserError, unknown_name
-from t2t_repro.hyperparameters import HParams
+from t2t_repro.settings.hparams import HParams
 
 REVERSED_SUFFIX = "_rev"
 

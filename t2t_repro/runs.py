@@ -10,8 +10,8 @@ from typing import Any
 
 import t2t_repro
 from t2t_repro.errors import UserError
-from t2t_repro.files import write_whole
-from t2t_repro.hyperparameters import HParams
+from t2t_repro.files import atomic_write
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.text import Tokenizer, load_tokenizer
 
 RUN_FILE = "hparams.json"
@@ -101,7 +101,7 @@ class Run:
     def save(self, output_dir: str | Path) -> None:
         """Write the file, whole or not at all."""
         text = json.dumps(self._values(), indent=2) + "\n"
-        write_whole(Path(output_dir) / RUN_FILE, text)
+        atomic_write(Path(output_dir) / RUN_FILE, text)
 
     def _values(self) -> dict[str, Any]:
         names = [field.name for field in dataclasses.fields(self)]

@@ -18,9 +18,7 @@ FLOORS = {
     "t2t_repro.errors": 0,
     "t2t_repro.files": 0,
     "t2t_repro.published": 0,
-    "t2t_repro.typed_settings": 0.1,
-    "t2t_repro.decode_hyperparameters": 0.2,
-    "t2t_repro.hyperparameters": 0.2,
+    "t2t_repro.settings": 0.2,
     "t2t_repro.registry": 0.3,
     "t2t_repro.layers": 1,
     "t2t_repro.text": 1,
@@ -46,8 +44,8 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.constants",
     "t2t_repro.errors",
     "t2t_repro.files",
-    "t2t_repro.typed_settings",
-    "t2t_repro.hyperparameters",
+    "t2t_repro.settings.typed_settings",
+    "t2t_repro.settings.hparams",
     "t2t_repro.registry",
     "t2t_repro.data.problem",
     "t2t_repro.catalogue",
@@ -151,7 +149,7 @@ def test_imports_inside_a_package_do_not_go_round(module):
 def test_layers_are_keras_only_and_never_see_hparams(module):
     imported = {name.split(".")[0] for name in _imports(module)}
     assert "tensorflow" not in imported
-    assert "t2t_repro.hyperparameters" not in _own_imports(module)
+    assert "t2t_repro.settings.hparams" not in _own_imports(module)
 
 
 def test_what_must_answer_at_once_imports_no_framework():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.files import whole_folder, write_whole
+from t2t_repro.files import atomic_folder, atomic_write
 
 
 def names(folder):
@@ -13,7 +13,7 @@ def names(folder):
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path, content):
     path = tmp_path / "file"
     path.write_text("old")
-    write_whole(path, content)
+    atomic_write(path, content)
     assert path.read_bytes() == "Straße\r\n".encode()
     assert names(tmp_path) == ["file"]
 
@@ -22,7 +22,7 @@ def test_a_folder_is_replaced_when_its_content_is_complete(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "old").write_text("old")
-    with whole_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         (beside / "new").write_text("new")
         assert names(folder) == ["old"]
     assert names(tmp_path) == ["folder"]
@@ -33,7 +33,7 @@ def test_a_folder_stays_as_it_was_when_writing_fails(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "old").write_text("old")
-    with pytest.raises(IsADirectoryError), whole_folder(folder) as beside:
+    with pytest.raises(IsADirectoryError), atomic_folder(folder) as beside:
         beside.write_text("half")
     assert names(folder) == ["old"]
 
@@ -43,7 +43,7 @@ def test_what_a_killed_process_left_does_not_disturb(tmp_path):
     for left in ("folder.incomplete", "folder.replaced"):
         (tmp_path / left).mkdir()
         (tmp_path / left / "stale").write_text("stale")
-    with whole_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         (beside / "new").write_text("new")
     assert names(tmp_path) == ["folder"]
     assert names(folder) == ["new"]

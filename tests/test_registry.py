@@ -7,8 +7,8 @@ import pytest
 from t2t_repro import registry
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.registry import Registry, register_hparams, register_problem, snake_case
+from t2t_repro.settings.hparams import HParams
 
 
 @pytest.fixture

@@ -22,8 +22,9 @@ from t2t_repro.cli.data_flags import (
     add_vocabulary_flags,
 )
 from t2t_repro.cli.data_summary import summary
-from t2t_repro.data.problem import SPLITS, PrepareSettings, Problem
+from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.errors import UsageError
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
     from t2t_repro.data.manifest import Manifest
@@ -78,7 +79,7 @@ def prepared_data(args: argparse.Namespace) -> tuple[Problem, Manifest]:
         logger.info("\n".join(summary(found, data_dir)))
     else:
         _check_given(args, problem, settings, found)
-        manifests.verify(found, data_dir, checksums=True)
+        manifests.check_files(found, data_dir, checksums=True)
     problem.splits = tuple(found.splits)
     return problem, found
 
@@ -111,10 +112,10 @@ def _check_kind(problem: Problem, files: Mapping[str, PairFiles | TreeFile]) -> 
     """Refuses files of another kind than the problem takes."""
     flags = {"pairs": "--train_source and --train_target", "trees": "--train_trees"}
     for file in files.values():
-        if problem.takes and file.kind != problem.takes:
+        if problem.file_kind and file.kind != problem.file_kind:
             raise UsageError(
                 f"received {file.kind} for problem {problem.name}, expected "
-                f"{flags[problem.takes]}"
+                f"{flags[problem.file_kind]}"
             )
 
 
@@ -212,7 +213,7 @@ def _check_given(
     """Compares the flags that are given, and no other, with the data that is there."""
     from t2t_repro.data import manifest as manifests
 
-    text_is_known = not problem.takes or _text_files(args)
+    text_is_known = not problem.file_kind or _text_files(args)
     expected = {
         role: facts
         for role, facts in found.sources.items()
@@ -223,7 +224,7 @@ def _check_given(
     else:
         sources = manifests.model_identities(settings)
     given = _given_settings(args, problem)
-    manifests.check(
+    manifests.check_settings(
         found,
         required_data_dir(args),
         problem_version=problem.version,

@@ -19,11 +19,11 @@ from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.progress import progress
 from t2t_repro.cli.system_arguments import add_system_arguments
 from t2t_repro.errors import UserError
-from t2t_repro.files import write_whole
+from t2t_repro.files import atomic_write
 
 if TYPE_CHECKING:
-    from t2t_repro.decode_hyperparameters import DecodeHParams
     from t2t_repro.decoding.translate import Hypothesis
+    from t2t_repro.settings.decode_hparams import DecodeHParams
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from t2t_repro.cli.system import load_system
 
     system = load_system(args)
-    translator = system.translator(system.suited(hparams))
+    translator = system.translator(system.with_problem_defaults(hparams))
     with progress(len(lines), "sentence") as advance:
         translations = translator.translate(lines, advance)
     report_repairs([best[0] for best in translations])
@@ -176,4 +176,4 @@ def write_output(name: str, text: str) -> None:
         path.write_bytes(content)
     else:
         # Where the name is a link, what it points to is replaced.
-        write_whole(path.resolve(), content)
+        atomic_write(path.resolve(), content)

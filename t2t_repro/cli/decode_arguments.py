@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.errors import UsageError
+from t2t_repro.settings.decode_hparams import DecodeHParams
 
 
 def add_decode_hparams(

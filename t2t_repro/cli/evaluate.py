@@ -21,7 +21,7 @@ from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.progress import progress
 from t2t_repro.cli.system_arguments import add_system_arguments
-from t2t_repro.constants import BRANCH_WEIGHTS
+from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError, UserError
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--decode_to_file", help="also write the translations here")
     parser.add_argument(
         "--branch_weights",
-        choices=BRANCH_WEIGHTS,
-        default=BRANCH_WEIGHTS[0],
+        choices=BRANCH_WEIGHT_MODES,
+        default=BRANCH_WEIGHT_MODES[0],
         help="of a Weighted Transformer: score it with other kappa and alpha than the "
         "learned ones (default: learned)",
     )
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     from t2t_repro.evaluation.branch_weights import replace_branch_weights
 
     system = load_system(args)
-    hparams = system.suited(hparams)
+    hparams = system.with_problem_defaults(hparams)
     replace_branch_weights(system.model, args.branch_weights, args.branch_seed)
     sources, references = pairs or _split_pairs(args, system)
     translator = system.translator(hparams)
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             if name not in WITHOUT
         },
     }
-    if args.branch_weights != BRANCH_WEIGHTS[0]:
+    if args.branch_weights != BRANCH_WEIGHT_MODES[0]:
         about["branch_weights"] = args.branch_weights
     if repairs:
         about["repaired"] = sum(bool(best[0].repairs) for best in translated)

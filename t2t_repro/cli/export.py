@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         system.model,
         system.source_tokenizer,
         system.target_tokenizer,
-        system.suited(hparams),
+        system.with_problem_defaults(hparams),
         system.run.hparams.max_length,
     )
     export_saved_model(served, args.export_dir)

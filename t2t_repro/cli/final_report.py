@@ -10,7 +10,7 @@ from collections.abc import Collection
 from t2t_repro.cli.average import average_last
 from t2t_repro.cli.evaluate import reference_split
 from t2t_repro.cli.system import System, load_system
-from t2t_repro.decode_hyperparameters import DecodeHParams
+from t2t_repro.settings.decode_hparams import DecodeHParams
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def write_final_report(args: argparse.Namespace, splits: Collection[str]) -> Non
 def _print_scores(data_dir: str, system: System, split: str) -> None:
     """Translate a split, and print its scores and a few translations."""
     sources, references = reference_split(data_dir, system.problem, split)
-    hparams = system.suited(DecodeHParams())
+    hparams = system.with_problem_defaults(DecodeHParams())
     translator = system.translator(hparams)
     hypotheses = [best[0].text for best in translator.translate(sources)]
     scores = system.problem.score(hypotheses, references)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from t2t_repro import catalogue, registry
 from t2t_repro.errors import UsageError, unknown_name
-from t2t_repro.hyperparameters import HParams
+from t2t_repro.settings.hparams import HParams
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:

@@ -9,10 +9,10 @@ import keras
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
-from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError
 from t2t_repro.runs import Run
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoints import find_checkpoint, model_variables, restore
 
@@ -40,7 +40,7 @@ class System:
         """The problem it was trained on."""
         return catalogue.problem(self.run.problem)
 
-    def suited(self, hparams: DecodeHParams) -> DecodeHParams:
+    def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
         """Take the problem's own values where the user gave none.
 
         Raises:
@@ -64,8 +64,8 @@ class System:
             self.target_tokenizer,
             decode_hparams,
             self.run.hparams.max_length,
-            source_form=self.problem.source_form,
-            finish=self.problem.finish,
+            normalize_source=self.problem.normalize_source,
+            postprocess=self.problem.postprocess,
         )
 
 

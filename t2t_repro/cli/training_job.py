@@ -14,7 +14,6 @@ from t2t_repro.cli.system import build_model
 from t2t_repro.data.manifest import load_tokenizers, raw_text, shards
 from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
 from t2t_repro.data.text_files import read_lines
-from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError
 from t2t_repro.evaluation.branch_weights import branch_monitor
@@ -22,8 +21,9 @@ from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
 )
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.runs import Run, save_tokenizers
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.checkpoints import TrainingCheckpoints
 from t2t_repro.training.loop import (
     Evaluator,
@@ -36,7 +36,7 @@ from t2t_repro.training.setup import (
     make_optimizer,
     make_repeatable,
     make_strategy,
-    xla_is_wise,
+    should_use_xla,
 )
 from t2t_repro.training.step import StepOptions
 
@@ -56,7 +56,7 @@ class TrainingJob:
         self.hparams = hparams
         self.strategy = make_strategy(args.cpu_replicas)
         self.jit_compile = (
-            xla_is_wise(self.strategy) if args.xla == "auto" else args.xla == "on"
+            should_use_xla(self.strategy) if args.xla == "auto" else args.xla == "on"
         )
         self.run_before = self._check_folder()
         self.problem, self.manifest = prepared_data(args)
@@ -220,8 +220,8 @@ class TrainingJob:
             *self.tokenizers,
             greedy,
             self.hparams.max_length,
-            source_form=self.problem.source_form,
-            finish=self.problem.finish,
+            normalize_source=self.problem.normalize_source,
+            postprocess=self.problem.postprocess,
             jit_compile=False,
         )
         sides = raw_text(self.args.data_dir, self.problem, "dev")

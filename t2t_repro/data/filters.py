@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
-from t2t_repro.data.problem import PrepareSettings
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 EMPTY_SIDE = "empty_side"
 EXACT_REPEAT = "exact_repeat"

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.data.problem import PrepareSettings, Problem
+from t2t_repro.data.problem import Problem
 from t2t_repro.data.text_files import identity
 from t2t_repro.errors import UserError
-from t2t_repro.files import write_whole
+from t2t_repro.files import atomic_write
+from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer, load_tokenizer
 
 FORMAT = 2
@@ -139,7 +140,7 @@ class Manifest:
     def save(self, path: Path) -> None:
         """Writes the manifest, whole or not at all."""
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
-        write_whole(path, text + "\n")
+        atomic_write(path, text + "\n")
 
 
 def recorded_settings(settings: PrepareSettings) -> dict[str, Any]:
@@ -166,7 +167,7 @@ def model_identities(settings: PrepareSettings) -> dict[str, dict[str, Any]]:
     }
 
 
-def check(
+def check_settings(
     manifest: Manifest,
     data_dir: str | Path,
     *,
@@ -223,7 +224,7 @@ def _way_out(data_dir: str | Path) -> str:
     return f"remove {data_dir} or give another --data_dir"
 
 
-def verify(manifest: Manifest, data_dir: str | Path, *, checksums: bool) -> None:
+def check_files(manifest: Manifest, data_dir: str | Path, *, checksums: bool) -> None:
     """Checks that the files are there, whole and, if asked, unchanged.
 
     Raises:
@@ -267,7 +268,7 @@ def shards(data_dir: str | Path, problem: Problem, split: str) -> list[str]:
         UserError: if the split is not prepared or a file is missing or cut short.
     """
     manifest = _with_split(data_dir, problem, split)
-    verify(manifest, data_dir, checksums=False)
+    check_files(manifest, data_dir, checksums=False)
     return [str(Path(data_dir) / name) for name in manifest.splits[split].shards]
 
 

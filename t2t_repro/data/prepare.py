@@ -22,12 +22,13 @@ from t2t_repro.constants import EOS_ID
 from t2t_repro.data import manifest as manifests
 from t2t_repro.data.filters import PairFilter, pair_digest
 from t2t_repro.data.manifest import Manifest, SplitCounts
-from t2t_repro.data.problem import SPLITS, PrepareSettings, Problem
+from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.records import ShardWriter, example_bytes
 from t2t_repro.data.text_files import identity
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.errors import UserError
 from t2t_repro.files import INCOMPLETE
+from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -59,14 +60,14 @@ def prepare(
     sources = manifests.recorded_sources(problem, settings, tmp_dir)
     found = Manifest.load(data_dir, problem)
     if found is not None:
-        manifests.check(
+        manifests.check_settings(
             found,
             data_dir,
             problem_version=problem.version,
             settings=manifests.recorded_settings(settings),
             sources=sources,
         )
-        manifests.verify(found, data_dir, checksums=True)
+        manifests.check_files(found, data_dir, checksums=True)
         logger.info("%s is prepared in %s already", problem.name, data_dir)
         return found
     return _prepare_afresh(problem, data_dir, tmp_dir, settings, sources)
@@ -239,7 +240,7 @@ def _write_pairs(
     read, totals = 0, _Totals()
     for batch in _batches(pairs):
         source_ids = tokenizers[0].encode_batch([source for source, _ in batch])
-        written = [problem.written_form(target) for _, target in batch]
+        written = [problem.encode_target(target) for _, target in batch]
         target_ids = tokenizers[1].encode_batch(written)
         records = []
         for pair, inputs, targets in zip(batch, source_ids, target_ids, strict=True):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.registry import REVERSED_SUFFIX, problems, snake_case
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
     from t2t_repro.data.text_files import PairFiles, TreeFile
@@ -51,39 +52,6 @@ class Vocabulary:
 
 
 @dataclasses.dataclass(frozen=True)
-class PrepareSettings:
-    """How text becomes shards; two preparations agree only if all of it agrees.
-
-    Attributes:
-        vocab_size: entries of the subword vocabulary, the special ones included.
-        model_type: "bpe" or "unigram".
-        shared_vocabulary: one vocabulary for both sides.
-        max_length: longest side kept, in subwords with the end-of-sentence one.
-        max_length_ratio: longest side over shortest side, in subwords, that is kept;
-            0 keeps every pair.
-        drop_duplicates: drop a training pair seen before, both sides equal.
-        num_shards: files that the training split is spread over.
-        seed: decides the order of the training pairs in the shards.
-        character_coverage: share of the training text's characters that get an entry
-            of their own; the rest is spelt in bytes.
-        source_model: a SentencePiece model file of the user's for the inputs.
-        target_model: the same for the targets.
-    """
-
-    vocab_size: int = 8_000
-    model_type: str = "bpe"
-    shared_vocabulary: bool = True
-    max_length: int = 256
-    max_length_ratio: float = 0.0
-    drop_duplicates: bool = False
-    num_shards: int = 10
-    seed: int = 1
-    character_coverage: float = 0.9999
-    source_model: str | None = None
-    target_model: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
 class Output:
     """What a user is given for a source.
 
@@ -103,9 +71,9 @@ class Problem:
     attributes below. Everything is text in and text out: a problem on symbols
     writes them with spaces between them.
 
-    Where a model is not to write the targets themselves, `written_form` says what it
-    is to write, and `finish` makes of what it has written what a user wants. Where
-    users write otherwise than `pairs` does, `source_form` mends it.
+    Where a model is not to write the targets themselves, `encode_target` says what it
+    is to write, and `postprocess` makes of what it has written what a user wants. Where
+    users write otherwise than `pairs` does, `normalize_source` mends it.
 
     Attributes:
         vocabulary: what the text is cut into.
@@ -115,8 +83,8 @@ class Problem:
         version: to be raised when `pairs` begins to give other text, so that shards
             prepared before are refused.
         was_reversed: whether inputs and targets are swapped when shards are read.
-        takes: the files that its text is given as, by `with_files`: "pairs", "trees",
-            or "" if it has text of its own.
+        file_kind: the kind of files that `with_files` accepts: "pairs", "trees", or
+            "" if it has text of its own.
         metric: name of `development_score`.
         decode_defaults: values of `DecodeHParams` that suit it better than its own.
     """
@@ -127,7 +95,7 @@ class Problem:
     drop_duplicates: bool = False
     version: int = 1
     was_reversed: ClassVar[bool] = False
-    takes: str = ""
+    file_kind: str = ""
     metric: str = "bleu"
     decode_defaults: Mapping[str, float | int] = MappingProxyType({})
 
@@ -169,7 +137,7 @@ class Problem:
         )
 
     def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
-        """Gives the same problem on the files of each split, of the kind it `takes`.
+        """Return the same problem on the files of each split, of its `file_kind`.
 
         Raises:
             UsageError: if the problem has text of its own.
@@ -197,17 +165,17 @@ class Problem:
     @property
     def writes_targets(self) -> bool:
         """Whether a model writes the targets themselves."""
-        return type(self).finish is Problem.finish
+        return type(self).postprocess is Problem.postprocess
 
-    def source_form(self, sentence: str) -> str:
+    def normalize_source(self, sentence: str) -> str:
         """Gives a user's sentence in the form of the sources of `pairs`: as it is."""
         return sentence
 
-    def written_form(self, target: str) -> str:
+    def encode_target(self, target: str) -> str:
         """Gives what a model is taught to write for a target: the target itself."""
         return target
 
-    def finish(self, source: str, written: str) -> Output:
+    def postprocess(self, source: str, written: str) -> Output:
         """Gives what a user wants of what a model has written for a source."""
         del source
         return Output(written)
@@ -278,7 +246,7 @@ class ReversedProblem(Problem):
         self.max_length = base.max_length
         self.drop_duplicates = base.drop_duplicates
         self.version = base.version
-        self.takes = base.takes
+        self.file_kind = base.file_kind
 
     @property
     def name(self) -> str:

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from t2t_repro.data.problem import PrepareSettings, Problem
+from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
+from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import (
     SentencePieceTokenizer,
     SymbolTokenizer,
@@ -65,7 +66,7 @@ def learn_tokenizers(
     if problem.vocabulary.kind == "subwords_to_symbols":
         own = settings.source_model
         source = _learn(sources, settings) if own is None else _own_model(own)
-        return source, _symbols_of(map(problem.written_form, targets))
+        return source, _symbols_of(map(problem.encode_target, targets))
     if settings.shared_vocabulary:
         shared = _learn((*sources, *targets), settings)
         return shared, shared

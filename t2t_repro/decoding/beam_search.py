@@ -38,16 +38,16 @@ class BeamSearchOptions:
         alpha: Exponent of the length penalty ((5 + length) / 6)^alpha; 0 = none.
         num_hypotheses: How many of the best finished hypotheses must be certain
             before the search of a sentence ends, 1 to `beam_size`.
-        room: Positions that the cache gets room for at a time, because a step costs in
-            proportion to the room there is and most sentences end long before their
-            limit. 0 = for all at once, which XLA and JAX need: shapes of theirs do
-            not change.
+        cache_growth: Positions by which the cache grows at a time. A step costs in
+            proportion to the cache's size, and most sentences end long before their
+            limit. 0 = allocate all positions at once, which XLA and JAX need because
+            their shapes are static.
     """
 
     beam_size: int = 4
     alpha: float = 0.6
     num_hypotheses: int = 1
-    room: int = 0
+    cache_growth: int = 0
 
 
 @dataclasses.dataclass
@@ -61,7 +61,7 @@ class BeamState:
         position: int32 scalar, number of tokens that living hypotheses have.
         living_ids: int32 `[batch, beam, max_length]`, padded with PAD_ID.
         living_log_probs: float32 `[batch, beam]`, sums of log-probabilities.
-        history: bool `[batch, beam, room * beam]`, the cache slots on each
+        history: bool `[batch, beam, slots]`, the cache slots on each
             living hypothesis' path: slot p * beam + k was written at position p
             by the hypothesis that was then in place k.
         finished_ids: int32 `[batch, beam, max_length]`.
@@ -137,8 +137,8 @@ def beam_search(
         grow_function: `(cache, slots) -> cache`; see `Transformer.grow_cache`.
         cache: Initial cache, without slots.
         max_lengths: int32 `[batch]`, most tokens of each sentence, EOS included.
-        max_length: The largest of them; the length of the output. With the option
-            `room` a tensor: inside a graph the shape of what grows must be unknown.
+        max_length: The largest of them; the length of the output. A tensor if
+            `cache_growth` is set: inside a graph the cache's shape must be unknown.
         options: See `BeamSearchOptions`.
 
     Returns:
@@ -147,7 +147,7 @@ def beam_search(
     search = _Search(step_function, grow_function, max_lengths, max_length, options)
     state = BeamState(
         *ops.while_loop(
-            lambda *state: search.goes_on(BeamState(*state)),
+            lambda *state: search.should_continue(BeamState(*state)),
             lambda *state: search.step(BeamState(*state)).as_tuple(),
             search.initial_state(cache).as_tuple(),
         )
@@ -168,7 +168,7 @@ class _Search:
     ) -> None:
         self.step_function = step_function
         self.grow_function = grow_function
-        self.room = options.room
+        self.cache_growth = options.cache_growth
         self.max_lengths = max_lengths
         self.max_length = max_length
         self.beam_size = options.beam_size
@@ -182,32 +182,34 @@ class _Search:
         nothing = ops.full((batch, beam), MINUS_INFINITY, dtype="float32")
         # One living hypothesis, the empty one: K equal ones would stay equal.
         first = ops.arange(beam) == 0
-        room = ops.minimum(self.room, self.max_length) if self.room else self.max_length
+        positions = self.max_length
+        if self.cache_growth:
+            positions = ops.minimum(self.cache_growth, self.max_length)
         return BeamState(
             position=ops.zeros((), dtype="int32"),
             living_ids=no_ids,
             living_log_probs=ops.where(first[None, :], 0.0, nothing),
-            history=ops.zeros((batch, beam, room * beam), dtype="bool"),
+            history=ops.zeros((batch, beam, positions * beam), dtype="bool"),
             finished_ids=no_ids,
             finished_scores=nothing,
             done=ops.zeros((batch,), dtype="bool"),
-            cache=self.grow_function(cache, room * beam),
+            cache=self.grow_function(cache, positions * beam),
         )
 
-    def goes_on(self, state: BeamState) -> KerasTensor:
+    def should_continue(self, state: BeamState) -> KerasTensor:
         return ops.logical_and(
             state.position < self.max_length, ops.logical_not(ops.all(state.done))
         )
 
-    def _with_room(self, state: BeamState) -> BeamState:
-        """Make room for the position at hand and some more, where there is none."""
+    def _with_grown_cache(self, state: BeamState) -> BeamState:
+        """Grow the cache if it has no slots left for this position."""
         batch, beam, slots = ops.shape(state.history)
 
         def grow() -> tuple[KerasTensor, Any]:
-            room = ops.minimum(state.position + self.room, self.max_length)
-            unseen = ops.zeros((batch, beam, room * beam - slots), dtype="bool")
+            positions = ops.minimum(state.position + self.cache_growth, self.max_length)
+            unseen = ops.zeros((batch, beam, positions * beam - slots), dtype="bool")
             history = ops.concatenate([state.history, unseen], axis=2)
-            return history, self.grow_function(state.cache, room * beam)
+            return history, self.grow_function(state.cache, positions * beam)
 
         history, cache = ops.cond(
             state.position * beam >= slots, grow, lambda: (state.history, state.cache)
@@ -215,8 +217,8 @@ class _Search:
         return dataclasses.replace(state, history=history, cache=cache)
 
     def step(self, state: BeamState) -> BeamState:
-        if self.room:
-            state = self._with_room(state)
+        if self.cache_growth:
+            state = self._with_grown_cache(state)
         log_probs, history, cache = self._predict(state)
         scores, parents, tokens = self._best_extensions(state, log_probs)
         ids = _replace_column(

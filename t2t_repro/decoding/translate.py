@@ -16,19 +16,19 @@ import tensorflow as tf
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.problem import Output
-from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
     BeamSearchResult,
     beam_search,
 )
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
 
 MIN_SOURCE_BUCKET = 8  # tokens
 SOURCE_BUCKET_STEP = 1.4
-ROOM = 32  # target positions, made room for at a time
+CACHE_GROWTH = 32  # target positions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ def search_translations(
             beam_size=hparams.beam_size,
             alpha=hparams.alpha,
             num_hypotheses=hparams.num_hypotheses,
-            room=0 if static_shapes else ROOM,
+            cache_growth=0 if static_shapes else CACHE_GROWTH,
         ),
     )
 
@@ -106,8 +106,8 @@ class Translator:
         max_input_length: Longest source in tokens, EOS included, that is translated
             in one piece; a longer one is cut into pieces whose translations are
             joined.
-        source_form: Makes of a user's sentence what the model has learnt to read.
-        finish: Makes of a source and what the model has written for it what a user
+        normalize_source: Makes of a user's sentence what the model has learnt to read.
+        postprocess: Makes of a source and what the model has written for it what a user
             wants.
         jit_compile: Whether XLA compiles the search, once for each batch shape.
     """
@@ -120,15 +120,17 @@ class Translator:
         hparams: DecodeHParams,
         max_input_length: int,
         *,
-        source_form: Callable[[str], str] = str,
-        finish: Callable[[str, str], Output] = lambda source, written: Output(written),
+        normalize_source: Callable[[str], str] = str,
+        postprocess: Callable[[str, str], Output] = lambda source, written: Output(
+            written
+        ),
         jit_compile: bool = False,
     ) -> None:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
-        self._source_form = source_form
-        self._finish = finish
+        self._source_form = normalize_source
+        self._postprocess = postprocess
         self._jit_compile = jit_compile
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, max_input_length),
@@ -188,7 +190,7 @@ class Translator:
     ) -> list[Hypothesis]:
         finished = []
         for hypothesis in _join(pieces):
-            output = self._finish(sentence, hypothesis.text)
+            output = self._postprocess(sentence, hypothesis.text)
             finished.append(Hypothesis(output.text, hypothesis.score, output.repairs))
         if self.hparams.prefer_unrepaired:
             finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))

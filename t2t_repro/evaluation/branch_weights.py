@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import keras
 import numpy as np
 
-from t2t_repro.constants import BRANCH_WEIGHTS
+from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UserError
 from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.training.metrics_log import MetricsLog
@@ -68,8 +68,10 @@ def replace_branch_weights(model: keras.Model, how: str, seed: int) -> None:
         ValueError: If `how` is none of these.
         UserError: If the model has no branches.
     """
-    if how not in BRANCH_WEIGHTS:
-        raise ValueError(f"`how` must be one of {BRANCH_WEIGHTS}. Received: {how!r}")
+    if how not in BRANCH_WEIGHT_MODES:
+        raise ValueError(
+            f"`how` must be one of {BRANCH_WEIGHT_MODES}. Received: {how!r}"
+        )
     if how == "learned":
         return
     layers = list(branched_layers(model))

@@ -16,11 +16,11 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.beam_search import MINUS_INFINITY, BeamSearchResult
 from t2t_repro.decoding.translate import longest_piece, search_translations
 from t2t_repro.errors import UserError
-from t2t_repro.files import whole_folder
+from t2t_repro.files import atomic_folder
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.in_graph import InGraphTokenizer
 
@@ -154,5 +154,5 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
             "another."
         )
     signatures = {"serving_default": served.translate, "n_best": served.n_best}
-    with whole_folder(export_dir) as folder:
+    with atomic_folder(export_dir) as folder:
         tf.saved_model.save(served, str(folder), signatures=signatures)

@@ -11,7 +11,7 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.masks import both, causal_mask, neighbourhood_mask
+from t2t_repro.layers.masks import causal_mask, combine_masks, neighbourhood_mask
 
 # Large enough that a masked weight is exactly zero after a float32 softmax, small
 # enough that a row with everything masked stays finite (tensor2tensor uses the same).
@@ -195,10 +195,10 @@ class MultiheadAttention(keras.layers.Layer):
     ) -> KerasTensor:
         length = ops.shape(query_input)[1]
         if self.causal:
-            attention_mask = both(attention_mask, causal_mask(length))
+            attention_mask = combine_masks(attention_mask, causal_mask(length))
         if self.neighbourhood:
             near = neighbourhood_mask(length, self.neighbourhood)
-            attention_mask = both(attention_mask, near)
+            attention_mask = combine_masks(attention_mask, near)
         key, value = self.project_memory(memory_input)
         return self.attend(
             query_input, key, value, attention_mask, bias, training=training

@@ -52,6 +52,6 @@ def neighbourhood_mask(length: int | KerasTensor, neighbourhood: int) -> KerasTe
     return (distances <= neighbourhood // 2)[None, None, :, :]
 
 
-def both(first: KerasTensor | None, second: KerasTensor) -> KerasTensor:
+def combine_masks(first: KerasTensor | None, second: KerasTensor) -> KerasTensor:
     """Allow what two masks allow; None allows everything."""
     return second if first is None else ops.logical_and(first, second)

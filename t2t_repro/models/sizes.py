@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.hyperparameters import HParams
+from t2t_repro.settings.hparams import HParams
 
 
 def parameter_count(

@@ -9,7 +9,6 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.layers.decoder import Decoder, LayerCache
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
@@ -18,6 +17,7 @@ from t2t_repro.layers.masks import padding_mask
 from t2t_repro.layers.options import LayerOptions
 from t2t_repro.layers.positions import PositionKind, Positions
 from t2t_repro.registry import register_model
+from t2t_repro.settings.hparams import HParams
 
 # hparams' `pos` -> the kinds of layers.Positions
 POSITION_KINDS: dict[str, PositionKind] = {

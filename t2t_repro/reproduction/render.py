@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.models.sizes import (
     parameter_count,
     training_flops,
@@ -16,6 +15,7 @@ from t2t_repro.published import NUM_GPUS, SUSTAINED_FLOPS
 from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.results import SCALES, Result
 from t2t_repro.reproduction.tables import Cell, Row, Table
+from t2t_repro.settings.hparams import HParams
 
 TOKENS_A_STEP = 25_000  # of each side, section 5.1
 SENTENCE_LENGTH = 30  # subwords, about WMT14's mean

@@ -20,7 +20,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from t2t_repro.errors import UserError
-from t2t_repro.files import write_whole
+from t2t_repro.files import atomic_write
 
 FOLDER = "results"
 SCALES = ("paper", "small")
@@ -69,7 +69,7 @@ class Result:
         """Write the file into a folder, whole or not at all, and return its path."""
         path = Path(folder) / self.file_name
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
-        write_whole(path, text + "\n")
+        atomic_write(path, text + "\n")
         return path
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 
 from t2t_repro.errors import UsageError
-from t2t_repro.hyperparameters import HParams
 from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.tables import Row, Table
+from t2t_repro.settings.hparams import HParams
 
 WIDTH_DIVISOR = 4
 LAYERS_DIVISOR = 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.errors import UserError
-from t2t_repro.files import write_whole
+from t2t_repro.files import atomic_write
 
 if TYPE_CHECKING:
     from t2t_repro.text.in_graph import InGraphTokenizer
@@ -61,7 +61,7 @@ class Tokenizer(abc.ABC):
 
     def save(self, path: str | Path) -> None:
         """Writes the tokenizer's file: whole or not at all."""
-        write_whole(Path(path), self.to_bytes())
+        atomic_write(Path(path), self.to_bytes())
 
 
 def ids_of_text(ids: Iterable[int]) -> list[int]:

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.files import whole_folder, write_whole
+from t2t_repro.files import atomic_folder, atomic_write
 
 CHECKPOINT_NAME = "model.ckpt"
 BEST_FOLDER = "best"
@@ -101,12 +101,12 @@ class TrainingCheckpoints:
             _remove(old)
         # For programs that ask tf.train.latest_checkpoint.
         state = f'model_checkpoint_path: "{CHECKPOINT_NAME}-{step}"\n'
-        write_whole(self.output_dir / "checkpoint", state)
+        atomic_write(self.output_dir / "checkpoint", state)
         return path
 
     def save_best(self, step: int, metric: str, value: float) -> None:
         """Write the model alone and its score, in place of the best one so far."""
-        with whole_folder(self.output_dir / BEST_FOLDER) as folder:
+        with atomic_folder(self.output_dir / BEST_FOLDER) as folder:
             _write(self._model, folder, step)
             (folder / metric).write_text(f"{value!r}\n", encoding="utf-8")
 
@@ -237,6 +237,6 @@ def average_checkpoints(
             total += variable.numpy()
     for total, variable in zip(sums, model.trainable_variables, strict=True):
         variable.assign(total / len(paths))
-    with whole_folder(Path(output_dir) / AVERAGED_FOLDER) as folder:
+    with atomic_folder(Path(output_dir) / AVERAGED_FOLDER) as folder:
         _write(variables, folder, step_of(paths[-1]))
     return find_checkpoint(output_dir, "averaged")

@@ -16,7 +16,7 @@ from t2t_repro.data.pipeline import Batch, BatchPlan, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.training.checkpoints import TrainingCheckpoints, step_of
 from t2t_repro.training.metrics_log import MetricsLog, Progress
-from t2t_repro.training.setup import separate_dropout
+from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
 
@@ -141,11 +141,11 @@ class Trainer:
 
     def _resume(self) -> None:
         path = self.checkpoints.restore_latest()
-        separate_dropout(self.model, self.strategy)
+        seed_dropout_per_replica(self.model, self.strategy)
         if path is not None:
             self.step = step_of(path)
             logger.info("going on from step %d (%s)", self.step, path)
-        self.log.forget_after(self.step)
+        self.log.truncate_after(self.step)
         self._best = self.checkpoints.best_value(self.options.best_metric)
 
     def _batches(self) -> Iterator[Batch]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import tensorflow as tf
 from tqdm import tqdm
 
-from t2t_repro.files import write_whole
+from t2t_repro.files import atomic_write
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class MetricsLog:
                 tf.summary.scalar(name, value)
         self._writer(split).flush()
 
-    def forget_after(self, step: int) -> None:
+    def truncate_after(self, step: int) -> None:
         """Drop the lines of updates that a resumed run will do again.
 
         TensorBoard keeps its events; where steps overlap it shows both.
@@ -69,7 +69,7 @@ class MetricsLog:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         kept = [line for line in lines if _step_of(line) <= step]
         if len(kept) < len(lines):
-            write_whole(path, "".join(kept))
+            atomic_write(path, "".join(kept))
 
     def text(self, split: str, step: int, name: str, markdown: str) -> None:
         """Write a text to TensorBoard."""

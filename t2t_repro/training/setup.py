@@ -6,12 +6,12 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.hyperparameters import HParams
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.checkpoints import random_states
 from t2t_repro.training.schedules import FactorSchedule, FrozenSchedule
 
 # Paths of the Weighted Transformer's kappa and alpha.
-BRANCH_WEIGHTS = ".*/(kappa|alpha)"
+BRANCH_WEIGHT_PATHS = ".*/(kappa|alpha)"
 
 
 def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
@@ -67,7 +67,7 @@ def make_repeatable(seed: int) -> None:
         tf.config.experimental.enable_op_determinism()
 
 
-def xla_is_wise(strategy: tf.distribute.Strategy) -> bool:
+def should_use_xla(strategy: tf.distribute.Strategy) -> bool:
     """Say whether training steps should be compiled by XLA.
 
     Replicas on one CPU wait for each other in a compiled step, with fewer threads
@@ -77,7 +77,9 @@ def xla_is_wise(strategy: tf.distribute.Strategy) -> bool:
     return on_gpu or strategy.num_replicas_in_sync == 1
 
 
-def separate_dropout(model: keras.Model, strategy: tf.distribute.Strategy) -> None:
+def seed_dropout_per_replica(
+    model: keras.Model, strategy: tf.distribute.Strategy
+) -> None:
     """Give every replica a dropout of its own, fixed by the first replica's.
 
     Keras begins all replicas with one random state, so that row 1 of every replica
@@ -138,7 +140,7 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     if hparams.branched_attention != "none":
         branch_adam = _adam(hparams, make_branch_schedule(hparams), "branch_adam")
         optimizers = keras.optimizers.OptimizerMap(
-            optimizer, {BRANCH_WEIGHTS: branch_adam}
+            optimizer, {BRANCH_WEIGHT_PATHS: branch_adam}
         )
         optimizer = keras.optimizers.MultiOptimizer(optimizers, name="multi")
     if hparams.activation_dtype == "float16":

@@ -9,8 +9,8 @@ import pytest
 
 from t2t_repro.cli import decode
 from t2t_repro.cli.main import main
-from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Hypothesis
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.cli.conftest import printed_by
 
 LINES = [

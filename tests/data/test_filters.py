@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from t2t_repro.data.filters import PairFilter, pair_digest
-from t2t_repro.data.problem import PrepareSettings
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 PAIR = ("a", "b")
 

@@ -5,8 +5,9 @@ import itertools
 import pytest
 
 from t2t_repro.data import vocabulary
-from t2t_repro.data.problem import PrepareSettings, Problem
+from t2t_repro.data.problem import Problem
 from t2t_repro.data.vocabulary import learn_tokenizers, spread_sample
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 
 def numbered(count):

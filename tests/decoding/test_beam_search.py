@@ -208,13 +208,13 @@ def test_stopping_early_never_changes_the_best(alpha):
         assert_same(found[sentence][:1], expected[:1])
 
 
-@pytest.mark.parametrize("room", [1, 3, 7, 9])
-def test_room_made_bit_by_bit_changes_nothing(room):
+@pytest.mark.parametrize("cache_growth", [1, 3, 7, 9])
+def test_growing_the_cache_step_by_step_changes_nothing(cache_growth):
     limits = [5, 7, 1, 6] * 5
     model = TableModel.random(21, len(limits), 5, max_length=7)
     options = BeamSearchOptions(3, 0.6, num_hypotheses=3)
     expected = model.search(limits, options)
-    grown = dataclasses.replace(options, room=room)
+    grown = dataclasses.replace(options, cache_growth=cache_growth)
     found = model.search(limits, grown, unknown_length=True)
     for sentence in range(len(limits)):
         assert_same(found[sentence], expected[sentence])

@@ -10,9 +10,9 @@ import pytest
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.problem import Output
-from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.training.losses import SmoothedCrossEntropy
@@ -101,14 +101,14 @@ def test_translations_come_out_in_order(beam_of_four):
 def test_the_model_reads_the_source_form_of_a_sentence(model):
     plain, other = (
         translator(model, forms=forms)
-        for forms in ({}, {"source_form": lambda text: text.replace("!", "a")})
+        for forms in ({}, {"normalize_source": lambda text: text.replace("!", "a")})
     )
     assert other.translate(["! b c"]) == plain.translate(["a b c"])
 
 
 def test_an_empty_line_is_finished_as_if_nothing_were_written(model):
     """Of a parser it gets a tree, as every sentence."""
-    forms = {"finish": lambda source, written: Output(f"[{source}|{written}]")}
+    forms = {"postprocess": lambda source, written: Output(f"[{source}|{written}]")}
     assert best_texts(translator(model, forms=forms).translate([""])) == ["[|]"]
 
 
@@ -178,11 +178,11 @@ def test_return_beams_gives_the_n_best(model, beam_of_four):
 def shouting_unless(text: str) -> dict:
     """Forms of a problem that repairs whatever is not `text`."""
 
-    def finish(source: str, written: str) -> Output:
+    def postprocess(source: str, written: str) -> Output:
         del source
         return Output(written) if written == text else Output(written.upper(), ("low",))
 
-    return {"finish": finish}
+    return {"postprocess": postprocess}
 
 
 def test_what_needs_no_repair_is_preferred(model):

@@ -43,7 +43,6 @@ PAPER_BASE = {
     "max_length": 256,
     "min_length_bucket": 8,
     "length_bucket_step": 1.1,
-    "optimizer": "adam",
     "optimizer_adam_beta1": 0.9,
     "optimizer_adam_beta2": 0.98,
     "optimizer_adam_epsilon": 1e-9,

@@ -38,21 +38,23 @@ def test_the_pairs_are_sentences_and_their_cleaned_trees(problem):
 )
 def test_the_problem_says_how_leaves_are_written(name, written):
     problem = catalogue.problem(name)
-    assert problem.written_form(JOHN) == written
-    output = problem.finish("John runs .", written)
+    assert problem.encode_target(JOHN) == written
+    output = problem.postprocess("John runs .", written)
     assert output.repairs == ()
     assert problem.score([output.text], [JOHN]).complete_match == 100
 
 
 def test_what_is_written_becomes_a_tree_over_the_words():
-    output = catalogue.problem("parsing_ptb").finish("John runs .", "(S (NP XX )NP XX")
+    output = catalogue.problem("parsing_ptb").postprocess(
+        "John runs .", "(S (NP XX )NP XX"
+    )
     assert output.text == "(TOP (S (NP (XX John)) (XX runs)) (XX .))"
     assert len(output.repairs) == 2
 
 
 def test_a_model_reads_brackets_as_the_treebank_writes_them():
     problem = catalogue.problem("parsing_ptb")
-    assert problem.source_form(" it ( Fig. 1)") == "it -LRB- Fig. 1-RRB-"
+    assert problem.normalize_source(" it ( Fig. 1)") == "it -LRB- Fig. 1-RRB-"
 
 
 def test_the_score_is_of_brackets():
@@ -64,9 +66,9 @@ def test_the_score_is_of_brackets():
 
 def test_a_sentence_without_words_has_a_tree_without_leaves():
     problem = catalogue.problem("parsing_ptb")
-    output = problem.finish("", "")
+    output = problem.postprocess("", "")
     assert (output.text, output.repairs) == ("(TOP)", ())
-    assert problem.written_form("(TOP)") == ""
+    assert problem.encode_target("(TOP)") == ""
     assert problem.score([output.text, JOHN], ["(TOP)", JOHN]).f1 == 100
 
 

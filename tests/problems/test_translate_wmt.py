@@ -6,8 +6,8 @@ import tensorflow_datasets as tfds
 from t2t_repro import catalogue
 from t2t_repro.data.manifest import load_tokenizers
 from t2t_repro.data.prepare import prepare
-from t2t_repro.data.problem import PrepareSettings
 from t2t_repro.errors import UserError
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 SENTENCES = {
     "train": [("A house.", "Ein Haus."), ("Two\nlines", "Zwei\nZeilen")] * 20,

@@ -18,7 +18,7 @@ from t2t_repro.data.pipeline import BatchPlan, training_epoch
 from t2t_repro.training.setup import (
     make_optimizer,
     make_strategy,
-    separate_dropout,
+    seed_dropout_per_replica,
 )
 from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.tiny_model import tiny_transformer
@@ -84,7 +84,7 @@ def dropout_masks(strategy: tf.distribute.Strategy) -> np.ndarray:
     """Give what dropout leaves of ones on each replica, `[replicas, 2, 64]`."""
     with strategy.scope():
         model = tiny_transformer(residual_dropout=0.5)
-    separate_dropout(model, strategy)
+    seed_dropout_per_replica(model, strategy)
 
     def drop_twice() -> tf.Tensor:
         masks = [model.source_dropout(tf.ones([64]), training=True) for _ in range(2)]

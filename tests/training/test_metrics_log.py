@@ -52,7 +52,7 @@ def test_a_resumed_run_forgets_what_it_will_do_again(tmp_path, cut_short):
         log.scalars("train", step, {"loss": 1.0})
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write(cut_short)
-    MetricsLog(tmp_path).forget_after(2)
+    MetricsLog(tmp_path).truncate_after(2)
     log.scalars("train", 3, {"loss": 2.0})
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     found = [(json.loads(line)["step"], json.loads(line)["loss"]) for line in lines]
@@ -60,7 +60,7 @@ def test_a_resumed_run_forgets_what_it_will_do_again(tmp_path, cut_short):
 
 
 def test_there_is_nothing_to_forget_in_a_new_run(tmp_path):
-    MetricsLog(tmp_path).forget_after(0)
+    MetricsLog(tmp_path).truncate_after(0)
     assert not list(tmp_path.iterdir())
 
 

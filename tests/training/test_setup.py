@@ -15,7 +15,7 @@ from t2t_repro.training.setup import (
     make_branch_schedule,
     make_optimizer,
     make_strategy,
-    xla_is_wise,
+    should_use_xla,
 )
 from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
@@ -37,7 +37,7 @@ def test_replicas_asked_for_too_late_are_a_users_error():
 
 
 def test_xla_is_used_with_one_replica():
-    assert xla_is_wise(tf.distribute.get_strategy())
+    assert should_use_xla(tf.distribute.get_strategy())
 
 
 def test_adam_has_the_papers_values(base):

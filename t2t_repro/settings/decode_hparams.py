@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from t2t_repro.typed_settings import TypedSettings, setting
+from t2t_repro.settings.typed_settings import TypedSettings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class DecodeHParams(TypedSettings):
         whole_beam = self.return_beams or self.prefer_unrepaired
         return self.beam_size if whole_beam else 1
 
-    def without_effect(self) -> dict[str, str]:
+    def ineffective_settings(self) -> dict[str, str]:
         """Returns setting -> reason for those that nothing reads beside the others."""
         if self.beam_size > 1:
             return {}

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.decode_hyperparameters import DecodeHParams
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.hyperparameters import HParams
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.settings.hparams import HParams
 
 
 @pytest.fixture(scope="module")

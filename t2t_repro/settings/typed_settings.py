@@ -137,7 +137,7 @@ class TypedSettings:
     def check_together(self) -> None:
         """Raises UserError where values that are fine alone do not fit together."""
 
-    def without_effect(self) -> dict[str, str]:
+    def ineffective_settings(self) -> dict[str, str]:
         """Returns setting -> reason for those that nothing reads beside the others."""
         return {}
 
@@ -169,7 +169,7 @@ class TypedSettings:
             raise
         except UserError as error:
             raise UsageError(f"{self.flag}: {error}") from None
-        idle = changed.without_effect()
+        idle = changed.ineffective_settings()
         for name in given:
             if name in idle:
                 raise UsageError(

@@ -7,12 +7,12 @@ catalogue `hparams/`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from t2t_repro.errors import UserError
-from t2t_repro.typed_settings import TypedSettings, setting
+from t2t_repro.settings.typed_settings import TypedSettings, setting
 
 LEARNING_RATE_FACTORS = (
     "constant",
@@ -24,6 +24,8 @@ LEARNING_RATE_FACTORS = (
 # sublayer decides what must stand behind it.
 RESIDUAL_WIRINGS = {"none": "dan", "n": "da"}
 SINUSOIDS = ("timing", "timing_concat")
+# Settings that earlier versions wrote to `hparams.json` and nothing ever read.
+RETIRED = ("optimizer",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +189,6 @@ class HParams(TypedSettings):
     length_bucket_step: float = setting(
         "length of a bucket relative to the one below it", unit="ratio", above=1
     )
-    optimizer: str = setting("the optimiser", choices=("adam",))
     optimizer_adam_beta1: float = setting(
         "decay of Adam's mean of gradients", at_least=0, below=1
     )
@@ -207,6 +208,12 @@ class HParams(TypedSettings):
     clip_grad_norm: float = setting(
         "largest global norm of the gradient; 0 = not clipped", at_least=0
     )
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read the settings back; those of `RETIRED` are left out."""
+        kept = {name: value for name, value in values.items() if name not in RETIRED}
+        return super().from_dict(kept)
 
     def check_together(self) -> None:
         """Raises UserError where values that are fine alone do not fit together."""
@@ -304,7 +311,7 @@ class HParams(TypedSettings):
         """The names joined by * in `learning_rate_schedule`."""
         return tuple(self.learning_rate_schedule.split("*"))
 
-    def without_effect(self) -> dict[str, str]:
+    def ineffective_settings(self) -> dict[str, str]:
         """Returns setting -> reason for those that nothing reads beside the others."""
         idle = {}
         factors = self.learning_rate_factors

@@ -1,0 +1,1 @@
+"""Typed settings: what can be set about preparation, models, training, decoding."""
