@@ -6,24 +6,24 @@ import argparse
 import dataclasses
 import json
 
-from t2t_repro.cli.data_flags import at_least
-from t2t_repro.cli.decode import read_input
+from t2t_repro.cli.flags import at_least
+from t2t_repro.cli.streams import read_input
 from t2t_repro.errors import UsageError
 from t2t_repro.metrics.significance import TESTS, compare_translations
 
+DESCRIPTION = (
+    "Test the significance of the difference between translations of the same text, "
+    "by sacreBLEU; one JSON list."
+)
 
-def add_parser(subparsers: argparse._SubParsersAction) -> None:
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser = subparsers.add_parser(
-        "compare",
-        description=(
-            "Paired significance of translations of the same text, by sacreBLEU; one "
-            "JSON list."
-        ),
-    )
     parser.add_argument("baseline", help="translations of the baseline, line by line")
     parser.add_argument("systems", nargs="+", help="translations to compare with it")
-    parser.add_argument("--reference", required=True, help="the true translations")
+    parser.add_argument(
+        "--reference", metavar="FILE", required=True, help="reference translations"
+    )
     parser.add_argument(
         "--test",
         choices=tuple(TESTS),

@@ -5,109 +5,117 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from t2t_repro.cli.data_flags import at_least
-from t2t_repro.cli.decode import (
+from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags, at_least
+from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.streams import (
     STANDARD_STREAM,
-    as_line,
     check_writable,
     read_input,
-    repair_summary,
-    write_output,
+    write_lines,
 )
-from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
-from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.cli.progress import progress
-from t2t_repro.cli.system_arguments import add_system_arguments
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UsageError
+from t2t_repro.progress import progress
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.lines import check_same_length
 
 if TYPE_CHECKING:
-    from t2t_repro.cli.system import System
-    from t2t_repro.data.problem import Problem
+    from t2t_repro.runs import Evaluation, System
 
 DEFAULT_SPLIT = "test"
-WITHOUT = dict.fromkeys(
-    ("return_beams", "write_beam_scores"), "the best translation alone is scored."
-)
+DESCRIPTION = "Translate and score; one JSON object with scores and signatures."
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser = subparsers.add_parser(
-        "evaluate",
-        description="Translate and score; one JSON object with scores and signatures.",
-    )
-    add_system_arguments(parser)
+    add_system_flags(parser)
     parser.add_argument(
         "--split",
         choices=("dev", "test"),
         help=f"prepared split (default: {DEFAULT_SPLIT})",
     )
-    parser.add_argument("--source", help="file to translate, in place of a split")
-    parser.add_argument("--reference", help="its translation, line by line")
     parser.add_argument(
-        "--data_dir", help="prepared data (default: where the run was trained from)"
+        "--source", metavar="FILE", help="file to translate instead of a split"
     )
-    parser.add_argument("--decode_to_file", help="also write the translations here")
+    parser.add_argument(
+        "--reference", metavar="FILE", help="reference translation, line by line"
+    )
+    parser.add_argument(
+        "--data_dir",
+        metavar="DIR",
+        help="prepared data (default: the data that the run was trained on)",
+    )
+    parser.add_argument(
+        "--decode_to_file", metavar="FILE", help="also write the translations here"
+    )
     parser.add_argument(
         "--branch_weights",
         choices=BRANCH_WEIGHT_MODES,
         default=BRANCH_WEIGHT_MODES[0],
-        help="of a Weighted Transformer: score it with other kappa and alpha than the "
-        "learned ones (default: learned)",
+        help="score a Weighted Transformer with other kappa and alpha than the learned "
+        "ones (default: learned)",
     )
     parser.add_argument(
         "--branch_seed",
         metavar="N",
         type=at_least(0, int),
         default=1,
-        help="of --branch_weights random (default: 1)",
+        help="seed of --branch_weights random (default: 1)",
     )
-    add_decode_hparams(parser, WITHOUT)
+    add_decode_hparams_flag(parser, "evaluate")
 
 
 def run(args: argparse.Namespace) -> int:
     """Translate, score and print."""
-    hparams = decode_hparams(args, WITHOUT)
+    hparams = DecodeHParams().parse_for("evaluate", args.decode_hparams)
     _check_flags(args)
-    # Broken files are answered before TensorFlow is imported and a model is loaded.
+    # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
     import_tensorflow()
-    from t2t_repro.cli.system import load_system
-    from t2t_repro.evaluation.branch_weights import replace_branch_weights
+    from t2t_repro.data.prepared import PreparedData
+    from t2t_repro.runs import System
 
-    system = load_system(args)
+    system = System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
     hparams = system.with_problem_defaults(hparams)
-    replace_branch_weights(system.model, args.branch_weights, args.branch_seed)
-    sources, references = pairs or _split_pairs(args, system)
-    translator = system.translator(hparams)
-    with progress(len(sources), "sentence") as advance:
-        translated = translator.translate(sources, advance)
-    hypotheses = [as_line(best[0].text) for best in translated]
+    system.replace_branch_weights(args.branch_weights, args.branch_seed)
+    if pairs is None:
+        data_dir = args.data_dir or system.run.data_dir
+        data = PreparedData.load(data_dir, system.problem)
+        pairs = data.raw_text(args.split or DEFAULT_SPLIT)
+    with progress(len(pairs[0]), "sentence") as advance:
+        evaluation = system.evaluate(*pairs, hparams, advance)
     if args.decode_to_file:
-        write_output(args.decode_to_file, "".join(f"{h}\n" for h in hypotheses))
-    scores = dataclasses.asdict(system.problem.score(hypotheses, references))
-    repairs = repair_summary([best[0] for best in translated])
-    about = {
+        write_lines(args.decode_to_file, evaluation.hypotheses)
+    report = _report(args, system, hparams, evaluation)
+    print(json.dumps(report, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _report(
+    args: argparse.Namespace,
+    system: System,
+    hparams: DecodeHParams,
+    evaluation: Evaluation,
+) -> dict[str, Any]:
+    """Return the scores and how they were made."""
+    report = dataclasses.asdict(evaluation.scores) | {
         "problem": system.run.problem,
         "checkpoint": system.checkpoint,
         "data": args.source or args.split or DEFAULT_SPLIT,
         "decode_hparams": {
             name: value
             for name, value in hparams.values().items()
-            if name not in WITHOUT
+            if "evaluate" in hparams.about(name).read_by
         },
     }
     if args.branch_weights != BRANCH_WEIGHT_MODES[0]:
-        about["branch_weights"] = args.branch_weights
-    if repairs:
-        about["repaired"] = sum(bool(best[0].repairs) for best in translated)
-        about["repairs"] = repairs
-    print(json.dumps(scores | about, indent=2, ensure_ascii=False))
-    return 0
+        report["branch_weights"] = args.branch_weights
+    if evaluation.repairs:
+        report["repaired"] = evaluation.repaired
+        report["repairs"] = evaluation.repairs
+    return report
 
 
 def _check_flags(args: argparse.Namespace) -> None:
@@ -128,34 +136,3 @@ def _read_pairs(source: str, reference: str) -> tuple[list[str], list[str]]:
     sources, references = read_input(source), read_input(reference)
     check_same_length(sources, references)
     return sources, references
-
-
-def _split_pairs(
-    args: argparse.Namespace, system: System
-) -> tuple[list[str], list[str]]:
-    data_dir = args.data_dir or system.run.data_dir
-    return reference_split(data_dir, system.problem, args.split or DEFAULT_SPLIT)
-
-
-def check_same_length(sources: list[str], references: list[str]) -> None:
-    """Refuse a source and a reference of different lengths, before translating."""
-    if len(sources) != len(references):
-        raise UserError(
-            f"received {len(sources)} lines to translate and {len(references)} "
-            "references, expected as many of one as of the other."
-        )
-
-
-def reference_split(
-    data_dir: str | Path, problem: Problem, split: str
-) -> tuple[list[str], list[str]]:
-    """Read the raw text of a prepared split: sources and references.
-
-    Raises:
-        UserError: If the split is not there.
-    """
-    from t2t_repro.data.manifest import raw_text
-    from t2t_repro.data.text_files import read_lines
-
-    source, reference = raw_text(data_dir, problem, split)
-    return list(read_lines(source)), list(read_lines(reference))

@@ -1,4 +1,4 @@
-"""Imports TensorFlow without the banner that no setting of its own can silence."""
+"""Import TensorFlow without the banner that no setting of TensorFlow can silence."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _BANNER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::Initializ
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow and Keras; to be called once a command needs them.
+    """Import TensorFlow and Keras, once a command needs them.
 
-    Informational lines of the import are left out; warnings and errors, as on a broken
-    GPU driver, are still shown.
+    Drops the informational lines of the import. Warnings and errors, such as those of a
+    broken GPU driver, are still shown.
     """
     with _without_banner():
         importlib.import_module("tensorflow")
@@ -27,7 +27,7 @@ def import_tensorflow() -> None:
 
 @contextmanager
 def _without_banner() -> Iterator[None]:
-    """Holds back what native code writes to stderr, then passes on what matters."""
+    """Hold back the stderr of native code, then pass on all but the banner."""
     sys.stderr.flush()
     stderr = os.dup(2)
     with tempfile.TemporaryFile() as held_back:

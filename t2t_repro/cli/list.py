@@ -1,10 +1,12 @@
-"""`t2t list`: every registered name with one line on it."""
+"""`t2t list`: every registered name with a summary."""
 
 from __future__ import annotations
 
 import argparse
 
 from t2t_repro import catalogue, registry
+from t2t_repro.cli.flags import add_usr_dir_flag
+from t2t_repro.text_tables import aligned
 
 KINDS = {
     "problems": (registry.problems, "NAME_rev swaps inputs and targets"),
@@ -13,19 +15,19 @@ KINDS = {
 }
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> None:
-    """Registers the command's flags."""
-    parser = subparsers.add_parser("list", description=__doc__)
+DESCRIPTION = "List every registered name with a summary."
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
     parser.add_argument(
         "kind", nargs="?", choices=tuple(KINDS), help="what to list (default: all)"
     )
-    parser.add_argument(
-        "--t2t_usr_dir", metavar="DIR", help="your own package of registrations"
-    )
+    add_usr_dir_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints one section a kind, or the bare names and lines of one kind."""
+    """Print one section per kind, or only the names and summaries of one kind."""
     catalogue.load(args.t2t_usr_dir)
     if args.kind:
         print("\n".join(_lines(KINDS[args.kind][0])))
@@ -39,6 +41,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(registered: registry.Registry) -> list[str]:
-    names = registered.names()
-    width = max(map(len, names), default=0)
-    return [f"{name:{width}}  {registered.entry(name).summary}" for name in names]
+    return aligned(
+        [(name, registered.entry(name).summary) for name in registered.names()]
+    )

@@ -1,7 +1,7 @@
-"""The table of commands, and what becomes of their errors.
+"""The table of commands, and how their errors are reported.
 
-Only the module of the command that was asked for is imported, so that help and usage
-errors answer at once.
+Only the module of the requested command is imported, so that help and usage errors
+answer at once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import importlib
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,21 +40,25 @@ BROKEN_PIPE = 141
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose mistakes are `UsageError`s and whose flags are never guessed."""
+    """A parser that raises `UsageError` and never guesses flags."""
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def error(self, message: str) -> NoReturn:
-        """Raises what argparse would print together with the whole usage."""
+        """Raise the message that argparse would print with the whole usage."""
         raise UsageError(f"{message}.\n`{self.prog} --help` shows what is accepted.")
+
+    def flags(self) -> list[str]:
+        """Return the long flags, as the usage names them."""
+        return sorted(set(re.findall(r"--[a-z]\w*", self.format_usage())))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command.
+    """Run one command.
 
     Args:
-        argv: The command line without the program's name; by default the process's own.
+        argv: The command line without the program's name; by default the process's.
 
     Returns:
         Exit code: 0 good, 1 failed, 2 usage.
@@ -77,9 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _forget_stdout()
         return BROKEN_PIPE
     except OSError as error:
-        if error.filename is None:
-            raise
-        print(f"{_prog(command)}: {error.filename}: {error.strerror}", file=sys.stderr)
+        place = error.filename or "reading or writing failed"
+        reason = error.strerror or error
+        print(f"{_prog(command)}: {place}: {reason}", file=sys.stderr)
         return UserError.exit_code
 
 
@@ -88,7 +93,7 @@ def _prog(command: str) -> str:
 
 
 def _top_level(arguments: Sequence[str]) -> int:
-    """Answers `t2t`, `t2t --help`, `t2t --version` and flags before a command."""
+    """Answer `t2t`, `t2t --help`, `t2t --version` and flags before a command."""
     parser = CommandParser(
         prog="t2t",
         description="Attention Is All You Need, from text to a served translator.",
@@ -110,7 +115,7 @@ def _top_level(arguments: Sequence[str]) -> int:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Runs one command and lets its errors out.
+    """Run one command; its errors propagate.
 
     Args:
         arguments: The command's name and its flags.
@@ -119,7 +124,7 @@ def run_command(arguments: Sequence[str]) -> int:
         Exit code.
 
     Raises:
-        UserError: Something that the user can put right.
+        UserError: If the user can correct it.
     """
     command = arguments[0]
     if command not in COMMANDS:
@@ -131,33 +136,32 @@ def run_command(arguments: Sequence[str]) -> int:
     has_driver = Path("/proc/driver/nvidia").exists()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_driver else "3")
     module = importlib.import_module(COMMANDS[command][0])
-    parser = CommandParser(prog="t2t")
-    subparsers = parser.add_subparsers(parser_class=CommandParser)
-    module.add_parser(subparsers)
+    parser = CommandParser(prog=f"t2t {command}", description=module.DESCRIPTION)
+    module.add_flags(parser)
     try:
-        flags, unknown = parser.parse_known_args(arguments)
+        flags, unknown = parser.parse_known_args(arguments[1:])
     except SystemExit as stop:
         return int(stop.code or 0)
     if unknown:
-        raise _unknown_argument(subparsers.choices[command], unknown[0])
+        raise _unknown_argument(parser, unknown[0])
     return module.run(flags)
 
 
-def _unknown_argument(parser: argparse.ArgumentParser, argument: str) -> UsageError:
+def _unknown_argument(parser: CommandParser, argument: str) -> UsageError:
     how_to_list = f"`{parser.prog} --help` shows what is accepted."
     if not argument.startswith("-"):
         return UsageError(f"unexpected argument {argument!r}.\n{how_to_list}")
     name = argument.partition("=")[0]
-    return unknown_name("flag", name, parser._option_string_actions, how_to_list)
+    return unknown_name("flag", name, parser.flags(), how_to_list)
 
 
 @contextmanager
 def _log_to_stderr() -> Iterator[None]:
-    """Shows the package's log on stderr while a command runs."""
+    """Show the package's log on stderr while a command runs."""
     logger = logging.getLogger("t2t_repro")
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
-    # TensorFlow puts a handler of its own on the root logger: lines would come twice.
+    # TensorFlow adds a handler to the root logger, which would print lines twice.
     before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -171,7 +175,7 @@ def _log_to_stderr() -> Iterator[None]:
 
 
 def _forget_stdout() -> None:
-    """Keeps Python from complaining, on exit, that nobody reads its last lines."""
+    """Keep Python from reporting at exit that nobody reads standard output."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 

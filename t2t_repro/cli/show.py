@@ -1,32 +1,34 @@
-"""`t2t show NAME`: what a problem, hparams set or model is, value by value."""
+"""`t2t show NAME`: explain a problem, hparams set or model, value by value."""
 
 from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from t2t_repro import catalogue, registry
+from t2t_repro.cli.flags import add_usr_dir_flag
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.hparams import HParams
+from t2t_repro.text_tables import aligned
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> None:
-    """Registers the command's flags."""
-    parser = subparsers.add_parser("show", description=__doc__)
+DESCRIPTION = "Explain a problem, hparams set or model, value by value."
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
     parser.add_argument("name", metavar="NAME", help="a name that `t2t list` prints")
     parser.add_argument(
         "--diff",
         metavar="NAME2",
         help="another hparams set: print only the values that differ",
     )
-    parser.add_argument(
-        "--t2t_usr_dir", metavar="DIR", help="your own package of registrations"
-    )
+    add_usr_dir_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what the name stands for; in every kind that knows it."""
+    """Print the entry of the name, in every kind that has it."""
     catalogue.load(args.t2t_usr_dir)
     if args.diff is not None:
         print(_difference(args.name, args.diff))
@@ -104,12 +106,12 @@ def _problem(name: str) -> str:
     if problem.vocabulary.kind == "symbols":
         rows.append(("symbols", " ".join(problem.vocabulary.symbols)))
     else:
-        sharing = "shared by both sides" if settings.shared_vocabulary else "one a side"
+        sharing = "shared by both sides" if settings.shared_vocabulary else "one per side"
         if problem.vocabulary.kind == "subwords_to_symbols":
-            sharing = "of the inputs; the targets' own symbols"
+            sharing = "for the inputs; symbols for the targets"
         vocabulary = f"{settings.vocab_size} subwords, {settings.model_type}, {sharing}"
         rows.append(("vocabulary", vocabulary))
-    rows.append(("max_length", f"{settings.max_length} subwords a side, EOS included"))
+    rows.append(("max_length", f"{settings.max_length} subwords per side, including EOS"))
     if problem.decode_defaults:
         own = problem.decode_defaults.items()
         rows.append(("decoding", ", ".join(f"{name}={value}" for name, value in own)))
@@ -123,12 +125,5 @@ def _model(name: str) -> str:
     return "\n\n".join((f"model {name}", entry.summary, _table(rows)))
 
 
-def _table(rows: Iterable[Sequence[str]]) -> str:
-    """Aligns the columns of the rows; the last one runs free."""
-    rows = list(rows)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    lines = [
-        "  ".join([*(f"{c:{w}}" for c, w in zip(row, widths, strict=False)), row[-1]])
-        for row in rows
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(aligned(rows))

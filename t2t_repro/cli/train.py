@@ -1,16 +1,24 @@
-"""`t2t train`: prepare data if need be, train, evaluate, keep checkpoints."""
+"""`t2t train`: prepare data if necessary, train, evaluate, keep checkpoints."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import shlex
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from t2t_repro import catalogue, registry
-from t2t_repro.cli.data_arguments import add_data_arguments, problem_from_arguments
-from t2t_repro.cli.data_flags import at_least
+from t2t_repro.cli.flags import DataFlags, add_data_flags, add_setting_flag
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
+from t2t_repro.runs.run import Run
+from t2t_repro.settings.train_settings import TrainSettings
+
+if TYPE_CHECKING:
+    from t2t_repro.data.prepared import PreparedData
+    from t2t_repro.runs import System, TrainResult
 
 logger = logging.getLogger(__name__)
 
@@ -18,164 +26,164 @@ DEMO_PROBLEM = "translate_ende_synthetic"
 DEMO_HPARAMS_SET = "transformer_tiny"
 DEMO_FOLDER = Path("t2t_demo")
 DEMO_TRAIN_STEPS = 1300
-DEFAULT_TRAIN_STEPS = 100_000  # of the paper's base model
-MOST_STEPS_TO_EVALUATION = 1000
-# The paper's base model: 100,000 steps in 12 hours, a checkpoint every 10 minutes, so
-# its last 5 span 7 % of the training (section 6.1).
-CHECKPOINTS_PER_RUN = 100
-FEWEST_STEPS_TO_CHECKPOINT = 50
-LARGEST_SEED = 2**32 - 1  # NumPy's
+SAMPLES = 3
+
+DESCRIPTION = (
+    "Train a model. Without flags: the embedded problem and a tiny set, a few minutes "
+    "on a laptop's CPU. To resume a run, --output_dir is enough; with more "
+    "--train_steps it is trained further."
+)
+_MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
+_DEVICE_FLAGS = ("cpu_replicas", "xla")
+_DATA_FLAGS = ("t2t_usr_dir",)
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser = subparsers.add_parser(
-        "train",
-        description=(
-            "Train a model. Without flags: the embedded problem and a tiny set, a few "
-            "minutes on a laptop's CPU. The same command again goes on from the last "
-            "checkpoint."
-        ),
-    )
-    add_data_arguments(parser)
-    parser.add_argument(
-        "--model", default="transformer", help="model (default: transformer)"
-    )
-    parser.add_argument("--hparams_set", help="hparams set; `t2t list hparams`")
-    parser.add_argument(
-        "--hparams", default="", help='changes to the set, "name=value,name=value"'
-    )
-    parser.add_argument("--output_dir", help="folder of the run")
-    _add_loop_arguments(parser)
-    _add_device_arguments(parser)
-
-
-def _add_loop_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("training")
-
-    def number(
-        flag: str,
-        smallest: int,
-        default: int | None,
-        text: str,
-        largest: int | None = None,
-    ) -> None:
-        shown = "" if default is None else f" (default: {default})"
-        group.add_argument(
-            flag,
-            metavar="N",
-            type=at_least(smallest, int, largest),
-            default=default,
-            help=text + shown,
-        )
-
-    number(
-        "--train_steps",
-        1,
-        None,
-        "updates at the end of training, those before a resume included "
-        f"(default: {DEFAULT_TRAIN_STEPS}; without --problem {DEMO_TRAIN_STEPS})",
-    )
-    number(
-        "--random_seed",
-        0,
-        1,
-        "of weights, dropout and data order",
-        largest=LARGEST_SEED,
-    )
-    number("--log_step_count_steps", 1, 100, "steps between two lines of metrics")
-    number(
-        "--local_eval_frequency",
-        1,
-        None,
-        "steps between two evaluations (default: a third of --train_steps, at most "
-        f"{MOST_STEPS_TO_EVALUATION})",
-    )
-    number("--eval_sentences", 0, 500, "dev sentences translated to score them")
-    number(
-        "--save_checkpoints_steps",
-        0,
-        None,
-        "steps between two checkpoints; 0 = by time alone (default: a hundredth of "
-        f"--train_steps, at least {FEWEST_STEPS_TO_CHECKPOINT}; with "
-        "--save_checkpoints_secs 0)",
-    )
-    number("--save_checkpoints_secs", 0, 0, "seconds between two; 0 = by steps alone")
-    number(
-        "--keep_checkpoint_max",
-        1,
-        10,
-        "newest checkpoints that are kept; at least --average_last",
-    )
-    number("--average_last", 0, 5, "checkpoints averaged after training; 0 = none")
+    add_data_flags(parser)
+    training = parser.add_argument_group("training")
+    devices = parser.add_argument_group("devices")
+    for name in TrainSettings.names():
+        if name in _MODEL_FLAGS:
+            add_setting_flag(parser, TrainSettings, name)
+        elif name in _DEVICE_FLAGS:
+            add_setting_flag(devices, TrainSettings, name)
+        elif name not in _DATA_FLAGS:
+            add_setting_flag(training, TrainSettings, name)
     parser.add_argument(
         "--no_final_score",
         action="store_true",
-        help="do not translate the test split, or dev, when training is over",
-    )
-
-
-def _add_device_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("devices")
-    group.add_argument(
-        "--cpu_replicas",
-        metavar="N",
-        type=at_least(0, int),
-        default=0,
-        help="replicas on the CPU, to try data parallelism (default: 0 = one on each "
-        "GPU, or one on the CPU)",
-    )
-    group.add_argument(
-        "--xla",
-        choices=("auto", "on", "off"),
-        default="auto",
-        help="compile steps with XLA (default: auto = unless CPU replicas share a CPU)",
+        help="do not translate the test split, or dev, after training",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, then average, score and show what came out."""
-    _fill_in_defaults(args)
-    # A mistyped name or value is answered before TensorFlow is imported.
-    problem_from_arguments(args)
-    named_set = catalogue.hparams(args.hparams_set)
-    hparams = named_set.parse(args.hparams)
-    for name, (value, changed) in named_set.diff(hparams).items():
-        logger.info("%s: %s, in place of %s", name, changed, value)
-    registry.models.entry(args.model)
+    """Train, then print scores, sample translations and the next commands."""
+    before = _run_before(args)
+    settings = _settings(args, before)
+    request = _data_flags(args, before).request()
+    # Report a mistyped name or value before TensorFlow is imported.
+    named_set = catalogue.hparams(settings.hparams_set)
+    changes = named_set.diff(named_set.parse(settings.hparams))
+    for name, (value, changed) in changes.items():
+        logger.info("%s: %s instead of %s", name, changed, value)
+    registry.models.entry(settings.model)
 
     import_tensorflow()
-    from t2t_repro.cli.training_job import TrainingJob
+    from t2t_repro.runs.training import check_run_folder, train
 
-    return TrainingJob(args, hparams.resolved()).run()
+    check_run_folder(settings, request.problem.name)
+    data = request.open_or_prepare()
+    result = train(settings, data)
+    if not result.complete:
+        logger.info(
+            "stopped at step %d of %d; `t2t train --output_dir %s` resumes the run",
+            result.steps,
+            settings.train_steps,
+            shlex.quote(settings.output_dir),
+        )
+        return 1
+    _print_report(result, data, with_scores=not args.no_final_score)
+    return 0
 
 
-def _fill_in_defaults(args: argparse.Namespace) -> None:
-    """Complete the flags, or say which one is missing."""
+def _run_before(args: argparse.Namespace) -> Run | None:
+    """Return the run in the output folder, None if there is none."""
+    if args.output_dir is None and args.problem is not None:
+        return None
+    return Run.load(args.output_dir or DEMO_FOLDER / "run")
+
+
+def _settings(args: argparse.Namespace, before: Run | None) -> TrainSettings:
+    """Complete the flags from the run to resume, the demonstration, or the defaults.
+
+    Raises:
+        UsageError: If a flag is missing.
+    """
+    given = {
+        name: value
+        for name in TrainSettings.names()
+        if (value := getattr(args, name)) is not None
+    }
+    if args.problem is None and args.output_dir is None:
+        given["output_dir"] = str(DEMO_FOLDER / "run")
+    if before is not None:
+        return before.train_settings(given["output_dir"]).replace(**given)
     if args.problem is None:
-        _fill_in_demonstration(args)
-    for flag in ("hparams_set", "data_dir", "output_dir"):
-        if getattr(args, flag) is None:
+        logger.info("no --problem given: training on %s", DEMO_PROBLEM)
+        demonstration: dict[str, Any] = {
+            "hparams_set": DEMO_HPARAMS_SET,
+            "train_steps": DEMO_TRAIN_STEPS,
+        }
+        given = demonstration | given
+    for name in ("hparams_set", "data_dir", "output_dir"):
+        if args.problem is not None and getattr(args, name) is None:
             raise UsageError(
-                f"--{flag} is missing.\n`t2t train --help` shows what it is; without "
+                f"--{name} is missing.\n`t2t train --help` explains it; without "
                 "--problem nothing else is needed."
             )
-    args.train_steps = args.train_steps or DEFAULT_TRAIN_STEPS
-    args.keep_checkpoint_max = max(args.keep_checkpoint_max, args.average_last)
-    if args.local_eval_frequency is None:
-        third = -(-args.train_steps // 3)
-        args.local_eval_frequency = min(third, MOST_STEPS_TO_EVALUATION)
-    if args.save_checkpoints_steps is None:
-        share = args.train_steps // CHECKPOINTS_PER_RUN
-        by_steps = max(share, FEWEST_STEPS_TO_CHECKPOINT)
-        args.save_checkpoints_steps = 0 if args.save_checkpoints_secs else by_steps
+    return TrainSettings(**given)
 
 
-def _fill_in_demonstration(args: argparse.Namespace) -> None:
-    """Without a problem, the flags become those of the demonstration."""
-    logger.info("no --problem given: training on %s", DEMO_PROBLEM)
-    args.problem = DEMO_PROBLEM
-    args.hparams_set = args.hparams_set or DEMO_HPARAMS_SET
-    args.data_dir = args.data_dir or str(DEMO_FOLDER / "data")
-    args.output_dir = args.output_dir or str(DEMO_FOLDER / "run")
-    args.train_steps = args.train_steps or DEMO_TRAIN_STEPS
+def _data_flags(args: argparse.Namespace, before: Run | None) -> DataFlags:
+    """Complete the flags of the data in the same way."""
+    flags = DataFlags.from_arguments(args)
+    if before is not None:
+        return flags.with_defaults(before.problem, before.data_dir, before.usr_dir)
+    return flags.with_defaults(DEMO_PROBLEM, str(DEMO_FOLDER / "data"))
+
+
+def _print_report(result: TrainResult, data: PreparedData, with_scores: bool) -> None:
+    """Print the scores of the test split, or of dev, and the next commands."""
+    which = "averaged" if result.averaged else "latest"
+    split = _scored_split(data.splits)
+    if split is None:
+        print("trained; no dev or test split to score")
+    elif with_scores:
+        from t2t_repro.runs import System
+
+        _print_scores(System.load(result.output_dir, which), data, split)
+    print(_next_commands(str(result.output_dir), which, split))
+
+
+def _scored_split(splits: Collection[str]) -> str | None:
+    return next((name for name in ("test", "dev") if name in splits), None)
+
+
+def _print_scores(system: System, data: PreparedData, split: str) -> None:
+    """Translate a split, and print its scores and a few translations."""
+    sources, references = data.raw_text(split)
+    evaluation = system.evaluate(sources, references)
+    hparams = system.translator().hparams
+    how = (
+        f"{split} ({len(sources)} sentences, beam {hparams.beam_size}, alpha "
+        f"{hparams.alpha})"
+    )
+    print("\n".join(evaluation.scores.lines(how)))
+    print(_samples_text(sources, evaluation.hypotheses, references))
+
+
+def _samples_text(
+    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+) -> str:
+    """Format a few translations, spread evenly over the split."""
+    lines = []
+    for number in range(0, len(sources), max(len(sources) // SAMPLES, 1))[:SAMPLES]:
+        lines += [
+            f"\nsource       {sources[number]}",
+            f"translation  {hypotheses[number]}",
+            f"reference    {references[number]}",
+        ]
+    return "\n".join(lines)
+
+
+def _next_commands(output_dir: str, which: str, split: str | None) -> str:
+    folder = shlex.quote(output_dir)
+    run = f"--output_dir {folder} --checkpoint_path {which}"
+    lines = [
+        f"t2t decode {run} --decode_from_file - --decode_to_file -",
+        f"t2t evaluate {run} --split {split}" if split else "",
+        f"t2t export {run} --export_dir {shlex.quote(f'{output_dir}/export')}",
+        f"tensorboard --logdir {folder}",
+    ]
+    return "\n".join(["\nNext:", *(f"  {line}" for line in lines if line)])

@@ -1,4 +1,4 @@
-"""Text in, text out: batches of sentences through a trained model.
+"""Translate text with a trained model, in batches.
 
 tensor2tensor: `utils/decoding.py: decode_from_file`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import keras
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 MIN_SOURCE_BUCKET = 8  # tokens
 SOURCE_BUCKET_STEP = 1.4
 CACHE_GROWTH = 32  # target positions
+CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Hypothesis:
 
     Attributes:
         text: The translation.
-        score: Log-probability over length penalty, in nats.
-        repairs: What was repaired in what the model wrote; see `Output`.
+        score: Log-probability divided by the length penalty, in nats.
+        repairs: Repairs of the model's output; see `Output`.
     """
 
     text: str
@@ -47,10 +49,10 @@ class Hypothesis:
 
 
 def longest_piece(max_input_length: int) -> int:
-    """Return how many tokens of a source are translated at once, EOS left out.
+    """Return the number of source tokens to translate at once, without EOS.
 
     Args:
-        max_input_length: Longest source that a model is to be given, EOS included.
+        max_input_length: Longest source that the model reads, including EOS.
     """
     return max(max_input_length, MIN_SOURCE_BUCKET) - 1
 
@@ -62,13 +64,13 @@ def search_translations(
     *,
     static_shapes: bool = False,
 ) -> BeamSearchResult:
-    """Search translations of a batch, each at most `extra_length` tokens longer.
+    """Search for translations of a batch, at most `extra_length` tokens longer.
 
     Args:
         model: A `Transformer`.
         inputs: Source ids with EOS, int32 `[batch, source_length]`, padded.
         hparams: Beam size, alpha and extra length.
-        static_shapes: Whether no shape may change on the way, as XLA demands.
+        static_shapes: Whether all shapes must be static, as XLA requires.
 
     Returns:
         Hypotheses, best first.
@@ -96,20 +98,18 @@ class Translator:
     """Translates lists of sentences with a model in memory.
 
     Sentences are sorted by length, batched by tokens and padded to one of few
-    lengths. What a sentence becomes does not depend on its batch.
+    lengths. The translation of a sentence does not depend on its batch.
 
     Args:
         model: A `Transformer`; its weights may change between calls.
-        source_tokenizer: Of the inputs.
-        target_tokenizer: Of the outputs.
+        source_tokenizer: Tokenizer of the inputs.
+        target_tokenizer: Tokenizer of the outputs.
         hparams: See `DecodeHParams`.
-        max_input_length: Longest source in tokens, EOS included, that is translated
-            in one piece; a longer one is cut into pieces whose translations are
-            joined.
-        normalize_source: Makes of a user's sentence what the model has learnt to read.
-        postprocess: Makes of a source and what the model has written for it what a user
-            wants.
-        jit_compile: Whether XLA compiles the search, once for each batch shape.
+        max_input_length: Longest source in tokens, including EOS, to translate in one
+            piece. A longer one is cut, and the translations of its pieces are joined.
+        normalize_source: Maps a user's sentence to the form of the training sources.
+        postprocess: Maps a source and the model's output to the output for the user.
+        jit_compile: Whether XLA compiles the search, once per batch shape.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Translator:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
-        self._source_form = normalize_source
+        self._normalize_source = normalize_source
         self._postprocess = postprocess
         self._jit_compile = jit_compile
         self._plan = BatchPlan.from_token_budget(
@@ -156,28 +156,56 @@ class Translator:
         sentences: Sequence[str],
         advance: Callable[[int], object] = lambda count: None,
     ) -> list[list[Hypothesis]]:
-        """Translate sentences.
+        """Translate sentences, all batched together.
 
         Args:
-            sentences: Source texts; for one without any token the model is not asked
-                and has written nothing.
-            advance: Called after every batch with the number of sentences in it.
+            sentences: Source texts. One without any token has an empty translation.
+            advance: Called with the number of sentences completed since the last call.
 
         Returns:
-            For each sentence its hypotheses, best first: `beam_size` of them if the
+            The hypotheses of each sentence, best first: `beam_size` of them if the
             hparams' `return_beams` is set (fewer if fewer exist), else one. With
-            `prefer_unrepaired`, what was repaired stands behind what was not.
+            `prefer_unrepaired`, repaired hypotheses rank below the others.
         """
+        return self._translate_chunk(sentences, 0, advance)
+
+    def stream(
+        self,
+        sentences: Sequence[str],
+        advance: Callable[[int], object] = lambda count: None,
+        chunk_size: int = CHUNK_SIZE,
+    ) -> Iterator[list[Hypothesis]]:
+        """Translate sentences chunk by chunk; the results are those of `translate`.
+
+        Args:
+            sentences: See `translate`.
+            advance: See `translate`.
+            chunk_size: Sentences that are sorted and batched together.
+
+        Yields:
+            The hypotheses of each sentence, in order.
+        """
+        for start in range(0, len(sentences), chunk_size):
+            chunk = sentences[start : start + chunk_size]
+            yield from self._translate_chunk(chunk, start, advance)
+
+    def _translate_chunk(
+        self, sentences: Sequence[str], first: int, advance: Callable[[int], object]
+    ) -> list[list[Hypothesis]]:
+        """Translate sentences whose first one has the number `first`."""
+        sources = self.source_tokenizer.encode_batch(
+            [*map(self._normalize_source, sentences)]
+        )
         pieces = [
             (number, piece)
-            for number, ids in enumerate(
-                self.source_tokenizer.encode_batch([*map(self._source_form, sentences)])
-            )
-            for piece in self._pieces(number, ids)
+            for number, ids in enumerate(sources)
+            for piece in self._pieces(first + number, ids)
         ]
+        owners = [number for number, _ in pieces]
+        advance(len(sentences) - len(set(owners)))
         found: dict[int, list[list[Hypothesis]]] = {}
-        translated = self._translate_ids([ids for _, ids in pieces], advance)
-        for (number, _), hypotheses in zip(pieces, translated, strict=True):
+        translated = self._translate_ids([ids for _, ids in pieces], owners, advance)
+        for number, hypotheses in zip(owners, translated, strict=True):
             found.setdefault(number, []).append(hypotheses)
         nothing = [[Hypothesis("", 0.0)]]
         return [
@@ -198,39 +226,47 @@ class Translator:
 
     def _pieces(self, number: int, ids: list[int]) -> list[list[int]]:
         """Append EOS, and cut a source that is too long for the model."""
-        room = self._plan.boundaries[-1] - 1
-        if len(ids) > room:
+        longest = self._plan.boundaries[-1] - 1
+        if len(ids) > longest:
             logger.warning(
                 "line %d has %d tokens, more than %d: translated in %d pieces",
                 number + 1,
                 len(ids),
-                room,
-                -(-len(ids) // room),
+                longest,
+                -(-len(ids) // longest),
             )
         return [
-            [*ids[start : start + room], EOS_ID] for start in range(0, len(ids), room)
+            [*ids[start : start + longest], EOS_ID]
+            for start in range(0, len(ids), longest)
         ]
 
     def _translate_ids(
-        self, sources: list[list[int]], advance: Callable[[int], object]
+        self,
+        sources: list[list[int]],
+        owners: list[int],
+        advance: Callable[[int], object],
     ) -> list[list[Hypothesis]]:
+        """Translate pieces; `owners` are the numbers of their sentences."""
         results: list[list[Hypothesis]] = [[] for _ in sources]
+        left = Counter(owners)
         for numbers, batch in self._batches(sources):
             ids, scores = self._search(tf.constant(batch))
             for row, number in enumerate(numbers):
                 results[number] = self._hypotheses(
                     ids[row].numpy(), scores[row].numpy()
                 )
-            advance(len(numbers))
+            before = len(left)
+            left -= Counter(owners[number] for number in numbers)
+            advance(before - len(left))
         return results
 
     def _batches(
         self, sources: list[list[int]]
     ) -> Iterator[tuple[list[int], np.ndarray]]:
-        """Yield numbers of sentences and their padded ids, longest first.
+        """Yield the numbers of pieces and their padded ids, longest first.
 
-        Longest first shows at once whether memory suffices. For XLA, a batch that
-        is not full is filled with its last sentence, so that shapes stay few.
+        Starting with the longest shows at once whether memory suffices. For XLA, a
+        batch that is not full repeats its last piece, so that shapes stay few.
         """
         buckets: dict[int, list[int]] = {}
         for number in sorted(range(len(sources)), key=lambda n: -len(sources[n])):
@@ -248,7 +284,7 @@ class Translator:
                 yield chosen, batch
 
     def _hypotheses(self, ids: np.ndarray, scores: np.ndarray) -> list[Hypothesis]:
-        """Decode `[beam, length]` ids; places that stayed empty are left out."""
+        """Decode `[beam, length]` ids, without empty places."""
         wanted = self.hparams.num_hypotheses
         return [
             Hypothesis(self.target_tokenizer.decode(list(row)), float(score))

@@ -1,7 +1,7 @@
 """SavedModel: raw strings in, translations and scores out.
 
-Tokenisation, beam search and detokenisation are inside. A program that loads it
-imports `tensorflow` and `tensorflow_text` (whose operations TensorFlow Serving has
+Tokenisation, beam search and detokenisation are part of the graph. A program that loads
+it imports `tensorflow` and `tensorflow_text` (whose operations TensorFlow Serving has
 built in) and nothing of this package. tensor2tensor's export takes serialised ids
 and leaves the vocabulary to the client (`serving/export.py`).
 """
@@ -30,11 +30,11 @@ class ServedTranslator(tf.Module):
 
     Args:
         model: A `Transformer` with trained weights.
-        source_tokenizer: Of the inputs.
-        target_tokenizer: Of the outputs.
-        hparams: How to search.
-        max_input_length: Longest source in tokens, EOS included, that is translated
-            in one piece, as for `Translator`.
+        source_tokenizer: Tokenizer of the inputs.
+        target_tokenizer: Tokenizer of the outputs.
+        hparams: Settings of the search.
+        max_input_length: Longest source in tokens, including EOS, to translate in one
+            piece, as for `Translator`.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class ServedTranslator(tf.Module):
         max_input_length: int,
     ) -> None:
         super().__init__()
-        # A SavedModel keeps what is an attribute. The Keras model itself is left
-        # out: its variables and the functions below are all that is served.
+        # A SavedModel stores attributes. The Keras model is not one: its variables and
+        # the functions below are all that is served.
         self.weights = [variable.value for variable in model.variables]
         self.source_tokenizer: InGraphTokenizer = source_tokenizer.in_graph()
         self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
         self._longest_piece = longest_piece(max_input_length)
         self._search = functools.partial(search_translations, model, hparams=hparams)
-        # Nothing is repaired here. A search for the best hypothesis alone stops before
+        # Nothing is repaired here. A search for only the best hypothesis stops before
         # the others are certain.
         hparams = hparams.replace(prefer_unrepaired=False)
         every = hparams.replace(return_beams=True)
@@ -61,7 +61,7 @@ class ServedTranslator(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
     def translate(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Give the best translation of every sentence.
+        """Return the best translation of every sentence.
 
         Args:
             inputs: UTF-8 strings, `[batch]`.
@@ -75,15 +75,15 @@ class ServedTranslator(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
     def n_best(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Give all hypotheses of every sentence, best first.
+        """Return all hypotheses of every sentence, best first.
 
         Args:
             inputs: UTF-8 strings, `[batch]`.
 
         Returns:
             "outputs", string `[batch, beam_size]`, and "scores", float32
-            `[batch, beam_size]`. Where there are fewer than `beam_size`, the rest
-            is empty, with scores of about -1e9.
+            `[batch, beam_size]`. If there are fewer than `beam_size`, the rest is
+            empty, with scores of about -1e9.
         """
         return self._hypotheses(inputs, self._search_all)
 
@@ -99,10 +99,10 @@ class ServedTranslator(tf.Module):
         texts = self.target_tokenizer.decode(
             tf.reshape(found.ids, [rows * beam, length])
         )
-        # `separator` of the join would be left out behind an empty text.
+        # The join's `separator` would be dropped after an empty text.
         spaces = tf.where(is_first, "", " ")
         texts = spaces[:, None] + tf.reshape(texts, [rows, beam])
-        # What has no token has no piece, and so an empty translation.
+        # A sentence without tokens has no piece, and so an empty translation.
         count = tf.size(inputs)
         scores = tf.math.unsorted_segment_sum(found.scores, sentences, count)
         joined = tf.strings.unsorted_segment_join(texts, sentences, count)
@@ -115,15 +115,15 @@ class ServedTranslator(tf.Module):
 def _cut(
     ids: tf.RaggedTensor, longest: int
 ) -> tuple[tf.RaggedTensor, tf.Tensor, tf.Tensor]:
-    """Cut sentences into pieces that are not too long for the model.
+    """Cut sentences into pieces that fit the model.
 
     Args:
-        ids: Of whole sentences, int32 `[batch, None]`.
-        longest: Tokens of the longest piece.
+        ids: Ids of whole sentences, int32 `[batch, None]`.
+        longest: Largest number of tokens per piece.
 
     Returns:
-        The pieces, int32 `[pieces, None]`; for each the number of its sentence,
-        `[pieces]`, and whether it is the sentence's first one, bool `[pieces]`.
+        The pieces, int32 `[pieces, None]`; the number of each one's sentence,
+        `[pieces]`; and whether it is the first of its sentence, bool `[pieces]`.
     """
     sentence = ids.value_rowids()
     place = tf.range(tf.size(sentence, sentence.dtype))
@@ -138,14 +138,14 @@ def _cut(
 
 
 def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None:
-    """Write a SavedModel, whole or not at all.
+    """Write a SavedModel, all of it or nothing.
 
     Args:
-        served: The system.
-        export_dir: A folder that does not exist yet.
+        served: System to write.
+        export_dir: Folder to create.
 
     Raises:
-        UserError: If the folder exists.
+        UserError: If the folder exists or cannot be written.
     """
     export_dir = Path(export_dir)
     if export_dir.exists():
@@ -154,5 +154,9 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
             "another."
         )
     signatures = {"serving_default": served.translate, "n_best": served.n_best}
-    with atomic_folder(export_dir) as folder:
-        tf.saved_model.save(served, str(folder), signatures=signatures)
+    try:
+        with atomic_folder(export_dir) as folder:
+            tf.saved_model.save(served, str(folder), signatures=signatures)
+    except (OSError, tf.errors.OpError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise UserError(f"cannot write {export_dir}: {reason}") from error

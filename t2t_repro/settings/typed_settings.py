@@ -1,21 +1,22 @@
 """Frozen, typed settings with units, ranges, text overrides and JSON.
 
-The base of `HParams` and `DecodeHParams`. Differs from tensor2tensor's `HParams`
-(utils/hparam.py), on which any attribute could be set, whether or not anything read it.
-
+The base class of `HParams`, `DecodeHParams`, `PrepareSettings` and `TrainSettings`.
+Differs from tensor2tensor's `HParams` (utils/hparam.py), which accepts any attribute,
+whether or not anything reads it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import types
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, get_args, get_type_hints
 
 from t2t_repro.errors import UsageError, UserError, unknown_name
 
-Value = int | float | bool | str
+Value = int | float | bool | str | None
 
 _EXPECTED = {
     int: "a whole number",
@@ -28,16 +29,17 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclasses.dataclass(frozen=True)
 class About:
-    """What is known of a setting beside its type.
+    """Describes a setting beyond its type.
 
     Attributes:
         help: One line for listings.
-        unit: What the number counts; empty for pure numbers and choices.
-        choices: The values that are accepted; empty where any value of the type is.
+        unit: Unit of the number; empty for pure numbers and choices.
+        choices: Accepted values; empty if any value of the type is accepted.
         at_least: Smallest accepted value.
-        above: Value that must be exceeded.
+        above: Exclusive lower bound.
         at_most: Largest accepted value.
-        below: Value that must not be reached.
+        below: Exclusive upper bound.
+        read_by: Commands that read the setting; `parse_for` refuses it elsewhere.
     """
 
     help: str
@@ -47,13 +49,14 @@ class About:
     above: float | None = None
     at_most: float | None = None
     below: float | None = None
+    read_by: tuple[str, ...] = ()
 
     def expectation(self, value: Value) -> str | None:
-        """Says what was expected where `value` is refused, else None."""
+        """Describe the accepted values if `value` is not one, else return None."""
         if self.choices:
             accepted = ", ".join(map(str, self.choices))
             return None if value in self.choices else f"one of {accepted}"
-        if isinstance(value, str):
+        if value is None or isinstance(value, str):
             return None
         if not math.isfinite(value):
             return "a finite number"
@@ -68,43 +71,65 @@ class About:
         return None
 
 
-def setting(help: str, default: Value | None = None, **about: Any) -> Any:
-    """Declares a field of a settings class; keywords are those of `About`.
+def setting(help: str, default: Any = dataclasses.MISSING, **about: Any) -> Any:
+    """Declare a field of a settings class.
 
-    Without `default` the field must be given whenever the class is constructed.
+    Args:
+        help: One line for listings.
+        default: Value if the field is not given; without it the field is required.
+        **about: Further attributes of `About`.
     """
-    metadata = {"about": About(help, **about)}
-    if default is None:
-        return dataclasses.field(metadata=metadata)
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata={"about": About(help, **about)})
+
+
+class SettingType(NamedTuple):
+    """Type of a setting.
+
+    Attributes:
+        kind: int, float, bool or str.
+        optional: Whether None is accepted as well.
+    """
+
+    kind: type
+    optional: bool
+
+
+def _setting_type(hint: Any) -> SettingType:
+    if isinstance(hint, types.UnionType):
+        (kind,) = (member for member in get_args(hint) if member is not type(None))
+        return SettingType(kind, optional=True)
+    return SettingType(hint, optional=False)
 
 
 @cache
-def _types(cls: type[TypedSettings]) -> dict[str, type]:
-    """Field name -> type of every setting, in the order of declaration."""
+def _types(cls: type[TypedSettings]) -> dict[str, SettingType]:
+    """Return the type of every setting by name, in the order of declaration."""
     hints = get_type_hints(cls)
     return {
-        field.name: hints[field.name]
+        field.name: _setting_type(hints[field.name])
         for field in dataclasses.fields(cls)
         if "about" in field.metadata
     }
 
 
-def _typed(name: str, value: object, expected: type) -> Value:
-    """Returns `value` as its field's type; whole numbers pass as numbers."""
-    if expected is float and type(value) is int:
+def _typed(name: str, value: object, expected: SettingType) -> Value:
+    """Return `value` as the type of its field; whole numbers pass as floats."""
+    if value is None and expected.optional:
+        return None
+    if expected.kind is float and type(value) is int:
         return float(value)
-    if type(value) is not expected:
-        raise UserError(f"{name}: received {value!r}, expected {_EXPECTED[expected]}.")
+    if type(value) is not expected.kind:
+        wanted = _EXPECTED[expected.kind]
+        raise UserError(f"{name}: received {value!r}, expected {wanted}.")
     return value  # type: ignore[return-value]
 
 
-def _from_text(name: str, text: str, expected: type) -> Value:
-    """Reads one value as the user wrote it."""
+def _from_text(name: str, text: str, kind: type) -> Value:
+    """Read one value as the user wrote it."""
     try:
-        return _BOOLEANS[text.lower()] if expected is bool else expected(text)
+        return _BOOLEANS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
-        message = f"{name}: received {text!r}, expected {_EXPECTED[expected]}."
+        message = f"{name}: received {text!r}, expected {_EXPECTED[kind]}."
         raise UserError(message) from None
 
 
@@ -113,8 +138,8 @@ class TypedSettings:
     """Base of the settings classes.
 
     Attributes:
-        origins: Name of a setting -> where its value comes from (a registered set, or
-            the flag that overrode it). Not compared; a value without an entry was given
+        origins: Source of each value by the name of its setting: a registered set, or
+            the flag that overrode it. Not compared. A value without an entry was given
             in code.
     """
 
@@ -122,8 +147,8 @@ class TypedSettings:
         default_factory=dict, compare=False, repr=False
     )
 
-    flag: ClassVar[str]
-    how_to_list: ClassVar[str]
+    flag: ClassVar[str] = ""
+    how_to_list: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for name, expected in _types(type(self)).items():
@@ -135,28 +160,39 @@ class TypedSettings:
         self.check_together()
 
     def check_together(self) -> None:
-        """Raises UserError where values that are fine alone do not fit together."""
+        """Raise UserError if values that are valid alone do not fit together."""
 
     def ineffective_settings(self) -> dict[str, str]:
-        """Returns setting -> reason for those that nothing reads beside the others."""
+        """Return the reason by name for settings that the others make irrelevant."""
         return {}
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Returns the names of the settings, in the order of declaration."""
+        """Return the names of the settings, in the order of declaration."""
         return tuple(_types(cls))
 
     @classmethod
+    def type_of(cls, name: str) -> SettingType:
+        """Return the type of a setting."""
+        return _types(cls)[name]
+
+    @classmethod
+    def default_of(cls, name: str) -> Value:
+        """Return the default of a setting, None if it has none."""
+        default = cls.__dataclass_fields__[name].default
+        return None if default is dataclasses.MISSING else default
+
+    @classmethod
     def about(cls, name: str) -> About:
-        """Returns help, unit and accepted values of a setting."""
+        """Return help, unit and accepted values of a setting."""
         return cls.__dataclass_fields__[name].metadata["about"]
 
     def values(self) -> dict[str, Value]:
-        """Returns name -> value, in the order of declaration."""
+        """Return the values by name, in the order of declaration."""
         return {name: getattr(self, name) for name in self.names()}
 
     def parse(self, text: str) -> Self:
-        """Applies overrides written as `name=value,name=value`.
+        """Apply overrides written as `name=value,name=value`.
 
         Raises:
             UsageError: A name is unknown or given twice, a value has the wrong type or
@@ -178,18 +214,35 @@ class TypedSettings:
         origins = {**changed.origins, **dict.fromkeys(given, self.flag)}
         return dataclasses.replace(changed, origins=origins)
 
+    def parse_for(self, command: str, text: str) -> Self:
+        """Apply overrides as `parse` does, for a command that may not read all.
+
+        Raises:
+            UsageError: See `parse`; also if the command does not read a setting.
+        """
+        changed = self.parse(text)
+        for name, origin in changed.origins.items():
+            readers = self.about(name).read_by
+            if origin == self.flag and command not in readers:
+                known = ", ".join(f"`t2t {reader}`" for reader in readers) or "none"
+                raise UsageError(
+                    f"{self.flag}: {name} would have no effect: `t2t {command}` does "
+                    f"not read it (commands that do: {known})."
+                )
+        return changed
+
     def _assignments(self, text: str) -> dict[str, Value]:
-        types = _types(type(self))
+        known = _types(type(self))
         given: dict[str, Value] = {}
         for piece in text.split(",") if text.strip() else []:
             name, equals, value = (part.strip() for part in piece.partition("="))
             if not equals:
                 raise UserError(f"received {piece.strip()!r}, expected name=value.")
-            if name not in types:
+            if name not in known:
                 raise self._unknown(name)
             if name in given:
                 raise UserError(f"{name} is given twice; give it once.")
-            given[name] = _from_text(name, value, types[name])
+            given[name] = _from_text(name, value, known[name].kind)
         return given
 
     @classmethod
@@ -197,7 +250,7 @@ class TypedSettings:
         return unknown_name(f"{cls.flag} name", name, cls.names(), cls.how_to_list)
 
     def replace(self, **changes: Value) -> Self:
-        """Returns a copy with other values; the changed ones lose their origin."""
+        """Return a copy with other values; the changed ones lose their origin."""
         for name in changes:
             if name not in self.names():
                 raise self._unknown(name)
@@ -206,12 +259,12 @@ class TypedSettings:
         return type(self)(**values, origins=kept)
 
     def with_origin(self, origin: str) -> Self:
-        """Returns a copy in which every value without an origin comes from `origin`."""
+        """Return a copy in which every value without an origin gets `origin`."""
         known = {**dict.fromkeys(self.names(), origin), **self.origins}
         return dataclasses.replace(self, origins=known)
 
     def diff(self, other: Self) -> dict[str, tuple[Value, Value]]:
-        """Returns name -> (value here, value in `other`) where the two differ."""
+        """Return (value here, value in `other`) by name where the two differ."""
         return {
             name: (mine, getattr(other, name))
             for name, mine in self.values().items()
@@ -219,12 +272,12 @@ class TypedSettings:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns values and origins as JSON can hold them."""
+        """Return values and origins in a form that JSON can hold."""
         return {**self.values(), "origins": dict(self.origins)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Inverse of `to_dict`.
+        """Read the output of `to_dict`.
 
         Raises:
             UserError: A name is unknown or missing, or a value is refused.

@@ -1,4 +1,4 @@
-"""A run's folder: what was trained, on what, and everything to rebuild it."""
+"""A run's folder: the description of a training, and everything to rebuild it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,41 @@ import dataclasses
 import importlib.metadata
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import t2t_repro
+from t2t_repro import catalogue
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.settings.hparams import HParams
+from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer, load_tokenizer
+
+if TYPE_CHECKING:
+    import keras
 
 RUN_FILE = "hparams.json"
 FORMAT = 2
-# May differ between a run and its resumption.
-_PROVENANCE = ("data_dir", "usr_dir", "tokenizers", "versions", "format")
+# Must be the same when a run is resumed, and so must its hparams.
+_FIXED = (
+    "problem",
+    "model",
+    "hparams_set",
+    "random_seed",
+    "num_replicas",
+    "data_digest",
+)
+# Settings of a training that `Run.training` holds; the others have their own fields.
+_TRAINING = tuple(
+    name
+    for name in TrainSettings.names()
+    if name
+    not in ("output_dir", "model", "hparams_set", "hparams", "random_seed", "t2t_usr_dir")
+)
 
 
 def software_versions() -> dict[str, str]:
-    """Return the versions of this package and of what it computes with."""
+    """Return the versions of this package and of the libraries it computes with."""
     names = ("tensorflow", "keras", "tensorflow-text", "sentencepiece")
     versions = {name: importlib.metadata.version(name) for name in names}
     return {"t2t_repro": t2t_repro.__version__} | versions
@@ -32,18 +51,20 @@ class Run:
     """The content of `hparams.json`.
 
     Attributes:
-        problem: Name of the problem, `_rev` included.
+        problem: Name of the problem, including `_rev`.
         model: Name of the model.
         hparams_set: Name of the set.
-        hparams: Every value, overrides included.
-        random_seed: Of initial weights, dropout and data order.
+        hparams: Every value, including overrides.
+        random_seed: Seed of initial weights, dropout and data order.
         num_replicas: Replicas that share a global batch.
         data_dir: Absolute path of the prepared data.
-        data_digest: What stands for its content.
-        usr_dir: Absolute path of the user's own package, if there is one.
+        data_digest: Digest of the prepared data.
+        usr_dir: Absolute path of the user's package, None without one.
         tokenizers: File names, in the run's folder, of "inputs" and "targets".
-        versions: Of the software that began the run.
-        format: Version of this file's form.
+        training: Settings of `TrainSettings` that may change when a run is resumed;
+            empty if an earlier version wrote the file.
+        versions: Versions of the software that began the run.
+        format: Version of the file's format.
     """
 
     problem: str
@@ -56,6 +77,7 @@ class Run:
     data_digest: str
     usr_dir: str | None
     tokenizers: dict[str, str]
+    training: dict[str, Any] = dataclasses.field(default_factory=dict)
     versions: dict[str, str] = dataclasses.field(default_factory=software_versions)
     format: int = FORMAT
 
@@ -108,35 +130,56 @@ class Run:
         values = {name: getattr(self, name) for name in names}
         return values | {"hparams": self.hparams.to_dict()}
 
-    def check_same(self, other: Run, output_dir: str | Path) -> None:
-        """Refuse to go on with a run under other settings than it began with.
+    def train_settings(self, output_dir: str | Path) -> TrainSettings:
+        """Return the settings that this run was last trained with.
 
         Args:
-            other: What is asked for now.
+            output_dir: Folder of this run.
+        """
+        overrides = (
+            f"{name}={value}"
+            for name, value in self.hparams.values().items()
+            if self.hparams.origins.get(name) == HParams.flag
+        )
+        return TrainSettings(
+            output_dir=str(output_dir),
+            hparams_set=self.hparams_set,
+            hparams=",".join(overrides),
+            model=self.model,
+            random_seed=self.random_seed,
+            t2t_usr_dir=self.usr_dir,
+            **self.training,
+        )
+
+    def check_resumable(self, other: Run, output_dir: str | Path) -> None:
+        """Refuse to resume a run with other settings than it began with.
+
+        Args:
+            other: Description of the training that was asked for.
             output_dir: Folder of this run.
 
         Raises:
-            UserError: Naming every difference.
+            UserError: If they differ; the message names every difference.
         """
         differences = [
             f"{name} is {mine!r} there, {theirs!r} now"
             for name, (mine, theirs) in self.hparams.diff(other.hparams).items()
         ]
-        for field in dataclasses.fields(self):
-            mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if field.name not in (*_PROVENANCE, "hparams") and mine != theirs:
-                differences.append(f"{field.name} is {mine!r} there, {theirs!r} now")
+        for name in _FIXED:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                differences.append(f"{name} is {mine!r} there, {theirs!r} now")
         if differences:
             raise UserError(
                 f"{output_dir} holds a run with other settings: "
-                f"{'; '.join(differences)}.\nGive the same ones to go on with it, or "
+                f"{'; '.join(differences)}.\nGive the same settings to resume it, or "
                 "another --output_dir to begin a new run."
             )
 
     def check_same_tokenizers(
         self, output_dir: str | Path, source: Tokenizer, target: Tokenizer
     ) -> None:
-        """Refuse data whose ids mean other text than the run's.
+        """Refuse data with another vocabulary than the run's.
 
         Args:
             output_dir: Folder of this run.
@@ -150,7 +193,7 @@ class Run:
         if any(given.to_bytes() != own.to_bytes() for given, own in pairs):
             raise UserError(
                 f"{output_dir} holds a run on data with another vocabulary.\nGive the "
-                "--data_dir it was trained on to go on with it, or another "
+                "--data_dir that it was trained on to resume it, or another "
                 "--output_dir to begin a new run."
             )
 
@@ -162,6 +205,27 @@ class Run:
             return source, source
         return source, load_tokenizer(Path(output_dir) / targets)
 
+    def build_model(
+        self, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
+    ) -> keras.Model:
+        """Build the run's model with fresh weights.
+
+        Ids of two vocabularies mean different text, so they share no matrix. Differs
+        from tensor2tensor (`modalities.py`), which unties if the sizes differ and lets
+        two vocabularies of one size share.
+        """
+        hparams = self.hparams
+        if source_tokenizer is not target_tokenizer:
+            hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+        return catalogue.model(self.model).from_hparams(
+            hparams, source_tokenizer.vocab_size, target_tokenizer.vocab_size
+        )
+
+
+def loop_settings(settings: TrainSettings) -> dict[str, Any]:
+    """Return the settings that `Run.training` holds."""
+    return {name: getattr(settings, name) for name in _TRAINING}
+
 
 def save_tokenizers(
     output_dir: str | Path, source: Tokenizer, target: Tokenizer
@@ -170,8 +234,8 @@ def save_tokenizers(
 
     Args:
         output_dir: Folder of the run.
-        source: Of the inputs.
-        target: Of the targets; the same object if the vocabulary is shared.
+        source: Tokenizer of the inputs.
+        target: Tokenizer of the targets; the same object if both sides share one.
 
     Returns:
         File names for "inputs" and "targets".

@@ -1,0 +1,114 @@
+"""Lines of text from a file or standard input, and to a file or standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from t2t_repro.errors import UserError
+from t2t_repro.files import INCOMPLETE
+
+STANDARD_STREAM = "-"
+
+
+def read_input(name: str) -> list[str]:
+    """Read the lines of a file or, for "-", of standard input.
+
+    Raises:
+        UserError: If it cannot be read, or is not UTF-8 text.
+    """
+    from t2t_repro.data.text_files import read_lines
+
+    with _as_file(name) as path:
+        if path.is_file() and path.stat().st_size == 0:
+            return []
+        return list(read_lines(path))
+
+
+@contextlib.contextmanager
+def _as_file(name: str) -> Iterator[Path]:
+    if name != STANDARD_STREAM:
+        yield Path(name)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "standard input"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield path
+        except UserError as error:
+            raise UserError(str(error).replace(f"{folder}/", "")) from error
+
+
+def check_writable(flag: str, name: str) -> None:
+    """Refuse an output file that cannot be written, before the work is done.
+
+    Raises:
+        UserError: If its folder does not exist or is not writable.
+    """
+    path = Path(name)
+    written_to = path if _is_device(path) else path.parent
+    if name != STANDARD_STREAM and (
+        path.is_dir() or not os.access(written_to, os.W_OK)
+    ):
+        raise UserError(
+            f"received {flag} {name}, expected a file in an existing folder "
+            "that can be written to."
+        )
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether a path is a device or a pipe, which must not be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def write_lines(name: str, lines: Iterable[str]) -> None:
+    """Write lines as they come, to a file or, for "-", to standard output.
+
+    A file gets its name when it is complete; until then its lines are in a file beside
+    it. If the name is a link, the file that it points to is replaced.
+
+    Args:
+        name: File, device, pipe, or "-".
+        lines: Lines without their ends.
+
+    Raises:
+        UserError: If writing fails; an incomplete file is removed.
+    """
+    path = Path(name)
+    try:
+        if name == STANDARD_STREAM:
+            _write(sys.stdout.buffer, lines)
+        elif _is_device(path):
+            with path.open("wb") as file:
+                _write(file, lines)
+        else:
+            _write_file(path.resolve(), lines)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        place = "standard output" if name == STANDARD_STREAM else name
+        raise UserError(f"cannot write {place}: {error.strerror or error}.") from error
+
+
+def _write_file(path: Path, lines: Iterable[str]) -> None:
+    incomplete = path.with_name(path.name + INCOMPLETE)
+    try:
+        with incomplete.open("wb") as file:
+            _write(file, lines)
+        incomplete.replace(path)
+    except BaseException:
+        incomplete.unlink(missing_ok=True)
+        raise
+
+
+def _write(file: BinaryIO, lines: Iterable[str]) -> None:
+    for line in lines:
+        file.write(f"{line}\n".encode())
+        file.flush()

@@ -1,0 +1,47 @@
+"""Use cases: train a model, load a trained system, translate, evaluate, export.
+
+The names below are imported when they are first used, because most of them import
+TensorFlow, and the command line must answer usage errors without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from t2t_repro.runs.averaging import average
+    from t2t_repro.runs.run import Run
+    from t2t_repro.runs.system import Evaluation, System
+    from t2t_repro.runs.training import TrainResult, train
+    from t2t_repro.settings.decode_hparams import DecodeHParams
+    from t2t_repro.settings.train_settings import TrainSettings
+
+__all__ = [
+    "DecodeHParams",
+    "Evaluation",
+    "Run",
+    "System",
+    "TrainResult",
+    "TrainSettings",
+    "average",
+    "train",
+]
+
+_MODULES = {
+    "DecodeHParams": "t2t_repro.settings.decode_hparams",
+    "Evaluation": "t2t_repro.runs.system",
+    "Run": "t2t_repro.runs.run",
+    "System": "t2t_repro.runs.system",
+    "TrainResult": "t2t_repro.runs.training",
+    "TrainSettings": "t2t_repro.settings.train_settings",
+    "average": "t2t_repro.runs.averaging",
+    "train": "t2t_repro.runs.training",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name of `__all__`."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -1,0 +1,256 @@
+"""A trained system in memory: translate, evaluate, export."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import keras
+
+from t2t_repro import catalogue
+from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.translate import Hypothesis, Translator
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.evaluation.branch_weights import replace_branch_weights
+from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
+from t2t_repro.metrics.bracketing import BracketingScores
+from t2t_repro.metrics.translation import TranslationScores
+from t2t_repro.runs.run import Run
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text import Tokenizer
+from t2t_repro.text.lines import as_line, check_same_length
+from t2t_repro.training.checkpoints import (
+    find_checkpoint,
+    model_variables,
+    restore,
+    step_of,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Outputs of a system for given sources, and their scores.
+
+    Attributes:
+        scores: Scores against the references.
+        hypotheses: Best output per source, each on one line.
+        repaired: Number of outputs that were repaired.
+        repairs: Number of outputs per kind of repair, most frequent first.
+    """
+
+    scores: TranslationScores | BracketingScores
+    hypotheses: list[str]
+    repaired: int
+    repairs: dict[str, int]
+
+
+class System:
+    """A trained model with its tokenizers and its problem.
+
+    Args:
+        run: Description of the training.
+        problem: The problem that it was trained on.
+        model: Model with the weights of `checkpoint`.
+        tokenizers: Tokenizers of the inputs and of the targets.
+        checkpoint: Path of the checkpoint.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        problem: Problem,
+        model: keras.Model,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        checkpoint: str,
+    ) -> None:
+        self.run = run
+        self.problem = problem
+        self.model = model
+        self.source_tokenizer, self.target_tokenizer = tokenizers
+        self.checkpoint = checkpoint
+        self._translators: dict[DecodeHParams, Translator] = {}
+
+    @classmethod
+    def load(
+        cls,
+        output_dir: str | Path,
+        checkpoint: str | None = None,
+        t2t_usr_dir: str | Path | None = None,
+    ) -> System:
+        """Load a trained system from the folder of its run.
+
+        Args:
+            output_dir: Folder of the run.
+            checkpoint: "latest", "best", "averaged" or the path of a checkpoint. By
+                default the averaged one if it is as new as the latest, else the
+                latest.
+            t2t_usr_dir: Folder of the user's package; by default the run's.
+
+        Raises:
+            UserError: If the run or the checkpoint is missing or damaged.
+        """
+        run = Run.load_existing(output_dir)
+        catalogue.load(t2t_usr_dir or run.usr_dir)
+        path = choose_checkpoint(output_dir, checkpoint)
+        tokenizers = run.load_tokenizers(output_dir)
+        model = run.build_model(*tokenizers)
+        restore(model_variables(model), path)
+        return cls(run, catalogue.problem(run.problem), model, tokenizers, path)
+
+    def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
+        """Use the problem's defaults for settings that the user did not give.
+
+        Raises:
+            UsageError: If a given setting would have no effect or cannot work.
+        """
+        if "prefer_unrepaired" in hparams.origins and self.problem.writes_targets:
+            raise UsageError(
+                f"{hparams.flag}: prefer_unrepaired would have no effect: outputs of "
+                f"{self.problem.name} are never repaired."
+            )
+        longest = self.run.hparams.max_length
+        if "batch_size" in hparams.origins and hparams.batch_size < longest:
+            raise UsageError(
+                f"{hparams.flag}: received batch_size={hparams.batch_size}, expected "
+                f"at least {longest} tokens, the longest source that the model reads."
+            )
+        own = self.problem.decode_defaults
+        return hparams.replace(
+            **{name: own[name] for name in own if name not in hparams.origins}
+        )
+
+    def translator(self, decode_hparams: DecodeHParams | None = None) -> Translator:
+        """Return a translator with the model; equal settings share one.
+
+        Raises:
+            UsageError: See `with_problem_defaults`.
+        """
+        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
+        if hparams not in self._translators:
+            self._translators[hparams] = Translator(
+                self.model,
+                self.source_tokenizer,
+                self.target_tokenizer,
+                hparams,
+                self.run.hparams.max_length,
+                normalize_source=self.problem.normalize_source,
+                postprocess=self.problem.postprocess,
+            )
+        return self._translators[hparams]
+
+    def translate(
+        self, sentences: Sequence[str], decode_hparams: DecodeHParams | None = None
+    ) -> list[str]:
+        """Return the best translation of each sentence."""
+        translated = self.translator(decode_hparams).translate(sentences)
+        return [hypotheses[0].text for hypotheses in translated]
+
+    def hypotheses(
+        self,
+        sentences: Sequence[str],
+        decode_hparams: DecodeHParams | None = None,
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> Iterator[list[Hypothesis]]:
+        """Yield the hypotheses of each sentence, best first, some sentences at a time.
+
+        Args:
+            sentences: Sources.
+            decode_hparams: Settings of the search.
+            advance: Called with the number of sentences completed since the last call.
+        """
+        return self.translator(decode_hparams).stream(sentences, advance)
+
+    def evaluate(
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        decode_hparams: DecodeHParams | None = None,
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> Evaluation:
+        """Translate sources and score the translations.
+
+        Args:
+            sources: Sources.
+            references: One reference per source.
+            decode_hparams: Settings of the search.
+            advance: Called with the number of sentences completed since the last call.
+
+        Raises:
+            UserError: If the numbers of sources and references differ, or are zero.
+        """
+        check_same_length(sources, references)
+        translated = self.hypotheses(sources, decode_hparams, advance)
+        best = [hypotheses[0] for hypotheses in translated]
+        hypotheses = [as_line(hypothesis.text) for hypothesis in best]
+        return Evaluation(
+            scores=self.problem.score(hypotheses, references),
+            hypotheses=hypotheses,
+            repaired=sum(bool(hypothesis.repairs) for hypothesis in best),
+            repairs=count_repairs(best),
+        )
+
+    def replace_branch_weights(self, mode: str, seed: int) -> None:
+        """Replace kappa and alpha of a Weighted Transformer; see `evaluation`."""
+        replace_branch_weights(self.model, mode, seed)
+
+    def export(
+        self, export_dir: str | Path, decode_hparams: DecodeHParams | None = None
+    ) -> Path:
+        """Write the system as a SavedModel: strings in, translations and scores out.
+
+        Args:
+            export_dir: Folder to create.
+            decode_hparams: Settings of the search.
+
+        Raises:
+            UserError: If the folder exists or cannot be written.
+        """
+        if not self.problem.writes_targets:
+            logger.warning(
+                "the export returns the model's raw output, which `t2t decode` turns "
+                "into the outputs of %s",
+                self.problem.name,
+            )
+        served = ServedTranslator(
+            self.model,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            self.with_problem_defaults(decode_hparams or DecodeHParams()),
+            self.run.hparams.max_length,
+        )
+        export_saved_model(served, export_dir)
+        return Path(export_dir)
+
+
+def choose_checkpoint(output_dir: str | Path, which: str | None = None) -> str:
+    """Return the path of a checkpoint and log it if the choice was automatic.
+
+    Args:
+        output_dir: Folder of the run.
+        which: See `System.load`.
+
+    Raises:
+        UserError: If there is no such checkpoint.
+    """
+    if which is not None:
+        return find_checkpoint(output_dir, which)
+    chosen = latest = find_checkpoint(output_dir, "latest")
+    try:
+        averaged = find_checkpoint(output_dir, "averaged")
+    except UserError:
+        averaged = None
+    if averaged is not None and step_of(averaged) >= step_of(latest):
+        chosen = averaged
+    logger.info("using checkpoint %s", chosen)
+    return chosen
+
+
+def count_repairs(hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
+    """Count the outputs per kind of repair, most frequent first."""
+    faults = Counter(fault for best in hypotheses for fault in best.repairs)
+    return dict(faults.most_common())

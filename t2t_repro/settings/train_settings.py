@@ -1,0 +1,115 @@
+"""Settings of one training that are not part of the model or of its optimisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from t2t_repro.settings.typed_settings import TypedSettings, setting
+
+MAX_STEPS_BETWEEN_EVALUATIONS = 1000
+# The paper's base model trained 100,000 steps in 12 hours with a checkpoint every 10
+# minutes, so its last 5 checkpoints span 7 % of the training (section 6.1).
+CHECKPOINTS_PER_RUN = 100
+MIN_STEPS_BETWEEN_CHECKPOINTS = 50
+MAX_SEED = 2**32 - 1  # NumPy's limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings(TypedSettings):
+    """Names of a run's model and folder, and how long and how often to do what.
+
+    Field names are the flags of `t2t train`.
+    """
+
+    output_dir: str = setting("folder of the run")
+    hparams_set: str = setting("registered hparams set; see `t2t list hparams`")
+    hparams: str = setting('changes to the set, "name=value,name=value"', "")
+    model: str = setting("registered model; see `t2t list models`", "transformer")
+    random_seed: int = setting(
+        "seed of weights, dropout and data order", 1, at_least=0, at_most=MAX_SEED
+    )
+    train_steps: int = setting(
+        "updates at the end of training, including those before a resume",
+        100_000,  # the paper's base model
+        unit="steps",
+        at_least=1,
+    )
+    log_step_count_steps: int = setting(
+        "steps between two lines of metrics", 100, unit="steps", at_least=1
+    )
+    local_eval_frequency: int | None = setting(
+        "steps between two evaluations; by default a third of train_steps, at most "
+        f"{MAX_STEPS_BETWEEN_EVALUATIONS}",
+        None,
+        unit="steps",
+        at_least=1,
+    )
+    eval_sentences: int = setting(
+        "dev sentences to translate and score at each evaluation",
+        500,
+        unit="sentences",
+        at_least=0,
+    )
+    save_checkpoints_steps: int | None = setting(
+        "steps between two checkpoints, 0 = save by time alone; by default a hundredth "
+        f"of train_steps, at least {MIN_STEPS_BETWEEN_CHECKPOINTS}, or 0 with "
+        "save_checkpoints_secs",
+        None,
+        unit="steps",
+        at_least=0,
+    )
+    save_checkpoints_secs: float = setting(
+        "seconds between two checkpoints; 0 = save by steps alone",
+        0.0,
+        unit="seconds",
+        at_least=0,
+    )
+    keep_checkpoint_max: int = setting(
+        "number of newest checkpoints to keep; at least average_last",
+        10,
+        unit="checkpoints",
+        at_least=1,
+    )
+    average_last: int = setting(
+        "checkpoints to average after training; 0 = do not average",
+        5,
+        unit="checkpoints",
+        at_least=0,
+    )
+    cpu_replicas: int = setting(
+        "replicas on the CPU, to try data parallelism; 0 = one per GPU, or one on the "
+        "CPU",
+        0,
+        unit="replicas",
+        at_least=0,
+    )
+    xla: str = setting(
+        "whether XLA compiles the training step; auto = unless replicas share a CPU",
+        "auto",
+        choices=("auto", "on", "off"),
+    )
+    t2t_usr_dir: str | None = setting(
+        "folder of a Python package that registers your problems, models and sets", None
+    )
+
+    @property
+    def steps_between_evaluations(self) -> int:
+        """Resolved value of `local_eval_frequency`."""
+        if self.local_eval_frequency is not None:
+            return self.local_eval_frequency
+        return min(-(-self.train_steps // 3), MAX_STEPS_BETWEEN_EVALUATIONS)
+
+    @property
+    def steps_between_checkpoints(self) -> int:
+        """Resolved value of `save_checkpoints_steps`."""
+        if self.save_checkpoints_steps is not None:
+            return self.save_checkpoints_steps
+        if self.save_checkpoints_secs:
+            return 0
+        share = self.train_steps // CHECKPOINTS_PER_RUN
+        return max(share, MIN_STEPS_BETWEEN_CHECKPOINTS)
+
+    @property
+    def checkpoints_to_keep(self) -> int:
+        """Number of newest checkpoints to keep, enough to average."""
+        return max(self.keep_checkpoint_max, self.average_last)
