@@ -1,9 +1,11 @@
-"""What README tells the reader to type is what the program accepts."""
+"""The commands and programs of README work as printed."""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
+import os
 import re
 import shlex
 import subprocess
@@ -33,16 +35,32 @@ def commands():
 def test_a_command_has_flags_that_exist(command):
     words = shlex.split(command.partition("<")[0])[1:]
     parser = CommandParser()
-    subparsers = parser.add_subparsers(parser_class=CommandParser)
-    importlib.import_module(COMMANDS[words[0]][0]).add_parser(subparsers)
-    assert isinstance(parser.parse_args(words), argparse.Namespace)
+    importlib.import_module(COMMANDS[words[0]][0]).add_flags(parser)
+    assert isinstance(parser.parse_args(words[1:]), argparse.Namespace)
 
 
 def test_there_are_commands_to_test():
     assert len(commands()) >= 10
 
 
-def test_the_package_of_ones_own_trains(tmp_path):
+def test_the_python_example_trains_translates_and_exports(tmp_path):
+    (example,) = (b for b in code_blocks("python") if "t2t_repro.runs" in b)
+    ended = subprocess.run(
+        [sys.executable, "-c", example],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    assert ended.returncode == 0, ended.stderr
+    (printed,) = ended.stdout.splitlines()
+    (translation,) = ast.literal_eval(printed)
+    assert isinstance(translation, str)
+    assert (tmp_path / "translator" / "saved_model.pb").exists()
+
+
+def test_the_users_package_trains(tmp_path):
     (example,) = (b for b in code_blocks("python") if "register_problem" in b)
     package = tmp_path / "my_package"
     package.mkdir()
@@ -61,7 +79,7 @@ def test_the_package_of_ones_own_trains(tmp_path):
     )
     assert ended.returncode == 0, ended.stderr
     assert "BLEU on dev (20 sentences" in ended.stdout
-    # Nobody repeats --t2t_usr_dir to use what came out.
+    # The run remembers --t2t_usr_dir.
     decoded = subprocess.run(
         [sys.executable, "-m", "t2t_repro.cli.main", "decode", "--output_dir", "run"],
         cwd=tmp_path,

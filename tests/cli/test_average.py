@@ -48,9 +48,17 @@ def test_the_average_is_the_mean_of_the_last_checkpoints(own_run, last, steps):
         np.testing.assert_array_equal(values, mean.astype(np.float32))
 
 
-def test_more_than_there_are_takes_all_and_says_how_many(own_run, capsys):
-    assert main(["average", "--output_dir", str(own_run), "--last", "9"]) == 0
-    assert "averaging 3 checkpoint(s), of step 20, 40, 60" in capsys.readouterr().err
+def test_more_checkpoints_than_there_are_is_an_error_that_keeps_the_average(
+    trained, tmp_path, capsys
+):
+    run = Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
+    before = model_weights(run / "averaged" / "model.ckpt-60")
+    assert main(["average", "--output_dir", str(run), "--last", "999"]) == 1
+    errors = capsys.readouterr().err
+    assert "received --last 999" in errors
+    assert "3 checkpoint(s), of step 20, 40, 60" in errors
+    for name, values in model_weights(run / "averaged" / "model.ckpt-60").items():
+        np.testing.assert_array_equal(values, before[name])
 
 
 def test_training_averages_as_the_command_does(trained, own_run):

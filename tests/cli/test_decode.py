@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
+import shutil
 import sys
 
 import pytest
 
-from t2t_repro.cli import decode
+from t2t_repro.cli import decode, streams
 from t2t_repro.cli.main import main
 from t2t_repro.decoding.translate import Hypothesis
+from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.cli.conftest import printed_by
 
@@ -210,15 +213,15 @@ def test_a_mistyped_decode_hparam_is_answered_with_the_closest(trained, source, 
 def test_preferring_unrepaired_translations_is_refused(trained, source, capsys):
     arguments = decode_arguments(trained, source, prefer_unrepaired="true")
     message = failure(capsys, arguments, code=2)
-    assert "prefer_unrepaired would have no effect: nothing is repaired" in message
+    assert "prefer_unrepaired would have no effect: outputs of" in message
 
 
 def test_a_device_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    decode.check_writable("--decode_to_file", str(pipe))
-    decode.write_output(str(pipe), "grün\n")
+    streams.check_writable("--decode_to_file", str(pipe))
+    streams.write_lines(str(pipe), ["grün"])
     assert os.read(reader, 100).decode() == "grün\n"
     assert pipe.is_fifo()
     os.close(reader)
@@ -227,6 +230,56 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path):
 def test_what_a_link_points_to_is_replaced_and_the_link_stays(tmp_path):
     (tmp_path / "file").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    decode.write_output(str(tmp_path / "link"), "new\n")
+    streams.write_lines(str(tmp_path / "link"), ["new"])
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_text() == "new\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_one_line(trained, source, capsys):
+    errors = failure(capsys, decode_arguments(trained, source, "/dev/full"))
+    assert "t2t decode: cannot write /dev/full: No space left on device." in errors
+
+
+def test_a_full_disk_leaves_no_file(tmp_path):
+    def lines():
+        yield "one"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(UserError, match="cannot write .*target: No space left"):
+        streams.write_lines(str(tmp_path / "target"), lines())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_are_written_as_they_come(tmp_path):
+    seen = []
+
+    def lines():
+        for number in range(3):
+            yield str(number)
+            (incomplete,) = tmp_path.iterdir()
+            seen.append(incomplete.read_text())
+
+    streams.write_lines(str(tmp_path / "target"), lines())
+    assert seen == ["0\n", "0\n1\n", "0\n1\n2\n"]
+
+
+def test_a_batch_too_small_for_the_longest_source_is_refused(trained, source, capsys):
+    errors = failure(capsys, decode_arguments(trained, source, batch_size=5), code=2)
+    assert "received batch_size=5, expected at least 32 tokens" in errors
+
+
+@pytest.mark.parametrize(
+    ("averaged_is_newer", "expected"), [(True, "averaged/model.ckpt-60"), (False, "/model.ckpt-60")]
+)
+def test_the_default_checkpoint_is_the_average_if_it_is_as_new_as_the_run(
+    trained, source, tmp_path, capsys, averaged_is_newer, expected
+):
+    run = shutil.copytree(trained.output_dir, tmp_path / "run")
+    if not averaged_is_newer:
+        for path in (run / "averaged").glob("model.ckpt-60*"):
+            path.rename(path.with_name(path.name.replace("-60", "-40")))
+    arguments = decode_arguments(trained, source)
+    arguments[2] = str(run)
+    assert main(arguments) == 0
+    assert f"using checkpoint {run}/{expected.lstrip('/')}" in capsys.readouterr().err

@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
-from t2t_repro.cli.decode import as_line
 from t2t_repro.cli.main import main
+from t2t_repro.text.lines import as_line
 from tests.cli.conftest import printed_by
 
 HPARAMS = "beam_size=2,extra_length=20"
@@ -123,3 +125,30 @@ def test_an_unknown_form_is_refused(trained, tmp_path, capsys):
     arguments = [*export_arguments(trained, tmp_path / "e"), "--format", "onnx"]
     assert main(arguments) == 2
     assert "onnx" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["batch_size=64", "return_beams=true"])
+def test_an_option_that_the_export_does_not_read_is_refused(
+    trained, tmp_path, capsys, option
+):
+    arguments = ["export", "--output_dir", str(trained.output_dir)]
+    arguments += ["--export_dir", str(tmp_path / "e"), "--decode_hparams", option]
+    assert main(arguments) == 2
+    name = option.partition("=")[0]
+    expected = f"{name} would have no effect: `t2t export` does not read it"
+    assert expected in capsys.readouterr().err
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    trained, tmp_path, capsys, monkeypatch
+):
+    def fill_up(served, folder, signatures):
+        (Path(folder) / "saved_model.pb").write_bytes(b"half")
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    monkeypatch.setattr(tf.saved_model, "save", fill_up)
+    assert main(export_arguments(trained, tmp_path / "e")) == 1
+    errors = capsys.readouterr().err
+    assert "t2t export: cannot write" in errors
+    assert "No space left on device" in errors
+    assert list(tmp_path.iterdir()) == []

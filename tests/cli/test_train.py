@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2t_repro.cli.main import main
-from t2t_repro.runs import RUN_FILE, Run
+from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.training.checkpoints import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by, train_arguments, write_text
 
@@ -110,10 +110,10 @@ def test_tensorboard_has_translations_as_text(trained):
     assert steps == [30, 60]
 
 
-def test_the_same_command_with_more_steps_goes_on(trained, own_run, capsys):
+def test_the_same_command_with_more_steps_resumes(trained, own_run, capsys):
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "62"]
     assert main([*command, "--eval_sentences", "2"]) == 0
-    assert "going on from step 60" in capsys.readouterr().err
+    assert "resuming at step 60" in capsys.readouterr().err
     lines = (own_run / "metrics.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["step"] == 62
     assert step_of(all_checkpoints(own_run)[-1]) == 62
@@ -201,7 +201,7 @@ def test_pairs_that_are_too_long_to_train_on_are_counted(trained, tmp_path, caps
     )
     assert main(["train", *arguments, "--train_steps", "1"]) == 0
     errors = capsys.readouterr().err
-    assert re.search(r"train: \d+ of 256 pairs are longer than max_length=14", errors)
+    assert re.search(r"train: left out \d+ of 256 pairs, which are longer than max_length=14", errors)
 
 
 def test_a_run_on_another_vocabulary_is_refused(trained, own_run, tmp_path, capsys):

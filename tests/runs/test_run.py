@@ -7,7 +7,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UserError
-from t2t_repro.runs import FORMAT, RUN_FILE, Run, save_tokenizers
+from t2t_repro.runs.run import FORMAT, RUN_FILE, Run, save_tokenizers
 from t2t_repro.text import SymbolTokenizer
 
 DIGITS, LETTERS = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcd"))
@@ -78,7 +78,7 @@ def test_a_run_of_another_format_is_a_users_error(tmp_path):
 
 
 def test_a_run_may_go_on_with_the_same_settings_elsewhere(tmp_path):
-    make_run().check_same(make_run(data_dir="/other", versions={}), tmp_path)
+    make_run().check_resumable(make_run(data_dir="/other", versions={}), tmp_path)
 
 
 def test_every_difference_is_named(tmp_path):
@@ -88,7 +88,7 @@ def test_every_difference_is_named(tmp_path):
         hparams=catalogue.hparams("transformer_tiny").parse("hidden_size=64"),
     )
     with pytest.raises(UserError) as caught:
-        make_run().check_same(other, tmp_path)
+        make_run().check_resumable(other, tmp_path)
     message = str(caught.value)
     assert "problem is 'algorithmic_identity' there, 'algorithmic_sort' now" in message
     assert "random_seed is 1 there, 2 now" in message
@@ -97,7 +97,7 @@ def test_every_difference_is_named(tmp_path):
 
 def test_where_a_value_came_from_does_not_matter(tmp_path):
     same = catalogue.hparams("transformer_tiny").parse("hidden_size=128")
-    make_run().check_same(make_run(hparams=same), tmp_path)
+    make_run().check_resumable(make_run(hparams=same), tmp_path)
 
 
 def test_a_shared_tokenizer_is_written_and_read_once(tmp_path):

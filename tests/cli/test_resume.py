@@ -1,0 +1,101 @@
+"""Resuming a run: what may be left out, what must agree, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.cli.main import main
+from t2t_repro.files import folder_lock
+from t2t_repro.runs.run import RUN_FILE, Run
+from t2t_repro.runs.training import LOCK_FILE
+from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from tests.cli.conftest import HPARAMS, printed_by
+
+
+@pytest.fixture
+def own_run(trained, tmp_path):
+    """A copy of the trained run."""
+    return Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
+
+
+def last_step(folder):
+    return step_of(all_checkpoints(folder)[-1])
+
+
+def test_the_output_folder_and_more_steps_are_enough(own_run):
+    printed_by(["train", "--output_dir", str(own_run), "--train_steps", "63"])
+    assert last_step(own_run) == 63
+
+
+def test_the_output_folder_alone_finishes_the_run(own_run):
+    for path in own_run.glob("model.ckpt-60*"):
+        path.unlink()
+    printed_by(["train", "--output_dir", str(own_run)])
+    assert last_step(own_run) == 60
+    lines = (own_run / "metrics.jsonl").read_text().splitlines()
+    steps = [json.loads(line)["step"] for line in lines]
+    assert steps.count(50) == 1  # --log_step_count_steps 10 is remembered
+
+
+def test_a_run_of_an_earlier_version_is_resumed_with_the_default_schedule(own_run):
+    description = json.loads((own_run / RUN_FILE).read_text())
+    del description["training"]
+    (own_run / RUN_FILE).write_text(json.dumps(description))
+    printed_by(["train", "--output_dir", str(own_run), "--train_steps", "61"])
+    assert last_step(own_run) == 61
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        (["--problem", "algorithmic_sort"], "problem is 'text_pairs' there"),
+        (["--random_seed", "7"], "random_seed is 1 there, 7 now"),
+        (["--hparams", HPARAMS.replace("=32,f", "=48,f")], "hidden_size is 32 there"),
+        (["--hparams_set", "transformer_multi30k"], "hparams_set is"),
+    ],
+)
+def test_a_flag_that_disagrees_with_the_run_is_refused(own_run, flags, answer, capsys):
+    command = ["train", "--output_dir", str(own_run), "--train_steps", "70", *flags]
+    assert main(command) == 1
+    assert answer in capsys.readouterr().err
+    assert last_step(own_run) == 60
+
+
+def test_fewer_steps_than_the_run_has_are_refused(own_run, capsys):
+    before = {path: path.stat().st_mtime_ns for path in own_run.rglob("*")}
+    assert main(["train", "--output_dir", str(own_run), "--train_steps", "30"]) == 2
+    errors = capsys.readouterr().err
+    assert "received --train_steps 30, but the run in" in errors
+    assert "is at step 60" in errors
+    assert {path: path.stat().st_mtime_ns for path in own_run.rglob("*")} == before
+
+
+def test_a_finished_run_keeps_its_average(own_run):
+    index = own_run / "averaged" / "model.ckpt-60.index"
+    before = index.stat().st_mtime_ns
+    printed_by(["train", "--output_dir", str(own_run), "--no_final_score"])
+    assert index.stat().st_mtime_ns == before
+
+
+def test_a_run_without_a_checkpoint_does_not_block_its_folder(own_run):
+    for path in own_run.glob("model.ckpt-*"):
+        path.unlink()
+    for folder in ("averaged", "best"):
+        shutil.rmtree(own_run / folder)
+    other = HPARAMS.replace("filter_size=32", "filter_size=48")
+    flags = ["--hparams", other, "--train_steps", "2", "--no_final_score"]
+    printed_by(["train", "--output_dir", str(own_run), *flags])
+    assert Run.load_existing(own_run).hparams.filter_size == 48
+    assert last_step(own_run) == 2
+
+
+def test_a_second_trainer_in_the_folder_is_refused(own_run, capsys):
+    with folder_lock(own_run, LOCK_FILE, "training"):
+        command = ["train", "--output_dir", str(own_run), "--train_steps", "61"]
+        assert main(command) == 1
+    assert "is training in" in capsys.readouterr().err
+    assert last_step(own_run) == 60

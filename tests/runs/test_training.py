@@ -1,0 +1,198 @@
+"""Every setting reaches the object that reads it, with a value of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.data.prepare import prepare
+from t2t_repro.data.text_files import PairFiles
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.runs import TrainSettings, train, training
+from t2t_repro.settings.hparams import HParams
+from tests.cli.conftest import write_text
+
+HPARAMS = (
+    "hidden_size=32,filter_size=48,num_heads=2,num_hidden_layers=1,batch_size=520,"
+    "max_length=40,min_length_bucket=13,length_bucket_step=1.7,"
+    "label_smoothing=0.17,clip_grad_norm=3.5,learning_rate_warmup_steps=21"
+)
+SETTINGS = {
+    "hparams_set": "transformer_tiny",
+    "hparams": HPARAMS,
+    "random_seed": 11,
+    "train_steps": 170,
+    "log_step_count_steps": 3,
+    "local_eval_frequency": 7,
+    "eval_sentences": 5,
+    "save_checkpoints_steps": 9,
+    "save_checkpoints_secs": 4000.0,
+    "keep_checkpoint_max": 2,
+    "average_last": 6,
+    "xla": "off",
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wiring")
+    text = write_text(folder)
+    files = {
+        split: PairFiles(text[split, "source"], text[split, "target"])
+        for split in ("train", "dev", "test")
+    }
+    problem = catalogue.problem("text_pairs").with_files(files)
+    settings = problem.prepare_settings.replace(vocab_size=350, drop_duplicates=False)
+    return prepare(problem, folder / "data", settings=settings)
+
+
+@dataclasses.dataclass
+class Recorded:
+    """The arguments of a trainer that trains nothing."""
+
+    arguments: dict
+    seeds: list
+
+
+@pytest.fixture
+def recorded(data, tmp_path, monkeypatch):
+    """What `train` hands to the trainer."""
+    found = Recorded({}, [])
+
+    class Recorder:
+        def __init__(self, **arguments):
+            found.arguments = arguments
+
+        def train(self):
+            return 0
+
+    monkeypatch.setattr(training, "Trainer", Recorder)
+    monkeypatch.setattr(training, "make_repeatable", found.seeds.append)
+    train(TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS), data)
+    return found
+
+
+def test_every_loop_option_comes_from_its_setting(recorded):
+    options = recorded.arguments["options"]
+    assert dataclasses.asdict(options) == {
+        "train_steps": 170,
+        "seed": 11,
+        "log_every_steps": 3,
+        "eval_every_steps": 7,
+        "save_every_steps": 9,
+        "save_every_seconds": 4000.0,
+        "best_metric": "bleu",
+    }
+
+
+def test_the_seed_decides_weights_and_dropout(recorded):
+    assert recorded.seeds == [11]
+
+
+def test_every_step_option_comes_from_its_hparam(recorded):
+    options = recorded.arguments["step_options"]
+    assert (options.label_smoothing, options.clip_grad_norm) == (0.17, 3.5)
+    assert options.jit_compile is False
+
+
+def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
+    kept = []
+    original = training.TrainingCheckpoints
+
+    def checkpoints(output_dir, model, optimizer, keep):
+        kept.append(keep)
+        return original(output_dir, model, optimizer, keep)
+
+    class Idle:
+        def __init__(self, **arguments):
+            pass
+
+        def train(self):
+            return 0
+
+    monkeypatch.setattr(training, "TrainingCheckpoints", checkpoints)
+    monkeypatch.setattr(training, "Trainer", Idle)
+    for keep, average in ((2, 6), (8, 3)):
+        changed = SETTINGS | {"keep_checkpoint_max": keep, "average_last": average}
+        train(TrainSettings(output_dir=str(tmp_path / str(keep)), **changed), data)
+    assert kept == [6, 8]
+
+
+def test_batches_have_the_shapes_of_the_hparams(recorded):
+    plan = recorded.arguments["data"].plan
+    assert plan.boundaries == (13, 22, 37, 40)
+    assert plan.rows == tuple(520 // length for length in plan.boundaries)
+
+
+def test_training_reads_the_training_split(recorded, data):
+    assert recorded.arguments["data"].shards == data.shards("train")
+
+
+def test_dev_is_evaluated_by_likelihood_and_translation(recorded):
+    assert len(recorded.arguments["evaluators"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("train_steps", "expected"), [(30, 10), (31, 11), (2999, 1000), (9000, 1000)]
+)
+def test_a_third_of_the_steps_lies_between_two_evaluations(train_steps, expected):
+    settings = TrainSettings(
+        output_dir="o", hparams_set="transformer_tiny", train_steps=train_steps
+    )
+    assert settings.steps_between_evaluations == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"train_steps": 4999}, 50),
+        ({"train_steps": 20_000}, 200),
+        ({"train_steps": 20_000, "save_checkpoints_secs": 60.0}, 0),
+        ({"save_checkpoints_steps": 7, "save_checkpoints_secs": 60.0}, 7),
+        ({"save_checkpoints_steps": 0}, 0),
+    ],
+)
+def test_a_hundredth_of_the_steps_lies_between_two_checkpoints(changes, expected):
+    settings = TrainSettings(
+        output_dir="o", hparams_set="transformer_tiny", **changes
+    )
+    assert settings.steps_between_checkpoints == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("train_steps", 0), ("random_seed", 2**32), ("xla", "maybe"), ("hparams", 3)],
+)
+def test_a_setting_out_of_range_is_refused(name, value):
+    given = {"output_dir": "o", "hparams_set": "transformer_tiny", name: value}
+    with pytest.raises(UserError, match=f"{name}: received"):
+        TrainSettings(**given)
+
+
+def test_the_settings_are_read_back_from_the_run(recorded, tmp_path):
+    run = training.Run.load_existing(tmp_path / "run")
+    settings = run.train_settings(tmp_path / "run")
+    # Keeping and averaging are as given, and overrides come back as text.
+    expected = TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS)
+    assert settings.replace(hparams="") == expected.replace(hparams="")
+    assert training.resolved_hparams(settings) == training.resolved_hparams(expected)
+
+
+def test_the_runs_file_names_everything_that_rebuilds_it(recorded, data, tmp_path):
+    described = json.loads((tmp_path / "run" / "hparams.json").read_text())
+    assert described["problem"] == "text_pairs"
+    assert described["random_seed"] == 11
+    assert described["data_digest"] == data.digest
+    assert described["data_dir"] == str(data.folder.resolve())
+    assert described["num_replicas"] == 1
+    assert described["hparams"]["filter_size"] == 48
+    assert described["hparams"]["origins"]["filter_size"] == HParams.flag
+
+
+def test_an_unknown_set_is_a_usage_error(data, tmp_path):
+    settings = TrainSettings(output_dir=str(tmp_path), hparams_set="transformer_tini")
+    with pytest.raises(UsageError, match="Did you mean transformer_tiny"):
+        train(settings, data)
