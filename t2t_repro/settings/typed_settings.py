@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 from t2t_repro.errors import UsageError, UserError, unknown_name
 
@@ -84,10 +84,15 @@ def _types(cls: type[TypedSettings]) -> dict[str, type]:
     """Field name -> type of every setting, in the order of declaration."""
     hints = get_type_hints(cls)
     return {
-        field.name: hints[field.name]
+        field.name: _value_type(hints[field.name])
         for field in dataclasses.fields(cls)
         if "about" in field.metadata
     }
+
+
+def _value_type(hint: Any) -> type:
+    """Return the type of the values of a field; those of a `Literal` are alike."""
+    return type(get_args(hint)[0]) if get_origin(hint) is Literal else hint
 
 
 def _typed(name: str, value: object, expected: type) -> Value:

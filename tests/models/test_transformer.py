@@ -10,10 +10,10 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.losses import SmoothedCrossEntropy
 from tests.support.numpy_transformer import NumpyTransformer, smoothed_cross_entropy
 from tests.support.tiny_model import (
-    OPTIONS,
     VOCAB_SIZE,
     padded,
     random_sentences,
+    tiny_arguments,
     tiny_transformer,
     weights_by_name,
 )
@@ -61,9 +61,16 @@ def logits_of(model: Transformer, batch: dict, **options) -> np.ndarray:
 
 # Proved against formulas layer by layer; here for what holds of every model.
 VARIANTS = {
-    "restricted": {"neighbourhood": 3},
-    "restricted by a mask": {"neighbourhood": 5, "blocked": False},
-    "additive": {"compatibility": "additive", "neighbourhood": 3},
+    "restricted": {"self_attention": "restricted", "neighbourhood": 3},
+    "restricted by a mask": {
+        "self_attention": "restricted_masked",
+        "neighbourhood": 5,
+    },
+    "additive": {
+        "compatibility": "additive",
+        "self_attention": "restricted",
+        "neighbourhood": 3,
+    },
     "unscaled": {"compatibility": "dot_product"},
     "over parameters": {
         "feed_forward": "parameter_attention",
@@ -355,7 +362,7 @@ def test_mixed_precision_keeps_variables_and_logits_in_float32(policy, norm):
 def test_compile_and_fit_learn(tmp_path):
     keras.utils.set_random_seed(16)
     wider = {"hidden_size": 16, "key_channels": 16, "value_channels": 16}
-    model = Transformer(**(OPTIONS | wider))
+    model = Transformer(**tiny_arguments(**wider))
     model.compile(
         optimizer=keras.optimizers.Adam(0.01),
         loss=SmoothedCrossEntropy(0.1),
