@@ -195,12 +195,25 @@ def test_a_small_model_has_the_parameters_of_the_formula(row):
 @pytest.mark.parametrize(
     ("overrides", "more"),
     [
+        # One residual connection around attention and network: one normalization less.
         ({"branched_attention": "split"}, -12 * 2 * 512 + 192),
         ({"branched_attention": "shared"}, -12 * 2 * 512 + 192),
         ({"attention_compatibility": "additive"}, 18 * 512),
         (
-            {"self_attention_type": "restricted", "attention_neighbourhood": 9},
-            0,
+            {
+                "attention_compatibility": "additive",
+                "self_attention_type": "restricted",
+                "attention_neighbourhood": 9,
+                "attention_key_channels": 256,
+            },
+            18 * (256 - 2 * 512 * 256),
+        ),
+        (
+            {
+                "ffn_layer": "parameter_attention",
+                "parameter_attention_key_channels": 256,
+            },
+            12 * ((512 + 2048) * (256 + 512) - 2 * 512 * 2048 - 2560),
         ),
     ],
 )
@@ -208,7 +221,6 @@ def test_a_variant_adds_what_its_formula_says(overrides, more):
     hparams = catalogue.hparams("transformer_base").replace(**overrides)
     model = Transformer.from_hparams(hparams, 100, 100)
     plain = parameters(**(BASE | {"embeddings": 100}))
-    # One residual round attention and network together: one normalisation less.
     assert model.count_params() == plain + more
     assert parameter_count(hparams, 100, 100) == plain + more
 
