@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.errors import UsageError, UserError, unknown_name
-from t2t_repro.settings.hparams import HParams
 
 REVERSED_SUFFIX = "_rev"
 
@@ -142,6 +142,18 @@ class Registry:
 problems = Registry("problem", "`t2t list problems` names them all.")
 models = Registry("model", "`t2t list models` names them all.")
 hparams_sets = Registry("hparams set", "`t2t list hparams` names them all.")
+attentions = Registry(
+    "self_attention_type",
+    f"Built in are {', '.join(SELF_ATTENTIONS)}; --t2t_usr_dir names a package that "
+    "registers others.",
+)
+
+
+@runtime_checkable
+class _HParams(Protocol):
+    """The part of `HParams` that a registration needs."""
+
+    def with_origin(self, origin: str) -> Any: ...
 
 
 def snake_case(name: str) -> str:
@@ -182,11 +194,16 @@ def _add_model(name: str, cls: type) -> type:
     return cls
 
 
-def _add_hparams(name: str, function: Callable[[], HParams]) -> Callable[[], HParams]:
+def _add_attention(name: str, maker: Callable[..., Any]) -> Callable[..., Any]:
+    attentions.add(name, maker)
+    return maker
+
+
+def _add_hparams(name: str, function: Callable[[], Any]) -> Callable[[], Any]:
     @functools.wraps(function)
-    def registered_set() -> HParams:
+    def registered_set() -> Any:
         values = function()
-        if not isinstance(values, HParams):
+        if not isinstance(values, _HParams):
             raise UserError(
                 f"the hparams set {name!r} returned {values!r}, expected HParams."
             )
@@ -206,10 +223,24 @@ def register_model(name: str | type | None = None) -> Any:
     return _decorator(_add_model, name)
 
 
-def register_hparams(name: str | Callable[[], HParams] | None = None) -> Any:
+def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
+    """Register the attention that `self_attention_type` selects by this name.
+
+    Decorates a subclass of `layers.MultiheadAttention`, or a function
+    `(options: LayerOptions, role: AttentionRole, **kwargs)` that returns such a layer
+    and passes `kwargs` (`name`, `dtype`) to it. See docs/extending.md.
+    """
+    return _decorator(_add_attention, name)
+
+
+def register_hparams(name: str | Callable[[], Any] | None = None) -> Any:
     """Registers a function without arguments that returns an `HParams`.
 
     The function that stands in its place notes the set's name as the origin of every
     value that does not come from another set.
     """
     return _decorator(_add_hparams, name)
+
+
+for _name, _built_in in SELF_ATTENTIONS.items():
+    attentions.declare(_name, module=_built_in.module, summary=_built_in.summary)

@@ -14,13 +14,14 @@ from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder, EncoderLayer
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.masks import causal_mask, neighbourhood_mask, padding_mask
-from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.positions import Positions, sinusoidal_positions
 from t2t_repro.layers.residual import ResidualConnection
 from t2t_repro.layers.simplex import RandomOnSimplex, Simplex, project_to_simplex
 
 __all__ = [
+    "AttentionRole",
     "BlockedAttention",
     "BranchedAttention",
     "Decoder",

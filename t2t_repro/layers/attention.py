@@ -5,27 +5,28 @@ tensor2tensor: `common_attention.py: dot_product_attention, multihead_attention`
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Self
 
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.choices import Compatibility, check_choice
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.masks import causal_mask, combine_masks, neighbourhood_mask
+from t2t_repro.layers.options import AttentionRole, LayerOptions
+from t2t_repro.registry import register_attention
 
 # Large enough that a masked weight is exactly zero after a float32 softmax, small
 # enough that a row with everything masked stays finite (tensor2tensor uses the same).
 MASKED_LOGIT = -1e9
 
-Compatibility = Literal["scaled_dot_product", "dot_product", "additive"]
-
 
 def dot_product(query: KerasTensor, key: KerasTensor) -> KerasTensor:
-    """Q K^T, the compatibility of every query with every key.
+    """Return Q K^T, the compatibility of every query with every key.
 
     Args:
-        query: `[..., query_length, key_depth]`.
-        key: `[..., key_length, key_depth]`.
+        query: Queries, `[..., query_length, key_depth]`.
+        key: Keys, `[..., key_length, key_depth]`.
 
     Returns:
         Logits, `[..., query_length, key_length]`.
@@ -34,29 +35,22 @@ def dot_product(query: KerasTensor, key: KerasTensor) -> KerasTensor:
 
 
 def scaled_dot_product(query: KerasTensor, key: KerasTensor) -> KerasTensor:
-    """Q K^T / sqrt(d_k), as in equation (1); shapes as for `dot_product`."""
+    """Return Q K^T / sqrt(d_k) of equation (1); shapes as in `dot_product`."""
     return dot_product(query * float(query.shape[-1]) ** -0.5, key)
 
 
-def masked_softmax(
-    logits: KerasTensor,
-    mask: KerasTensor | None = None,
-    bias: KerasTensor | None = None,
-) -> KerasTensor:
-    """Turn logits into the weights of equation (1), in float32 whatever comes in.
+def masked_softmax(logits: KerasTensor, mask: KerasTensor | None = None) -> KerasTensor:
+    """Turn logits into the weights of equation (1), in float32 for every input dtype.
 
     Args:
         logits: `[batch, num_heads, ..., key_length]`.
         mask: Boolean, True = may attend, broadcastable to the logits.
-        bias: Float, added to the logits, broadcastable likewise.
 
     Returns:
-        Weights, float32, in the shape of the logits. A query that may attend to
+        Weights, float32, of the shape of the logits. A query that may attend to
         nothing gets equal weights.
     """
     logits = ops.cast(logits, "float32")
-    if bias is not None:
-        logits += ops.cast(bias, "float32")
     if mask is not None:
         logits = ops.where(mask, logits, MASKED_LOGIT)
     return ops.softmax(logits, axis=-1)
@@ -77,7 +71,7 @@ def merge_heads(heads: KerasTensor) -> KerasTensor:
 
 
 def projection(name: str, channels: int, dtype: object) -> keras.layers.Dense:
-    """Make a matrix W^Q, W^K, W^V or W^O: no bias, Glorot uniform at first."""
+    """Make a matrix W^Q, W^K, W^V or W^O: no bias, initially Glorot uniform."""
     return keras.layers.Dense(
         channels,
         use_bias=False,
@@ -87,41 +81,52 @@ def projection(name: str, channels: int, dtype: object) -> keras.layers.Dense:
     )
 
 
+@register_attention("dot_product")
+@register_attention("restricted_masked")
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class MultiheadAttention(keras.layers.Layer):
     """Multi-head attention with separate key and value depths (section 3.2.2).
 
     MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O with
-    head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). The h projections of a kind
-    are one matrix; none has a bias, as in the paper's equations. Each begins as
-    Glorot uniform: the paper is silent. Differs from tensor2tensor before 2017-11,
-    where queries, keys and values were one matrix, so of a lower limit.
+    head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). One matrix holds the projections of
+    all heads. No projection has a bias, as in the paper's equations. The paper does not
+    say how the matrices are initialized; here each is Glorot uniform. Differs from
+    tensor2tensor before 2017-11, where queries, keys and values were one matrix and so
+    had a smaller limit.
+
+    A subclass can override `logits`, `visible_history` or `merge`. Then `call`, on
+    whole sequences, and `attend`, on cached keys and values, both follow.
 
     Args:
         hidden_size: Width of the inputs and of the output (d_model).
         num_heads: Number of heads (h).
         key_channels: Total width of queries and keys over all heads (h d_k).
         value_channels: Total width of values over all heads (h d_v).
-        compatibility: How queries meet keys: "scaled_dot_product", equation (1);
+        compatibility: Function of queries and keys: "scaled_dot_product", equation (1);
             "dot_product", the same without 1 / sqrt(d_k); or "additive", Bahdanau et
-            al.'s v^T tanh(q + k) with a vector v for each head, which section 3.2.1
-            weighs against the two.
-        causal: Whether a position is kept from attending to later ones.
-        neighbourhood: Positions that self-attention sees round each one (r of section
-            4), odd, the position itself in the middle; 0 = all.
+            al.'s v^T tanh(q + k) with a vector v per head, which section 3.2.1
+            compares with the other two.
+        causal: Whether later positions are hidden from a position.
+        neighbourhood: Number of positions that self-attention sees around each position
+            (r of section 4), odd, with the position itself in the middle; 0 means all.
         dropout_rate: Dropout on the attention weights (not in the paper's base;
             tensor2tensor `attention_dropout`).
+        **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
         query_input: `[batch, query_length, hidden_size]`.
-        memory_input: `[batch, key_length, hidden_size]`; the queries' own input
-            for self-attention.
+        memory_input: `[batch, key_length, hidden_size]`; the same tensor as
+            `query_input` for self-attention.
         attention_mask: Boolean, True = may attend, broadcastable to
             `[batch, num_heads, query_length, key_length]`.
-        bias: Float, added to the attention logits.
+        training: Whether dropout is active.
 
     Returns:
         `[batch, query_length, hidden_size]`.
+
+    Raises:
+        ValueError: If `num_heads` does not divide the channels, `compatibility` is
+            unknown, or `neighbourhood` is even.
     """
 
     def __init__(
@@ -144,11 +149,7 @@ class MultiheadAttention(keras.layers.Layer):
                     f"`num_heads` must divide `{name}_channels`. "
                     f"Received: num_heads={num_heads}, {name}_channels={channels}"
                 )
-        if compatibility not in get_args(Compatibility):
-            raise ValueError(
-                f"`compatibility` must be one of {get_args(Compatibility)}. "
-                f"Received: {compatibility!r}"
-            )
+        check_choice("compatibility", compatibility, Compatibility)
         if neighbourhood and (neighbourhood < 0 or neighbourhood % 2 == 0):
             raise ValueError(
                 "`neighbourhood` must be 0, or odd and positive. "
@@ -168,6 +169,29 @@ class MultiheadAttention(keras.layers.Layer):
         self.output_projection = projection("output", hidden_size, self.dtype_policy)
         self.weights_dropout = Dropout(
             dropout_rate, name="weights_dropout", dtype=self.dtype_policy
+        )
+
+    @classmethod
+    def from_options(
+        cls, options: LayerOptions, role: AttentionRole, **kwargs: Any
+    ) -> Self:
+        """Make the attention sublayer of an encoder or decoder layer.
+
+        Args:
+            options: Options of the encoder or decoder layer.
+            role: Place of the sublayer.
+            **kwargs: Other arguments of the class.
+        """
+        return cls(
+            hidden_size=options.hidden_size,
+            num_heads=options.num_heads,
+            key_channels=options.key_channels,
+            value_channels=options.value_channels,
+            compatibility=options.compatibility,
+            causal=role.is_causal,
+            neighbourhood=options.neighbourhood if role.is_self_attention else 0,
+            dropout_rate=options.attention_dropout,
+            **kwargs,
         )
 
     def build(self, input_shape: object = None) -> None:
@@ -190,7 +214,6 @@ class MultiheadAttention(keras.layers.Layer):
         query_input: KerasTensor,
         memory_input: KerasTensor,
         attention_mask: KerasTensor | None = None,
-        bias: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         length = ops.shape(query_input)[1]
@@ -200,9 +223,7 @@ class MultiheadAttention(keras.layers.Layer):
             near = neighbourhood_mask(length, self.neighbourhood)
             attention_mask = combine_masks(attention_mask, near)
         key, value = self.project_memory(memory_input)
-        return self.attend(
-            query_input, key, value, attention_mask, bias, training=training
-        )
+        return self.attend(query_input, key, value, attention_mask, training=training)
 
     def project_query(self, query_input: KerasTensor) -> KerasTensor:
         """Project queries to `[batch, num_heads, query_length, key_depth]`."""
@@ -211,7 +232,7 @@ class MultiheadAttention(keras.layers.Layer):
     def project_memory(
         self, memory_input: KerasTensor
     ) -> tuple[KerasTensor, KerasTensor]:
-        """Project what is attended to, once for any number of queries.
+        """Project the memory to keys and values, once for any number of queries.
 
         Args:
             memory_input: `[batch, key_length, hidden_size]`.
@@ -248,21 +269,19 @@ class MultiheadAttention(keras.layers.Layer):
         query_input: KerasTensor,
         key: KerasTensor,
         attention_mask: KerasTensor | None = None,
-        bias: KerasTensor | None = None,
     ) -> KerasTensor:
-        """Return the attention weights, for inspection and for `attend`.
+        """Return the attention weights.
 
         Args:
             query_input: `[batch, query_length, hidden_size]`.
-            key: Keys of `project_memory`.
+            key: Keys from `project_memory`.
             attention_mask: See the class.
-            bias: See the class.
 
         Returns:
             float32 `[batch, num_heads, query_length, key_length]`.
         """
         logits = self.logits(self.project_query(query_input), key)
-        return masked_softmax(logits, attention_mask, bias)
+        return masked_softmax(logits, attention_mask)
 
     def attend(
         self,
@@ -270,30 +289,29 @@ class MultiheadAttention(keras.layers.Layer):
         key: KerasTensor,
         value: KerasTensor,
         attention_mask: KerasTensor | None = None,
-        bias: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
-        """Attend to keys and values which are already projected.
+        """Attend to keys and values that are already projected.
 
         Args:
             query_input: `[batch, query_length, hidden_size]`.
-            key: Keys of `project_memory`.
-            value: Values of `project_memory`.
-            attention_mask: See the class; nothing is added to it.
-            bias: See the class.
+            key: Keys from `project_memory`.
+            value: Values from `project_memory`.
+            attention_mask: See the class. It is used as it is: neither `causal` nor
+                `neighbourhood` is added.
             training: Whether dropout is active.
 
         Returns:
             `[batch, query_length, hidden_size]`.
         """
-        weights = self.weights_of(query_input, key, attention_mask, bias)
+        weights = self.weights_of(query_input, key, attention_mask)
         weights = self.drop_weights(weights, training)
         return self.merge(ops.einsum("BNTS,BNSH->BNTH", weights, value), training)
 
     def drop_weights(
         self, weights: KerasTensor, training: bool | None = None
     ) -> KerasTensor:
-        """Cast attention weights to the compute dtype, and drop some in training."""
+        """Cast attention weights to the compute dtype and apply dropout to them."""
         weights = ops.cast(weights, self.compute_dtype)
         return self.weights_dropout(weights, training=training)
 
@@ -302,7 +320,7 @@ class MultiheadAttention(keras.layers.Layer):
 
         Args:
             heads: `[batch, num_heads, query_length, value_depth]`.
-            training: Whether dropout is active, where a subclass has any here.
+            training: Whether dropout is active; a subclass may have some here.
 
         Returns:
             `[batch, query_length, hidden_size]`.
@@ -313,14 +331,14 @@ class MultiheadAttention(keras.layers.Layer):
     def visible_history(
         self, history: KerasTensor, first_slot: KerasTensor
     ) -> KerasTensor:
-        """Say which slots of a decoding cache may be attended to.
+        """Return the slots of a decoding cache that a hypothesis may attend to.
 
         Args:
             history: Boolean `[batch, 1, beam_size, slots]`; see `DecoderLayer.step`.
             first_slot: int32 scalar, the first slot of the position to decode.
 
         Returns:
-            Boolean, as `history`.
+            Boolean, of the shape of `history`.
         """
         if not self.neighbourhood:
             return history

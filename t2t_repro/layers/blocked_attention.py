@@ -1,10 +1,10 @@
 """Self-attention restricted to a neighbourhood (paper section 4).
 
 "Self-attention could be restricted to considering only a neighborhood of size r in the
-input sequence centered around the respective output position." The plain way is a mask
-(`masks.neighbourhood_mask`), which computes all n^2 logits; here they are computed in
-blocks, in O(r n d) time and memory. tensor2tensor's `local_attention_1d` has windows
-that begin at block boundaries, so they are not centred.
+input sequence centered around the respective output position." A mask
+(`masks.neighbourhood_mask`) does this with all n^2 logits; this module computes blocks,
+in O(r n d) time and memory. Differs from tensor2tensor's `local_attention_1d`, whose
+windows begin at block boundaries and so are not centered.
 """
 
 from __future__ import annotations
@@ -14,30 +14,68 @@ from typing import Any
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.choices import Compatibility
 from t2t_repro.layers.attention import MultiheadAttention, masked_softmax
+from t2t_repro.registry import register_attention
 
 
+@register_attention("restricted")
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class BlockedAttention(MultiheadAttention):
-    """Multi-head self-attention in a neighbourhood, computed block by block.
+    """Multi-head self-attention to a neighbourhood, computed block by block.
 
-    It gives the numbers of `MultiheadAttention` with the same `neighbourhood`.
+    Returns the same numbers as `MultiheadAttention` with the same `neighbourhood`.
 
     Args:
-        **options: As for `MultiheadAttention`; `neighbourhood` is needed.
+        hidden_size: Width of the inputs and of the output (d_model).
+        num_heads: Number of heads (h).
+        key_channels: Total width of queries and keys over all heads (h d_k).
+        value_channels: Total width of values over all heads (h d_v).
+        neighbourhood: Number of positions that each position sees (r), odd.
+        compatibility: See `MultiheadAttention`.
+        causal: Whether later positions are hidden from a position.
+        dropout_rate: Dropout on the attention weights.
+        **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
         query_input: `[batch, length, hidden_size]`.
         memory_input: The same tensor.
         attention_mask: Boolean, True = may be attended to, `[batch, 1, 1, length]`.
+        training: Whether dropout is active.
 
     Returns:
         `[batch, length, hidden_size]`.
+
+    Raises:
+        ValueError: If `neighbourhood` is not positive, or for the reasons of
+            `MultiheadAttention`.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        if not self.neighbourhood:
+    def __init__(
+        self,
+        *,
+        hidden_size: int,
+        num_heads: int,
+        key_channels: int,
+        value_channels: int,
+        neighbourhood: int,
+        compatibility: Compatibility = "scaled_dot_product",
+        causal: bool = False,
+        dropout_rate: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            hidden_size=hidden_size,
+            num_heads=num_heads,
+            key_channels=key_channels,
+            value_channels=value_channels,
+            compatibility=compatibility,
+            causal=causal,
+            neighbourhood=neighbourhood,
+            dropout_rate=dropout_rate,
+            **kwargs,
+        )
+        if not neighbourhood:
             raise ValueError("`neighbourhood` must be positive. Received: 0")
 
     def call(
@@ -69,7 +107,7 @@ class BlockedAttention(MultiheadAttention):
 
 
 def _blocks(x: KerasTensor, block: int) -> KerasTensor:
-    """Cut `[B, N, length, H]` into `[B, N, blocks, block, H]`, filled up with zeros."""
+    """Cut `[B, N, length, H]` into `[B, N, blocks, block, H]`, padded with zeros."""
     batch, heads, length, depth = ops.shape(x)
     blocks = (length + block - 1) // block
     padding = blocks * block - length
@@ -78,23 +116,23 @@ def _blocks(x: KerasTensor, block: int) -> KerasTensor:
 
 
 def _windows(x: KerasTensor, block: int) -> KerasTensor:
-    """Give every block itself and its two neighbours, `[B, N, blocks, 3 block, H]`."""
+    """Join every block with its two neighbours, `[B, N, blocks, 3 block, H]`."""
     own = _blocks(x, block)
-    nothing = ops.zeros_like(own[:, :, :1])
-    before = ops.concatenate([nothing, own[:, :, :-1]], axis=2)
-    after = ops.concatenate([own[:, :, 1:], nothing], axis=2)
+    zeros = ops.zeros_like(own[:, :, :1])
+    before = ops.concatenate([zeros, own[:, :, :-1]], axis=2)
+    after = ops.concatenate([own[:, :, 1:], zeros], axis=2)
     return ops.concatenate([before, own, after], axis=3)
 
 
 def _window_mask(
     key_mask: KerasTensor, block: int, reach: int, causal: bool
 ) -> KerasTensor:
-    """Say which keys of a window a query may attend to.
+    """Return the keys of a window that a query may attend to.
 
     Args:
         key_mask: Boolean `[batch, 1, length]`.
-        block: Positions of a block.
-        reach: Positions on each side that are seen.
+        block: Number of positions per block.
+        reach: Number of positions that are seen on each side.
         causal: Whether later positions are hidden.
 
     Returns:

@@ -6,19 +6,26 @@ Equations (5) to (7) of the paper::
     headbar_i  = kappa_i (head_i W_i^O)
     Branched   = sum_i alpha_i FFN_i(headbar_i)
 
-kappa and alpha lie on the probability simplex. The sublayer takes the place of
-multi-head attention and of the feed-forward network behind it.
+kappa and alpha lie on the probability simplex. The sublayer replaces multi-head
+attention and the feed-forward network after it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.choices import (
+    BranchNetwork,
+    BranchNormalization,
+    Compatibility,
+    check_choice,
+)
 from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.simplex import RandomOnSimplex, Simplex
 
 
@@ -26,83 +33,99 @@ from t2t_repro.layers.simplex import RandomOnSimplex, Simplex
 class BranchedAttention(MultiheadAttention):
     """Attention heads as branches, each with a feed-forward network, in a weighted sum.
 
-    The paper prints one FFN, "identical to Equation (4)", and 192 added weights. Two
-    readings keep that count, so `feed_forward` chooses:
+    The paper prints one FFN, "identical to Equation (4)", and 192 additional weights.
+    Two readings agree with that count, and `feed_forward` chooses one of them:
 
-    * "split" (the default): every branch has its own network of width filter_size / M.
-      It costs what the Transformer costs, and is what public implementations do. The
-      output bias is one for all branches; as the alphas sum to one, that is a bias of
-      the sum.
-    * "shared": one network of full width, applied to every branch. It is the letter of
-      the paper, with M times as many hidden units to be computed.
+    * "split": every branch has a network of width filter_size / M. The cost is that of
+      the Transformer, and public implementations do the same. All branches share one
+      output bias; because the alphas sum to one, it is a bias of the sum.
+    * "shared": one network of full width is applied to every branch. This follows the
+      text of the paper and computes M times as many hidden units.
 
-    What else the paper leaves open:
+    The paper leaves three more points open:
 
-    * Where it stands in a decoder layer. 192 weights are one kappa and one alpha for
-      each of 12 layers, so one of a decoder layer's two attentions is branched, and
-      `branched_in_decoder` chooses. The default is the attention over the encoder's
-      output, since the network that is split stands behind it; that the paper's is
-      "masked in the decoder layers" speaks for the other.
-    * Normalisation and residuals. They "are retained", and one sublayer is left where
-      there were two, so one of each stands round it. That is one layer normalisation
-      fewer a layer than in the Transformer.
-    * How kappa and alpha begin: see `simplex.RandomOnSimplex`; and which projection
-      keeps their bounds: see `simplex.Simplex`.
+    * Its place in a decoder layer. 192 weights are one kappa and one alpha for each of
+      12 layers, so one of the two attentions of a decoder layer is branched.
+      `LayerOptions.branched_in_decoder` chooses. The default is the attention over the
+      encoder's output, because the split network comes after it. The paper's "masked
+      in the decoder layers" supports the other one.
+    * Normalization and residuals. They "are retained", and two sublayers become one, so
+      there is one of each around it. A layer has one layer normalization fewer than
+      in the Transformer.
+    * The initial kappa and alpha, see `simplex.RandomOnSimplex`, and the projection
+      that keeps their bounds, see `simplex.Simplex`.
 
     Args:
-        hidden_size: Width of inputs and output (d_model).
+        hidden_size: Width of the inputs and of the output (d_model).
         num_heads: Number of branches (M).
         key_channels: Width of queries and keys over all branches (M d_k).
         value_channels: Width of values over all branches (M d_v).
-        filter_size: Width of the feed-forward networks (d_ff), over all branches where
-            they are split.
+        filter_size: Width of the feed-forward network (d_ff), or of all of them
+            together if they are split.
         feed_forward: "split" or "shared".
-        normalization: "simplex", the paper's, or "softmax", which it found worse.
-        top_k: How many branches of largest alpha are summed, its gating experiment;
-            0 = all.
-        dropout_rate: Dropout on the attention weights.
+        normalization: "simplex", the paper's, or "softmax", which the paper found
+            worse.
+        top_k: Number of branches of largest alpha that are summed (the paper's gating
+            experiment); 0 means all.
         relu_dropout: Dropout after the ReLU.
+        compatibility: See `MultiheadAttention`.
+        causal: Whether later positions are hidden from a position.
+        neighbourhood: See `MultiheadAttention`.
+        dropout_rate: Dropout on the attention weights.
+        **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
         As for `MultiheadAttention`.
 
     Returns:
         `[batch, query_length, hidden_size]`.
-    """
 
-    FEED_FORWARDS = ("split", "shared")
-    NORMALIZATIONS = ("simplex", "softmax")
+    Raises:
+        ValueError: If `feed_forward` or `normalization` is unknown, `num_heads` does
+            not divide the `filter_size` of split networks, `top_k` exceeds `num_heads`,
+            or for the reasons of `MultiheadAttention`.
+    """
 
     def __init__(
         self,
         *,
+        hidden_size: int,
+        num_heads: int,
+        key_channels: int,
+        value_channels: int,
         filter_size: int,
-        feed_forward: str = "split",
-        normalization: str = "simplex",
+        feed_forward: BranchNetwork = "split",
+        normalization: BranchNormalization = "simplex",
         top_k: int = 0,
         relu_dropout: float = 0.0,
-        **options: Any,
+        compatibility: Compatibility = "scaled_dot_product",
+        causal: bool = False,
+        neighbourhood: int = 0,
+        dropout_rate: float = 0.0,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(**options)
-        if feed_forward not in self.FEED_FORWARDS:
+        super().__init__(
+            hidden_size=hidden_size,
+            num_heads=num_heads,
+            key_channels=key_channels,
+            value_channels=value_channels,
+            compatibility=compatibility,
+            causal=causal,
+            neighbourhood=neighbourhood,
+            dropout_rate=dropout_rate,
+            **kwargs,
+        )
+        check_choice("feed_forward", feed_forward, BranchNetwork)
+        check_choice("normalization", normalization, BranchNormalization)
+        if feed_forward == "split" and filter_size % num_heads:
             raise ValueError(
-                f"`feed_forward` must be one of {self.FEED_FORWARDS}. "
-                f"Received: {feed_forward!r}"
+                "`num_heads` must divide `filter_size` if it is split. "
+                f"Received: num_heads={num_heads}, filter_size={filter_size}"
             )
-        if normalization not in self.NORMALIZATIONS:
-            raise ValueError(
-                f"`normalization` must be one of {self.NORMALIZATIONS}. "
-                f"Received: {normalization!r}"
-            )
-        if feed_forward == "split" and filter_size % self.num_heads:
-            raise ValueError(
-                "`num_heads` must divide `filter_size` where it is split. "
-                f"Received: num_heads={self.num_heads}, filter_size={filter_size}"
-            )
-        if not 0 <= top_k <= self.num_heads:
+        if not 0 <= top_k <= num_heads:
             raise ValueError(
                 "`top_k` must be from 0 to `num_heads`. "
-                f"Received: top_k={top_k}, num_heads={self.num_heads}"
+                f"Received: top_k={top_k}, num_heads={num_heads}"
             )
         self.filter_size = filter_size
         self.feed_forward = feed_forward
@@ -111,6 +134,28 @@ class BranchedAttention(MultiheadAttention):
         self.relu_dropout_rate = relu_dropout
         self.relu_dropout = Dropout(
             relu_dropout, name="relu_dropout", dtype=self.dtype_policy
+        )
+
+    @classmethod
+    def from_options(
+        cls, options: LayerOptions, role: AttentionRole, **kwargs: Any
+    ) -> Self:
+        """Make the branched sublayer of an encoder or decoder layer.
+
+        Args:
+            options: Options of the encoder or decoder layer.
+            role: Place of the sublayer.
+            **kwargs: Other arguments of the class.
+        """
+        return super().from_options(
+            options,
+            role,
+            filter_size=options.filter_size,
+            feed_forward=options.branched,
+            normalization=options.branch_normalization,
+            top_k=options.branch_top_k,
+            relu_dropout=options.relu_dropout,
+            **kwargs,
         )
 
     def build(self, input_shape: object = None) -> None:
@@ -153,7 +198,7 @@ class BranchedAttention(MultiheadAttention):
         )
 
     def branch_weights(self) -> tuple[KerasTensor, KerasTensor]:
-        """Return kappa and alpha as they are applied, float32 `[num_heads]` each."""
+        """Return the kappa and alpha that are applied, float32 `[num_heads]` each."""
         kappa, alpha = (ops.cast(w, "float32") for w in (self.kappa, self.alpha))
         if self.normalization == "softmax":
             kappa, alpha = ops.softmax(kappa), ops.softmax(alpha)
@@ -163,10 +208,10 @@ class BranchedAttention(MultiheadAttention):
         return kappa, alpha
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
-        """Apply equations (6) and (7) with fewer multiplications than they show.
+        """Apply equations (6) and (7), with fewer multiplications than they show.
 
-        Nothing stands between W_i^O and the first matrix of FFN_i, so their product is
-        taken first; and the sum over branches is taken with the second matrix.
+        W_i^O and the first matrix of FFN_i follow each other, so their product is
+        computed first. The second matrix computes the sum over branches.
 
         Args:
             heads: `[batch, num_heads, length, value_depth]`.
@@ -196,7 +241,7 @@ class BranchedAttention(MultiheadAttention):
         return output + last_bias * ops.sum(alpha)
 
     def _first_kernel(self) -> KerasTensor:
-        """Return W_i^O W_i of FFN_i, `[num_heads, value_depth, width]`."""
+        """Return W_i^O times the first matrix of FFN_i, `[num_heads, H, width]`."""
         output, first = (
             ops.convert_to_tensor(w, dtype=self.compute_dtype)
             for w in (self.output_projection.kernel, self.filter_kernel)
@@ -219,7 +264,7 @@ class BranchedAttention(MultiheadAttention):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class _BranchwiseGlorot(keras.initializers.Initializer):
-    """Glorot uniform for each matrix of a stack `[branches, fan_in, fan_out]`."""
+    """Initializes each matrix of `[branches, fan_in, fan_out]` as Glorot uniform."""
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
         limit = (6.0 / (shape[1] + shape[2])) ** 0.5

@@ -1,28 +1,36 @@
 """Decoder layer and stack (paper section 3.1, right half of figure 1).
 
-The stack runs in two ways that give the same numbers: `call` on whole target
+The stack runs in two ways that return the same numbers: `call` on whole target
 sequences under a causal mask, and `step` on one position at a time with cached
 keys and values.
 
 In `step`, the hypotheses of a sentence lie along the length axis:
 `[batch, beam_size, hidden_size]`. All of them write their keys and values into
-one cache of `max_length * beam_size` slots, and a mask says which slots belong to
-the history of which hypothesis. So a beam search that reorders its hypotheses
-reorders that small mask and never copies a cache, and keys and values of the
-encoder's output are shared by all hypotheses.
+one cache of `max_length * beam_size` slots, and a mask holds the slots that belong to
+the history of each hypothesis. A beam search that reorders its hypotheses therefore
+reorders this small mask and never copies a cache, and all hypotheses share the keys and
+values of the encoder's output.
 Differs from tensor2tensor (`beam_search.py`), which gathers every cache at every
-step, the encoder's output included.
+step, including the encoder's output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypedDict
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Self, TypedDict
 
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.encoder import Encoder, EncoderLayer
+from t2t_repro.layers.options import AttentionRole, LayerOptions, with_options
+from t2t_repro.layers.residual import ResidualConnection
+from t2t_repro.layers.sublayers import (
+    apply_with_residual,
+    make_attention,
+    make_feed_forward,
+    make_final_normalization,
+)
 
 
 class LayerCache(TypedDict):
@@ -42,33 +50,68 @@ class LayerCache(TypedDict):
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class DecoderLayer(EncoderLayer):
-    """An encoder layer with attention to the encoder's output in its middle.
+class DecoderLayer(keras.layers.Layer):
+    """Causal self-attention, attention to the encoder's output, and a network.
+
+    Each of the three has a residual connection. Branched attention (the Weighted
+    Transformer) is one of the two attentions and takes the place of the network.
 
     Args:
-        **options: As for `EncoderLayer`.
+        options: Sizes and kinds of the sublayers.
+        name: Name of the layer.
+        dtype: Dtype or dtype policy.
+        trainable: Whether the layer's weights are trained.
 
     Call arguments:
         x: Target representation, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
         memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
+        training: Whether dropout is active.
 
     Returns:
-        `[batch, target_length, hidden_size]`; a position sees those before it.
+        `[batch, target_length, hidden_size]`. A position does not depend on later
+        ones.
     """
 
-    is_causal = True
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.memory_attention = self._attention("memory_attention")
-        self.memory_attention_residual = self._residual("memory_attention_residual")
-
-    def _branch_holder(self) -> str:
-        return f"{self.options.branched_in_decoder}_attention"
+    def __init__(
+        self,
+        options: LayerOptions,
+        *,
+        name: str | None = None,
+        dtype: object = None,
+        trainable: bool = True,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self.options = options
+        policy = self.dtype_policy
+        # The order of construction decides the initial weights of a seed.
+        self.self_attention = make_attention(
+            options, AttentionRole.DECODER_SELF, name="self_attention", dtype=policy
+        )
+        self.self_attention_residual = ResidualConnection.from_options(
+            options, name="self_attention_residual", dtype=policy
+        )
+        self.feed_forward = None
+        if options.branched == "none":
+            self.feed_forward = make_feed_forward(
+                options, name="feed_forward", dtype=policy
+            )
+            self.feed_forward_residual = ResidualConnection.from_options(
+                options, name="feed_forward_residual", dtype=policy
+            )
+        self.memory_attention = make_attention(
+            options, AttentionRole.MEMORY, name="memory_attention", dtype=policy
+        )
+        self.memory_attention_residual = ResidualConnection.from_options(
+            options, name="memory_attention_residual", dtype=policy
+        )
 
     def build(self, input_shape: object = None) -> None:
-        super().build()
+        self.self_attention.build()
+        self.self_attention_residual.build()
+        if self.feed_forward is not None:
+            self.feed_forward.build()
+            self.feed_forward_residual.build()
         self.memory_attention.build()
         self.memory_attention_residual.build()
 
@@ -79,29 +122,22 @@ class DecoderLayer(EncoderLayer):
         memory_attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
-        def attend_to_self(y: KerasTensor) -> KerasTensor:
-            return self.self_attention(y, y, training=training)
+        y = self.self_attention_residual.prepare(x)
+        y = self.self_attention(y, y, training=training)
+        x = self.self_attention_residual(x, y, training=training)
+        y = self.memory_attention_residual.prepare(x)
+        y = self.memory_attention(y, memory, memory_attention_mask, training=training)
+        x = self.memory_attention_residual(x, y, training=training)
+        return self._apply_feed_forward(x, training)
 
-        def attend_to_memory(y: KerasTensor) -> KerasTensor:
-            return self.memory_attention(
-                y, memory, memory_attention_mask, training=training
-            )
-
-        return self._sublayers(x, attend_to_self, attend_to_memory, training)
-
-    def _sublayers(
-        self,
-        x: KerasTensor,
-        attend_to_self: Callable[[KerasTensor], KerasTensor],
-        attend_to_memory: Callable[[KerasTensor], KerasTensor],
-        training: bool | None = None,
+    def _apply_feed_forward(
+        self, x: KerasTensor, training: bool | None = None
     ) -> KerasTensor:
-        """Apply the three sublayers, however the two attentions get their keys."""
-        x = self.self_attention_residual(x, sublayer=attend_to_self, training=training)
-        x = self.memory_attention_residual(
-            x, sublayer=attend_to_memory, training=training
+        if self.feed_forward is None:
+            return x
+        return apply_with_residual(
+            self.feed_forward, self.feed_forward_residual, x, training
         )
-        return self.apply_feed_forward(x, training=training)
 
     def initial_cache(self, memory: KerasTensor) -> LayerCache:
         """Project the encoder's output once.
@@ -113,32 +149,38 @@ class DecoderLayer(EncoderLayer):
             A cache without slots for positions of the target.
         """
         key, value = self.memory_attention.project_memory(memory)
-        batch, heads = ops.shape(key)[0], self.self_attention.num_heads
-
-        def empty(depth: int) -> KerasTensor:
-            return ops.zeros((batch, heads, 0, depth), dtype=key.dtype)
-
+        # Of no positions, for the shapes.
+        self_key, self_value = self.self_attention.project_memory(memory[:, :0])
         return {
-            "self_key": empty(key.shape[-1]),
-            "self_value": empty(value.shape[-1]),
+            "self_key": self_key,
+            "self_value": self_value,
             "memory_key": key,
             "memory_value": value,
         }
 
     @staticmethod
     def grow_cache(cache: LayerCache, slots: int | KerasTensor) -> LayerCache:
-        """Make empty slots behind those that there are.
+        """Append empty slots to the cache.
 
         Args:
-            cache: Of `initial_cache` or of `step`.
-            slots: How many there are to be.
+            cache: Cache from `initial_cache` or `step`.
+            slots: New number of slots.
+
+        Returns:
+            The cache with that many slots.
         """
-        grown = cache.copy()
-        for name in ("self_key", "self_value"):
-            batch, heads, before, depth = ops.shape(cache[name])
-            more = ops.zeros((batch, heads, slots - before, depth), cache[name].dtype)
-            grown[name] = ops.concatenate([cache[name], more], axis=2)
-        return grown
+
+        def grown(x: KerasTensor) -> KerasTensor:
+            batch, heads, before, depth = ops.shape(x)
+            more = ops.zeros((batch, heads, slots - before, depth), x.dtype)
+            return ops.concatenate([x, more], axis=2)
+
+        return {
+            "self_key": grown(cache["self_key"]),
+            "self_value": grown(cache["self_value"]),
+            "memory_key": cache["memory_key"],
+            "memory_value": cache["memory_value"],
+        }
 
     def step(
         self,
@@ -152,52 +194,88 @@ class DecoderLayer(EncoderLayer):
 
         Args:
             x: One position of each hypothesis, `[batch, beam_size, hidden_size]`.
-            cache: Keys and values of the positions before.
+            cache: Keys and values of the earlier positions.
             first_slot: int32 scalar, the first of the `beam_size` slots to write.
             history: Boolean `[batch, 1, beam_size, slots]`, the slots on the path
-                of each hypothesis, the newly written one included.
+                of each hypothesis, including the one that this step writes.
             memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
 
         Returns:
             `[batch, beam_size, hidden_size]` and the cache with the new slots.
         """
-        new_cache = cache.copy()
+        y = self.self_attention_residual.prepare(x)
+        key, value = self.self_attention.project_memory(y)
+        key = ops.slice_update(cache["self_key"], (0, 0, first_slot, 0), key)
+        value = ops.slice_update(cache["self_value"], (0, 0, first_slot, 0), value)
+        visible = self.self_attention.visible_history(history, first_slot)
+        y = self.self_attention.attend(y, key, value, visible)
+        x = self.self_attention_residual(x, y)
+        y = self.memory_attention_residual.prepare(x)
+        y = self.memory_attention.attend(
+            y, cache["memory_key"], cache["memory_value"], memory_attention_mask
+        )
+        x = self.memory_attention_residual(x, y)
+        new_cache: LayerCache = {
+            "self_key": key,
+            "self_value": value,
+            "memory_key": cache["memory_key"],
+            "memory_value": cache["memory_value"],
+        }
+        return self._apply_feed_forward(x), new_cache
 
-        def attend_to_history(y: KerasTensor) -> KerasTensor:
-            key, value = self.self_attention.project_memory(y)
-            start = (0, 0, first_slot, 0)
-            key = ops.slice_update(cache["self_key"], start, key)
-            value = ops.slice_update(cache["self_value"], start, value)
-            new_cache.update(self_key=key, self_value=value)
-            visible = self.self_attention.visible_history(history, first_slot)
-            return self.self_attention.attend(y, key, value, visible)
+    def get_config(self) -> dict[str, object]:
+        options = dataclasses.asdict(self.options)
+        return super().get_config() | {"options": options}
 
-        def attend_to_memory(y: KerasTensor) -> KerasTensor:
-            return self.memory_attention.attend(
-                y, cache["memory_key"], cache["memory_value"], memory_attention_mask
-            )
-
-        return self._sublayers(x, attend_to_history, attend_to_memory), new_cache
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        return cls(**with_options(config))
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class Decoder(Encoder):
-    """A stack of `DecoderLayer`s; under pre-norm with a last normalisation.
+class Decoder(keras.layers.Layer):
+    """A stack of `DecoderLayer`s, followed by a normalization under pre-norm.
 
     Args:
+        options: Options of every layer.
         num_layers: Number of layers (N).
-        **options: As for `Encoder`.
+        name: Name of the stack.
+        dtype: Dtype or dtype policy of the stack and its layers.
+        trainable: Whether the stack's weights are trained.
 
     Call arguments:
         x: Embedded, shifted targets, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
         memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
+        training: Whether dropout is active.
 
     Returns:
         `[batch, target_length, hidden_size]`.
     """
 
-    layer_class = DecoderLayer
+    def __init__(
+        self,
+        options: LayerOptions,
+        *,
+        num_layers: int,
+        name: str | None = None,
+        dtype: object = None,
+        trainable: bool = True,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self.options = options
+        self.num_layers = num_layers
+        self.layers = [
+            DecoderLayer(options, name=f"layer_{i}", dtype=self.dtype_policy)
+            for i in range(num_layers)
+        ]
+        self.final_normalization = make_final_normalization(options, self.dtype_policy)
+
+    def build(self, input_shape: object = None) -> None:
+        for layer in self.layers:
+            layer.build()
+        if self.final_normalization is not None:
+            self.final_normalization.build((None, None, self.options.hidden_size))
 
     def call(
         self,
@@ -213,7 +291,10 @@ class Decoder(Encoder):
                 memory_attention_mask=memory_attention_mask,
                 training=training,
             )
-        return self.normalize(x)
+        return self._normalize(x)
+
+    def _normalize(self, x: KerasTensor) -> KerasTensor:
+        return x if self.final_normalization is None else self.final_normalization(x)
 
     def initial_cache(self, memory: KerasTensor) -> list[LayerCache]:
         """Make the caches of all layers; see `DecoderLayer.initial_cache`."""
@@ -222,7 +303,7 @@ class Decoder(Encoder):
     def grow_cache(
         self, caches: list[LayerCache], slots: int | KerasTensor
     ) -> list[LayerCache]:
-        """Make room in the caches of all layers; see `DecoderLayer.grow_cache`."""
+        """Grow the caches of all layers; see `DecoderLayer.grow_cache`."""
         return [
             layer.grow_cache(cache, slots)
             for layer, cache in zip(self.layers, caches, strict=True)
@@ -241,4 +322,15 @@ class Decoder(Encoder):
         for layer, cache in zip(self.layers, caches, strict=True):
             x, cache = layer.step(x, cache, first_slot, history, memory_attention_mask)
             new_caches.append(cache)
-        return self.normalize(x), new_caches
+        return self._normalize(x), new_caches
+
+    def get_config(self) -> dict[str, object]:
+        options = dataclasses.asdict(self.options)
+        return super().get_config() | {
+            "options": options,
+            "num_layers": self.num_layers,
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        return cls(**with_options(config))

@@ -1,9 +1,9 @@
-"""Dropout whose masks cost next to nothing.
+"""Dropout with masks that are cheap to compute.
 
-Dropout needs one biased bit for each unit, not the random numbers of a simulation.
-Differs from `keras.layers.Dropout`, which draws Philox numbers: compiled by XLA for a
-CPU they took a third of a training step (`docs/results.md`). A hash of the unit's
-number is a tenth of their price and, like theirs, a function of the seed alone.
+Dropout needs one biased bit per unit, not random numbers of the quality that
+simulations need. Differs from `keras.layers.Dropout`, which draws Philox numbers:
+compiled by XLA for a CPU, they took a third of a training step (`docs/results.md`). A
+hash of the unit's number costs a tenth and is also a function of the seed alone.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ def _word(value: int) -> KerasTensor:
 
 
 def hash_words(x: KerasTensor, key: KerasTensor | int = 0) -> KerasTensor:
-    """Scatter the bits of 32-bit words; a bijection, so no two inputs collide.
+    """Hash 32-bit words by a bijection, so that no two inputs collide.
 
     Source: C. Wellons, "Prospecting for Hash Functions" (2018), `lowbias32` with the
-    constants of least bias found since. The key is added half-way, so that the
-    hashes under two keys are not one sequence read from two places.
+    constants of the smallest bias found since. The key is added in the middle, so that
+    the hashes of two keys are not the same sequence with two starting points.
 
     Args:
         x: uint32, any shape.
-        key: uint32 scalar; 0 gives the published function.
+        key: uint32 scalar; 0 selects the published function.
 
     Returns:
         uint32 of the same shape.
@@ -48,11 +48,11 @@ def random_words(x: KerasTensor, seed: KerasTensor) -> KerasTensor:
     """Draw a uniform 32-bit word for every element of a tensor.
 
     Args:
-        x: Any tensor of fewer than 2^31 elements; only its shape counts.
-        seed: Two integers, `[2]`, as `keras.random.SeedGenerator` returns them.
+        x: Any tensor of fewer than 2^31 elements. Only its shape matters.
+        seed: Two integers, `[2]`, from `keras.random.SeedGenerator`.
 
     Returns:
-        uint32 in the shape of `x`, a function of that shape and the seed.
+        uint32 of the shape of `x`, a function of this shape and the seed.
     """
     seed = ops.cast(seed, "uint32")
     start = hash_words(seed[0])
@@ -68,14 +68,15 @@ class Dropout(keras.layers.Dropout):
 
     Args:
         rate: Probability, from 0 to below 1.
-        seed: Of the layer's generator; without it, drawn from Keras's global seed.
+        seed: Seed of the layer's generator. By default, drawn from Keras's global seed.
+        **kwargs: Arguments of `keras.layers.Dropout`.
 
     Raises:
         ValueError: If the rate is out of range.
 
     Call arguments:
         inputs: Float tensor, any shape.
-        training: Whether anything is dropped.
+        training: Whether dropout is active.
 
     Returns:
         A tensor like `inputs`.
@@ -86,7 +87,7 @@ class Dropout(keras.layers.Dropout):
             raise ValueError(
                 f"`rate` must be at least 0 and below 1. Received: rate={rate}"
             )
-        kwargs.pop("noise_shape", None)  # None, in the configuration of the parent
+        kwargs.pop("noise_shape", None)  # always None; from the parent's configuration
         super().__init__(rate, seed=seed, **kwargs)
 
     def call(self, inputs: KerasTensor, training: bool | None = False) -> KerasTensor:

@@ -1,4 +1,4 @@
-"""Token embeddings, tied to the softmax where the model says so.
+"""Token embeddings, which can share their matrix with the softmax.
 
 Paper section 3.4; tensor2tensor `modalities.py: symbol_bottom, symbol_top`.
 """
@@ -17,13 +17,14 @@ from t2t_repro.constants import PAD_ID
 class TokenEmbedding(keras.layers.Layer):
     """A matrix that turns ids into vectors and vectors into logits.
 
-    The look-up is multiplied by sqrt(d_model) (paper section 3.4), and padding
-    becomes exactly the zero vector (tensor2tensor `symbol_bottom`), which is
-    also what the decoder is given as its first input.
+    Embeddings are multiplied by sqrt(d_model) (paper section 3.4). The embedding of
+    padding is exactly the zero vector (tensor2tensor `symbol_bottom`), which is also
+    the first input of the decoder.
 
     Args:
         vocab_size: Number of rows (V).
-        hidden_size: Width (d_model); rows start as N(0, 1 / d_model).
+        hidden_size: Width (d_model). Rows are initially N(0, 1 / d_model).
+        **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
         ids: Token ids, int32 `[batch, length]`.

@@ -5,26 +5,29 @@ tensor2tensor: `common_layers.py: dense_relu_dense`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import KerasTensor
 
 from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.options import LayerOptions
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class FeedForward(keras.layers.Layer):
-    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, at every position alike.
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same at every position.
 
     Args:
         hidden_size: Width of input and output (d_model).
         filter_size: Width between the two matrices (d_ff).
         dropout_rate: Dropout after the ReLU (not in the paper's base;
             tensor2tensor `relu_dropout`).
+        **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
         x: `[batch, length, hidden_size]`.
+        training: Whether dropout is active.
 
     Returns:
         `[batch, length, hidden_size]`.
@@ -57,6 +60,16 @@ class FeedForward(keras.layers.Layer):
         )
         self.relu_dropout = Dropout(
             dropout_rate, name="relu_dropout", dtype=self.dtype_policy
+        )
+
+    @classmethod
+    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
+        """Make the sublayer of a layer; `kwargs` are those of the class."""
+        return cls(
+            hidden_size=options.hidden_size,
+            filter_size=options.filter_size,
+            dropout_rate=options.relu_dropout,
+            **kwargs,
         )
 
     def build(self, input_shape: object = None) -> None:

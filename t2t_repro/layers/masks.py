@@ -1,8 +1,8 @@
-"""Boolean attention masks. True means "may attend", here and everywhere.
+"""Boolean attention masks. True means "may attend" everywhere in this package.
 
 A mask has the shape `[batch or 1, 1, query_length, key_length]`, broadcastable
-to the attention logits `[batch, num_heads, query_length, key_length]`. No layer calls
-it plain `mask`: Keras takes an argument of that name for its own mask of time steps.
+to the attention logits `[batch, num_heads, query_length, key_length]`. No layer has an
+argument called `mask`, because Keras would pass its own mask of time steps to it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ def causal_mask(length: int | KerasTensor) -> KerasTensor:
 
 
 def neighbourhood_mask(length: int | KerasTensor, neighbourhood: int) -> KerasTensor:
-    """Hide from every position those that are not near it (paper section 4).
+    """Hide from every position the positions that are not near it (paper section 4).
 
     Args:
         length: Number of positions.
-        neighbourhood: Positions that each one sees, odd, itself in the middle (r).
+        neighbourhood: Number of positions that each position sees (r), odd, with
+            itself in the middle.
 
     Returns:
         Boolean mask `[1, 1, length, length]`.
@@ -53,5 +54,5 @@ def neighbourhood_mask(length: int | KerasTensor, neighbourhood: int) -> KerasTe
 
 
 def combine_masks(first: KerasTensor | None, second: KerasTensor) -> KerasTensor:
-    """Allow what two masks allow; None allows everything."""
+    """Return the logical and of two masks; None allows everything."""
     return second if first is None else ops.logical_and(first, second)

@@ -1,41 +1,44 @@
-"""Attention over parameters, in place of the feed-forward network.
+"""Attention over parameters, which replaces the feed-forward network.
 
 The paper's LaTeX source, section "Two Feed-Forward Layers = Attention over
-Parameters" (left out of the published version); tensor2tensor
+Parameters" (omitted from the published version); tensor2tensor
 `common_attention.py: parameter_attention`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.layers.attention import masked_softmax, projection
 from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.options import LayerOptions
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class ParameterAttention(keras.layers.Layer):
-    """Multi-head attention whose keys and values are trained, not computed.
+    """Multi-head attention whose keys and values are parameters.
 
-    head_i = softmax(x W_i^Q (sqrt(d) K_i)^T / sqrt(d_pk)) sqrt(d) V_i, and the heads
-    are concatenated and projected. K_i and V_i are stored at the scale of embeddings,
+    head_i = softmax(x W_i^Q (sqrt(d) K_i)^T / sqrt(d_pk)) sqrt(d) V_i. The heads are
+    concatenated and projected. K_i and V_i are stored at the scale of embeddings,
     N(0, 1/d), and "scaled up by a factor of sqrt(d_model) in order to be more similar
     to activations".
 
     Args:
         hidden_size: Width of input and output (d).
-        num_heads: Heads (h_p).
-        memory_rows: Key-value pairs of each head (n_p).
+        num_heads: Number of heads (h_p).
+        memory_rows: Number of key-value pairs per head (n_p).
         key_channels: Width of queries and keys over all heads (h_p d_pk).
         value_channels: Width of values over all heads (h_p d_pv).
-        dropout_rate: Share of key-value pairs whose values are dropped, for all
-            positions alike (tensor2tensor's choice; 0 in the paper's base).
+        dropout_rate: Probability that the value of a key-value pair is dropped, at all
+            positions at once (tensor2tensor's choice; 0 in the paper's base).
+        **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
         x: `[batch, length, hidden_size]`.
+        training: Whether dropout is active.
 
     Returns:
         `[batch, length, hidden_size]`.
@@ -63,6 +66,19 @@ class ParameterAttention(keras.layers.Layer):
         self.output_projection = projection("output", hidden_size, self.dtype_policy)
         self.row_dropout = Dropout(
             dropout_rate, name="row_dropout", dtype=self.dtype_policy
+        )
+
+    @classmethod
+    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
+        """Make the sublayer of a layer; `kwargs` are those of the class."""
+        return cls(
+            hidden_size=options.hidden_size,
+            num_heads=options.parameter_attention_heads,
+            memory_rows=options.filter_size,
+            key_channels=options.parameter_attention_key_channels,
+            value_channels=options.parameter_attention_value_channels,
+            dropout_rate=options.attention_dropout,
+            **kwargs,
         )
 
     def build(self, input_shape: object = None) -> None:
@@ -96,8 +112,8 @@ class ParameterAttention(keras.layers.Layer):
     def _queries(self, x: KerasTensor) -> KerasTensor:
         """Project to scaled queries, `[num_heads, batch * length, depth]`.
 
-        Heads stand first, as they do in the memory: with the sentences before them,
-        XLA transposes the weights, memory_rows values for each head and position.
+        Heads come first, as in the memory. If sentences came first, XLA would
+        transpose the weights: memory_rows values per head and position.
         """
         depth = self.key_channels // self.num_heads
         query = ops.reshape(self.query(x), (-1, self.num_heads, depth))

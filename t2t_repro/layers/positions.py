@@ -6,14 +6,14 @@ Paper section 3.5; tensor2tensor `common_attention.py: get_timing_signal_1d`.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any
 
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.choices import PositionKind, SinusoidForm, check_choice
+
 MAX_WAVELENGTH = 10_000.0  # in units of 2 pi; paper section 3.5
-SinusoidForm = Literal["interleaved", "concatenated"]
-PositionKind = Literal["interleaved", "concatenated", "learned", "none"]
 
 
 def sinusoidal_positions(
@@ -26,9 +26,8 @@ def sinusoidal_positions(
         PE(pos, 2i)   = sin(pos / 10000^(2i/d))
         PE(pos, 2i+1) = cos(pos / 10000^(2i/d))
 
-    tensor2tensor's form puts all sines before all cosines, and divides by
-    d/2 - 1 where the paper divides by d/2, so that its longest wavelength is
-    exactly 10000 * 2 pi.
+    tensor2tensor's form puts all sines before all cosines. It divides by d/2 - 1
+    instead of d/2, so that the longest wavelength is exactly 10000 * 2 pi.
 
     Args:
         positions: Positions counted from 0, any dtype, `[length]`.
@@ -36,7 +35,8 @@ def sinusoidal_positions(
         form: "interleaved" (the paper) or "concatenated" (tensor2tensor).
 
     Returns:
-        Encodings, float32 `[length, hidden_size]`; an odd width ends in zeros.
+        Encodings, float32 `[length, hidden_size]`. If the width is odd, the last column
+        is zero.
     """
     half = hidden_size // 2
     steps = half if form == "interleaved" else max(half - 1, 1)
@@ -56,23 +56,25 @@ def sinusoidal_positions(
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class Positions(keras.layers.Layer):
-    """Encodings of positions, to be added to embeddings.
+    """Encodings of positions, which are added to embeddings.
 
     Args:
         hidden_size: Width of the encoding.
         kind: "interleaved" or "concatenated" sinusoids, "learned" (row (E) of
             the paper's Table 3; tensor2tensor `pos="emb"`), or "none".
-        max_length: Number of learned positions; a learned encoding is zero
-            beyond it, as in tensor2tensor.
+        max_length: Number of learned positions. Encodings of later positions are zero,
+            as in tensor2tensor.
+        **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
         positions: Positions counted from 0, int32 `[length]`.
 
     Returns:
         Encodings in the compute dtype, `[length, hidden_size]`.
-    """
 
-    KINDS = get_args(PositionKind)
+    Raises:
+        ValueError: If `kind` is unknown, or learned positions have no `max_length`.
+    """
 
     def __init__(
         self,
@@ -83,8 +85,7 @@ class Positions(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if kind not in self.KINDS:
-            raise ValueError(f"`kind` must be one of {self.KINDS}. Received: {kind!r}")
+        check_choice("kind", kind, PositionKind)
         if kind == "learned" and max_length < 1:
             raise ValueError(
                 "Learned positions need `max_length` of at least 1. "

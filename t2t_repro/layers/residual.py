@@ -1,24 +1,25 @@
-"""Residual connection, dropout and layer normalisation round a sublayer.
+"""Residual connection, dropout and layer normalization around a sublayer.
 
 Paper section 3.1 and 5.4; tensor2tensor `common_layers.py: layer_prepostprocess`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import KerasTensor
 
+from t2t_repro.choices import Norm, check_choice
 from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.options import LayerOptions
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class ResidualConnection(keras.layers.Layer):
-    """A sublayer F with what comes before and after it.
+    """The two steps around a sublayer F: `prepare` its input, then add its output.
 
-    Post-norm (the paper, tensor2tensor's "none" and "dan")::
+    Post-norm (the paper; tensor2tensor's "none" and "dan")::
 
         y = LayerNorm(x + Dropout(F(x)))
 
@@ -26,36 +27,39 @@ class ResidualConnection(keras.layers.Layer):
 
         y = x + Dropout(F(LayerNorm(x)))
 
+    In both cases `y = residual(x, F(residual.prepare(x)))`.
+
     Args:
         hidden_size: Width of x (d_model).
         norm: "post" or "pre".
         dropout_rate: The paper's P_drop.
-        epsilon: Of the layer normalisation. The papers' systems use 1e-6; Keras's
-            own default is 1e-3.
+        epsilon: Added to the variance in layer normalization. The papers' systems use
+            1e-6; Keras's own default is 1e-3.
+        **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
-        x: `[batch, length, hidden_size]`.
-        sublayer: F, a function of one tensor that keeps its shape; by keyword, as
-            Keras takes only tensors by place.
+        x: Input before `prepare`, `[batch, length, hidden_size]`.
+        output: Output of the sublayer, of the same shape.
+        training: Whether dropout is active.
 
     Returns:
         y, `[batch, length, hidden_size]`.
-    """
 
-    NORMS = ("post", "pre")
+    Raises:
+        ValueError: If `norm` is unknown.
+    """
 
     def __init__(
         self,
         *,
         hidden_size: int,
-        norm: str,
+        norm: Norm,
         dropout_rate: float,
         epsilon: float = 1e-6,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if norm not in self.NORMS:
-            raise ValueError(f"`norm` must be one of {self.NORMS}. Received: {norm!r}")
+        check_choice("norm", norm, Norm)
         self.hidden_size = hidden_size
         self.norm = norm
         self.dropout_rate = dropout_rate
@@ -65,18 +69,29 @@ class ResidualConnection(keras.layers.Layer):
             epsilon=epsilon, name="normalization", dtype=self.dtype_policy
         )
 
+    @classmethod
+    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
+        """Make the connection around a sublayer; `kwargs` are those of the class."""
+        return cls(
+            hidden_size=options.hidden_size,
+            norm=options.norm,
+            dropout_rate=options.residual_dropout,
+            epsilon=options.norm_epsilon,
+            **kwargs,
+        )
+
     def build(self, input_shape: object = None) -> None:
         self.normalization.build((None, None, self.hidden_size))
 
+    def prepare(self, x: KerasTensor) -> KerasTensor:
+        """Return the input of the sublayer: x, normalized under pre-norm."""
+        return self.normalization(x) if self.norm == "pre" else x
+
     def call(
-        self,
-        x: KerasTensor,
-        sublayer: Callable[[KerasTensor], KerasTensor],
-        training: bool | None = None,
+        self, x: KerasTensor, output: KerasTensor, training: bool | None = None
     ) -> KerasTensor:
-        if self.norm == "pre":
-            return x + self.dropout(sublayer(self.normalization(x)), training=training)
-        return self.normalization(x + self.dropout(sublayer(x), training=training))
+        total = x + self.dropout(output, training=training)
+        return total if self.norm == "pre" else self.normalization(total)
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {

@@ -11,8 +11,8 @@ from keras import KerasTensor, ops
 def project_to_simplex(x: KerasTensor) -> KerasTensor:
     """Return the point of the probability simplex that is nearest to `x`.
 
-    Euclidean projection, by sorting: subtract the one threshold under which what is
-    left above zero sums to one (Chen and Ye 2011, arXiv 1101.6081, algorithm 1).
+    Subtracts the one threshold for which the positive values that remain sum to one;
+    sorting finds it (Chen and Ye 2011, arXiv 1101.6081, algorithm 1).
 
     Args:
         x: Float `[size]`.
@@ -21,22 +21,22 @@ def project_to_simplex(x: KerasTensor) -> KerasTensor:
         Float `[size]`, at least zero, of sum one.
     """
     size = x.shape[-1]
-    # A shift does not move the projection; without it a one is lost beside 1e8.
+    # A shift does not change the projection. Without it, 1e8 - 1.0 loses the 1.0.
     x = x - ops.max(x)
     descending = ops.flip(ops.sort(x))
     counts = ops.arange(1, size + 1, dtype=x.dtype)
     thresholds = (ops.cumsum(descending) - 1.0) / counts
-    # The largest count whose smallest member stays above zero.
+    # The largest count whose smallest member stays positive.
     kept = ops.sum(ops.cast(descending > thresholds, "int32"))
     return ops.relu(x - ops.take(thresholds, kept - 1))
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class Simplex(keras.constraints.Constraint):
-    """Keeps a weight on the probability simplex; applied after every update.
+    """Projects a weight to the probability simplex after every update.
 
-    The paper says "by projection" and not which; the Euclidean one changes an updated
-    weight least.
+    The paper says "by projection" without saying which. The Euclidean projection
+    changes an updated weight least.
     """
 
     def __call__(self, w: KerasTensor) -> KerasTensor:
@@ -45,13 +45,13 @@ class Simplex(keras.constraints.Constraint):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class RandomOnSimplex(keras.initializers.Initializer):
-    """Uniform random numbers divided by their sum.
+    """Initializes a weight with uniform random numbers divided by their sum.
 
     Differs from "initialized randomly, as with the rest of the weights" (section 4.1):
-    what is drawn must lie on the simplex from the first step on.
+    the initial values must lie on the simplex.
 
     Args:
-        seed: Of the draw; without it, Keras's global one.
+        seed: Seed of the draw. By default, Keras's global seed.
     """
 
     def __init__(self, seed: int | None = None) -> None:

@@ -1,98 +1,97 @@
-"""Makes the sublayers that `LayerOptions` ask for."""
+"""Choose and apply the sublayers that encoder and decoder layers have in common."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import keras
+from keras import KerasTensor
 
+from t2t_repro import registry
 from t2t_repro.layers.attention import MultiheadAttention
-from t2t_repro.layers.blocked_attention import BlockedAttention
 from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.residual import ResidualConnection
 
 
 def make_attention(
-    options: LayerOptions,
-    *,
-    name: str,
-    dtype: object,
-    causal: bool,
-    neighbourhood: int,
-    branched: str,
+    options: LayerOptions, role: AttentionRole, **kwargs: Any
 ) -> MultiheadAttention:
-    """Make an attention sublayer.
+    """Make the attention sublayer of a role.
 
     Args:
-        options: Of the layer.
-        name: Of the sublayer.
-        dtype: Its dtype policy.
-        causal: Whether later positions are hidden.
-        neighbourhood: As for `MultiheadAttention`.
-        branched: "none", or the feed-forward networks inside `BranchedAttention`.
+        options: Options of the encoder or decoder layer.
+        role: Place of the sublayer.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Returns:
+        The sublayer, not built.
+
+    Raises:
+        UsageError: If no attention is registered under `options.self_attention`.
     """
-    shared: dict[str, Any] = {
-        "hidden_size": options.hidden_size,
-        "num_heads": options.num_heads,
-        "key_channels": options.key_channels,
-        "value_channels": options.value_channels,
-        "compatibility": options.compatibility,
-        "causal": causal,
-        "neighbourhood": neighbourhood,
-        "dropout_rate": options.attention_dropout,
-        "name": name,
-        "dtype": dtype,
-    }
-    if branched != "none":
-        return BranchedAttention(
-            filter_size=options.filter_size,
-            feed_forward=branched,
-            normalization=options.branch_normalization,
-            top_k=options.branch_top_k,
-            relu_dropout=options.relu_dropout,
-            **shared,
-        )
-    if neighbourhood and options.blocked:
-        return BlockedAttention(**shared)
-    return MultiheadAttention(**shared)
+    if options.is_branched(role):
+        return BranchedAttention.from_options(options, role, **kwargs)
+    if not role.is_self_attention:
+        return MultiheadAttention.from_options(options, role, **kwargs)
+    registered = registry.attentions.get(options.self_attention)
+    make = getattr(registered, "from_options", registered)
+    return make(options, role, **kwargs)
 
 
-def make_feed_forward(
-    options: LayerOptions, *, name: str, dtype: object
-) -> keras.layers.Layer:
-    """Make the position-wise sublayer."""
+def make_feed_forward(options: LayerOptions, **kwargs: Any) -> keras.layers.Layer:
+    """Make the position-wise sublayer.
+
+    Args:
+        options: Options of the encoder or decoder layer.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Returns:
+        The sublayer, not built.
+    """
     if options.feed_forward == "parameter_attention":
-        return ParameterAttention(
-            hidden_size=options.hidden_size,
-            num_heads=options.parameter_attention_heads,
-            memory_rows=options.filter_size,
-            key_channels=options.parameter_attention_key_channels,
-            value_channels=options.parameter_attention_value_channels,
-            dropout_rate=options.attention_dropout,
-            name=name,
-            dtype=dtype,
-        )
-    return FeedForward(
-        hidden_size=options.hidden_size,
-        filter_size=options.filter_size,
-        dropout_rate=options.relu_dropout,
-        name=name,
-        dtype=dtype,
+        return ParameterAttention.from_options(options, **kwargs)
+    return FeedForward.from_options(options, **kwargs)
+
+
+def make_final_normalization(
+    options: LayerOptions, dtype: object
+) -> keras.layers.LayerNormalization | None:
+    """Make the normalization after the last layer of a stack.
+
+    Args:
+        options: Options of the stack.
+        dtype: Dtype policy of the stack.
+
+    Returns:
+        A layer under pre-norm. Otherwise None, because post-norm layers end in a
+        normalization.
+    """
+    if options.norm == "post":
+        return None
+    return keras.layers.LayerNormalization(
+        epsilon=options.norm_epsilon, name="final_normalization", dtype=dtype
     )
 
 
-def make_residual(
-    options: LayerOptions, *, name: str, dtype: object
-) -> ResidualConnection:
-    """Make the connection round a sublayer."""
-    return ResidualConnection(
-        hidden_size=options.hidden_size,
-        norm=options.norm,
-        dropout_rate=options.residual_dropout,
-        epsilon=options.norm_epsilon,
-        name=name,
-        dtype=dtype,
-    )
+def apply_with_residual(
+    sublayer: keras.layers.Layer,
+    residual: ResidualConnection,
+    x: KerasTensor,
+    training: bool | None = None,
+) -> KerasTensor:
+    """Apply a sublayer of one input, and the connection around it.
+
+    Args:
+        sublayer: Takes and returns `[batch, length, hidden_size]`.
+        residual: Connection around the sublayer.
+        x: `[batch, length, hidden_size]`.
+        training: Whether dropout is active.
+
+    Returns:
+        `[batch, length, hidden_size]`.
+    """
+    output = sublayer(residual.prepare(x), training=training)
+    return residual(x, output, training=training)

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from typing import Any, Self, TypedDict
 
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.choices import DTYPE_POLICIES, POSITIONS, WIRINGS, PositionKind
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.layers.decoder import Decoder, LayerCache
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder
 from t2t_repro.layers.masks import padding_mask
-from t2t_repro.layers.options import LayerOptions
-from t2t_repro.layers.positions import PositionKind, Positions
+from t2t_repro.layers.options import LayerOptions, with_options
+from t2t_repro.layers.positions import Positions
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
 
-# hparams' `pos` -> the kinds of layers.Positions
-POSITION_KINDS: dict[str, PositionKind] = {
-    "timing": "interleaved",
-    "timing_concat": "concatenated",
-    "emb": "learned",
-    "none": "none",
-}
-# hparams' `activation_dtype` -> Keras dtype policies
-DTYPE_POLICIES = {
-    "float32": "float32",
-    "bfloat16": "mixed_bfloat16",
-    "float16": "mixed_float16",
-}
-
 
 class DecodingCache(TypedDict):
-    """What the decoder remembers between steps.
+    """State of the decoder between two steps.
 
     Attributes:
         layers: Keys and values of every decoder layer.
@@ -51,36 +39,40 @@ class DecodingCache(TypedDict):
 class Transformer(keras.Model):
     """Encoder-decoder Transformer.
 
-    All weights exist after construction. Parameter names of the paper in
-    parentheses.
+    All weights exist after construction. The paper's names are in parentheses.
 
     Args:
-        source_vocab_size: Rows of the source embedding.
-        target_vocab_size: Rows of the target embedding (V).
-        num_encoder_layers: N of the encoder.
-        num_decoder_layers: N of the decoder.
+        options: Options of the layers of both stacks. Their `residual_dropout` is also
+            the dropout of the embeddings.
+        source_vocab_size: Number of rows of the source embedding.
+        target_vocab_size: Number of rows of the target embedding (V).
+        num_encoder_layers: Number of encoder layers (N).
+        num_decoder_layers: Number of decoder layers (N).
         positions: Kind of `layers.Positions`.
-        max_positions: Number of learned positions, where they are learned.
-        tie_embeddings: Share one matrix between source embedding, target
-            embedding and softmax (paper section 3.4). Needs equal vocabularies;
-            otherwise each of the three has its own.
-        name: Of the model.
+        max_positions: Number of positions, if they are learned.
+        tie_embeddings: Whether source embedding, target embedding and softmax share one
+            matrix (paper section 3.4), which needs equal vocabularies. Otherwise there
+            are three matrices.
+        name: Name of the model.
         dtype: Dtype or dtype policy.
         trainable: Whether the weights are trained.
-        **options: Those of `layers.LayerOptions`, of both stacks; embeddings are
-            dropped with its `residual_dropout`.
 
     Call arguments:
         features: Dict of "inputs", int32 `[batch, source_length]`, and "targets",
             int32 `[batch, target_length]`, both ending in EOS, padded with 0.
+        training: Whether dropout is active.
 
     Returns:
-        Logits, float32 `[batch, target_length, target_vocab_size]`; position t
-        predicts target t from the targets before it.
+        Logits, float32 `[batch, target_length, target_vocab_size]`. Position t
+        predicts target t from the earlier targets.
+
+    Raises:
+        ValueError: If embeddings are tied and the vocabularies differ.
     """
 
     def __init__(
         self,
+        options: LayerOptions,
         *,
         source_vocab_size: int,
         target_vocab_size: int,
@@ -92,7 +84,6 @@ class Transformer(keras.Model):
         name: str | None = None,
         dtype: object = None,
         trainable: bool = True,
-        **options: Any,
     ) -> None:
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         if tie_embeddings and source_vocab_size != target_vocab_size:
@@ -106,72 +97,53 @@ class Transformer(keras.Model):
         self.positions = positions
         self.max_positions = max_positions
         self.tie_embeddings = tie_embeddings
-        self.options = LayerOptions(**options)
+        self.options = options
         self._make_embeddings()
         self.encoder = Encoder(
+            options,
             num_layers=num_encoder_layers,
             name="encoder",
             dtype=self.dtype_policy,
-            **options,
         )
         self.decoder = Decoder(
+            options,
             num_layers=num_decoder_layers,
             name="decoder",
             dtype=self.dtype_policy,
-            **options,
         )
         self.build()
 
     @classmethod
     def from_hparams(
         cls, hparams: HParams, source_vocab_size: int, target_vocab_size: int
-    ) -> Transformer:
-        """Turn hparams into keyword arguments: the one place where that happens.
+    ) -> Self:
+        """Make a model from hparams.
+
+        This and `layer_options` are the only places where hparams become arguments.
 
         Args:
-            hparams: A hparams set.
+            hparams: Hparams, resolved or not.
             source_vocab_size: Size of the source vocabulary.
             target_vocab_size: Size of the target vocabulary.
 
         Returns:
-            A model with fresh weights.
+            A model with initial weights.
         """
         h = hparams.resolved()
         return cls(
+            layer_options(h),
             source_vocab_size=source_vocab_size,
             target_vocab_size=target_vocab_size,
             num_encoder_layers=h.num_encoder_layers,
             num_decoder_layers=h.num_decoder_layers,
-            positions=POSITION_KINDS[h.pos],
+            positions=POSITIONS[h.pos],
             max_positions=h.max_length,
             tie_embeddings=h.shared_embedding_and_softmax_weights,
-            hidden_size=h.hidden_size,
-            filter_size=h.filter_size,
-            num_heads=h.num_heads,
-            key_channels=h.attention_key_channels,
-            value_channels=h.attention_value_channels,
-            norm="pre" if h.layer_preprocess_sequence == "n" else "post",
-            norm_epsilon=h.norm_epsilon,
-            residual_dropout=h.layer_prepostprocess_dropout,
-            attention_dropout=h.attention_dropout,
-            relu_dropout=h.relu_dropout,
-            compatibility=h.attention_compatibility,
-            neighbourhood=h.attention_neighbourhood,
-            blocked=h.self_attention_type == "restricted",
-            feed_forward=h.ffn_layer,
-            parameter_attention_heads=h.parameter_attention_heads,
-            parameter_attention_key_channels=h.parameter_attention_key_channels,
-            parameter_attention_value_channels=h.parameter_attention_value_channels,
-            branched=h.branched_attention,
-            branched_in_decoder=h.branched_in_decoder,
-            branch_normalization=h.branch_normalization,
-            branch_top_k=h.branch_top_k,
             dtype=DTYPE_POLICIES[h.activation_dtype],
             name="transformer",
         )
 
     def _make_embeddings(self) -> None:
-
         def embedding(name: str, vocab_size: int) -> TokenEmbedding:
             return TokenEmbedding(
                 vocab_size=vocab_size,
@@ -237,7 +209,7 @@ class Transformer(keras.Model):
             training: Whether dropout is active.
 
         Returns:
-            `[batch, source_length, hidden_size]`; rows at padding mean nothing.
+            `[batch, source_length, hidden_size]`. Rows of padding have no meaning.
         """
         x = self.source_embedding(inputs)
         x = x + self.source_positions(ops.arange(ops.shape(inputs)[1]))
@@ -251,11 +223,11 @@ class Transformer(keras.Model):
         memory_mask: KerasTensor,
         training: bool | None = None,
     ) -> KerasTensor:
-        """Predict every target from the targets before it.
+        """Predict every target from the earlier targets.
 
         Args:
             targets: Token ids, int32 `[batch, target_length]`.
-            memory: Output of `encode`.
+            memory: Output of `encode`, `[batch, source_length, hidden_size]`.
             memory_mask: Boolean `[batch, 1, 1, source_length]`.
             training: Whether dropout is active.
 
@@ -263,8 +235,8 @@ class Transformer(keras.Model):
             Logits, float32 `[batch, target_length, target_vocab_size]`.
         """
         length = ops.shape(targets)[1]
-        # The first position sees padding, which embeds as the zero vector: the paper
-        # is silent (tensor2tensor `shift_right_3d`).
+        # The first position sees padding, whose embedding is the zero vector, as in
+        # tensor2tensor (`shift_right_3d`); the paper does not say.
         shifted = ops.pad(targets[:, :-1], [[0, 0], [1, 0]], constant_values=PAD_ID)
         x = self.target_embedding(shifted) + self.target_positions(ops.arange(length))
         x = self.target_dropout(x, training=training)
@@ -272,13 +244,13 @@ class Transformer(keras.Model):
         return self.softmax.logits(x)
 
     def initial_cache(self, inputs: KerasTensor) -> DecodingCache:
-        """Encode the source.
+        """Encode the source and project it for every decoder layer.
 
         Args:
             inputs: Source ids, int32 `[batch, source_length]`.
 
         Returns:
-            A cache without room for the keys and values to come.
+            A cache without slots for target positions.
         """
         memory = self.encode(inputs, training=False)
         return {
@@ -289,11 +261,11 @@ class Transformer(keras.Model):
     def grow_cache(
         self, cache: DecodingCache, slots: int | KerasTensor
     ) -> DecodingCache:
-        """Make room for more keys and values, behind those that are there.
+        """Append empty slots for keys and values of target positions.
 
         Args:
-            cache: Of `initial_cache` or of `decode_step`.
-            slots: Positions times beam size; not fewer than there are.
+            cache: Cache from `initial_cache` or `decode_step`.
+            slots: Number of positions times beam size, at least the present number.
 
         Returns:
             The cache with that many slots.
@@ -314,9 +286,9 @@ class Transformer(keras.Model):
                 `[batch, beam_size]`.
             position: int32 scalar, counted from 0.
             history: Boolean `[batch, beam_size, slots]`, the cache slots on each
-                hypothesis' path; slot p * beam_size + k is the one that hypothesis k
-                wrote at position p.
-            cache: Of `initial_cache` or of the step before.
+                hypothesis's path. Hypothesis k writes slot p * beam_size + k at
+                position p.
+            cache: Cache from `grow_cache` or the previous step.
 
         Returns:
             Logits, float32 `[batch, beam_size, target_vocab_size]`, and the cache.
@@ -334,7 +306,8 @@ class Transformer(keras.Model):
         return self.softmax.logits(x), {**cache, "layers": layers}
 
     def get_config(self) -> dict[str, object]:
-        own = {
+        return super().get_config() | {
+            "options": dataclasses.asdict(self.options),
             "source_vocab_size": self.source_vocab_size,
             "target_vocab_size": self.target_vocab_size,
             "num_encoder_layers": self.encoder.num_layers,
@@ -343,4 +316,41 @@ class Transformer(keras.Model):
             "max_positions": self.max_positions,
             "tie_embeddings": self.tie_embeddings,
         }
-        return super().get_config() | own | dataclasses.asdict(self.options)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        return cls(**with_options(config))
+
+
+def layer_options(h: HParams) -> LayerOptions:
+    """Make the options of all layers.
+
+    Args:
+        h: Resolved hparams.
+
+    Returns:
+        The options of the encoder's and the decoder's layers.
+    """
+    return LayerOptions(
+        hidden_size=h.hidden_size,
+        filter_size=h.filter_size,
+        num_heads=h.num_heads,
+        key_channels=h.attention_key_channels,
+        value_channels=h.attention_value_channels,
+        norm=WIRINGS[h.layer_preprocess_sequence].norm,
+        norm_epsilon=h.norm_epsilon,
+        residual_dropout=h.layer_prepostprocess_dropout,
+        attention_dropout=h.attention_dropout,
+        relu_dropout=h.relu_dropout,
+        compatibility=h.attention_compatibility,
+        self_attention=h.self_attention_type,
+        neighbourhood=h.attention_neighbourhood,
+        feed_forward=h.ffn_layer,
+        parameter_attention_heads=h.parameter_attention_heads,
+        parameter_attention_key_channels=h.parameter_attention_key_channels,
+        parameter_attention_value_channels=h.parameter_attention_value_channels,
+        branched=h.branched_attention,
+        branched_in_decoder=h.branched_in_decoder,
+        branch_normalization=h.branch_normalization,
+        branch_top_k=h.branch_top_k,
+    )

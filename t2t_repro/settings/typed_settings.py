@@ -12,7 +12,16 @@ import math
 import types
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, Self, get_args, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from t2t_repro.errors import UsageError, UserError, unknown_name
 
@@ -98,6 +107,8 @@ def _setting_type(hint: Any) -> SettingType:
     if isinstance(hint, types.UnionType):
         (kind,) = (member for member in get_args(hint) if member is not type(None))
         return SettingType(kind, optional=True)
+    if get_origin(hint) is Literal:
+        return SettingType(type(get_args(hint)[0]), optional=False)
     return SettingType(hint, optional=False)
 
 

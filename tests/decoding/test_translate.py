@@ -16,7 +16,12 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.training.losses import SmoothedCrossEntropy
-from tests.support.tiny_model import OPTIONS, padded, random_sentences, tiny_transformer
+from tests.support.tiny_model import (
+    padded,
+    random_sentences,
+    tiny_arguments,
+    tiny_transformer,
+)
 
 SYMBOLS = SymbolTokenizer(tuple(string.ascii_lowercase[:8]))
 EXTRA_LENGTH = 4
@@ -39,7 +44,7 @@ def model():
     keras.utils.set_random_seed(0)
     sizes = {"hidden_size": 32, "key_channels": 32, "value_channels": 32}
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    half_trained = Transformer(**(OPTIONS | sizes | layers))
+    half_trained = Transformer(**tiny_arguments(**sizes, **layers))
     half_trained.compile(
         optimizer=keras.optimizers.Adam(0.01),
         loss=SmoothedCrossEntropy(0.0),

@@ -24,8 +24,8 @@ def heads(length: int, depth: int) -> np.ndarray:
 QUERY, KEY = heads(4, 8), heads(5, 8)
 
 
-def attention_weights(query, key, mask=None, bias=None):
-    return masked_softmax(scaled_dot_product(query, key), mask, bias)
+def attention_weights(query, key, mask=None):
+    return masked_softmax(scaled_dot_product(query, key), mask)
 
 
 def block(dropout_rate: float = 0.0, **options: Any) -> MultiheadAttention:
@@ -60,7 +60,6 @@ def written_out(
     x: np.ndarray,
     memory: np.ndarray,
     mask: np.ndarray,
-    bias: np.ndarray,
 ) -> np.ndarray:
     """Section 3.2.2, one sentence, head, and query at a time."""
     query, key, value, output = (np.asarray(w) for w in attention.weights)
@@ -70,21 +69,18 @@ def written_out(
         of_value = slice(n * 3, n * 3 + 3)
         q = x[b, t] @ query[:, of_key]
         k, v = memory[b] @ key[:, of_key], memory[b] @ value[:, of_value]
-        powers = np.exp(k @ q / np.sqrt(4) + bias[b, n, t]) * mask[b, n, t]
+        powers = np.exp(k @ q / np.sqrt(4)) * mask[b, n, t]
         rows[b, t, of_value] = powers / powers.sum() @ v
     return rows @ output
 
 
-def test_a_block_equals_its_equations_under_any_mask_and_bias():
+def test_a_block_equals_its_equations_under_any_mask():
     x, memory = RANDOM.normal(size=(2, 5, 8)), RANDOM.normal(size=(2, 7, 8))
     mask = RANDOM.random((2, 2, 5, 7)) < 0.6
     mask[..., 0] = True
-    bias = RANDOM.normal(size=(2, 2, 5, 7))
     attention = block()
-    found = attention(
-        x.astype("float32"), memory.astype("float32"), mask, bias.astype("float32")
-    )
-    expected = written_out(attention, x, memory, mask, bias)
+    found = attention(x.astype("float32"), memory.astype("float32"), mask)
+    expected = written_out(attention, x, memory, mask)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -112,7 +108,27 @@ def test_a_causal_block_equals_one_under_the_causal_mask():
     )
 
 
-def test_a_compatibility_that_is_not_known_is_refused():
+def test_a_causal_block_also_applies_the_mask_that_it_is_given():
+    x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
+    mask = RANDOM.random((2, 1, 5, 5)) < 0.5
+    mask[..., 0] = True
+    np.testing.assert_array_equal(
+        block(causal=True)(x, x, mask), block()(x, x, mask & np.tri(5, dtype=bool))
+    )
+
+
+def test_a_neighbourhood_is_seen_under_the_other_masks_too():
+    x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
+    real = np.arange(5) < np.array([5, 3])[:, None]
+    steps = np.arange(5)[:, None] - np.arange(5)
+    expected = real[:, None, None, :] & (np.abs(steps) <= 1) & (steps >= 0)
+    found = block(causal=True, neighbourhood=3)(x, x, real[:, None, None, :])
+    # Rows of padding may see nothing; their weights are equal and mean nothing.
+    rows = expected.any(-1)[:, 0]
+    np.testing.assert_array_equal(found[rows], block()(x, x, expected)[rows])
+
+
+def test_an_unknown_compatibility_is_refused():
     with pytest.raises(ValueError, match="`compatibility` must be one of"):
         block(compatibility="cosine")
 
@@ -138,15 +154,6 @@ def test_a_query_with_everything_masked_gets_equal_weights():
     np.testing.assert_allclose(weights, np.full((2, 3, 4, 5), 0.2), rtol=1e-6)
 
 
-def test_a_bias_is_added_to_the_logits():
-    bias = RANDOM.normal(size=(1, 3, 4, 5)).astype("float32")
-    plain = np.asarray(attention_weights(QUERY, KEY))
-    expected = plain * np.exp(bias)
-    expected /= expected.sum(axis=-1, keepdims=True)
-    weights = attention_weights(QUERY, KEY, bias=bias)
-    np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-7)
-
-
 def test_the_softmax_runs_in_float32_whatever_comes_in():
     import tensorflow as tf
 
@@ -167,19 +174,6 @@ def test_the_order_of_what_is_attended_to_does_not_matter():
     order = [3, 1, 4, 0, 2]
     np.testing.assert_allclose(
         attention(x, memory[:, order]), attention(x, memory), rtol=1e-5, atol=1e-6
-    )
-
-
-def test_the_bias_of_the_call_reaches_the_weights():
-    attention = block()
-    x, memory = RANDOM.normal(size=(2, 2, 5, 8)).astype("float32")
-    only_second = np.full((1, 1, 1, 5), -1e9, "float32")
-    only_second[..., 1] = 0.0
-    np.testing.assert_allclose(
-        attention(x, memory, bias=only_second),
-        attention(x, memory[:, [1] * 5]),
-        rtol=1e-5,
-        atol=1e-6,
     )
 
 

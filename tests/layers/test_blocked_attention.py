@@ -67,4 +67,4 @@ def test_a_mask_of_single_queries_is_refused():
 
 def test_blocks_need_a_neighbourhood():
     with pytest.raises(ValueError, match="must be positive"):
-        BlockedAttention(hidden_size=8, num_heads=2, key_channels=8, value_channels=8)
+        pair_of_layers(neighbourhood=0)

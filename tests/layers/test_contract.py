@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ X = RANDOM.normal(size=(BATCH, LENGTH, WIDTH)).astype("float32")
 MEMORY = RANDOM.normal(size=(BATCH, MEMORY_LENGTH, WIDTH)).astype("float32")
 IDS = RANDOM.integers(0, 11, (BATCH, LENGTH)).astype("int32")
 SHAPE = (BATCH, LENGTH, WIDTH)
-LAYER_OPTIONS = {
+SIZES: dict[str, Any] = {
     "hidden_size": WIDTH,
     "filter_size": 12,
     "num_heads": 2,
@@ -23,6 +25,13 @@ LAYER_OPTIONS = {
     "attention_dropout": 0.2,
     "relu_dropout": 0.3,
 }
+
+
+def given(**changes: Any) -> dict[str, Any]:
+    """Return the argument `options` of a layer."""
+    return {"options": layers.LayerOptions(**(SIZES | changes))}
+
+
 # class, options, call, shape of the output, trainable arrays
 CONTRACTS = {
     "multi-head attention": (
@@ -133,41 +142,41 @@ CONTRACTS = {
     "residual connection": (
         layers.ResidualConnection,
         {"hidden_size": WIDTH, "norm": "post", "dropout_rate": 0.3, "epsilon": 1e-4},
-        lambda layer: layer(X, sublayer=lambda x: 2 * x),
+        lambda layer: layer(X, 2 * X),
         SHAPE,
         2,
     ),
     "encoder layer": (
         layers.EncoderLayer,
-        LAYER_OPTIONS,
+        given(),
         lambda layer: layer(X),
         SHAPE,
         4 + 4 + 2 * 2,
     ),
     "branched decoder layer": (
         layers.DecoderLayer,
-        LAYER_OPTIONS | {"branched": "split"},
+        given(branched="split"),
         lambda layer: layer(X, MEMORY),
         SHAPE,
         4 + 4 + 4 + 2 + 2 * 2,
     ),
     "decoder layer": (
         layers.DecoderLayer,
-        LAYER_OPTIONS | {"norm": "pre", "norm_epsilon": 1e-5},
+        given(norm="pre", norm_epsilon=1e-5),
         lambda layer: layer(X, MEMORY),
         SHAPE,
         2 * 4 + 4 + 3 * 2,
     ),
     "encoder": (
         layers.Encoder,
-        LAYER_OPTIONS | {"num_layers": 2, "norm": "pre"},
+        given(norm="pre") | {"num_layers": 2},
         lambda layer: layer(X),
         SHAPE,
         2 * 12 + 2,
     ),
     "decoder": (
         layers.Decoder,
-        LAYER_OPTIONS | {"num_layers": 2},
+        given() | {"num_layers": 2},
         lambda layer: layer(X, MEMORY),
         SHAPE,
         2 * 18,
@@ -181,12 +190,12 @@ def test_it_keeps_the_contract_of_a_keras_layer(name):
 
 
 def test_masks_of_the_memory_can_be_given_by_place_and_be_none():
-    layer = layers.DecoderLayer(**LAYER_OPTIONS)
+    layer = layers.DecoderLayer(**given())
     np.testing.assert_array_equal(layer(X, MEMORY, None), layer(X, MEMORY))
 
 
 def test_a_mask_that_keras_carries_along_is_not_taken_for_ours():
-    layer = layers.DecoderLayer(**LAYER_OPTIONS)
+    layer = layers.DecoderLayer(**given())
     memory = keras.layers.Masking()(MEMORY)
     assert memory._keras_mask is not None
     np.testing.assert_array_equal(layer(X, memory), layer(X, MEMORY))
@@ -209,7 +218,7 @@ def test_every_public_layer_has_a_contract():
 def test_layers_make_a_functional_model_of_any_length(tmp_path):
     x = keras.Input((None, WIDTH))
     memory = keras.Input((None, WIDTH))
-    encoded = layers.EncoderLayer(**LAYER_OPTIONS)(memory)
+    encoded = layers.EncoderLayer(**given())(memory)
     y = layers.MultiheadAttention(
         hidden_size=WIDTH, num_heads=2, key_channels=4, value_channels=6
     )(x, encoded)
@@ -244,6 +253,18 @@ def test_layers_make_a_functional_model_of_any_length(tmp_path):
             layers.Positions,
             {"hidden_size": 8, "kind": "learned"},
             "Received: max_length=0",
+        ),
+        (layers.LayerOptions, SIZES | {"norm": "both"}, "`norm`.*Received: 'both'"),
+        (layers.LayerOptions, SIZES | {"compatibility": "x"}, "`compatibility`"),
+        (layers.LayerOptions, SIZES | {"feed_forward": "x"}, "`feed_forward`"),
+        (layers.LayerOptions, SIZES | {"branched": "x"}, "`branched`"),
+        (layers.LayerOptions, SIZES | {"branched_in_decoder": "x"}, "`branched_in_dec"),
+        (layers.LayerOptions, SIZES | {"branch_normalization": "x"}, "`branch_norm"),
+        (layers.LayerOptions, SIZES | {"neighbourhood": 3}, "neighbourhood=3"),
+        (
+            layers.LayerOptions,
+            SIZES | {"branched": "split", "self_attention": "restricted"},
+            "branched='split', self_attention='restricted'",
         ),
     ],
 )

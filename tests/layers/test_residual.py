@@ -19,40 +19,40 @@ def normalized(x: np.ndarray) -> np.ndarray:
     return (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
 
 
-def constant(value: np.ndarray):
-    """A sublayer that gives the same for every input."""
-    return lambda x: value
-
-
 def test_post_norm_normalizes_the_sum():
-    seen = []
     layer = connection("post")
-    joined = layer(X, sublayer=lambda x: seen.append(x) or F)
-    np.testing.assert_array_equal(seen[0], X)
-    np.testing.assert_allclose(joined, normalized(X + F), atol=1e-5)
+    np.testing.assert_array_equal(layer.prepare(X), X)
+    np.testing.assert_allclose(layer(X, F), normalized(X + F), atol=1e-5)
 
 
-def test_pre_norm_normalizes_the_sublayers_input():
-    seen = []
+def test_pre_norm_normalizes_the_input_of_the_sublayer():
     layer = connection("pre")
-    joined = layer(X, sublayer=lambda x: seen.append(x) or F)
-    np.testing.assert_allclose(seen[0], normalized(X), atol=1e-5)
-    np.testing.assert_array_equal(joined, X + F)
+    np.testing.assert_allclose(layer.prepare(X), normalized(X), atol=1e-5)
+    np.testing.assert_array_equal(layer(X, F), X + F)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_dropout_takes_from_the_sublayer_and_never_from_the_input(norm):
-    nothing = constant(np.zeros_like(F))
-    without_sublayer = connection(norm)(X, sublayer=nothing)
-    dropped = connection(norm, dropout_rate=0.5)(X, sublayer=nothing, training=True)
-    np.testing.assert_array_equal(dropped, without_sublayer)
+def test_dropout_applies_to_the_sublayer_and_never_to_the_input(norm):
+    zeros = np.zeros_like(F)
+    dropped = connection(norm, dropout_rate=0.5)(X, zeros, training=True)
+    np.testing.assert_array_equal(dropped, connection(norm)(X, zeros))
 
 
 def test_dropout_only_in_training():
     ones = np.ones((1, 1, 1_000), "float32")
     layer = ResidualConnection(hidden_size=1_000, norm="pre", dropout_rate=0.25)
     layer.build()
-    np.testing.assert_array_equal(layer(0 * ones, sublayer=constant(ones)), ones)
-    dropped = layer(0 * ones, sublayer=constant(ones), training=True).numpy()
+    np.testing.assert_array_equal(layer(0 * ones, ones), ones)
+    dropped = layer(0 * ones, ones, training=True).numpy()
     assert set(np.unique(dropped)) == {0.0, np.float32(1 / 0.75)}
     assert (dropped == 0.0).mean() == pytest.approx(0.25, abs=0.06)
+
+
+def test_the_epsilon_is_that_of_the_normalization():
+    layer = ResidualConnection(
+        hidden_size=4, norm="post", dropout_rate=0.0, epsilon=2.5
+    )
+    layer.build()
+    # Mean 3 and variance 3.5: the denominator is the root of 3.5 + 2.5.
+    expected = (X - 3.0) / np.sqrt(6.0)
+    np.testing.assert_allclose(layer(X, 0 * F), expected, rtol=1e-5)

@@ -11,6 +11,7 @@ import pytest
 from t2t_repro.layers import (
     DecoderLayer,
     EncoderLayer,
+    LayerOptions,
     MultiheadAttention,
 )
 
@@ -101,7 +102,7 @@ def test_attention_weights_equal_pytorchs(golden, memory_mask):
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_an_encoder_layer_equals_pytorchs(golden, memory_mask, norm):
     arrays = part(golden, "encoder_layer")
-    layer = EncoderLayer(norm=norm, **LAYER)
+    layer = EncoderLayer(LayerOptions(norm=norm, **LAYER))
     assign(layer, layer_weights(arrays, ENCODER_NAMES, {"self_attn": "self_attention"}))
     output = layer(arrays["x"], memory_mask).numpy()
     real = memory_mask[:, 0, 0]
@@ -113,7 +114,7 @@ def test_an_encoder_layer_equals_pytorchs(golden, memory_mask, norm):
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_a_decoder_layer_equals_pytorchs(golden, memory_mask, norm):
     arrays = part(golden, "decoder_layer")
-    layer = DecoderLayer(norm=norm, **LAYER)
+    layer = DecoderLayer(LayerOptions(norm=norm, **LAYER))
     attentions = {"self_attn": "self_attention", "multihead_attn": "memory_attention"}
     assign(layer, layer_weights(arrays, DECODER_NAMES, attentions))
     output = layer(arrays["x"], arrays["memory"], memory_mask)

@@ -10,10 +10,10 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.losses import SmoothedCrossEntropy
 from tests.support.numpy_transformer import NumpyTransformer, smoothed_cross_entropy
 from tests.support.tiny_model import (
-    OPTIONS,
     VOCAB_SIZE,
     padded,
     random_sentences,
+    tiny_arguments,
     tiny_transformer,
     weights_by_name,
 )
@@ -61,9 +61,16 @@ def logits_of(model: Transformer, batch: dict, **options) -> np.ndarray:
 
 # Proved against formulas layer by layer; here for what holds of every model.
 VARIANTS = {
-    "restricted": {"neighbourhood": 3},
-    "restricted by a mask": {"neighbourhood": 5, "blocked": False},
-    "additive": {"compatibility": "additive", "neighbourhood": 3},
+    "restricted": {"self_attention": "restricted", "neighbourhood": 3},
+    "restricted by a mask": {
+        "self_attention": "restricted_masked",
+        "neighbourhood": 5,
+    },
+    "additive": {
+        "compatibility": "additive",
+        "self_attention": "restricted",
+        "neighbourhood": 3,
+    },
     "unscaled": {"compatibility": "dot_product"},
     "over parameters": {
         "feed_forward": "parameter_attention",
@@ -188,12 +195,25 @@ def test_a_small_model_has_the_parameters_of_the_formula(row):
 @pytest.mark.parametrize(
     ("overrides", "more"),
     [
+        # One residual connection around attention and network: one normalization less.
         ({"branched_attention": "split"}, -12 * 2 * 512 + 192),
         ({"branched_attention": "shared"}, -12 * 2 * 512 + 192),
         ({"attention_compatibility": "additive"}, 18 * 512),
         (
-            {"self_attention_type": "restricted", "attention_neighbourhood": 9},
-            0,
+            {
+                "attention_compatibility": "additive",
+                "self_attention_type": "restricted",
+                "attention_neighbourhood": 9,
+                "attention_key_channels": 256,
+            },
+            18 * (256 - 2 * 512 * 256),
+        ),
+        (
+            {
+                "ffn_layer": "parameter_attention",
+                "parameter_attention_key_channels": 256,
+            },
+            12 * ((512 + 2048) * (256 + 512) - 2 * 512 * 2048 - 2560),
         ),
     ],
 )
@@ -201,7 +221,6 @@ def test_a_variant_adds_what_its_formula_says(overrides, more):
     hparams = catalogue.hparams("transformer_base").replace(**overrides)
     model = Transformer.from_hparams(hparams, 100, 100)
     plain = parameters(**(BASE | {"embeddings": 100}))
-    # One residual round attention and network together: one normalisation less.
     assert model.count_params() == plain + more
     assert parameter_count(hparams, 100, 100) == plain + more
 
@@ -355,7 +374,7 @@ def test_mixed_precision_keeps_variables_and_logits_in_float32(policy, norm):
 def test_compile_and_fit_learn(tmp_path):
     keras.utils.set_random_seed(16)
     wider = {"hidden_size": 16, "key_channels": 16, "value_channels": 16}
-    model = Transformer(**(OPTIONS | wider))
+    model = Transformer(**tiny_arguments(**wider))
     model.compile(
         optimizer=keras.optimizers.Adam(0.01),
         loss=SmoothedCrossEntropy(0.1),

@@ -40,6 +40,15 @@ def test_parsed_values_have_their_fields_types(base):
     assert repr(parsed) == "(256, 'emb', 0.0, False)"
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("1", True), ("True", True), ("false", False), ("0", False)],
+)
+def test_a_truth_value_is_written_as_a_word_or_a_digit(base, text, value):
+    name = "shared_embedding_and_softmax_weights"
+    assert getattr(base.parse(f"{name}={text}"), name) is value
+
+
 def test_parsing_nothing_changes_nothing(base):
     assert base.parse("") == base
 
@@ -65,6 +74,47 @@ def test_parsing_nothing_changes_nothing(base):
         ("hiden_size=8", "Did you mean hidden_size"),
         ("num_heads=7", "must divide hidden_size: received num_heads=7, hidden_size=5"),
         ("attention_key_channels=12", "must divide attention_key_channels"),
+        ("attention_value_channels=12", "must divide attention_value_channels"),
+        (
+            "self_attention_type=restrictd",
+            "unknown self_attention_type 'restrictd'.\nDid you mean restricted",
+        ),
+        ("self_attention_type=restricted", "needs an odd attention_neighbourhood"),
+        (
+            "self_attention_type=restricted_masked,attention_neighbourhood=4",
+            "needs an odd attention_neighbourhood: received attention_neighbourhood=4",
+        ),
+        ("attention_neighbourhood=3", "needs self_attention_type=restricted: received"),
+        (
+            "ffn_layer=parameter_attention,parameter_attention_heads=3",
+            "must divide parameter_attention_key_channels: received 3 heads, 512",
+        ),
+        (
+            "ffn_layer=parameter_attention,parameter_attention_value_channels=9",
+            "must divide parameter_attention_value_channels: received 8 heads, 9",
+        ),
+        (
+            "branched_attention=split,ffn_layer=parameter_attention",
+            "branched_attention contains the feed-forward network",
+        ),
+        (
+            "branched_attention=split,self_attention_type=restricted,"
+            "attention_neighbourhood=3",
+            "branched_attention needs self_attention_type=dot_product",
+        ),
+        (
+            "branched_attention=split,filter_size=2047",
+            "must divide filter_size if branches split it",
+        ),
+        ("branched_attention=shared,branch_top_k=9", "must not exceed num_heads"),
+        ("branched_attention=both", "expected one of none, split, shared"),
+        ("branched_in_decoder=all", "expected one of memory, self"),
+        ("branch_normalization=none", "expected one of simplex, softmax"),
+        ("activation_dtype=half", "expected one of float32, bfloat16, float16"),
+        ("ffn_layer=conv", "expected one of dense_relu_dense, parameter_attention"),
+        ("attention_compatibility=cosine", "expected one of scaled_dot_product, dot_"),
+        ("layer_preprocess_sequence=an", "expected one of none, n"),
+        ("layer_postprocess_sequence=n", "expected one of dan, da"),
         ("hidden_size=513,num_heads=1", "pos=timing needs an even hidden_size"),
         ("layer_preprocess_sequence=n", "expected none/dan or n/da"),
         ("learning_rate_schedule=constant*noam", "received 'constant\\*noam'"),
@@ -161,14 +211,27 @@ def test_json_with_an_unknown_name_is_refused(base):
         HParams.from_dict({**base.to_dict(), "postion": "emb"})
 
 
-def test_resolving_replaces_every_zero_that_stands_for_another_value(base):
-    resolved = base.replace(num_decoder_layers=2).resolved()
-    assert (
-        resolved.num_encoder_layers,
-        resolved.num_decoder_layers,
-        resolved.attention_key_channels,
-        resolved.attention_value_channels,
-    ) == (6, 2, 512, 512)
+RESOLVED = (
+    "num_encoder_layers",
+    "num_decoder_layers",
+    "attention_key_channels",
+    "attention_value_channels",
+    "parameter_attention_heads",
+    "parameter_attention_key_channels",
+    "parameter_attention_value_channels",
+)
+
+
+def test_resolving_replaces_every_zero_that_means_another_value(base):
+    resolved = base.resolved()
+    found = [getattr(resolved, name) for name in RESOLVED]
+    assert found == [6, 6, 512, 512, 8, 512, 512]
+
+
+def test_resolving_keeps_every_value_that_is_given(base):
+    given = dict(zip(RESOLVED, [1, 2, 8, 16, 4, 24, 32], strict=True))
+    resolved = base.replace(ffn_layer="parameter_attention", **given).resolved()
+    assert {name: getattr(resolved, name) for name in RESOLVED} == given
 
 
 def test_every_name_has_a_line_of_help():

@@ -1,11 +1,13 @@
-"""A Transformer of a few hundred weights, and batches for it."""
+"""A Transformer of a few hundred weights, and its batches."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
+from t2t_repro.layers import LayerOptions
 from t2t_repro.models.transformer import Transformer
 
 VOCAB_SIZE = 11
@@ -20,17 +22,35 @@ OPTIONS: dict[str, Any] = {
     "num_encoder_layers": 2,
     "num_decoder_layers": 2,
 }
+LAYER_OPTIONS = frozenset(field.name for field in dataclasses.fields(LayerOptions))
 
 
-def tiny_transformer(seed: int = 0, **options: Any) -> Transformer:
-    """Make a model whose every weight, biases and gains too, is random."""
-    model = Transformer(**(OPTIONS | options))
+def tiny_arguments(**changes: Any) -> dict[str, Any]:
+    """Return the arguments of a tiny `Transformer`.
+
+    Args:
+        **changes: Arguments of `Transformer` and fields of `LayerOptions`, side by
+            side.
+    """
+    arguments = OPTIONS | changes
+    layers = {name: arguments.pop(name) for name in LAYER_OPTIONS & set(arguments)}
+    return {"options": LayerOptions(**layers), **arguments}
+
+
+def tiny_transformer(seed: int = 0, **changes: Any) -> Transformer:
+    """Make a model with random weights, including biases and gains.
+
+    Args:
+        seed: Seed of the weights.
+        **changes: See `tiny_arguments`.
+    """
+    model = Transformer(**tiny_arguments(**changes))
     randomize(model, seed)
     return model
 
 
 def randomize(layer, seed: int) -> None:
-    """Give all weights random values of a size that keeps activations near 1."""
+    """Set all weights to random values that keep activations near 1."""
     random = np.random.default_rng(seed)
     for variable in layer.weights:
         if variable.name == "seed_generator_state":
@@ -41,12 +61,12 @@ def randomize(layer, seed: int) -> None:
 
 
 def weights_by_name(model) -> dict[str, np.ndarray]:
-    """Arrays under their path inside the model."""
+    """Return the arrays of a model by their path inside it."""
     return {v.path.partition("/")[2]: v.numpy() for v in model.weights}
 
 
 def padded(sentences: list[list[int]], length: int | None = None) -> np.ndarray:
-    """Put lists of ids into int32 `[batch, length]`, zeros behind them."""
+    """Put lists of ids into int32 `[batch, length]`, padded with zeros."""
     length = length or max(map(len, sentences))
     batch = np.zeros((len(sentences), length), np.int32)
     for row, sentence in zip(batch, sentences, strict=True):
@@ -57,6 +77,6 @@ def padded(sentences: list[list[int]], length: int | None = None) -> np.ndarray:
 def random_sentences(
     seed: int, lengths: list[int], vocab_size: int = VOCAB_SIZE
 ) -> list[list[int]]:
-    """Make sentences of these lengths that end in EOS."""
+    """Make random sentences of these lengths that end in EOS."""
     random = np.random.default_rng(seed)
     return [[*map(int, random.integers(2, vocab_size, n - 1)), 1] for n in lengths]

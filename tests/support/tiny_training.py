@@ -17,7 +17,7 @@ from t2t_repro.training.checkpoints import TrainingCheckpoints
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.schedules import FactorSchedule
 from t2t_repro.training.step import StepOptions
-from tests.support.tiny_model import OPTIONS, VOCAB_SIZE
+from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments
 
 SEED = 1
 # 40 pairs of at most 8 tokens give 5 batches of 8 an epoch.
@@ -30,7 +30,7 @@ def tiny_model(**options: Any) -> Transformer:
     """Make a model of one layer, with the initial weights of `SEED`."""
     keras.utils.set_random_seed(SEED)
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    return Transformer(**(OPTIONS | layers | options), name="transformer")
+    return Transformer(**tiny_arguments(**(layers | options)), name="transformer")
 
 
 class Bigrams(keras.Model):

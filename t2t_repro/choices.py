@@ -1,0 +1,98 @@
+"""Options with a fixed set of values, declared once for hparams and layers.
+
+Imports nothing, so that hparams can be parsed before Keras is loaded. A `Literal` is a
+choice whose values hparams and layers share. A mapping goes from the value of a hparam,
+which is tensor2tensor's, to the layers' own.
+"""
+
+from typing import Any, Literal, NamedTuple, get_args
+
+Compatibility = Literal["scaled_dot_product", "dot_product", "additive"]
+Norm = Literal["post", "pre"]
+FeedForwardKind = Literal["dense_relu_dense", "parameter_attention"]
+BranchNetwork = Literal["split", "shared"]
+Branched = Literal["none", "split", "shared"]
+BranchedInDecoder = Literal["memory", "self"]
+BranchNormalization = Literal["simplex", "softmax"]
+SinusoidForm = Literal["interleaved", "concatenated"]
+PositionKind = Literal["interleaved", "concatenated", "learned", "none"]
+
+
+class Wiring(NamedTuple):
+    """The order of normalization, dropout and addition around a sublayer.
+
+    Attributes:
+        postprocess: Value of the hparam `layer_postprocess_sequence`.
+        norm: Value of the layers' option `norm`.
+    """
+
+    postprocess: str
+    norm: Norm
+
+
+class BuiltIn(NamedTuple):
+    """A registered class whose module is imported later.
+
+    Attributes:
+        module: Module that registers the class.
+        summary: One line for listings.
+    """
+
+    module: str
+    summary: str
+
+
+# hparam `layer_preprocess_sequence` -> post-norm, as in the paper, or tensor2tensor's
+# later pre-norm.
+WIRINGS = {"none": Wiring("dan", "post"), "n": Wiring("da", "pre")}
+
+# hparam `pos` -> kind of `layers.Positions`
+POSITIONS: dict[str, PositionKind] = {
+    "timing": "interleaved",
+    "timing_concat": "concatenated",
+    "emb": "learned",
+    "none": "none",
+}
+SINUSOIDS = tuple(
+    name for name, kind in POSITIONS.items() if kind in get_args(SinusoidForm)
+)
+
+# hparam `activation_dtype` -> Keras dtype policy
+DTYPE_POLICIES = {
+    "float32": "float32",
+    "bfloat16": "mixed_bfloat16",
+    "float16": "mixed_float16",
+}
+
+# hparam `self_attention_type` -> the class that registers under this name. A user's
+# package adds others with `registry.register_attention`.
+SELF_ATTENTIONS = {
+    "dot_product": BuiltIn(
+        "t2t_repro.layers.attention", "Attention to all positions (the paper's)."
+    ),
+    "restricted": BuiltIn(
+        "t2t_repro.layers.blocked_attention",
+        "Attention to a neighbourhood, computed in blocks.",
+    ),
+    "restricted_masked": BuiltIn(
+        "t2t_repro.layers.attention",
+        "Attention to a neighbourhood, computed under a mask, for comparison.",
+    ),
+}
+
+
+def check_choice(name: str, value: object, choice: Any) -> None:
+    """Check an argument of a layer.
+
+    Args:
+        name: Name of the argument.
+        value: Value of the argument.
+        choice: A `Literal` of the accepted values.
+
+    Raises:
+        ValueError: If the value is not accepted.
+    """
+    if value not in get_args(choice):
+        raise ValueError(
+            f"`{name}` must be one of {get_args(choice)}. Received: {value!r}"
+        )

@@ -1,0 +1,148 @@
+"""Check how the values of hparams fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from t2t_repro.choices import SINUSOIDS, WIRINGS
+from t2t_repro.settings.hparam_fields import LEARNING_RATE_FACTORS, HParamFields
+
+
+def misfits(h: HParamFields) -> Iterator[str]:
+    """Yield a message for every combination of values that makes no model."""
+    yield from _schedule_misfits(h)
+    yield from _head_misfits(h)
+    yield from _self_attention_misfits(h)
+    if h.ffn_layer == "parameter_attention":
+        yield from _parameter_attention_misfits(h)
+    if h.branched_attention != "none":
+        yield from _branched_misfits(h)
+    if h.layer_postprocess_sequence != WIRINGS[h.layer_preprocess_sequence].postprocess:
+        wirings = " or ".join(f"{pre}/{w.postprocess}" for pre, w in WIRINGS.items())
+        yield (
+            "layer_preprocess_sequence/layer_postprocess_sequence: received "
+            f"{h.layer_preprocess_sequence}/{h.layer_postprocess_sequence}, "
+            f"expected {wirings} (post-norm or pre-norm); set both."
+        )
+    if h.pos in SINUSOIDS and h.hidden_size % 2:
+        yield (
+            f"pos={h.pos} needs an even hidden_size: received "
+            f"hidden_size={h.hidden_size}."
+        )
+
+
+def _schedule_misfits(h: HParamFields) -> Iterator[str]:
+    factors = h.learning_rate_factors
+    if not set(factors) <= set(LEARNING_RATE_FACTORS) or len(set(factors)) < len(
+        factors
+    ):
+        yield (
+            f"learning_rate_schedule: received {h.learning_rate_schedule!r}, expected "
+            f"each of {', '.join(LEARNING_RATE_FACTORS)} at most once, joined by *."
+        )
+
+
+def _head_misfits(h: HParamFields) -> Iterator[str]:
+    channels = {
+        "attention_key_channels": h.attention_key_channels,
+        "attention_value_channels": h.attention_value_channels,
+    }
+    for name, given in channels.items():
+        width = given or h.hidden_size
+        if width % h.num_heads:
+            origin = name if given else "hidden_size"
+            yield (
+                f"num_heads must divide {origin}: received num_heads={h.num_heads}, "
+                f"{origin}={width}."
+            )
+
+
+def _self_attention_misfits(h: HParamFields) -> Iterator[str]:
+    neighbourhood = h.attention_neighbourhood
+    if h.self_attention_type == "dot_product":
+        if neighbourhood:
+            yield (
+                "attention_neighbourhood needs self_attention_type=restricted: "
+                f"received attention_neighbourhood={neighbourhood}, "
+                f"self_attention_type={h.self_attention_type}."
+            )
+        return
+    is_restricted = h.self_attention_type in ("restricted", "restricted_masked")
+    if (is_restricted or neighbourhood) and neighbourhood % 2 == 0:
+        yield (
+            f"self_attention_type={h.self_attention_type} needs an odd "
+            "attention_neighbourhood: received "
+            f"attention_neighbourhood={neighbourhood}."
+        )
+
+
+def _parameter_attention_misfits(h: HParamFields) -> Iterator[str]:
+    heads = h.parameter_attention_heads or h.num_heads
+    channels = {
+        "parameter_attention_key_channels": h.parameter_attention_key_channels,
+        "parameter_attention_value_channels": h.parameter_attention_value_channels,
+    }
+    for name, given in channels.items():
+        width = given or h.hidden_size
+        if width % heads:
+            yield (
+                f"parameter_attention_heads must divide {name}: received "
+                f"{heads} heads, {width} channels."
+            )
+
+
+def _branched_misfits(h: HParamFields) -> Iterator[str]:
+    if h.ffn_layer != "dense_relu_dense":
+        yield (
+            "branched_attention contains the feed-forward network: received "
+            f"branched_attention={h.branched_attention}, ffn_layer={h.ffn_layer}, "
+            "expected ffn_layer=dense_relu_dense."
+        )
+    if h.self_attention_type != "dot_product":
+        yield (
+            "branched_attention needs self_attention_type=dot_product: received "
+            f"branched_attention={h.branched_attention}, "
+            f"self_attention_type={h.self_attention_type}."
+        )
+    if h.branched_attention == "split" and h.filter_size % h.num_heads:
+        yield (
+            "num_heads must divide filter_size if branches split it: received "
+            f"num_heads={h.num_heads}, filter_size={h.filter_size}."
+        )
+    if h.branch_top_k > h.num_heads:
+        yield (
+            "branch_top_k must not exceed num_heads: received "
+            f"branch_top_k={h.branch_top_k}, num_heads={h.num_heads}."
+        )
+
+
+def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
+    """Yield the name of every setting that has no effect, and the reason."""
+    factors = h.learning_rate_factors
+    schedule = f"learning_rate_schedule={h.learning_rate_schedule} has no factor "
+    if "constant" not in factors:
+        yield "learning_rate_constant", schedule + "constant."
+    if not {"linear_warmup", "rsqrt_decay"} & set(factors):
+        yield "learning_rate_warmup_steps", schedule + "linear_warmup or rsqrt_decay."
+    if h.num_encoder_layers and h.num_decoder_layers:
+        reason = (
+            "num_encoder_layers and num_decoder_layers are both set; override those, "
+            "or set one of them to 0."
+        )
+        yield "num_hidden_layers", reason
+    if h.ffn_layer != "parameter_attention":
+        for name in _names_with(h, "parameter_attention_"):
+            yield name, f"ffn_layer={h.ffn_layer}."
+    if h.branched_attention == "none":
+        for name in _names_with(h, "branch_", "branched_in"):
+            yield name, "branched_attention=none."
+    if h.min_length_bucket >= h.max_length:
+        reason = (
+            f"min_length_bucket={h.min_length_bucket} is not below "
+            f"max_length={h.max_length}, so there is one bucket."
+        )
+        yield "length_bucket_step", reason
+
+
+def _names_with(h: HParamFields, *prefixes: str) -> list[str]:
+    return [name for name in h.names() if name.startswith(prefixes)]

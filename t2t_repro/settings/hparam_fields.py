@@ -1,0 +1,212 @@
+"""Declare the hparams: name, type, unit, help and accepted values of each.
+
+Names are tensor2tensor's (layers/common_hparams.py, models/transformer.py). The fields
+have no defaults, because a value is written once, in the registered set that it belongs
+to (the catalogue `hparams/`). A field that is added later needs the default that leaves
+models as they are, so that the `hparams.json` of earlier runs can still be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from t2t_repro.choices import (
+    DTYPE_POLICIES,
+    POSITIONS,
+    WIRINGS,
+    Branched,
+    BranchedInDecoder,
+    BranchNormalization,
+    Compatibility,
+    FeedForwardKind,
+)
+from t2t_repro.settings.typed_settings import TypedSettings, setting
+
+LEARNING_RATE_FACTORS = (
+    "constant",
+    "linear_warmup",
+    "rsqrt_decay",
+    "rsqrt_hidden_size",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HParamFields(TypedSettings):
+    """The fields of `HParams`, which adds the checks of their combinations."""
+
+    hidden_size: int = setting(
+        "width of embeddings and of every sublayer (d_model)", unit="units", at_least=1
+    )
+    filter_size: int = setting(
+        "inner width of the position-wise feed-forward layer (d_ff)",
+        unit="units",
+        at_least=1,
+    )
+    num_heads: int = setting(
+        "attention heads (h); divides key and value channels", unit="heads", at_least=1
+    )
+    num_hidden_layers: int = setting(
+        "layers of each stack that does not set its own number (N)",
+        unit="layers",
+        at_least=1,
+    )
+    num_encoder_layers: int = setting(
+        "layers of the encoder; 0 = num_hidden_layers", unit="layers", at_least=0
+    )
+    num_decoder_layers: int = setting(
+        "layers of the decoder; 0 = num_hidden_layers", unit="layers", at_least=0
+    )
+    attention_key_channels: int = setting(
+        "queries and keys of all heads together (h d_k); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+    )
+    attention_value_channels: int = setting(
+        "values of all heads together (h d_v); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+    )
+    attention_compatibility: Compatibility = setting(
+        "function of queries and keys; section 3.2.1 of the paper compares the three",
+        choices=get_args(Compatibility),
+    )
+    self_attention_type: str = setting(
+        "self-attention of both stacks: dot_product = all positions, restricted = a "
+        "neighbourhood, computed in blocks, restricted_masked = the same under a mask, "
+        "or a name that a package in --t2t_usr_dir registers"
+    )
+    attention_neighbourhood: int = setting(
+        "positions seen around each position, odd (r of section 4); 0 = all",
+        unit="positions",
+        at_least=0,
+    )
+    ffn_layer: FeedForwardKind = setting(
+        "the position-wise sublayer; parameter_attention has filter_size rows",
+        choices=get_args(FeedForwardKind),
+    )
+    parameter_attention_heads: int = setting(
+        "heads of attention over parameters (h_p); 0 = num_heads",
+        unit="heads",
+        at_least=0,
+    )
+    parameter_attention_key_channels: int = setting(
+        "its queries and keys of all heads together (h_p d_pk); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+    )
+    parameter_attention_value_channels: int = setting(
+        "its values of all heads together (h_p d_pv); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+    )
+    branched_attention: Branched = setting(
+        "the Weighted Transformer's sublayer of num_heads branches; split or shared is "
+        "the form of its feed-forward network",
+        choices=get_args(Branched),
+    )
+    branched_in_decoder: BranchedInDecoder = setting(
+        "attention of a decoder layer that is branched",
+        choices=get_args(BranchedInDecoder),
+    )
+    branch_normalization: BranchNormalization = setting(
+        "function that keeps the sum of kappa and of alpha at one",
+        choices=get_args(BranchNormalization),
+    )
+    branch_top_k: int = setting(
+        "branches of largest alpha that are summed; 0 = all",
+        unit="branches",
+        at_least=0,
+    )
+    branch_learning_rate_warmup_steps: int = setting(
+        "warm-up of the learning rate of kappa and alpha", unit="steps", at_least=1
+    )
+    branch_frozen_after_steps: int = setting(
+        "number of updates after which kappa and alpha are frozen; 0 = never",
+        unit="steps",
+        at_least=0,
+    )
+    pos: str = setting(
+        "positions: timing = the paper's interleaved sinusoids (not tensor2tensor's "
+        "timing, which is timing_concat here), emb = a learned table, or none",
+        choices=tuple(POSITIONS),
+    )
+    layer_preprocess_sequence: str = setting(
+        "before a sublayer: n = layer normalization", choices=tuple(WIRINGS)
+    )
+    layer_postprocess_sequence: str = setting(
+        "after a sublayer: d = dropout, a = add the residual, n = layer normalization",
+        choices=tuple(wiring.postprocess for wiring in WIRINGS.values()),
+    )
+    norm_epsilon: float = setting(
+        "added to the variance in layer normalization", above=0
+    )
+    layer_prepostprocess_dropout: float = setting(
+        "dropout of sublayer outputs and of embeddings plus positions (P_drop)",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    attention_dropout: float = setting(
+        "dropout of attention weights", unit="probability", at_least=0, below=1
+    )
+    relu_dropout: float = setting(
+        "dropout after the ReLU of the feed-forward layer",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    label_smoothing: float = setting(
+        "probability moved from the correct symbol to the others (epsilon_ls)",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    shared_embedding_and_softmax_weights: bool = setting(
+        "one matrix for both embeddings and the projection before the softmax"
+    )
+    activation_dtype: str = setting(
+        "dtype in which layers compute; variables stay float32",
+        choices=tuple(DTYPE_POLICIES),
+    )
+    batch_size: int = setting(
+        "batch of one replica: sentences times the padded length of the longer side",
+        unit="tokens per replica",
+        at_least=1,
+    )
+    max_length: int = setting(
+        "longest training pair that is used (longer side, EOS included); longer "
+        "sources are translated in pieces; rows of learned positions",
+        unit="tokens",
+        at_least=1,
+    )
+    min_length_bucket: int = setting(
+        "length of the shortest bucket", unit="tokens", at_least=1
+    )
+    length_bucket_step: float = setting(
+        "length of a bucket relative to the next shorter one", unit="ratio", above=1
+    )
+    optimizer_adam_beta1: float = setting(
+        "decay of Adam's mean of gradients", at_least=0, below=1
+    )
+    optimizer_adam_beta2: float = setting(
+        "decay of Adam's mean of squared gradients", at_least=0, below=1
+    )
+    optimizer_adam_epsilon: float = setting("Adam's epsilon", above=0)
+    learning_rate_schedule: str = setting(
+        f"product of {', '.join(LEARNING_RATE_FACTORS)}, joined by *"
+    )
+    learning_rate_constant: float = setting("the factor `constant`", above=0)
+    learning_rate_warmup_steps: int = setting(
+        "steps of rising learning rate, read by linear_warmup and rsqrt_decay",
+        unit="steps",
+        at_least=1,
+    )
+    clip_grad_norm: float = setting(
+        "largest global norm of the gradient; 0 = no clipping", at_least=0
+    )
+
+    @property
+    def learning_rate_factors(self) -> tuple[str, ...]:
+        """The factors of `learning_rate_schedule`."""
+        return tuple(self.learning_rate_schedule.split("*"))
