@@ -16,6 +16,7 @@ from t2t_repro.data.pipeline import Batch, BatchPlan, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.training.checkpoints import TrainingCheckpoints, step_of
 from t2t_repro.training.metrics_log import MetricsLog, Progress
+from t2t_repro.training.metrics_window import MetricsWindow
 from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
@@ -122,7 +123,7 @@ class Trainer:
         """
         self._resume()
         progress = Progress(self.step, self.options.train_steps)
-        window = _Window()
+        window = MetricsWindow()
         with contextlib.closing(progress), SignalGuard(self._stop_soon):
             for batch in self._batches():
                 window.add(self.train_step(batch))
@@ -178,7 +179,9 @@ class Trainer:
             return dataset
         return self.strategy.distribute_datasets_from_function(lambda _: dataset)
 
-    def _between_updates(self, window: _Window, progress: Progress, last: bool) -> None:
+    def _between_updates(
+        self, window: MetricsWindow, progress: Progress, last: bool
+    ) -> None:
         if last or self.step % self.options.log_every_steps == 0:
             self._write_training_metrics(window, progress)
         evaluates = last or self.step % self.options.eval_every_steps == 0
@@ -190,7 +193,9 @@ class Trainer:
         if evaluates and self._stop_signal is None:
             window.pause(lambda: self._evaluate(progress))
 
-    def _write_training_metrics(self, window: _Window, progress: Progress) -> None:
+    def _write_training_metrics(
+        self, window: MetricsWindow, progress: Progress
+    ) -> None:
         metrics = window.summarize()
         metrics["epoch"] = int(self.checkpoints.epoch.numpy())
         if not math.isfinite(metrics["loss"]):
@@ -247,48 +252,3 @@ class Trainer:
     def _stop_soon(self, number: int) -> None:
         self._stop_signal = number
         logger.info("received a signal to stop: saving at the end of this step")
-
-
-class _Window:
-    """Sums the metrics of the steps since the last summary.
-
-    Values stay on the device until they are summed, so that a step need not wait
-    for the one before.
-    """
-
-    def __init__(self) -> None:
-        self._steps: list[dict[str, tf.Tensor]] = []
-        self._start = time.monotonic()
-
-    def add(self, results: dict[str, tf.Tensor]) -> None:
-        self._steps.append(results)
-
-    def pause(self, action: Callable[[], None]) -> None:
-        """Do something else meanwhile, and do not count its time."""
-        start = time.monotonic()
-        action()
-        self._start += time.monotonic() - start
-
-    def summarize(self) -> dict[str, float]:
-        """Return means and rates, and begin a new window."""
-        steps = [{k: float(v) for k, v in s.items()} for s in self._steps]
-        seconds = max(time.monotonic() - self._start, 1e-9)
-        totals = {k: math.fsum(s[k] for s in steps) for k in steps[0]}
-        source, target = totals["source_tokens"], totals["target_tokens"]
-
-        def mean(name: str) -> float:
-            """Weigh each step by its target tokens."""
-            return math.fsum(s[name] * s["target_tokens"] for s in steps) / target
-
-        self._steps, self._start = [], time.monotonic()
-        return {
-            "loss": mean("loss"),
-            "nll": mean("nll"),
-            "gradient_norm": totals["gradient_norm"] / len(steps),
-            "learning_rate": steps[-1]["learning_rate"],
-            "source_tokens_per_second": source / seconds,
-            "target_tokens_per_second": target / seconds,
-            "target_tokens_per_step": target / len(steps),
-            "padding_share": 1.0 - (source + target) / totals["positions"],
-            "steps_per_second": len(steps) / seconds,
-        }

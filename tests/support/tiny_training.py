@@ -67,6 +67,8 @@ def tiny_trainer(
     dropout: float = 0.0,
     learning_rate: float = 1e-3,
     keep: int = 10,
+    seed: int = SEED,
+    step_options: StepOptions = StepOptions(label_smoothing=0.1),  # noqa: B008
     plan: BatchPlan = PLAN,
     evaluators: Sequence = (),
     **options: Any,
@@ -82,8 +84,8 @@ def tiny_trainer(
         strategy=tf.distribute.get_strategy(),
         data=TrainingData(shards, plan),
         checkpoints=TrainingCheckpoints(output_dir, model, optimizer, keep),
-        step_options=StepOptions(label_smoothing=0.1),
-        options=LoopOptions(train_steps, SEED, **({"log_every_steps": 1} | options)),
+        step_options=step_options,
+        options=LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options)),
         evaluators=evaluators,
     )
 

@@ -10,7 +10,9 @@ import pytest
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.errors import UserError
 from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.step import StepOptions
 from tests.support.corpus import random_pairs, write_shards
+from tests.support.numpy_transformer import smoothed_cross_entropy
 from tests.support.tiny_model import VOCAB_SIZE
 from tests.support.tiny_training import (
     BATCHES_AN_EPOCH,
@@ -87,9 +89,72 @@ def test_checkpoints_are_written_every_so_many_steps_and_at_the_end(shards, tmp_
     assert saved_steps(tmp_path) == [3, 6, 8]
 
 
-def test_checkpoints_are_written_by_time(shards, tmp_path):
-    train(tmp_path, shards, train_steps=3, save_every_steps=0, save_every_seconds=1e-9)
-    assert saved_steps(tmp_path) == [1, 2, 3]
+def test_checkpoints_are_written_by_time(shards, tmp_path, monkeypatch):
+    """A step takes 4 seconds, all of them after its checkpoint."""
+    seconds = [0.0]
+    monkeypatch.setattr("t2t_repro.training.loop.time.monotonic", lambda: seconds[0])
+
+    def wait(step, log):
+        seconds[0] += 4.0
+        return {}
+
+    options = {"save_every_steps": 0, "save_every_seconds": 10.0}
+    options |= {"eval_every_steps": 1, "evaluators": [wait]}
+    train(tmp_path, shards, train_steps=8, **options)
+    assert saved_steps(tmp_path) == [4, 7, 8]
+
+
+@pytest.mark.parametrize(("every", "logged"), [(3, [3, 6, 7]), (4, [4, 7]), (100, [7])])
+def test_metrics_are_written_every_so_many_steps_and_at_the_end(
+    shards, tmp_path, every, logged
+):
+    train(tmp_path, shards, train_steps=7, log_every_steps=every)
+    assert list(losses_of(tmp_path)) == logged
+
+
+# The weights stay as they are, so a loss shows what is in a batch.
+FROZEN = {"dropout": 0.0, "learning_rate": 0.0}
+
+
+def test_the_seed_decides_the_order_of_the_data(shards, tmp_path):
+    losses = []
+    for name, seed in (("a", 1), ("b", 2), ("c", 1)):
+        train(tmp_path / name, shards, train_steps=2, seed=seed, **FROZEN)
+        losses.append(losses_of(tmp_path / name))
+    assert losses[0] == losses[2]
+    assert losses[0] != losses[1]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_the_loss_of_an_epoch_is_smoothed_and_a_mean_over_its_tokens(
+    shards, tmp_path, smoothing
+):
+    trainer = train(
+        tmp_path,
+        shards,
+        train_steps=BATCHES_AN_EPOCH,
+        log_every_steps=BATCHES_AN_EPOCH,
+        step_options=StepOptions(label_smoothing=smoothing),
+        **FROZEN,
+    )
+    expected = []
+    for source, target in random_pairs(PAIRS, LONGEST, VOCAB_SIZE):
+        batch = {"inputs": np.array([source]), "targets": np.array([target])}
+        (logits,) = trainer.model(batch, training=False).numpy()
+        expected.append(smoothed_cross_entropy(logits, np.array(target), smoothing))
+    (line,) = metrics_of(tmp_path)
+    assert line["loss"] == pytest.approx(np.concatenate(expected).mean(), rel=1e-6)
+
+
+@pytest.mark.parametrize(("norm", "moves"), [(1e-12, False), (1.0, True)])
+def test_the_gradient_is_clipped_as_asked(shards, tmp_path, norm, moves):
+    """Adam divides by the gradient's size, unless that is far below its epsilon."""
+    before = weights_of(tiny_trainer(tmp_path, shards, train_steps=1).model)
+    options = StepOptions(label_smoothing=0.1, clip_grad_norm=norm)
+    trainer = train(tmp_path, shards, train_steps=1, dropout=0.0, step_options=options)
+    after = weights_of(trainer.model)
+    moved = max(np.abs(after[path] - before[path]).max() for path in before)
+    assert (moved > 1e-4) == moves
 
 
 def test_without_an_interval_only_the_end_is_saved(shards, tmp_path):
@@ -189,17 +254,6 @@ def test_metrics_hold_what_is_asked_of_them(shards, tmp_path):
     }
 
 
-def test_a_line_of_metrics_is_the_mean_over_the_tokens_since_the_last(
-    uninterrupted, shards, tmp_path
-):
-    train(tmp_path, shards, train_steps=4, log_every_steps=4)
-    (line,) = metrics_of(tmp_path)
-    losses = [uninterrupted[0][step] for step in range(1, 5)]
-    # Steps weigh by their tokens, and these batches differ little.
-    assert min(losses) < line["loss"] < max(losses)
-    assert line["loss"] == pytest.approx(np.mean(losses), rel=0.02)
-
-
 def test_the_padding_share_is_that_of_both_sides(shards, tmp_path):
     train(tmp_path, shards, train_steps=BATCHES_AN_EPOCH, log_every_steps=100)
     pairs = random_pairs(PAIRS, LONGEST, VOCAB_SIZE)
@@ -215,9 +269,7 @@ def test_the_rows_of_an_epoch_are_counted_from_zero(shards, tmp_path):
 
 
 def test_every_epoch_has_an_order_of_its_own(shards, tmp_path):
-    # The weights stay as they are, so a loss shows what is in a batch.
-    options = {"dropout": 0.0, "learning_rate": 0.0}
-    train(tmp_path, shards, train_steps=2 * BATCHES_AN_EPOCH, **options)
+    train(tmp_path, shards, train_steps=2 * BATCHES_AN_EPOCH, **FROZEN)
     losses = list(losses_of(tmp_path).values())
     assert losses[:BATCHES_AN_EPOCH] != losses[BATCHES_AN_EPOCH:]
 
