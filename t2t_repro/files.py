@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from t2t_repro.errors import UserError
@@ -178,8 +178,10 @@ def _lock(folder: Path, name: str, doing: str) -> int | None:
             logger.warning("%s cannot be locked: %s", folder, error.strerror)
             return None
         if _is_file(descriptor, path):
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
+            # On a full disk the message of another process lacks the pid.
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
             return descriptor
         # Its last owner removed it between our opening and locking it.
         os.close(descriptor)

@@ -58,11 +58,8 @@ def average_last(output_dir: str, last: int, usr_dir: str | None = None) -> str:
     """
     from t2t_repro.cli.system import build_model
     from t2t_repro.runs import Run
-    from t2t_repro.training.checkpoints import (
-        all_checkpoints,
-        average_checkpoints,
-        step_of,
-    )
+    from t2t_repro.training.averaging import average_checkpoints
+    from t2t_repro.training.checkpoints import all_checkpoints, step_of
 
     run_description = Run.load_existing(output_dir)
     catalogue.load(usr_dir or run_description.usr_dir)

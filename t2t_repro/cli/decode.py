@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
 from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.cli.progress import progress
 from t2t_repro.cli.system_arguments import add_system_arguments
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
+from t2t_repro.progress import Progress
 
 if TYPE_CHECKING:
     from t2t_repro.decoding.translate import Hypothesis
@@ -65,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
 
     system = load_system(args)
     translator = system.translator(system.with_problem_defaults(hparams))
-    with progress(len(lines), "sentence") as advance:
-        translations = translator.translate(lines, advance)
+    with Progress(len(lines), "sentence") as progress:
+        translations = translator.translate(lines, progress.advance)
     report_repairs([best[0] for best in translations])
     output = "".join(f"{format_line(best, hparams)}\n" for best in translations)
     write_output(args.decode_to_file, output)

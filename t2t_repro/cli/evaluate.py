@@ -19,10 +19,10 @@ from t2t_repro.cli.decode import (
 )
 from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
 from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.cli.progress import progress
 from t2t_repro.cli.system_arguments import add_system_arguments
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.progress import Progress
 
 if TYPE_CHECKING:
     from t2t_repro.cli.system import System
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
     replace_branch_weights(system.model, args.branch_weights, args.branch_seed)
     sources, references = pairs or _split_pairs(args, system)
     translator = system.translator(hparams)
-    with progress(len(sources), "sentence") as advance:
-        translated = translator.translate(sources, advance)
+    with Progress(len(sources), "sentence") as progress:
+        translated = translator.translate(sources, progress.advance)
     hypotheses = [as_line(best[0].text) for best in translated]
     if args.decode_to_file:
         write_output(args.decode_to_file, "".join(f"{h}\n" for h in hypotheses))

@@ -24,7 +24,6 @@ from t2t_repro.evaluation.development import (
 from t2t_repro.runs import Run, save_tokenizers
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.training.checkpoints import TrainingCheckpoints
 from t2t_repro.training.loop import (
     Evaluator,
     LoopOptions,
@@ -39,6 +38,7 @@ from t2t_repro.training.setup import (
     should_use_xla,
 )
 from t2t_repro.training.step import StepOptions
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import keras
@@ -161,7 +162,8 @@ class Translator:
         Args:
             sentences: Source texts; for one without any token the model is not asked
                 and has written nothing.
-            advance: Called after every batch with the number of sentences in it.
+            advance: Called after every batch with the number of sentences that it
+                completed, and at the end with the number of sentences without tokens.
 
         Returns:
             For each sentence its hypotheses, best first: `beam_size` of them if the
@@ -175,10 +177,19 @@ class Translator:
             )
             for piece in self._pieces(number, ids)
         ]
+        left = Counter(number for number, _ in pieces)
+
+        def count_sentences(places: list[int]) -> None:
+            """Report the sentences of which these pieces were the last."""
+            left.subtract(pieces[place][0] for place in places)
+            numbers = {pieces[place][0] for place in places}
+            advance(sum(left[number] == 0 for number in numbers))
+
         found: dict[int, list[list[Hypothesis]]] = {}
-        translated = self._translate_ids([ids for _, ids in pieces], advance)
+        translated = self._translate_ids([ids for _, ids in pieces], count_sentences)
         for (number, _), hypotheses in zip(pieces, translated, strict=True):
             found.setdefault(number, []).append(hypotheses)
+        advance(len(sentences) - len(found))
         nothing = [[Hypothesis("", 0.0)]]
         return [
             self._finished(sentence, found.get(number, nothing))
@@ -212,8 +223,9 @@ class Translator:
         ]
 
     def _translate_ids(
-        self, sources: list[list[int]], advance: Callable[[int], object]
+        self, sources: list[list[int]], done: Callable[[list[int]], object]
     ) -> list[list[Hypothesis]]:
+        """Translate ids; call `done` with the places in `sources` of each batch."""
         results: list[list[Hypothesis]] = [[] for _ in sources]
         for numbers, batch in self._batches(sources):
             ids, scores = self._search(tf.constant(batch))
@@ -221,7 +233,7 @@ class Translator:
                 results[number] = self._hypotheses(
                     ids[row].numpy(), scores[row].numpy()
                 )
-            advance(len(numbers))
+            done(numbers)
         return results
 
     def _batches(

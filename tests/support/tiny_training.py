@@ -13,10 +13,10 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.checkpoints import TrainingCheckpoints
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.schedules import FactorSchedule
 from t2t_repro.training.step import StepOptions
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_model import OPTIONS, VOCAB_SIZE
 
 SEED = 1
@@ -71,6 +71,7 @@ def tiny_trainer(
     step_options: StepOptions = StepOptions(label_smoothing=0.1),  # noqa: B008
     plan: BatchPlan = PLAN,
     evaluators: Sequence = (),
+    monitors: Sequence = (),
     **options: Any,
 ) -> Trainer:
     """Make a trainer of `Bigrams` that writes metrics of every step."""
@@ -87,6 +88,7 @@ def tiny_trainer(
         step_options=step_options,
         options=LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options)),
         evaluators=evaluators,
+        monitors=monitors,
     )
 
 

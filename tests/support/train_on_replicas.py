@@ -18,10 +18,11 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, training_epoch
-from t2t_repro.training.checkpoints import TrainingCheckpoints, all_checkpoints
+from t2t_repro.training.checkpoints import all_checkpoints
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.setup import make_optimizer, make_strategy
 from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_model import tiny_transformer
 
 STEPS = 20
