@@ -1,28 +1,49 @@
-"""Files and folders that are written whole or not at all."""
+"""Write files and folders completely or not at all, and lock a folder."""
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from t2t_repro.errors import UserError
+
+try:
+    import fcntl
+except ImportError:  # Windows: folders are not locked there.
+    fcntl = None
+
+logger = logging.getLogger(__name__)
 
 INCOMPLETE = ".incomplete"
 _REPLACED = ".replaced"
+_FULL_DISK = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT)))
 
 
 def atomic_write(path: Path, content: bytes | str) -> None:
-    """Write a file beside its place, then give it its name.
+    """Write a file under another name, then rename it.
 
     Args:
-        path: Where it goes; what is there is replaced.
+        path: Path of the file. An existing file is replaced.
         content: Bytes, or text to be encoded as UTF-8.
+
+    Raises:
+        OSError: If the file cannot be written. An existing file is still there, and
+            the error names `path`.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     incomplete = path.with_name(path.name + INCOMPLETE)
-    incomplete.write_bytes(data)
-    os.replace(incomplete, path)
+    try:
+        incomplete.write_bytes(data)
+        os.replace(incomplete, path)
+    except OSError as error:
+        incomplete.unlink(missing_ok=True)
+        error.filename = error.filename or str(path)
+        raise
 
 
 @contextmanager
@@ -30,16 +51,145 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of `folder` when the block ends.
 
     Args:
-        folder: What is there is replaced, unless the block raises.
+        folder: Path of the folder. An existing folder is replaced, unless the block
+            raises an error.
     """
-    beside = folder.with_name(folder.name + INCOMPLETE)
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
-    yield beside
+    recover_folder(folder)
+    incomplete = folder.with_name(folder.name + INCOMPLETE)
+    incomplete.mkdir(parents=True)
+    try:
+        yield incomplete
+    except BaseException:
+        shutil.rmtree(incomplete, ignore_errors=True)
+        raise
     # A folder cannot be renamed onto another one: the old one steps aside first.
-    replaced = folder.with_name(folder.name + _REPLACED)
-    shutil.rmtree(replaced, ignore_errors=True)
+    replaced = _replaced(folder)
     if folder.exists():
         folder.rename(replaced)
-    beside.rename(folder)
+    incomplete.rename(folder)
     shutil.rmtree(replaced, ignore_errors=True)
+
+
+def recover_folder(folder: Path) -> None:
+    """Clean up after a process that was killed inside `atomic_folder`.
+
+    If it was killed between its two renames, the old folder gets its name back.
+    Call this only where no other process can be writing the folder.
+
+    Args:
+        folder: Path of the folder; it need not exist.
+    """
+    if current_folder(folder) != folder:
+        _replaced(folder).rename(folder)
+    for left in (_replaced(folder), folder.with_name(folder.name + INCOMPLETE)):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def current_folder(folder: Path) -> Path:
+    """Return where to read a folder that `atomic_folder` writes.
+
+    This is the folder itself, unless a process was killed while it replaced it.
+    """
+    replaced = _replaced(folder)
+    return replaced if replaced.exists() and not folder.exists() else folder
+
+
+def _replaced(folder: Path) -> Path:
+    return folder.with_name(folder.name + _REPLACED)
+
+
+@contextmanager
+def full_disk_as_user_error(
+    folder: Path, advice: Callable[[], str] | str
+) -> Iterator[None]:
+    """Turn the error of a full disk into a `UserError`; let other errors pass.
+
+    TensorFlow raises an error of its own (`ResourceExhaustedError`, also raised when
+    memory runs out), so errors are recognised by the system's message.
+
+    Args:
+        folder: Folder that the block writes to, for the message.
+        advice: What to do next, or a function that returns it. Its first word follows
+            "free space, ".
+
+    Raises:
+        UserError: If the disk is full, or the user's quota is used up.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = next((text for text in _FULL_DISK if text in str(error)), None)
+        if reason is None or isinstance(error, UserError):
+            raise
+        path = getattr(error, "filename", None) or folder
+        next_step = advice if isinstance(advice, str) else advice()
+        raise UserError(
+            f"cannot write {path}: {reason}; free space, {next_step}."
+        ) from error
+
+
+@contextmanager
+def folder_lock(folder: Path, name: str, doing: str) -> Iterator[None]:
+    """Keep other processes from doing the same in a folder while the block runs.
+
+    The kernel releases the lock when the process ends, however it ends, so a file
+    that a killed process left behind blocks nobody. Where there is no `fcntl`
+    (Windows), or the file system has no locks, nothing is locked.
+
+    Args:
+        folder: Folder to lock; it is made if it does not exist.
+        name: Name of the lock file inside the folder.
+        doing: What this process does, for the message of another one: "training".
+
+    Raises:
+        UserError: If another process holds the lock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = _lock(folder, name, doing)
+    if descriptor is None:
+        yield
+        return
+    try:
+        yield
+    finally:
+        # Removed before it is released: afterwards it may be somebody else's.
+        (folder / name).unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _lock(folder: Path, name: str, doing: str) -> int | None:
+    """Return the descriptor of a locked file, or None where files have no locks."""
+    if fcntl is None:
+        return None
+    path = folder / name
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.read(descriptor, 20).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            raise UserError(
+                f"another process (pid {pid or 'unknown'}) is {doing} in {folder}: "
+                "wait for it to end, or give another folder."
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            logger.warning("%s cannot be locked: %s", folder, error.strerror)
+            return None
+        if _is_file(descriptor, path):
+            # On a full disk the message of another process lacks the pid.
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
+            return descriptor
+        # Its last owner removed it between our opening and locking it.
+        os.close(descriptor)
+
+
+def _is_file(descriptor: int, path: Path) -> bool:
+    """Say whether an open file is the one that has this path now."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,8 +1,23 @@
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from t2t_repro.files import atomic_folder, atomic_write
+from t2t_repro.errors import UserError
+from t2t_repro.files import (
+    atomic_folder,
+    atomic_write,
+    current_folder,
+    folder_lock,
+    full_disk_as_user_error,
+    recover_folder,
+)
 
 
 def names(folder):
@@ -36,14 +51,205 @@ def test_a_folder_stays_as_it_was_when_writing_fails(tmp_path):
     with pytest.raises(IsADirectoryError), atomic_folder(folder) as beside:
         beside.write_text("half")
     assert names(folder) == ["old"]
+    assert names(tmp_path) == ["folder"]
 
 
-def test_what_a_killed_process_left_does_not_disturb(tmp_path):
+def leave(folder, *kinds):
+    """Make the folders that a killed `atomic_folder` can leave."""
+    for kind in kinds:
+        left = folder.with_name(folder.name + kind)
+        left.mkdir()
+        (left / "file").write_text(kind)
+
+
+def test_leftovers_of_a_killed_process_do_not_disturb(tmp_path):
     folder = tmp_path / "folder"
-    for left in ("folder.incomplete", "folder.replaced"):
-        (tmp_path / left).mkdir()
-        (tmp_path / left / "stale").write_text("stale")
+    leave(folder, ".incomplete", ".replaced")
     with atomic_folder(folder) as beside:
         (beside / "new").write_text("new")
     assert names(tmp_path) == ["folder"]
     assert names(folder) == ["new"]
+
+
+def test_a_folder_that_had_stepped_aside_survives_when_writing_fails(tmp_path):
+    folder = tmp_path / "folder"
+    leave(folder, ".incomplete", ".replaced")
+    with pytest.raises(IsADirectoryError), atomic_folder(folder) as beside:
+        beside.write_text("half")
+    assert names(tmp_path) == ["folder"]
+    assert (folder / "file").read_text() == ".replaced"
+
+
+def test_recovery_renames_the_old_folder_back(tmp_path):
+    folder = tmp_path / "folder"
+    leave(folder, ".incomplete", ".replaced")
+    recover_folder(folder)
+    assert names(tmp_path) == ["folder"]
+    assert (folder / "file").read_text() == ".replaced"
+
+
+def test_recovery_keeps_the_new_folder_if_it_is_complete(tmp_path):
+    folder = tmp_path / "folder"
+    leave(folder, "", ".replaced")
+    recover_folder(folder)
+    assert names(tmp_path) == ["folder"]
+    assert (folder / "file").read_text() == ""
+
+
+def test_recovery_of_nothing_does_nothing(tmp_path):
+    recover_folder(tmp_path / "folder")
+    assert names(tmp_path) == []
+
+
+def test_readers_find_the_folder_that_has_stepped_aside_and_leave_it(tmp_path):
+    folder = tmp_path / "folder"
+    assert current_folder(folder) == folder
+    leave(folder, ".replaced")
+    assert current_folder(folder) == tmp_path / "folder.replaced"
+    leave(folder, "")
+    assert current_folder(folder) == folder
+    assert names(tmp_path) == ["folder", "folder.replaced"]
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fill_the_disk(self, data):
+        with open(self, "wb") as file:
+            file.write(data[:1])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", fill_the_disk)
+    with pytest.raises(OSError, match="No space left") as caught:
+        atomic_write(path, "new")
+    assert caught.value.filename == str(path)
+    assert names(tmp_path) == ["file"]
+    assert path.read_text() == "old"
+
+
+def full(path=None):
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+
+@pytest.mark.parametrize(
+    ("error", "place"),
+    [
+        (full("run/metrics.jsonl"), "run/metrics.jsonl"),
+        (full(), "run"),
+        (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), "run"),
+        # TensorFlow's errors are of another class.
+        (RuntimeError("run/model.ckpt-1_temp; No space left on device"), "run"),
+    ],
+)
+def test_a_full_disk_is_a_users_error(error, place):
+    with (
+        pytest.raises(UserError, match=rf"^cannot write {place}: .*; free space, then"),
+        full_disk_as_user_error(Path("run"), "then try again"),
+    ):
+        raise error
+
+
+def test_the_advice_is_made_when_the_disk_is_full():
+    advice = []
+
+    def fill_the_disk():
+        advice.append("at step 3")
+        raise full()
+
+    with (
+        pytest.raises(UserError, match="free space, at step 3"),
+        full_disk_as_user_error(Path("run"), lambda: advice[0]),
+    ):
+        fill_the_disk()
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "no"), ValueError("x")])
+def test_other_errors_pass(error):
+    with (
+        pytest.raises(type(error)),
+        full_disk_as_user_error(Path("run"), "then try again"),
+    ):
+        raise error
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lock of the folder "run"."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.hold_lock", str(tmp_path / "run")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout.readline() == "locked\n"
+        yield process
+        process.kill()
+
+
+def test_a_lock_held_by_another_process_is_a_users_error(tmp_path, holder):
+    expected = (
+        rf"^another process \(pid {holder.pid}\) is training in .*/run: wait for it "
+        r"to end, or give another folder\.$"
+    )
+    with (
+        pytest.raises(UserError, match=expected),
+        folder_lock(tmp_path / "run", "lock", "training"),
+    ):
+        pass
+    # The refused process leaves the other one's file alone.
+    assert (tmp_path / "run" / "lock").read_text() == f"{holder.pid}\n"
+
+
+def test_the_lock_of_a_process_that_ended_is_free_and_its_file_gone(tmp_path, holder):
+    holder.communicate()
+    assert names(tmp_path / "run") == []
+    with folder_lock(tmp_path / "run", "lock", "training"):
+        assert (tmp_path / "run" / "lock").read_text() == f"{os.getpid()}\n"
+    assert names(tmp_path / "run") == []
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path, holder):
+    holder.kill()
+    holder.wait()
+    assert names(tmp_path / "run") == ["lock"]
+    with folder_lock(tmp_path / "run", "lock", "training"):
+        assert (tmp_path / "run" / "lock").read_text() == f"{os.getpid()}\n"
+    assert names(tmp_path / "run") == []
+
+
+def test_a_lock_is_released_when_the_work_fails(tmp_path):
+    with pytest.raises(ValueError, match="x"), folder_lock(tmp_path, "lock", "working"):
+        raise ValueError("x")
+    with folder_lock(tmp_path, "lock", "working"):
+        pass
+
+
+def test_a_lock_file_that_was_removed_before_it_was_locked_does_not_count(
+    tmp_path, monkeypatch
+):
+    """Its owner removes the file after another process has opened it."""
+    real_flock, removed = fcntl.flock, []
+
+    def flock(descriptor, operation):
+        if not removed:
+            removed.append(True)
+            (tmp_path / "lock").unlink()
+        real_flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with folder_lock(tmp_path, "lock", "working"):
+        assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_without_locks_of_the_system_the_work_is_done(tmp_path, monkeypatch, caplog):
+    def flock(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    done = []
+    with folder_lock(tmp_path, "lock", "working"):
+        done.append(True)
+    assert done
+    assert "cannot be locked" in caplog.text

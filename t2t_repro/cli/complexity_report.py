@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.cli.decode import check_writable
 from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.cli.progress import progress
 from t2t_repro.errors import UsageError
+from t2t_repro.progress import Progress
 from t2t_repro.reproduction.render import aligned
 from t2t_repro.reproduction.tables import Table
 
@@ -36,10 +36,10 @@ def print_measured_table(table: Table, plot: str | None) -> None:
     rows = {row.label: row for row in table.rows}
     kinds = [kind for kind in SEQUENCE_LAYERS if kind.orders.layer in rows]
     results = {}
-    with progress(len(kinds), "layer") as advance:
+    with Progress(len(kinds), "layer") as progress:
         for kind in kinds:
             results[kind.label] = complexity.measure(kind)
-            advance(1)
+            progress.advance()
     headings = [
         *("row", "paper's row", "layer", *table.columns, "time ~ n^", "time ~ d^"),
         f"operations in a row, n = {_listed(complexity.DEPTH_LENGTHS)}",

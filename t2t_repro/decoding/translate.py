@@ -202,11 +202,11 @@ class Translator:
             for piece in self._pieces(first + number, ids)
         ]
         owners = [number for number, _ in pieces]
-        advance(len(sentences) - len(set(owners)))
         found: dict[int, list[list[Hypothesis]]] = {}
         translated = self._translate_ids([ids for _, ids in pieces], owners, advance)
         for number, hypotheses in zip(owners, translated, strict=True):
             found.setdefault(number, []).append(hypotheses)
+        advance(len(sentences) - len(found))
         nothing = [[Hypothesis("", 0.0)]]
         return [
             self._finished(sentence, found.get(number, nothing))
@@ -246,7 +246,14 @@ class Translator:
         owners: list[int],
         advance: Callable[[int], object],
     ) -> list[list[Hypothesis]]:
-        """Translate pieces; `owners` are the numbers of their sentences."""
+        """Translate pieces.
+
+        Args:
+            sources: Ids of the pieces.
+            owners: Number of the sentence of each piece.
+            advance: Called after every batch with the number of sentences that it
+                completed.
+        """
         results: list[list[Hypothesis]] = [[] for _ in sources]
         left = Counter(owners)
         for numbers, batch in self._batches(sources):

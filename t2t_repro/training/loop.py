@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import logging
 import math
@@ -14,11 +13,16 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import Batch, BatchPlan, training_epoch
 from t2t_repro.errors import UserError
-from t2t_repro.training.checkpoints import TrainingCheckpoints, step_of
-from t2t_repro.training.metrics_log import MetricsLog, Progress
+from t2t_repro.files import full_disk_as_user_error
+from t2t_repro.progress import Progress
+from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.divergence import DivergedError, non_finite_weights
+from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.metrics_window import MetricsWindow
 from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +71,7 @@ class TrainingData:
 
 
 class Trainer:
-    """Trains a model on global batches, under any strategy.
+    """Train a model on global batches, under any strategy.
 
     Args:
         model: Made under the strategy's scope.
@@ -79,6 +83,10 @@ class Trainer:
         options: See `LoopOptions`.
         evaluators: Called every `eval_every_steps` and at the end.
         monitors: Called with every line of training metrics.
+
+    Attributes:
+        step: Number of updates done.
+        stop_signal: Number of the signal that stopped training, or None.
     """
 
     def __init__(
@@ -105,52 +113,83 @@ class Trainer:
         self.train_step = make_train_step(model, optimizer, strategy, step_options)
         self.log = MetricsLog(checkpoints.output_dir)
         self.step = 0
-        self._stop_signal: int | None = None
+        self.stop_signal: int | None = None
         self._last_save = time.monotonic()
         self._best = -math.inf
 
     def train(self) -> int:
-        """Train until `train_steps`, from the newest checkpoint on.
+        """Train until `train_steps`, starting from the newest checkpoint.
 
-        SIGTERM or Ctrl-C saves a checkpoint and stops after the update under way.
+        SIGTERM or Ctrl-C saves a checkpoint and stops after the current update.
+        An evaluation that an earlier process was stopped before, or in, is made
+        first, so that an interrupted run has the metrics of an uninterrupted one.
 
         Returns:
             The number of updates done; less than `train_steps` after a signal.
 
         Raises:
-            UserError: If training has diverged, or there is no data.
+            DivergedError: If training has diverged.
+            UserError: If there is no data, no checkpoint can be read, or the disk is
+                full.
         """
-        self._resume()
-        progress = Progress(self.step, self.options.train_steps)
-        window = _Window()
-        with contextlib.closing(progress), SignalGuard(self._stop_soon):
-            for batch in self._batches():
-                window.add(self.train_step(batch))
-                self.step += 1
-                self.checkpoints.batches.assign_add(1)
-                progress.advance()
-                # A signal that comes later is for the next update, which saves.
-                last = self._finished()
-                self._between_updates(window, progress, last)
-                if last:
-                    break
+        with full_disk_as_user_error(self.checkpoints.output_dir, self._next_step):
+            self._resume()
+            progress = Progress(
+                self.options.train_steps,
+                "step",
+                done=self.step,
+                seconds_between_lines=None,
+                keep_bar=True,
+            )
+            with progress, SignalGuard(self._stop_soon):
+                self._make_missed_evaluation(progress)
+                self._train_on(self._batches(), progress)
         return self.step
 
-    def _finished(self) -> bool:
-        return self.step >= self.options.train_steps or self._stop_signal is not None
+    def _train_on(self, batches: Iterator[Batch], progress: Progress) -> None:
+        window = MetricsWindow()
+        for batch in batches:
+            window.add(self.train_step(batch))
+            self.step += 1
+            self.checkpoints.batches.assign_add(1)
+            progress.advance()
+            # A signal that comes later is for the next update, which saves.
+            stopping = self.stop_signal is not None
+            self._between_updates(window, progress, stopping)
+            if stopping or self._is_complete():
+                break
+
+    def _is_complete(self) -> bool:
+        return self.step >= self.options.train_steps
 
     def _resume(self) -> None:
+        self.checkpoints.clean_up()
         path = self.checkpoints.restore_latest()
         seed_dropout_per_replica(self.model, self.strategy)
         if path is not None:
             self.step = step_of(path)
-            logger.info("going on from step %d (%s)", self.step, path)
+            logger.info("resuming from step %d (%s)", self.step, path)
         self.log.truncate_after(self.step)
         self._best = self.checkpoints.best_value(self.options.best_metric)
 
+    def _next_step(self) -> str:
+        """Say how to continue when the disk is full."""
+        saved = all_checkpoints(self.checkpoints.output_dir)
+        step = f"resumes from step {step_of(saved[-1])}" if saved else "starts again"
+        return f"then the same command {step}"
+
+    def _evaluation_is_due(self) -> bool:
+        return self._is_complete() or self.step % self.options.eval_every_steps == 0
+
+    def _make_missed_evaluation(self, progress: Progress) -> None:
+        """Evaluate the restored weights if that was due and is not in the log."""
+        due = self.step > 0 and self._evaluation_is_due()
+        if due and not self.log.has_line("eval", self.step):
+            self._evaluate(progress)
+
     def _batches(self) -> Iterator[Batch]:
-        """Yield distributed batches, epoch after epoch, from where the run stands."""
-        if self._finished():
+        """Yield distributed batches from the current position, epoch after epoch."""
+        if self._is_complete() or self.stop_signal is not None:
             return
         while True:
             before = self.step
@@ -178,19 +217,25 @@ class Trainer:
             return dataset
         return self.strategy.distribute_datasets_from_function(lambda _: dataset)
 
-    def _between_updates(self, window: _Window, progress: Progress, last: bool) -> None:
+    def _between_updates(
+        self, window: MetricsWindow, progress: Progress, stopping: bool
+    ) -> None:
+        last = stopping or self._is_complete()
+        # When stopping, the evaluation is left to the process that resumes.
+        evaluates = self._evaluation_is_due() and not stopping
+        saves = last or self._save_is_due()
         if last or self.step % self.options.log_every_steps == 0:
             self._write_training_metrics(window, progress)
-        evaluates = last or self.step % self.options.eval_every_steps == 0
-        saves = last or self._save_is_due()
         if evaluates or saves:
             self._refuse_diverged_weights()
         if saves:
             window.pause(self._save)
-        if evaluates and self._stop_signal is None:
+        if evaluates:
             window.pause(lambda: self._evaluate(progress))
 
-    def _write_training_metrics(self, window: _Window, progress: Progress) -> None:
+    def _write_training_metrics(
+        self, window: MetricsWindow, progress: Progress
+    ) -> None:
         metrics = window.summarize()
         metrics["epoch"] = int(self.checkpoints.epoch.numpy())
         if not math.isfinite(metrics["loss"]):
@@ -198,25 +243,21 @@ class Trainer:
         self.log.scalars("train", self.step, metrics)
         for monitor in self.monitors:
             monitor(self.step, self.log)
-        progress.line(
-            self.step,
+        progress.message(
             f"loss {metrics['loss']:.3f}  nll {metrics['nll']:.3f}  "
             f"lr {metrics['learning_rate']:.2e}  "
             f"target tokens/s {metrics['target_tokens_per_second']:.0f}",
         )
 
     def _refuse_diverged_weights(self) -> None:
-        """Keep a checkpoint of weights that are no numbers from being written."""
-        for variable in self.model.trainable_variables:
-            if not bool(tf.reduce_all(tf.math.is_finite(variable.value))):
-                raise self._diverged(f"{variable.path} is not finite")
+        """Raise an error instead of saving weights that are not finite."""
+        path = non_finite_weights(self.model)
+        if path is not None:
+            raise self._diverged(f"{path} is not finite")
 
-    def _diverged(self, symptom: str) -> UserError:
-        return UserError(
-            f"{symptom} at step {self.step}: training has diverged. The last "
-            "checkpoint is kept; lower learning_rate_constant, raise "
-            "learning_rate_warmup_steps, or set clip_grad_norm."
-        )
+    def _diverged(self, symptom: str) -> DivergedError:
+        saved = all_checkpoints(self.checkpoints.output_dir)
+        return DivergedError(symptom, self.step, saved[-1] if saved else None)
 
     def _evaluate(self, progress: Progress) -> None:
         if not self.evaluators:
@@ -224,15 +265,15 @@ class Trainer:
         metrics: dict[str, float] = {}
         for evaluator in self.evaluators:
             metrics |= evaluator(self.step, self.log)
-        self.log.scalars("eval", self.step, metrics)
-        progress.line(
-            self.step,
-            "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items()),
-        )
         value = metrics.get(self.options.best_metric, -math.inf)
         if value > self._best:
             self._best = value
             self.checkpoints.save_best(self.step, self.options.best_metric, value)
+        # Written last: a resumed run repeats an evaluation that has no line.
+        self.log.scalars("eval", self.step, metrics)
+        progress.message(
+            "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
+        )
 
     def _save_is_due(self) -> bool:
         steps, seconds = self.options.save_every_steps, self.options.save_every_seconds
@@ -245,50 +286,5 @@ class Trainer:
         self._last_save = time.monotonic()
 
     def _stop_soon(self, number: int) -> None:
-        self._stop_signal = number
+        self.stop_signal = number
         logger.info("received a signal to stop: saving at the end of this step")
-
-
-class _Window:
-    """Sums the metrics of the steps since the last summary.
-
-    Values stay on the device until they are summed, so that a step need not wait
-    for the one before.
-    """
-
-    def __init__(self) -> None:
-        self._steps: list[dict[str, tf.Tensor]] = []
-        self._start = time.monotonic()
-
-    def add(self, results: dict[str, tf.Tensor]) -> None:
-        self._steps.append(results)
-
-    def pause(self, action: Callable[[], None]) -> None:
-        """Do something else meanwhile, and do not count its time."""
-        start = time.monotonic()
-        action()
-        self._start += time.monotonic() - start
-
-    def summarize(self) -> dict[str, float]:
-        """Return means and rates, and begin a new window."""
-        steps = [{k: float(v) for k, v in s.items()} for s in self._steps]
-        seconds = max(time.monotonic() - self._start, 1e-9)
-        totals = {k: math.fsum(s[k] for s in steps) for k in steps[0]}
-        source, target = totals["source_tokens"], totals["target_tokens"]
-
-        def mean(name: str) -> float:
-            """Weigh each step by its target tokens."""
-            return math.fsum(s[name] * s["target_tokens"] for s in steps) / target
-
-        self._steps, self._start = [], time.monotonic()
-        return {
-            "loss": mean("loss"),
-            "nll": mean("nll"),
-            "gradient_norm": totals["gradient_norm"] / len(steps),
-            "learning_rate": steps[-1]["learning_rate"],
-            "source_tokens_per_second": source / seconds,
-            "target_tokens_per_second": target / seconds,
-            "target_tokens_per_step": target / len(steps),
-            "padding_share": 1.0 - (source + target) / totals["positions"],
-            "steps_per_second": len(steps) / seconds,
-        }

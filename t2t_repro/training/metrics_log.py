@@ -1,30 +1,27 @@
-"""Where a run's numbers go: `metrics.jsonl`, TensorBoard, and the terminal."""
+"""Write the metrics of a run to `metrics.jsonl` and to TensorBoard."""
 
 from __future__ import annotations
 
 import json
-import logging
 import math
-import sys
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import tensorflow as tf
-from tqdm import tqdm
 
 from t2t_repro.files import atomic_write
-
-logger = logging.getLogger(__name__)
 
 METRICS_FILE = "metrics.jsonl"
 
 
 class MetricsLog:
-    """Writes numbers and sample texts of a run, step by step.
+    """Write numbers and sample texts of a run.
 
     Args:
-        output_dir: Folder of the run; events go to its `train/` and `eval/`.
+        output_dir: Folder of the run. Each split has its TensorBoard events in a
+            folder inside, such as `train/`.
     """
 
     def __init__(self, output_dir: str | Path) -> None:
@@ -41,15 +38,17 @@ class MetricsLog:
         """Append one line to `metrics.jsonl` and the same numbers to TensorBoard.
 
         Args:
-            split: "train" or "eval".
-            step: Updates done.
-            values: Name to number.
+            split: "train", "eval", or the name of another folder of events.
+            step: Number of updates done.
+            values: Numbers by name.
+
+        Raises:
+            OSError: If the line cannot be written; none of it is left in the file.
         """
         record = {"split": split, "step": step, "time": round(time.time(), 3)}
         # JSON has no infinity, the gradient norm of a step that overflowed.
         numbers = {k: v if math.isfinite(v) else None for k, v in values.items()}
-        with open(self.output_dir / METRICS_FILE, "a", encoding="utf-8") as file:
-            file.write(json.dumps(record | numbers) + "\n")
+        _append(self.output_dir / METRICS_FILE, json.dumps(record | numbers) + "\n")
         with self._writer(split).as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(name, value)
@@ -61,73 +60,50 @@ class MetricsLog:
         TensorBoard keeps its events; where steps overlap it shows both.
 
         Args:
-            step: Of the checkpoint that training goes on from.
+            step: Step of the checkpoint that training resumes from.
         """
         path = self.output_dir / METRICS_FILE
-        if not path.exists():
-            return
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        lines = self._lines()
         kept = [line for line in lines if _step_of(line) <= step]
         if len(kept) < len(lines):
             atomic_write(path, "".join(kept))
 
+    def has_line(self, split: str, step: int) -> bool:
+        """Say whether `metrics.jsonl` has a line of this split and step."""
+        lines = (line for line in self._lines() if _step_of(line) == step)
+        return any(json.loads(line).get("split") == split for line in lines)
+
+    def _lines(self) -> list[str]:
+        try:
+            text = (self.output_dir / METRICS_FILE).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        return text.splitlines(keepends=True)
+
     def text(self, split: str, step: int, name: str, markdown: str) -> None:
-        """Write a text to TensorBoard."""
+        """Write a text in Markdown to TensorBoard."""
         with self._writer(split).as_default(step=step):
             tf.summary.text(name, markdown)
         self._writer(split).flush()
 
 
+def _append(path: Path, line: str) -> None:
+    """Append a line to a file, or none of it if there is no space."""
+    size = path.stat().st_size if path.exists() else 0
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line)
+    except OSError as error:
+        os.truncate(path, size)
+        error.filename = error.filename or str(path)
+        raise
+
+
 def _step_of(line: str) -> float:
     """Return the step of a line; a line cut short by a crash is after all steps."""
+    if not line.endswith("\n"):
+        return math.inf
     try:
         return json.loads(line)["step"]
     except (ValueError, KeyError, TypeError):
         return math.inf
-
-
-class Progress:
-    """A bar with the time left on a terminal; plain lines elsewhere.
-
-    Args:
-        first_step: Updates done before.
-        last_step: Updates at the end.
-    """
-
-    def __init__(self, first_step: int, last_step: int) -> None:
-        self._bar = tqdm(
-            total=last_step,
-            initial=first_step,
-            unit="step",
-            disable=not sys.stderr.isatty(),
-            dynamic_ncols=True,
-        )
-        self._first_step = first_step
-        self._last_step = last_step
-        self._start = time.monotonic()
-
-    def advance(self) -> None:
-        """Count one update."""
-        self._bar.update()
-
-    def line(self, step: int, message: str) -> None:
-        """Show a message, with step and time left where there is no bar."""
-        if self._bar.disable:
-            logger.info(
-                "step %d/%d  %s  time left %s",
-                step,
-                self._last_step,
-                message,
-                self._time_left(step),
-            )
-        else:
-            self._bar.write(f"step {step}  {message}", file=sys.stderr)
-
-    def _time_left(self, step: int) -> str:
-        done = max(step - self._first_step, 1)
-        seconds = (time.monotonic() - self._start) / done * (self._last_step - step)
-        return tqdm.format_interval(seconds)
-
-    def close(self) -> None:
-        """Finish the bar."""
-        self._bar.close()

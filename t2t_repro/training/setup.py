@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from t2t_repro.errors import UserError
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.training.checkpoints import random_states
 from t2t_repro.training.schedules import FactorSchedule, FrozenSchedule
+from t2t_repro.training.training_checkpoints import random_states
 
 # Paths of the Weighted Transformer's kappa and alpha.
 BRANCH_WEIGHT_PATHS = ".*/(kappa|alpha)"

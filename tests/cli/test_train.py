@@ -113,7 +113,7 @@ def test_tensorboard_has_translations_as_text(trained):
 def test_the_same_command_with_more_steps_resumes(trained, own_run, capsys):
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "62"]
     assert main([*command, "--eval_sentences", "2"]) == 0
-    assert "resuming at step 60" in capsys.readouterr().err
+    assert "resuming from step 60" in capsys.readouterr().err
     lines = (own_run / "metrics.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["step"] == 62
     assert step_of(all_checkpoints(own_run)[-1]) == 62
@@ -215,12 +215,24 @@ def test_a_run_on_another_vocabulary_is_refused(trained, own_run, tmp_path, caps
     assert "another vocabulary" in capsys.readouterr().err
 
 
-def test_a_damaged_checkpoint_is_a_message_and_no_traceback(trained, own_run, capsys):
+def test_a_damaged_newest_checkpoint_is_passed_over(trained, own_run, capsys):
     (own_run / "model.ckpt-60.data-00000-of-00001").write_bytes(b"")
+    command = ["train", *on(own_run, trained.arguments), "--train_steps", "60"]
+    assert main([*command, "--eval_sentences", "2"]) == 0
+    errors = capsys.readouterr().err
+    assert "model.ckpt-60 is damaged" in errors
+    assert "resuming from step 40" in errors
+
+
+def test_damaged_checkpoints_alone_are_a_message_and_no_traceback(
+    trained, own_run, capsys
+):
+    for file in own_run.glob("model.ckpt-*.data-00000-of-00001"):
+        file.write_bytes(b"")
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "61"]
     assert main(command) == 1
     errors = capsys.readouterr().err
-    assert "cannot restore checkpoint" in errors
+    assert "cannot resume" in errors
     assert "Traceback" not in errors
 
 

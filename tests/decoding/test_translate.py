@@ -152,6 +152,15 @@ def test_a_translation_ends_at_the_limit_of_its_own_sentence():
     assert [len(text.split()) for text in best_texts(found)] == [8, 10, 6]
 
 
+def test_progress_counts_sentences_and_not_their_pieces(model):
+    """The long one is cut into three, and two have no tokens."""
+    lines = ["a b", "a b c d e f g h " * 3, "", "c d", "  "]
+    counts = []
+    # Batches of one piece.
+    translator(model, batch_size=1).translate(lines, counts.append)
+    assert counts == [0, 0, 1, 1, 1, 2]
+
+
 def test_an_over_long_line_is_translated_in_pieces(beam_of_four):
     pieces = ["a b c d e f g h a b c", "h g f e d c b a h g f", "c d"]
     found = beam_of_four.translate(["a b", " ".join(pieces)])

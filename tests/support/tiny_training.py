@@ -13,10 +13,10 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.checkpoints import TrainingCheckpoints
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.schedules import FactorSchedule
 from t2t_repro.training.step import StepOptions
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments
 
 SEED = 1
@@ -67,8 +67,11 @@ def tiny_trainer(
     dropout: float = 0.0,
     learning_rate: float = 1e-3,
     keep: int = 10,
+    seed: int = SEED,
+    step_options: StepOptions = StepOptions(label_smoothing=0.1),  # noqa: B008
     plan: BatchPlan = PLAN,
     evaluators: Sequence = (),
+    monitors: Sequence = (),
     **options: Any,
 ) -> Trainer:
     """Make a trainer of `Bigrams` that writes metrics of every step."""
@@ -82,9 +85,10 @@ def tiny_trainer(
         strategy=tf.distribute.get_strategy(),
         data=TrainingData(shards, plan),
         checkpoints=TrainingCheckpoints(output_dir, model, optimizer, keep),
-        step_options=StepOptions(label_smoothing=0.1),
-        options=LoopOptions(train_steps, SEED, **({"log_every_steps": 1} | options)),
+        step_options=step_options,
+        options=LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options)),
         evaluators=evaluators,
+        monitors=monitors,
     )
 
 

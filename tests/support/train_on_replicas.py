@@ -1,13 +1,16 @@
-"""Trains a tiny model on replicas of the CPU; a process of its own for each number.
+"""Train a tiny model on several replicas of the CPU, in its own process.
 
-TensorFlow is divided into logical devices before it starts, so one process cannot try
-several numbers. Usage: python -m tests.support.train_on_replicas REPLICAS RESULT SHARD
+TensorFlow is divided into logical devices before it starts, so one process can try
+only one number of replicas.
+Usage: python -m tests.support.train_on_replicas REPLICAS RESULT SHARD
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -15,12 +18,11 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, training_epoch
-from t2t_repro.training.setup import (
-    make_optimizer,
-    make_strategy,
-    seed_dropout_per_replica,
-)
+from t2t_repro.training.checkpoints import all_checkpoints
+from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
+from t2t_repro.training.setup import make_optimizer, make_strategy
 from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_model import tiny_transformer
 
 STEPS = 20
@@ -50,7 +52,7 @@ def _optimizer(branched: str) -> keras.optimizers.Optimizer:
 def train(
     strategy: tf.distribute.Strategy, shards: list[str], branched: str
 ) -> dict[str, np.ndarray]:
-    """Give the metrics of every step, and the weights in the end."""
+    """Return the metrics of every step and the final weights."""
     with strategy.scope():
         model = tiny_transformer(
             num_encoder_layers=1,
@@ -80,11 +82,38 @@ def _batches(strategy: tf.distribute.Strategy, shards: list[str]) -> Iterable:
     return strategy.distribute_datasets_from_function(lambda _: epoch)
 
 
-def dropout_masks(strategy: tf.distribute.Strategy) -> np.ndarray:
-    """Give what dropout leaves of ones on each replica, `[replicas, 2, 64]`."""
+def _trainer(
+    strategy: tf.distribute.Strategy, output_dir: Path, shards: list[str], steps: int
+) -> Trainer:
     with strategy.scope():
-        model = tiny_transformer(residual_dropout=0.5)
-    seed_dropout_per_replica(model, strategy)
+        model = tiny_transformer(residual_dropout=0.5, name="transformer")
+        optimizer = keras.optimizers.Adam(1e-3, name="adam")
+        optimizer.build(model.trainable_variables)
+    return Trainer(
+        model=model,
+        optimizer=optimizer,
+        strategy=strategy,
+        data=TrainingData(shards, PLAN),
+        checkpoints=TrainingCheckpoints(output_dir, model, optimizer, keep=1),
+        step_options=StepOptions(0.1),
+        options=LoopOptions(train_steps=steps, seed=1),
+    )
+
+
+def dropout_masks(
+    strategy: tf.distribute.Strategy, output_dir: Path, shards: list[str]
+) -> np.ndarray:
+    """Return what dropout leaves of ones on each replica, `[replicas, 2, 64]`.
+
+    Call it twice with one folder: in a new run, then in the same run resumed. The
+    trainer makes no update; it prepares the replicas as it does before the first.
+    """
+    resumed = bool(all_checkpoints(output_dir))
+    trainer = _trainer(strategy, output_dir, shards, steps=int(resumed))
+    trainer.train()
+    if not resumed:
+        trainer.checkpoints.save(1)
+    model = trainer.model
 
     def drop_twice() -> tf.Tensor:
         masks = [model.source_dropout(tf.ones([64]), training=True) for _ in range(2)]
@@ -96,7 +125,11 @@ def dropout_masks(strategy: tf.distribute.Strategy) -> np.ndarray:
 
 def main(replicas: int, result: str, shards: list[str]) -> None:
     strategy = make_strategy(replicas)
-    np.savez(result, **train_both(strategy, shards), masks=dropout_masks(strategy))
+    arrays = train_both(strategy, shards)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("masks", "resumed_masks"):
+            arrays[name] = dropout_masks(strategy, Path(folder), shards)
+    np.savez(result, **arrays)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,16 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoints import (
-    TrainingCheckpoints,
+    DamagedCheckpointError,
     all_checkpoints,
-    average_checkpoints,
     find_checkpoint,
     model_variables,
     restore,
     step_of,
 )
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_training import tiny_model, tiny_optimizer, weights_of
 
 
@@ -186,8 +187,32 @@ def test_a_checkpoint_with_other_bytes_is_a_users_error(own_run, model):
     file = own_run / "model.ckpt-300.data-00000-of-00001"
     content, place = weights_in_file(file)
     file.write_bytes(content[:place] + b"\1" + content[place + 1 :])
-    with pytest.raises(UserError, match="damaged"):
+    with pytest.raises(DamagedCheckpointError, match="damaged"):
         restore(model_variables(model), find_checkpoint(own_run))
+
+
+def test_a_damaged_checkpoint_changes_no_weight(own_run, model):
+    file = own_run / "model.ckpt-300.data-00000-of-00001"
+    content, place = weights_in_file(file)
+    file.write_bytes(content[:place])
+    fill(model, 7.0)
+    with pytest.raises(UserError):
+        restore(model_variables(model), find_checkpoint(own_run))
+    assert one_value(model) == 7.0
+
+
+def test_a_checkpoint_of_another_model_changes_no_weight(run):
+    other = tiny_model(target_vocab_size=12, source_vocab_size=12)
+    fill(other, 7.0)
+    with pytest.raises(UserError):
+        restore(model_variables(other), find_checkpoint(run))
+    assert one_value(other) == 7.0
+
+
+def test_an_error_ends_with_the_callers_advice(own_run, model):
+    (own_run / "model.ckpt-300.index").write_bytes(b"")
+    with pytest.raises(UserError, match=r"\nBuy a disk\.$"):
+        restore(model_variables(model), find_checkpoint(own_run), "Buy a disk.")
 
 
 def test_the_error_of_a_damaged_checkpoint_has_few_lines(own_run, model):
@@ -195,6 +220,112 @@ def test_the_error_of_a_damaged_checkpoint_has_few_lines(own_run, model):
     with pytest.raises(UserError) as caught:
         restore(model_variables(model), find_checkpoint(own_run))
     assert len(str(caught.value).splitlines()) <= 3
+
+
+@pytest.mark.parametrize("part", ["data-00000-of-00001", "index"])
+def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(
+    own_run, model, part, caplog
+):
+    (own_run / f"model.ckpt-300.{part}").write_bytes(b"")
+    path = checkpoints_of(model, own_run).restore_latest()
+    assert step_of(path) == 200
+    assert one_value(model) == 2.0
+    assert "model.ckpt-300 is damaged" in caplog.text
+    assert "resuming from step 200" in caplog.text
+    assert find_checkpoint(own_run) == path
+    # Nothing is thrown away, and a second damaged one finds its place.
+    assert len(list(own_run.glob("model.ckpt-300.damaged.*"))) == 2
+    checkpoints_of(model, own_run).save(300)
+    (own_run / f"model.ckpt-300.{part}").write_bytes(b"")
+    assert checkpoints_of(model, own_run).restore_latest() == path
+
+
+def test_two_damaged_checkpoints_are_set_aside(own_run, model):
+    for step in (200, 300):
+        (own_run / f"model.ckpt-{step}.index").write_bytes(b"")
+    assert step_of(checkpoints_of(model, own_run).restore_latest()) == 100
+    assert one_value(model) == 1.0
+
+
+def test_damaged_checkpoints_alone_are_a_users_error(own_run, model):
+    for step in (100, 200, 300):
+        (own_run / f"model.ckpt-{step}.index").write_bytes(b"")
+    fill(model, 7.0)
+    with pytest.raises(
+        UserError,
+        match=r"model\.ckpt-300, model\.ckpt-200, model\.ckpt-100(.|\n)*another folder",
+    ):
+        checkpoints_of(model, own_run).restore_latest()
+    assert one_value(model) == 7.0
+    assert [step_of(path) for path in all_checkpoints(own_run)] == [100, 200, 300]
+
+
+def test_a_checkpoint_of_another_model_is_not_passed_over(own_run):
+    (own_run / "model.ckpt-300.index").write_bytes(b"")
+    other = checkpoints_of(tiny_model(num_encoder_layers=2), own_run)
+    with pytest.raises(UserError, match=r"ckpt-200: it is of a model with other"):
+        other.restore_latest()
+    assert len(all_checkpoints(own_run)) == 3
+
+
+def test_a_file_that_may_not_be_read_is_not_damaged(own_run, model, monkeypatch):
+    """The rights themselves mean nothing to root, who may run the tests."""
+
+    def refuse(self, *args):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(PermissionError):
+        checkpoints_of(model, own_run).restore_latest()
+
+
+def test_what_killed_saves_left_is_removed(own_run, model):
+    before = sorted(own_run.iterdir())
+    temporary = own_run / "model.ckpt-400_temp"
+    temporary.mkdir()
+    (temporary / "part-00000-of-00001.data-00000-of-00001").write_bytes(b"x")
+    (own_run / "model.ckpt-400.index.tempstate123").write_bytes(b"x")
+    # Renamed, but the index is not there yet; or its index has been removed.
+    (own_run / "model.ckpt-400.data-00000-of-00001").write_bytes(b"x")
+    (own_run / "best.incomplete").mkdir()
+    checkpoints_of(model, own_run).clean_up()
+    assert sorted(own_run.iterdir()) == before
+
+
+def test_a_save_that_fails_leaves_nothing_behind(own_run, model, monkeypatch):
+    before = sorted(own_run.iterdir())
+
+    def fill_the_disk(self, path):
+        Path(f"{path}_temp").mkdir()
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    monkeypatch.setattr(tf.train.Checkpoint, "write", fill_the_disk)
+    checkpoints = checkpoints_of(model, own_run)
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        checkpoints.save(400)
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        checkpoints.save_best(400, "bleu", 99.0)
+    with pytest.raises(UserError, match=r"cannot write .*averaged: No space left"):
+        average_checkpoints(model, own_run, all_checkpoints(own_run)[:1])
+    assert sorted(own_run.iterdir()) == before
+    assert checkpoints.best_value("bleu") == 30.5
+
+
+def test_the_best_is_found_where_a_killed_process_put_it_aside(own_run, model):
+    (own_run / "best").rename(own_run / "best.replaced")
+    assert checkpoints_of(model, own_run).best_value("bleu") == 30.5
+    restore(model_variables(model), find_checkpoint(own_run, "best"))
+    assert one_value(model) == 9.0
+    checkpoints_of(model, own_run).clean_up()
+    assert (own_run / "best" / "bleu").exists()
+    assert not (own_run / "best.replaced").exists()
+
+
+def test_the_average_is_found_where_a_killed_process_put_it_aside(own_run, model):
+    average_checkpoints(model, own_run, all_checkpoints(own_run))
+    (own_run / "averaged").rename(own_run / "averaged.replaced")
+    restore(model_variables(model), find_checkpoint(own_run, "averaged"))
+    assert one_value(model) == 3.0
 
 
 def test_a_removed_checkpoint_lets_the_run_go_on_from_the_one_before(own_run, model):

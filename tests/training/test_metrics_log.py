@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import errno
 import json
-import logging
 import math
+import os
+from pathlib import Path
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from t2t_repro.training.metrics_log import MetricsLog, Progress
+from t2t_repro.training.metrics_log import MetricsLog
 
 
 def events_of(folder):
@@ -59,6 +61,54 @@ def test_a_resumed_run_forgets_what_it_will_do_again(tmp_path, cut_short):
     assert found == [(1, 1.0), (2, 1.0), (3, 2.0)]
 
 
+def test_a_last_line_without_its_end_counts_as_cut_short(tmp_path):
+    log = MetricsLog(tmp_path)
+    log.scalars("eval", 1, {"bleu": 1.0})
+    log.scalars("eval", 2, {"bleu": 1.0})
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text().removesuffix("\n"))
+    assert not log.has_line("eval", 2)
+    log.truncate_after(2)
+    assert len(path.read_text().splitlines()) == 1
+
+
+def test_a_line_is_found_by_split_and_step(tmp_path):
+    log = MetricsLog(tmp_path)
+    assert not log.has_line("eval", 2)
+    log.scalars("eval", 2, {"bleu": 1.0})
+    log.scalars("train", 3, {"loss": 1.0})
+    assert log.has_line("eval", 2)
+    assert log.has_line("train", 3)
+    assert not log.has_line("train", 2)
+    assert not log.has_line("eval", 3)
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
+    log = MetricsLog(tmp_path)
+    log.scalars("train", 1, {"loss": 1.0})
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    real_open = Path.open
+
+    def open_on_a_full_disk(path, *args, **kwargs):
+        file = real_open(path, *args, **kwargs)
+        real_write = file.write
+
+        def write(text):
+            real_write(text[:5])
+            file.flush()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        file.write = write
+        return file
+
+    monkeypatch.setattr(Path, "open", open_on_a_full_disk)
+    with pytest.raises(OSError, match="No space left") as caught:
+        log.scalars("train", 2, {"loss": 1.0})
+    assert caught.value.filename == str(tmp_path / "metrics.jsonl")
+    monkeypatch.undo()
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
 def test_there_is_nothing_to_forget_in_a_new_run(tmp_path):
     MetricsLog(tmp_path).truncate_after(0)
     assert not list(tmp_path.iterdir())
@@ -83,23 +133,3 @@ def test_texts_go_to_tensorboard(tmp_path):
     MetricsLog(tmp_path).text("eval", 3, "translations", "| ä |")
     value = tensors_of(tmp_path / "eval", "translations")[3]
     assert value.item().decode() == "| ä |"
-
-
-def test_without_a_terminal_progress_is_lines_with_the_time_left(caplog):
-    caplog.set_level(logging.INFO, "t2t_repro")
-    progress = Progress(first_step=10, last_step=20)
-    progress.advance()
-    progress.line(20, "loss 1.5")
-    progress.close()
-    assert caplog.messages == ["step 20/20  loss 1.5  time left 00:00"]
-
-
-def test_the_time_left_is_that_of_the_steps_of_this_process(caplog, monkeypatch):
-    caplog.set_level(logging.INFO, "t2t_repro")
-    seconds = iter([100.0, 130.0])
-    monkeypatch.setattr(
-        "t2t_repro.training.metrics_log.time.monotonic", lambda: next(seconds)
-    )
-    # 10 steps in 30 seconds; 60 are left
-    Progress(first_step=1000, last_step=1070).line(1010, "x")
-    assert caplog.messages == ["step 1010/1070  x  time left 03:00"]

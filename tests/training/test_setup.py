@@ -14,6 +14,7 @@ from t2t_repro.training.setup import (
     learning_rate_of,
     make_branch_schedule,
     make_optimizer,
+    make_schedule,
     make_strategy,
     should_use_xla,
 )
@@ -44,6 +45,55 @@ def test_adam_has_the_papers_values(base):
     optimizer = make_optimizer(base)
     values = (optimizer.beta_1, optimizer.beta_2, optimizer.epsilon)
     assert values == (0.9, 0.98, 1e-9)
+
+
+# No value is that of the set, and no two are equal.
+DISTINCT = {
+    "hidden_size": 96,
+    "num_heads": 8,
+    "num_encoder_layers": 5,
+    "num_decoder_layers": 3,
+    "learning_rate_schedule": "constant*rsqrt_decay",
+    "learning_rate_constant": 2.5,
+    "learning_rate_warmup_steps": 700,
+    "branch_learning_rate_warmup_steps": 30,
+    "branch_frozen_after_steps": 900,
+    "branched_attention": "split",
+    "optimizer_adam_beta1": 0.8,
+    "optimizer_adam_beta2": 0.95,
+    "optimizer_adam_epsilon": 1e-7,
+}
+
+
+@pytest.mark.parametrize("branched", ["none", "split"])
+def test_every_adam_has_the_values_of_the_hparams(base, branched):
+    hparams = base.replace(**DISTINCT | {"branched_attention": branched})
+    optimizer = make_optimizer(hparams)
+    for adam in getattr(optimizer, "optimizers", [optimizer]):
+        assert (adam.beta_1, adam.beta_2, adam.epsilon) == (0.8, 0.95, 1e-7)
+
+
+def test_the_schedule_has_the_values_of_the_hparams(base):
+    assert make_schedule(base.replace(**DISTINCT)).get_config() == {
+        "factors": "constant*rsqrt_decay",
+        "constant": 2.5,
+        "warmup_steps": 700,
+        "hidden_size": 96,
+    }
+
+
+@pytest.mark.parametrize("layers", [(5, 3), (3, 5)])
+def test_the_branch_schedule_has_the_values_of_the_hparams(base, layers):
+    names = ("num_encoder_layers", "num_decoder_layers")
+    stacks = dict(zip(names, layers, strict=True))
+    schedule = make_branch_schedule(base.replace(**DISTINCT | stacks))
+    assert schedule.after_steps == 900
+    assert schedule.schedule.get_config() == {
+        "factors": "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
+        "constant": 5**0.5,
+        "warmup_steps": 30,
+        "hidden_size": 96,
+    }
 
 
 def test_the_learning_rate_follows_the_schedule(base):

@@ -271,7 +271,8 @@ def test_replicas_count_the_tokens_of_the_global_batch(on_replicas, replicas, co
 
 
 @pytest.mark.parametrize("replicas", [2, 4])
-def test_every_replica_and_step_has_a_dropout_of_its_own(on_replicas, replicas):
-    masks = on_replicas[replicas]["masks"]
+@pytest.mark.parametrize("run", ["masks", "resumed_masks"])
+def test_dropout_differs_between_replicas_and_steps(on_replicas, replicas, run):
+    masks = on_replicas[replicas][run]
     assert masks.shape == (replicas, 2, 64)
     assert len(np.unique(masks.reshape(-1, 64), axis=0)) == 2 * replicas

@@ -1,0 +1,167 @@
+"""Save and resume a training run, and keep its best model."""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.files import (
+    atomic_folder,
+    atomic_write,
+    current_folder,
+    recover_folder,
+)
+from t2t_repro.training.checkpoints import (
+    BEST_FOLDER,
+    CHECKPOINT_NAME,
+    DamagedCheckpointError,
+    Variables,
+    all_checkpoints,
+    model_variables,
+    remove_checkpoint,
+    remove_partial_checkpoints,
+    restore,
+    step_of,
+    variables_by_path,
+    write_checkpoint,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def random_states(model: keras.Model) -> dict[str, tf.Variable]:
+    """Return the states of the dropout generators under numbers.
+
+    Their names differ between processes.
+    """
+    weights = {id(variable) for variable in model.weights}
+    states = [v.value for v in model.variables if id(v) not in weights]
+    return {str(number): state for number, state in enumerate(states)}
+
+
+class TrainingCheckpoints:
+    """The checkpoints of a run: model, optimizer, dropout, and position in the data.
+
+    Args:
+        output_dir: Folder of the run.
+        model: The model.
+        optimizer: Its optimizer, built.
+        keep: Number of checkpoints to keep, the newest ones.
+
+    Attributes:
+        epoch: int64 variable, number of complete passes over the data.
+        batches: int64 variable, number of global batches done in this epoch.
+    """
+
+    def __init__(
+        self,
+        output_dir: str | Path,
+        model: keras.Model,
+        optimizer: keras.optimizers.Optimizer,
+        keep: int,
+    ) -> None:
+        self.output_dir = Path(output_dir)
+        self.epoch = tf.Variable(0, dtype=tf.int64, name="epoch")
+        self.batches = tf.Variable(0, dtype=tf.int64, name="batches")
+        self._variables: Variables = {
+            **model_variables(model),
+            "optimizer": variables_by_path(optimizer.variables),
+            "random": random_states(model),
+            "data": {"epoch": self.epoch, "batches": self.batches},
+        }
+        self._model = model_variables(model)
+        self._keep = keep
+
+    def save(self, step: int) -> str:
+        """Write the checkpoint of a step, remove the oldest, and return its path.
+
+        Differs from `tf.train.CheckpointManager`: the checkpoints are those whose
+        files exist, as in `find_checkpoint`. The manager relies on a file of its own,
+        and starts anew if that is lost or the clock has been set back.
+        """
+        path = write_checkpoint(self._variables, self.output_dir, step)
+        for old in all_checkpoints(self.output_dir)[: -self._keep]:
+            remove_checkpoint(old)
+        # For programs that ask tf.train.latest_checkpoint.
+        state = f'model_checkpoint_path: "{CHECKPOINT_NAME}-{step}"\n'
+        atomic_write(self.output_dir / "checkpoint", state)
+        return path
+
+    def save_best(self, step: int, metric: str, value: float) -> None:
+        """Replace the best model so far, which is stored with its score.
+
+        Args:
+            step: Number of updates done.
+            metric: Name of the score.
+            value: The score.
+        """
+        with atomic_folder(self.output_dir / BEST_FOLDER) as folder:
+            write_checkpoint(self._model, folder, step)
+            (folder / metric).write_text(f"{value!r}\n", encoding="utf-8")
+
+    def best_value(self, metric: str) -> float:
+        """Return the score of the best model so far, minus infinity without one."""
+        folder = current_folder(self.output_dir / BEST_FOLDER)
+        try:
+            return float((folder / metric).read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
+            return -math.inf
+
+    def clean_up(self) -> None:
+        """Remove what an earlier process left half-written.
+
+        Call this only where no other process is training in the folder.
+        """
+        remove_partial_checkpoints(self.output_dir)
+        recover_folder(self.output_dir / BEST_FOLDER)
+
+    def restore_latest(self) -> str | None:
+        """Restore the newest checkpoint that is not damaged.
+
+        Newer ones, which are damaged, are renamed to `model.ckpt-N.damaged`.
+
+        Returns:
+            Its path, or None if the folder holds no checkpoint.
+
+        Raises:
+            UserError: If all checkpoints are damaged, or the newest intact one belongs
+                to another model.
+        """
+        damaged: dict[str, str] = {}
+        for path in reversed(all_checkpoints(self.output_dir)):
+            try:
+                restore(self._variables, path, "Train into another folder.")
+            except DamagedCheckpointError as error:
+                damaged[path] = error.reason
+                continue
+            for other, reason in damaged.items():
+                self._set_aside(other, reason, step_of(path))
+            return path
+        if damaged:
+            names = ", ".join(Path(path).name for path in damaged)
+            raise UserError(
+                f"cannot resume: no checkpoint in {self.output_dir} can be read "
+                f"({names}): {next(iter(damaged.values()))}.\nCopy an intact one there "
+                "to resume from it, or train into another folder."
+            )
+        return None
+
+    def _set_aside(self, path: str, reason: str, step: int) -> None:
+        """Rename a damaged checkpoint, so that nothing takes it for the newest."""
+        aside = f"{path}.damaged"
+        name = Path(path).name
+        for kind in ("data-*", "index"):
+            for file in Path(path).parent.glob(f"{name}.{kind}"):
+                file.replace(aside + file.name.removeprefix(name))
+        logger.warning(
+            "checkpoint %s is damaged (%s): renamed to %s; resuming from step %d",
+            path,
+            reason,
+            Path(aside).name,
+            step,
+        )

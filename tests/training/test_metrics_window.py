@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.training.metrics_window import MetricsWindow
+
+NAMES = (
+    "loss",
+    "nll",
+    "gradient_norm",
+    "learning_rate",
+    "source_tokens",
+    "target_tokens",
+    "positions",
+)
+STEPS = (
+    (8.0, 6.0, 2.0, 0.25, 30.0, 10.0, 80.0),
+    (4.0, 3.0, 5.0, 0.5, 70.0, 30.0, 170.0),
+)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves."""
+    seconds = [0.0]
+    monkeypatch.setattr(
+        "t2t_repro.training.metrics_window.time.monotonic", lambda: seconds[0]
+    )
+    return seconds
+
+
+def add_steps(window):
+    for values in STEPS:
+        tensors = map(tf.constant, values)
+        window.add(dict(zip(NAMES, tensors, strict=True)))
+
+
+def test_losses_are_means_over_tokens_and_the_rest_is_per_step_or_second(clock):
+    window = MetricsWindow()
+    add_steps(window)
+    clock[0] = 16.0
+    assert window.summarize() == {
+        "loss": (10 * 8 + 30 * 4) / 40,
+        "nll": (10 * 6 + 30 * 3) / 40,
+        "gradient_norm": 3.5,
+        "learning_rate": 0.5,
+        "source_tokens_per_second": 6.25,
+        "target_tokens_per_second": 2.5,
+        "target_tokens_per_step": 20.0,
+        "padding_share": pytest.approx(1 - 140 / 250),
+        "steps_per_second": 0.125,
+    }
+
+
+def test_a_pause_is_not_counted(clock):
+    window = MetricsWindow()
+    add_steps(window)
+    clock[0] = 3.0
+
+    def move_the_clock():
+        clock[0] = 1003.0
+
+    window.pause(move_the_clock)
+    clock[0] = 1004.0
+    assert window.summarize()["steps_per_second"] == 2 / 4
+
+
+def test_a_summary_begins_a_new_window(clock):
+    window = MetricsWindow()
+    add_steps(window)
+    clock[0] = 16.0
+    window.summarize()
+    window.add(dict(zip(NAMES, map(tf.constant, STEPS[1]), strict=True)))
+    clock[0] = 18.0
+    summary = window.summarize()
+    assert (summary["loss"], summary["steps_per_second"]) == (4.0, 0.5)
