@@ -109,33 +109,26 @@ class TextPairs(Problem):
 
 
 def _largest_held_out(files: PairFiles) -> int:
-    smallest: list[int] = []
-    members: set[int] = set()
+    distinct = set()
     count = 0
-    for source, target in read_pairs(files):
+    for pair in read_pairs(files):
         count += 1
-        digest = _hash(source)
-        if digest in members or has_empty_side((source, target)):
-            continue
-        # heapq keeps the smallest item first: negated, that is the largest hash.
-        members.add(digest)
-        heapq.heappush(smallest, -digest)
-        if len(smallest) > MOST_HELD_OUT + 1:
-            members.remove(-heapq.heappop(smallest))
-    if len(smallest) < 2:
+        if not has_empty_side(pair):
+            distinct.add(_hash(pair[0]))
+    if len(distinct) < 2:
         raise UserError(
-            f"received {count:,} training pair(s) with {len(smallest)} distinct "
-            f"source(s), expected at least 2 to hold some out: give --dev_source and "
-            f"--dev_target"
+            f"received {count:,} training pair(s) with {len(distinct)} distinct "
+            "source(s), expected at least 2 to hold some out: give --dev_source and "
+            "--dev_target"
         )
-    kept = min(MOST_HELD_OUT, len(smallest) - 1, max(1, count // HELD_OUT_DIVISOR))
+    held_out = min(MOST_HELD_OUT, max(1, len(distinct) // HELD_OUT_DIVISOR))
     logger.warning(
-        "no development text given: %d distinct source(s) of %d training pairs are "
-        "held out for it",
-        kept,
-        count,
+        "no development text given: %d of %d distinct source sentences are held out "
+        "for it",
+        held_out,
+        len(distinct),
     )
-    return sorted(-digest for digest in smallest)[kept - 1]
+    return heapq.nsmallest(held_out, distinct)[-1]
 
 
 def _hash(source: str) -> int:
