@@ -26,6 +26,7 @@ FLOORS = {
     "t2t_repro.models": 2,
     "t2t_repro.runs": 2,
     "t2t_repro.data": 2,
+    "t2t_repro.synthetic": 2,
     "t2t_repro.training": 3,
     "t2t_repro.decoding": 3,
     "t2t_repro.evaluation": 4,

@@ -11,14 +11,14 @@ import subprocess
 import sys
 
 import pytest
-from t2t_repro.problems.synthetic import english
-from t2t_repro.problems.synthetic.grammar import (
+
+from t2t_repro import catalogue
+from t2t_repro.synthetic import english
+from t2t_repro.synthetic.grammar import (
     SyntheticSentence,
     sentences,
     split_of,
 )
-
-from t2t_repro import catalogue
 
 GOLDEN_PAIRS = {
     "train": "79b982d1884fdede",
@@ -46,7 +46,7 @@ def test_first_pairs_never_change(split):
 
 def test_pairs_do_not_depend_on_the_hash_seed():
     program = (
-        "from t2t_repro.problems.synthetic.grammar import sentences\n"
+        "from t2t_repro.synthetic.grammar import sentences\n"
         "print(list(sentences('dev', 50)))"
     )
     outputs = {
