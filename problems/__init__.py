@@ -1,7 +1,9 @@
 """The catalogue of problems, imported as `t2t_repro.problems`.
 
-A module here registers problems and does nothing else. Siblings import each other
-relatively (`from .translate_wmt import ...`), the core absolutely.
+A module here registers problems and does nothing else: a problem's name, docstring,
+settings and, if it is small, the function that makes its pairs. Code that problems
+share is in `t2t_repro.data`. Siblings import each other relatively
+(`from .translate_wmt import ...`), the package absolutely.
 """
 
 if __name__ != "t2t_repro.problems":

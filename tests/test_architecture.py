@@ -28,6 +28,7 @@ FLOORS = {
     "t2t_repro.metrics": 1.1,  # of trees, too
     "t2t_repro.models": 2,
     "t2t_repro.data": 2,
+    "t2t_repro.synthetic": 2,
     "t2t_repro.catalogue": 3,
     "t2t_repro.training": 3,
     "t2t_repro.decoding": 3,

@@ -35,36 +35,3 @@ def run(args: argparse.Namespace) -> int:
 
     print(average(args.output_dir, args.last, args.t2t_usr_dir))
     return 0
-<<<<<<< HEAD
-=======
-
-
-def average_last(output_dir: str, last: int, usr_dir: str | None = None) -> str:
-    """Average the last checkpoints of a run.
-
-    Args:
-        output_dir: Folder of the run.
-        last: How many; all of them where there are fewer.
-        usr_dir: The user's own package, if any.
-
-    Returns:
-        Path of the averaged checkpoint.
-
-    Raises:
-        UserError: If there is no checkpoint.
-    """
-    from t2t_repro.cli.system import build_model
-    from t2t_repro.runs import Run
-    from t2t_repro.training.averaging import average_checkpoints
-    from t2t_repro.training.checkpoints import all_checkpoints, step_of
-
-    run_description = Run.load_existing(output_dir)
-    catalogue.load(usr_dir or run_description.usr_dir)
-    paths = all_checkpoints(output_dir)[-last:]
-    if not paths:
-        raise UserError(f"no checkpoint in {output_dir}: `t2t train` writes them.")
-    steps = ", ".join(str(step_of(path)) for path in paths)
-    logger.info("averaging %d checkpoint(s), of step %s", len(paths), steps)
-    model = build_model(run_description, *run_description.load_tokenizers(output_dir))
-    return average_checkpoints(model, output_dir, paths)
->>>>>>> training

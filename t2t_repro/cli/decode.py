@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
 from t2t_repro.cli.framework import import_tensorflow
-<<<<<<< HEAD
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_writable,
@@ -19,12 +18,6 @@ from t2t_repro.cli.streams import (
 from t2t_repro.progress import progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
-=======
-from t2t_repro.cli.system_arguments import add_system_arguments
-from t2t_repro.errors import UserError
-from t2t_repro.files import atomic_write
-from t2t_repro.progress import Progress
->>>>>>> training
 
 if TYPE_CHECKING:
     from t2t_repro.decoding.translate import Hypothesis
@@ -65,7 +58,6 @@ def run(args: argparse.Namespace) -> int:
     import_tensorflow()
     from t2t_repro.runs import System
 
-<<<<<<< HEAD
     system = System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
     best: list[Hypothesis] = []
 
@@ -77,15 +69,6 @@ def run(args: argparse.Namespace) -> int:
 
     write_lines(args.decode_to_file, formatted())
     _log_repairs(best)
-=======
-    system = load_system(args)
-    translator = system.translator(system.with_problem_defaults(hparams))
-    with Progress(len(lines), "sentence") as progress:
-        translations = translator.translate(lines, progress.advance)
-    report_repairs([best[0] for best in translations])
-    output = "".join(f"{format_line(best, hparams)}\n" for best in translations)
-    write_output(args.decode_to_file, output)
->>>>>>> training
     return 0
 
 

@@ -15,20 +15,11 @@ from t2t_repro.cli.streams import (
     read_input,
     write_lines,
 )
-<<<<<<< HEAD
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
-=======
-from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
-from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.cli.system_arguments import add_system_arguments
-from t2t_repro.constants import BRANCH_WEIGHT_MODES
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.progress import Progress
->>>>>>> training
 
 if TYPE_CHECKING:
     from t2t_repro.runs import Evaluation, System
@@ -88,7 +79,6 @@ def run(args: argparse.Namespace) -> int:
 
     system = System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
     hparams = system.with_problem_defaults(hparams)
-<<<<<<< HEAD
     system.replace_branch_weights(args.branch_weights, args.branch_seed)
     if pairs is None:
         data_dir = args.data_dir or system.run.data_dir
@@ -96,14 +86,6 @@ def run(args: argparse.Namespace) -> int:
         pairs = data.raw_text(args.split or DEFAULT_SPLIT)
     with progress(len(pairs[0]), "sentence") as advance:
         evaluation = system.evaluate(*pairs, hparams, advance)
-=======
-    replace_branch_weights(system.model, args.branch_weights, args.branch_seed)
-    sources, references = pairs or _split_pairs(args, system)
-    translator = system.translator(hparams)
-    with Progress(len(sources), "sentence") as progress:
-        translated = translator.translate(sources, progress.advance)
-    hypotheses = [as_line(best[0].text) for best in translated]
->>>>>>> training
     if args.decode_to_file:
         write_lines(args.decode_to_file, evaluation.hypotheses)
     report = _report(args, system, hparams, evaluation)

@@ -1,4 +1,4 @@
-"""Which of two sequences' elements belong together, by fewest edits."""
+"""Alignment of two sequences with the fewest edits."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Sequence
 
 
 def align(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
-    """Aligns with the fewest insertions, deletions and substitutions (Levenshtein).
+    """Align with the fewest insertions, deletions and substitutions (Levenshtein).
+
+    Several alignments may have equally few edits. Then each element of `written`, the
+    last one first, gets the first possible of: the last element of `wanted` before the
+    partners already given, no partner, an element before it (the nearest one first).
 
     Args:
-        written: what is aligned.
-        wanted: what it is aligned with.
+        written: The sequence to align.
+        wanted: The sequence to align it with.
 
     Returns:
-        For each of `written` the index in `wanted` of its partner, which may be another
-        element, or None if it has none. Indices ascend. Of alignments with as few edits
-        the one with most partners at the end is taken.
+        For each element of `written` the index in `wanted` of its partner, which may be
+        a different element, or None if it has no partner. Indices ascend.
     """
     edits = _edits(written, wanted)
     partners: list[int | None] = [None] * len(written)
@@ -32,7 +35,7 @@ def align(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
 
 
 def _edits(written: Sequence[str], wanted: Sequence[str]) -> list[list[int]]:
-    """Counts the edits between prefixes: at [i][j] of the first i and the first j."""
+    """Return the edit distances of all prefixes: [i][j] of the first i and first j."""
     edits = [[*range(len(wanted) + 1)]]
     for i, one in enumerate(written, start=1):
         above, row = edits[-1], [i]

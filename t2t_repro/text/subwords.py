@@ -90,10 +90,6 @@ class SentencePieceTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(ids_of_text(ids))
 
-    def pieces(self, text: str) -> list[str]:
-        """Gives the subwords of a text as SentencePiece writes them, for display."""
-        return [self._processor.id_to_piece(token) for token in self.encode(text)]
-
     def has_byte_fallback(self) -> bool:
         """Whether every character of a text survives encoding."""
         return self._processor.piece_to_id("<0x00>") != UNK_ID

@@ -55,10 +55,6 @@ class Tokenizer(abc.ABC):
         """Gives `encode` of each text; faster than one by one where it can be."""
         return [self.encode(text) for text in texts]
 
-    def normalize(self, text: str) -> str:
-        """Gives what comes back when the text is encoded and decoded."""
-        return self.decode(self.encode(text))
-
     def save(self, path: str | Path) -> None:
         """Writes the tokenizer's file: whole or not at all."""
         atomic_write(Path(path), self.to_bytes())

@@ -155,7 +155,8 @@ def test_a_reversed_problem_uses_the_files_of_its_base(tmp_path):
     manifest = prepare(problem, tmp_path, settings=settings)
     assert manifest.problem == "numbers"
     source, target = load_tokenizers(tmp_path, problem)
-    assert (source.normalize("fünf"), target.normalize("five")) == ("fünf", "five")
+    assert source.decode(source.encode("fünf")) == "fünf"
+    assert target.decode(target.encode("five")) == "five"
     forth = load_tokenizers(tmp_path, Numbers())
     assert [source.to_bytes(), target.to_bytes()] == [
         forth[1].to_bytes(),

@@ -64,6 +64,15 @@ def test_the_score_is_of_brackets():
     assert problem.score([JOHN], [JOHN]).complete_match == 100
 
 
+def test_the_development_score_counts_sentences_of_more_than_40_words():
+    # One true bracket of two: the long sentence has another label.
+    leaves = " ".join(f"(NN w{number})" for number in range(41))
+    found = [f"(TOP (NP {leaves}))", "(TOP (NP (NN a)))"]
+    true = [f"(TOP (S {leaves}))", "(TOP (NP (NN a)))"]
+    problem = catalogue.problem("parsing_ptb")
+    assert problem.development_score(found, true) == pytest.approx(50)
+
+
 def test_a_sentence_without_words_has_a_tree_without_leaves():
     problem = catalogue.problem("parsing_ptb")
     output = problem.postprocess("", "")

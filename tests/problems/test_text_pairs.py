@@ -45,6 +45,33 @@ def test_one_in_twenty_is_held_out_without_dev_files(tmp_path):
     assert sorted([*dev, *train]) == sorted(numbered(200))
 
 
+def sources(pairs) -> set[str]:
+    return {source for source, target in pairs if source and target}
+
+
+def test_repeats_do_not_raise_the_number_of_held_out_sources(tmp_path, caplog):
+    problem = text_pairs(train=files(tmp_path, numbered(100) * 100))
+    assert len(sources(problem.pairs("dev", None))) == 5
+    assert len(sources(problem.pairs("train", None))) == 95
+    assert "5 of 100 distinct source sentences are held out" in caplog.text
+
+
+def test_blank_lines_do_not_raise_the_number_of_held_out_sources(tmp_path):
+    blank = [("", "")] * 100_000
+    problem = text_pairs(train=files(tmp_path, [*numbered(300), *blank]))
+    assert len(sources(problem.pairs("dev", None))) == 15
+    assert len(sources(problem.pairs("train", None))) == 285
+
+
+@pytest.mark.parametrize(("distinct", "held_out"), [(2, 1), (39, 1), (40, 2), (60, 3)])
+def test_five_percent_of_the_distinct_sources_but_at_least_one_are_held_out(
+    tmp_path, distinct, held_out
+):
+    problem = text_pairs(train=files(tmp_path, numbered(distinct) * 3))
+    assert len(sources(problem.pairs("dev", None))) == held_out
+    assert len(sources(problem.pairs("train", None))) == distinct - held_out
+
+
 def test_no_more_than_a_thousand_are_held_out(tmp_path):
     problem = text_pairs(train=files(tmp_path, numbered(30_000)))
     assert len(list(problem.pairs("dev", None))) == 1_000
@@ -57,21 +84,21 @@ def test_what_is_held_out_does_not_depend_on_the_order(tmp_path):
 
 
 def test_a_held_out_source_is_not_trained_on(tmp_path):
-    pairs = [(f"source {n % 50}", f"target {n}") for n in range(500)]
+    pairs = [(f"source {n % 60}", f"target {n}") for n in range(600)]
     problem = text_pairs(train=files(tmp_path, pairs))
     dev = {source for source, _ in problem.pairs("dev", None)}
     train = {source for source, _ in problem.pairs("train", None)}
-    assert len(dev) == 25
+    assert len(dev) == 3
     assert dev & train == set()
 
 
 def test_a_pair_with_an_empty_side_is_never_held_out(tmp_path):
-    pairs = [*numbered(10), *((f"alone {n}", "") for n in range(90))]
+    pairs = [*numbered(40), *((f"alone {n}", "") for n in range(360))]
     problem = text_pairs(train=files(tmp_path, pairs))
     dev = list(problem.pairs("dev", None))
-    assert len(dev) == 5
+    assert len(dev) == 2
     assert all(target for _, target in dev)
-    assert len(list(problem.pairs("train", None))) == 95
+    assert len(list(problem.pairs("train", None))) == 398
 
 
 def test_two_distinct_pairs_are_enough_to_hold_one_out(tmp_path):

@@ -17,7 +17,7 @@ SENTENCES = {
 
 
 def as_dataset(target_language: str):
-    """Gives what stands in for the reading of downloaded text."""
+    """Return a function that replaces the reading of downloaded text."""
 
     def read(builder, split, *_, **__):
         import tensorflow as tf
@@ -60,7 +60,7 @@ def test_it_prepares_like_any_other_problem(tmp_path):
     name = manifest.sources["tensorflow_datasets"]["name"]
     assert name.startswith("wmt14_translate/de-en/")
     source, _ = load_tokenizers(tmp_path / "data", problem)
-    assert source.normalize("Ein Haus.") == "Ein Haus."
+    assert source.decode(source.encode("Ein Haus.")) == "Ein Haus."
 
 
 def test_a_failed_download_says_what_to_do(tmp_path, monkeypatch):

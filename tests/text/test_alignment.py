@@ -18,12 +18,12 @@ from t2t_repro.text.alignment import align
         ("ab", "", [None, None]),
     ],
 )
-def test_what_is_alike_belongs_together(written, wanted, partners):
+def test_equal_elements_are_partners(written, wanted, partners):
     assert align(written, wanted) == partners
 
 
 def edits_of(partners, written, wanted):
-    """How many edits an alignment stands for."""
+    """The number of edits of an alignment."""
     pairs = [(i, j) for i, j in enumerate(partners) if j is not None]
     differing = sum(written[i] != wanted[j] for i, j in pairs)
     return differing + len(written) + len(wanted) - 2 * len(pairs)
@@ -34,13 +34,41 @@ def ascending(partners):
     return all(a < b for a, b in itertools.pairwise(found))
 
 
-def test_no_alignment_has_fewer_edits():
-    texts = ["".join(x) for n in range(4) for x in itertools.product("ab", repeat=n)]
-    for written, wanted in itertools.product(texts, texts):
-        choices = itertools.product([None, *range(len(wanted))], repeat=len(written))
-        fewest = min(
-            edits_of(choice, written, wanted) for choice in choices if ascending(choice)
+def alignments(written, wanted):
+    """Every alignment of two sequences."""
+    choices = itertools.product([None, *range(len(wanted))], repeat=len(written))
+    return filter(ascending, choices)
+
+
+def preference(partners, wanted):
+    """Ranks of the partners by the documented order, the last element first."""
+    ranks, end = [], len(wanted)
+    for partner in reversed(partners):
+        if partner is None:
+            ranks.append(1)
+        else:
+            skipped = end - 1 - partner
+            ranks.append(0 if skipped == 0 else 1 + skipped)
+            end = partner
+    return ranks
+
+
+TEXTS = ["".join(x) for n in range(4) for x in itertools.product("abc", repeat=n)]
+
+
+@pytest.mark.parametrize("written", TEXTS)
+def test_the_alignment_has_the_fewest_edits_and_the_documented_partners(written):
+    for wanted in TEXTS:
+        best = min(
+            alignments(written, wanted),
+            key=lambda partners: (
+                edits_of(partners, written, wanted),
+                preference(partners, wanted),
+            ),
         )
-        found = align(written, wanted)
-        assert ascending(found)
-        assert edits_of(found, written, wanted) == fewest
+        assert align(written, wanted) == list(best)
+
+
+def test_an_element_without_partner_comes_as_late_as_possible():
+    # As few edits: [None, 0, 1].
+    assert align("aba", "bab") == [1, 2, None]

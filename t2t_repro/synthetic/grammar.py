@@ -1,9 +1,9 @@
-"""The synthetic corpus: sentence number i of a split, for ever the same.
+"""The synthetic corpus: sentence number i of a split is always the same.
 
 A synchronous grammar draws an English tree and its German translation together.
-The English sentence alone decides its German (the words have one reading each,
-attachment follows from the form), and a hash of it decides its split, so the
-splits share no sentence.
+The English sentence alone decides its German: the words have one reading each, and the
+form decides the attachment. A hash of the English sentence decides its split, so no
+sentence is in two splits.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import anaphora, questions
-from . import sentences as statements
-from .english import detokenize, leaves
-from .phrases import Draw
+from t2t_repro.synthetic import anaphora, questions
+from t2t_repro.synthetic import sentences as statements
+from t2t_repro.synthetic.draw import Draw
+from t2t_repro.synthetic.english import detokenize, leaves
 
 _PATTERNS = (
     *statements.PATTERNS,
@@ -36,10 +36,10 @@ class SyntheticSentence:
     """A sentence, its translation and its constituency tree.
 
     Attributes:
-        english: the English text.
-        german: the German text.
-        tree: Penn Treebank brackets over the English tokens, punctuation
-            included; `english.detokenize` makes `english` of its leaves.
+        english: The English text.
+        german: The German text.
+        tree: Penn Treebank brackets over the English tokens, punctuation included;
+            `english.detokenize` turns its leaves into `english`.
     """
 
     english: str
@@ -58,31 +58,31 @@ def _finish_german(words: str) -> str:
 
 
 def draw_sentence(draw: Draw) -> SyntheticSentence:
-    """Draws one sentence of the grammar."""
-    tree, words = draw.pick(_PATTERNS)(draw)
-    tree = _finish_tree(tree)
+    """Draw one sentence of the grammar."""
+    drawn = draw.pick(_PATTERNS)(draw)
+    tree = _finish_tree(drawn.english)
     english = detokenize(leaves(tree))
-    return SyntheticSentence(english, _finish_german(words), tree)
+    return SyntheticSentence(english, _finish_german(drawn.german), tree)
 
 
 def split_of(english: str) -> str:
-    """Returns the one split that may hold this sentence: 5 % test, 5 % dev."""
+    """Return the one split that may hold a sentence: 5 % test, 5 % dev."""
     digest = hashlib.blake2b(english.encode(), digest_size=4).digest()
     return _HELD_OUT.get(int.from_bytes(digest, "big") % _SPLIT_MODULUS, "train")
 
 
 def sentences(split: str, count: int) -> Iterator[SyntheticSentence]:
-    """Yields the first `count` sentences of a split, each once.
+    """Yield the first `count` sentences of a split, each once.
 
-    Candidate number i is drawn from a seed of its own; candidates that belong to
-    another split or came before are passed over.
+    Each candidate is drawn from its own seed. Candidates that belong to another split,
+    or came before, are left out.
 
     Args:
         split: "train", "dev" or "test".
-        count: number of sentences.
+        count: Number of sentences.
 
     Raises:
-        ValueError: if there is no such split.
+        ValueError: There is no such split.
     """
     if split not in ("train", "dev", "test"):
         raise ValueError(f"split must be train, dev or test. Received: split={split}")

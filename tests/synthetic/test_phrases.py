@@ -5,7 +5,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from t2t_repro.problems.synthetic import clauses, english, german, lexicon, phrases
+
+from t2t_repro.synthetic import english, german, lexicon, phrases, pronouns
+from t2t_repro.synthetic.draw import Draw
+from t2t_repro.synthetic.german import Case
+from t2t_repro.synthetic.traits import PEOPLE, Trait
+from t2t_repro.synthetic.verbs import Frame, find_verbs
 
 
 @pytest.mark.parametrize(
@@ -14,18 +19,18 @@ from t2t_repro.problems.synthetic import clauses, english, german, lexicon, phra
 def test_pronoun_has_the_gender_of_the_german_noun(noun, pronoun):
     found = next(n for n in lexicon.NOUNS if n.english == noun)
     the = phrases.DEFINITE[0]
-    phrase = phrases.inflected(phrases.Draw("x"), found, german.ACCUSATIVE, the)
-    assert phrases.anaphor(phrase, german.ACCUSATIVE).german == pronoun
+    phrase = phrases.inflected(Draw("x"), found, Case.ACCUSATIVE, the)
+    assert pronouns.anaphor(phrase, Case.ACCUSATIVE).german == pronoun
 
 
-def noun_phrases(tags: str) -> set[str]:
+def noun_phrases(traits: Trait) -> set[str]:
     """English noun phrases of determiner, perhaps an adjective, and noun."""
     found = set()
-    for noun, chosen in itertools.product(lexicon.nouns(tags), set(phrases.DEFINITE)):
+    for noun, chosen in itertools.product(lexicon.nouns(traits), set(phrases.DEFINITE)):
         heads = [noun, *(german.compound(m, noun) for m in phrases.modifiers(noun))]
         words = [
             "",
-            *(a.english for a in lexicon.ADJECTIVES if {*a.tags} & {*noun.tags}),
+            *(a.english for a in lexicon.ADJECTIVES if a.traits & noun.traits),
         ]
         determiner = english.leaves(chosen.tree)[0]
         for head, adjective in itertools.product(heads, words):
@@ -40,9 +45,9 @@ def test_there_are_more_than_a_billion_sentences():
     They differ pairwise: the noun phrases are told apart as strings, and no verb
     form occurs in a noun phrase, so a sentence can be cut in one way only.
     """
-    subjects, nothing_else, total = noun_phrases("hqx"), set(), 0
-    for verb in clauses.verbs("accusative", "hqx"):
-        if verb.english.particle or verb.preposition or verb.perfect_only:
+    subjects, nothing_else, total = noun_phrases(PEOPLE), set(), 0
+    for verb in find_verbs(Frame.ACCUSATIVE, PEOPLE):
+        if verb.english.particle or verb.preposition or verb.no_past:
             continue
         objects = noun_phrases(verb.objects)
         words = {word for phrase in subjects | objects for word in phrase.split()}
@@ -53,12 +58,12 @@ def test_there_are_more_than_a_billion_sentences():
 
 
 def test_every_counted_kind_of_noun_phrase_is_drawn():
-    counted = noun_phrases("u")
-    draws = map(phrases.Draw, map(str, range(40_000)))
+    counted = noun_phrases(Trait.SURFACE)
+    draws = map(Draw, map(str, range(40_000)))
     drawn = {
         " ".join(english.leaves(phrase.tree))
         for phrase in (
-            phrases.noun_phrase(draw, "u", german.ACCUSATIVE, phrases.DEFINITE)
+            phrases.noun_phrase(draw, Trait.SURFACE, Case.ACCUSATIVE, phrases.DEFINITE)
             for draw in draws
         )
     }

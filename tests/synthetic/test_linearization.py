@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from t2t_repro.problems.synthetic import german, linearization, verbs
+
+from t2t_repro.synthetic import linearization, verbs
+from t2t_repro.synthetic.german import Agreement
+from t2t_repro.synthetic.tenses import Tense
 
 VERBS = {v.german.prefix + v.german.infinitive: v for v in verbs.VERBS}
 
@@ -11,7 +14,7 @@ VERBS = {v.german.prefix + v.german.infinitive: v for v in verbs.VERBS}
 def clause(verb: str, tense: str, subject: str, **fields: str) -> linearization.Clause:
     words = {f"{name}_de": f" {text}" for name, text in fields.items()}
     return linearization.Clause(
-        VERBS[verb], tense, german.THIRD, subject_de=f" {subject}", **words
+        VERBS[verb], Tense(tense), Agreement.THIRD, subject_de=f" {subject}", **words
     )
 
 

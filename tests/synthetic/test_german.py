@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from t2t_repro.problems.synthetic import german, lexicon, verbs
-from t2t_repro.problems.synthetic.german import (
-    ACCUSATIVE,
-    DATIVE,
-    FEMININE,
-    GENITIVE,
-    MASCULINE,
-    NEUTER,
-    NOMINATIVE,
-    PLURAL,
-)
 
-CASES = (NOMINATIVE, ACCUSATIVE, DATIVE, GENITIVE)
+from t2t_repro.synthetic import german, lexicon, verbs
+from t2t_repro.synthetic.german import Agreement, Case, Gender, VerbBrackets
+from t2t_repro.synthetic.tenses import Tense
+from t2t_repro.synthetic.words import Pair
+
 NOUNS = {noun.german: noun for noun in lexicon.NOUNS}
 ADJECTIVES = {adjective.german: adjective for adjective in lexicon.ADJECTIVES}
 VERBS = {v.german.prefix + v.german.infinitive: v.german for v in verbs.VERBS}
@@ -23,14 +16,14 @@ VERBS = {v.german.prefix + v.german.infinitive: v.german for v in verbs.VERBS}
 
 def decline(determiner: str, adjective: str, noun: str, plural: bool) -> list[str]:
     """All four cases of determiner, adjective and noun."""
-    column = PLURAL if plural else NOUNS[noun].gender
+    gender = Gender.PLURAL if plural else NOUNS[noun].gender
     phrases = []
-    for case in CASES:
+    for case in Case:
         endings = german.declension_after(determiner)
-        article = german.determiner(determiner, case, column) if determiner else ""
+        article = german.determiner(determiner, case, gender) if determiner else ""
         stem = ADJECTIVES[adjective].stem
         form = german.noun_form(NOUNS[noun], case, plural)
-        phrases.append(f"{article} {stem}{endings[case][column]} {form}".strip())
+        phrases.append(f"{article} {stem}{endings[case][gender]} {form}".strip())
     return phrases
 
 
@@ -113,23 +106,23 @@ def test_determiner_adjective_and_noun_agree_in_every_case(phrase, forms):
     ],
 )
 def test_dative_plural_ends_in_n_unless_in_s(noun, form):
-    assert german.noun_form(NOUNS[noun], DATIVE, plural=True) == form
+    assert german.noun_form(NOUNS[noun], Case.DATIVE, plural=True) == form
 
 
 @pytest.mark.parametrize(
-    ("case", "column", "form"),
+    ("case", "gender", "form"),
     [
-        (NOMINATIVE, MASCULINE, "der"),
-        (ACCUSATIVE, MASCULINE, "den"),
-        (DATIVE, NEUTER, "dem"),
-        (DATIVE, FEMININE, "der"),
-        (DATIVE, PLURAL, "denen"),
-        (GENITIVE, MASCULINE, "dessen"),
-        (GENITIVE, PLURAL, "deren"),
+        (Case.NOMINATIVE, Gender.MASCULINE, "der"),
+        (Case.ACCUSATIVE, Gender.MASCULINE, "den"),
+        (Case.DATIVE, Gender.NEUTER, "dem"),
+        (Case.DATIVE, Gender.FEMININE, "der"),
+        (Case.DATIVE, Gender.PLURAL, "denen"),
+        (Case.GENITIVE, Gender.MASCULINE, "dessen"),
+        (Case.GENITIVE, Gender.PLURAL, "deren"),
     ],
 )
-def test_relative_pronoun_takes_case_and_gender(case, column, form):
-    assert german.RELATIVE[case][column] == form
+def test_relative_pronoun_takes_case_and_gender(case, gender, form):
+    assert german.RELATIVE[case][gender] == form
 
 
 @pytest.mark.parametrize(
@@ -143,11 +136,14 @@ def test_relative_pronoun_takes_case_and_gender(case, column, form):
 def test_compound_inherits_gender_and_forms_of_its_head(
     modifier, head, nominative, dative_plural
 ):
-    noun = german.compound(modifier, NOUNS[head])
-    article = german.determiner("der", NOMINATIVE, noun.gender)
-    assert f"{article} {german.noun_form(noun, NOMINATIVE, False)}" == nominative
-    plural = german.noun_form(noun, DATIVE, True)
-    assert f"{german.determiner('der', DATIVE, PLURAL)} {plural}" == dative_plural
+    noun = german.compound(Pair(*modifier), NOUNS[head])
+    article = german.determiner("der", Case.NOMINATIVE, noun.gender)
+    assert f"{article} {german.noun_form(noun, Case.NOMINATIVE, False)}" == nominative
+    plural = german.noun_form(noun, Case.DATIVE, True)
+    assert (
+        f"{german.determiner('der', Case.DATIVE, Gender.PLURAL)} {plural}"
+        == dative_plural
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,26 +187,42 @@ def test_participle_has_ge_where_it_belongs(infinitive, participle):
 @pytest.mark.parametrize(
     ("infinitive", "tense", "agreement", "brackets"),
     [
-        ("aufmachen", "present", german.THIRD, ("macht", "auf", "aufmacht")),
-        ("aufmachen", "past", german.THIRD, ("hat", "aufgemacht", "aufgemacht hat")),
+        ("aufmachen", Tense.PRESENT, Agreement.THIRD, ("macht", "auf", "aufmacht")),
         (
             "aufmachen",
-            "can",
-            german.SECOND,
+            Tense.PAST,
+            Agreement.THIRD,
+            ("hat", "aufgemacht", "aufgemacht hat"),
+        ),
+        (
+            "aufmachen",
+            Tense.CAN,
+            Agreement.SECOND,
             ("kannst", "aufmachen", "aufmachen kannst"),
         ),
-        ("einschlafen", "perfect", 4, ("sind", "eingeschlafen", "eingeschlafen sind")),
-        ("kaufen", "passive", german.THIRD, ("wurde", "gekauft", "gekauft wurde")),
-        ("kaufen", "present", german.FIRST, ("kaufe", "", "kaufe")),
-        ("haben", "past", german.FIRST_PLURAL, ("hatten", "", "hatten")),
-        ("gehen", "will", german.FIRST, ("werde", "gehen", "gehen werde")),
-        ("gehen", "must not", german.FIRST, ("darf", "gehen", "gehen darf")),
+        (
+            "einschlafen",
+            Tense.PERFECT,
+            Agreement.THIRD_PLURAL,
+            ("sind", "eingeschlafen", "eingeschlafen sind"),
+        ),
+        (
+            "kaufen",
+            Tense.PASSIVE,
+            Agreement.THIRD,
+            ("wurde", "gekauft", "gekauft wurde"),
+        ),
+        ("kaufen", Tense.PRESENT, Agreement.FIRST, ("kaufe", "", "kaufe")),
+        ("haben", Tense.PAST, Agreement.FIRST_PLURAL, ("hatten", "", "hatten")),
+        ("gehen", Tense.WILL, Agreement.FIRST, ("werde", "gehen", "gehen werde")),
+        ("gehen", Tense.MUST_NOT, Agreement.FIRST, ("darf", "gehen", "gehen darf")),
     ],
 )
 def test_verb_stands_second_in_two_parts_or_last_in_one(
     infinitive, tense, agreement, brackets
 ):
-    assert german.verb_brackets(VERBS[infinitive], tense, agreement) == brackets
+    found = german.verb_brackets(VERBS[infinitive], tense, agreement)
+    assert found == VerbBrackets(*brackets)
 
 
 @pytest.mark.parametrize(

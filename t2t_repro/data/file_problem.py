@@ -1,0 +1,84 @@
+"""Problems on the user's own files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Generic, Self, TypeVar, cast
+
+from t2t_repro.data.problem import SPLITS, Problem
+from t2t_repro.data.text_files import (
+    PairFiles,
+    TreeFile,
+    has_byte_order_mark,
+    identities,
+)
+from t2t_repro.errors import UsageError
+
+logger = logging.getLogger(__name__)
+
+Files = TypeVar("Files", PairFiles, TreeFile)
+
+
+class FileProblem(Problem, Generic[Files]):
+    """A problem on the user's own files. A subclass reads them in `read`.
+
+    Args:
+        files: The files of "train" and, if given, of "dev" and "test".
+
+    Attributes:
+        contents: What the files hold, for messages.
+        training_flags: The flags that name the training files, for messages.
+    """
+
+    contents: ClassVar[str]
+    training_flags: ClassVar[str]
+
+    def __init__(self, files: Mapping[str, Files] | None = None) -> None:
+        self._files: dict[str, Files] = dict(files or {})
+        if self._files:
+            self.splits = tuple(split for split in SPLITS if split in self._files)
+
+    def read(self, files: Files) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of the files of one split.
+
+        Raises:
+            UserError: A file is missing or broken.
+        """
+        raise NotImplementedError
+
+    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Self:
+        return type(self)(cast("Mapping[str, Files]", files))
+
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
+        del tmp_dir
+        self._require_files()
+        return self.read(self._files[split])
+
+    def source_identities(
+        self, tmp_dir: str | Path | None
+    ) -> Mapping[str, Mapping[str, object]]:
+        del tmp_dir
+        self._require_files()
+        return identities(self._files)
+
+    def check(self, tmp_dir: str | Path | None) -> None:
+        del tmp_dir
+        self._require_files()
+        for split, files in self._files.items():
+            for _ in self.read(files):
+                pass
+            for path in set(files.paths.values()):
+                if has_byte_order_mark(path):
+                    logger.warning("%s: its byte-order mark is left out", path)
+            logger.info("%s: %s", split, " and ".join(map(str, files.paths.values())))
+
+    def _require_files(self) -> None:
+        if "train" not in self._files:
+            raise UsageError(
+                f"{self.name} received no training {self.contents}, expected "
+                f"{self.training_flags}"
+            )

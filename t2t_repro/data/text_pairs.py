@@ -1,0 +1,114 @@
+"""Translation between two texts of the user's own."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from t2t_repro.data.file_problem import FileProblem
+from t2t_repro.data.filters import has_empty_side
+from t2t_repro.data.problem import SPLITS
+from t2t_repro.data.text_files import PairFiles, read_pairs
+from t2t_repro.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+# Without development text, one in this many distinct sources of the training text is
+# held out, but no more than this many.
+HELD_OUT_DIVISOR = 20
+MOST_HELD_OUT = 1_000
+
+
+class TextPairProblem(FileProblem[PairFiles]):
+    """Pairs of lines from two files per split, or from one TSV.
+
+    Without development text, the sources with the smallest hashes are held out of the
+    training text with all their pairs. So they do not depend on the order of the lines,
+    and the model never trains on a held-out source.
+
+    Args:
+        files: The files of "train" and, if given, of "dev" and "test".
+    """
+
+    drop_duplicates = True
+    file_kind = "pairs"
+    contents = "text"
+    training_flags = "--train_source and --train_target, or --train_tsv"
+
+    def __init__(self, files: Mapping[str, PairFiles] | None = None) -> None:
+        super().__init__(files)
+        self._largest_held_out: int | None = None
+        self.splits = tuple(
+            split for split in SPLITS if split != "test" or split in self._files
+        )
+
+    def read(self, files: PairFiles) -> Iterator[tuple[str, str]]:
+        return read_pairs(files)
+
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
+        if split == "test" or not self._holds_out():
+            return super().pairs(split, tmp_dir)
+        self._require_files()
+        return self._part_of_training(held_out=split == "dev")
+
+    def check(self, tmp_dir: str | Path | None) -> None:
+        super().check(tmp_dir)
+        if self._holds_out():
+            self._find_held_out()
+
+    def _holds_out(self) -> bool:
+        return "dev" not in self._files
+
+    def _part_of_training(self, *, held_out: bool) -> Iterator[tuple[str, str]]:
+        limit = self._find_held_out()
+        for pair in read_pairs(self._files["train"]):
+            # A pair with an empty side stays in the training text, which counts it.
+            is_held_out = not has_empty_side(pair) and _hash(pair[0]) <= limit
+            if is_held_out == held_out:
+                yield pair
+
+    def _find_held_out(self) -> int:
+        """Return the largest hash of a held-out source."""
+        if self._largest_held_out is None:
+            self._largest_held_out = _largest_held_out(self._files["train"])
+        return self._largest_held_out
+
+
+def _largest_held_out(files: PairFiles) -> int:
+    """Choose the held-out sources and return the largest of their hashes.
+
+    Repeats, and pairs with an empty side, do not count.
+
+    Raises:
+        UserError: There are fewer than two distinct sources.
+    """
+    distinct = set()
+    pairs = 0
+    for pair in read_pairs(files):
+        pairs += 1
+        if not has_empty_side(pair):
+            distinct.add(_hash(pair[0]))
+    if len(distinct) < 2:
+        raise UserError(
+            f"received {pairs:,} training pair(s) with {len(distinct)} distinct "
+            "source(s), expected at least 2 to hold some out: give --dev_source and "
+            "--dev_target"
+        )
+    held_out = min(MOST_HELD_OUT, max(1, len(distinct) // HELD_OUT_DIVISOR))
+    logger.warning(
+        "no development text given: %d of %d distinct source sentences are held out "
+        "for it",
+        held_out,
+        len(distinct),
+    )
+    return heapq.nsmallest(held_out, distinct)[-1]
+
+
+def _hash(source: str) -> int:
+    digest = hashlib.blake2b(source.strip().encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
