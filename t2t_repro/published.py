@@ -305,19 +305,21 @@ TABLE_4 = (
 
 @dataclass(frozen=True)
 class LayerType:
-    """A row of AIAYN's Table 1, as it is printed.
+    """Orders of a kind of layer: a row of AIAYN's Table 1, or from its section 4.
 
     Attributes:
         layer: Kind of layer.
         complexity: Operations a layer; n positions of width d, kernel k, window r.
         sequential: Operations that must wait for each other.
         path: Longest path between two positions.
+        derived: Names of the orders above that the paper does not print.
     """
 
     layer: str
     complexity: str
     sequential: str
     path: str
+    derived: tuple[str, ...] = ()
 
 
 TABLE_1 = (
@@ -326,6 +328,11 @@ TABLE_1 = (
     LayerType("Convolutional", "k n d^2", "1", "log_k(n)"),
     LayerType("Self-Attention (restricted)", "r n d", "1", "n/r"),
 )
-# Section 4 on convolutions whose kernels have no gaps; Table 1 has the dilated ones.
+# Section 4: a stack of n/k layers whose kernels have no gaps connects all positions,
+# where Table 1 has dilated ones.
 CONTIGUOUS = LayerType("Convolutional", "k n d^2", "1", "n/k")
-SEPARABLE = LayerType("Convolutional", "k n d + n d^2", "1", "n/k")
+# Section 4 prints the complexity alone. The rest is that of a kernel without gaps: a
+# separable convolution connects the same positions, by two operations instead of one.
+SEPARABLE = LayerType(
+    "Convolutional", "k n d + n d^2", "1", "n/k", derived=("sequential", "path")
+)

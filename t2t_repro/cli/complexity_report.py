@@ -9,6 +9,7 @@ from t2t_repro.cli.decode import check_writable
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.progress import progress
 from t2t_repro.errors import UsageError
+from t2t_repro.published import LayerType
 from t2t_repro.reproduction.render import aligned
 from t2t_repro.reproduction.tables import Table
 
@@ -49,7 +50,7 @@ def print_measured_table(table: Table, plot: str | None) -> None:
     lines = [
         [
             *(rows[kind.orders.layer].name, kind.orders.layer, kind.label),
-            *(f"O({getattr(kind.orders, column)})" for column in table.columns),
+            *(_order(kind.orders, column) for column in table.columns),
             *(*_cells(results[kind.label]), _sizes(kind.sizes)),
         ]
         for kind in kinds
@@ -87,6 +88,11 @@ def _cells(measured: Measured) -> list[str]:
     ]
 
 
+def _order(orders: LayerType, column: str) -> str:
+    mark = "*" if column in orders.derived else ""
+    return f"O({getattr(orders, column)}){mark}"
+
+
 def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
@@ -105,7 +111,8 @@ def _notes() -> list[str]:
 
     return [
         "O(): Table 1's, and for kernels without gaps and for separable ones section "
-        "4's; n positions of width d, kernel k, neighbourhood r.",
+        "4's; n positions of width d, kernel k, neighbourhood r. *: not printed there, "
+        "but the same as without the separation.",
         f"time: forward and backward pass of one sequence, median of {REPETITIONS}, "
         f"where n grows at d = {WIDTH_OF_LENGTHS}. Attention is timed with its "
         "projections, 4 n d^2, which Table 1 leaves out.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 
 from t2t_repro import catalogue
 from t2t_repro.cli.data_flags import at_least
@@ -116,7 +117,7 @@ def _shown(what: str) -> Table:
     if "/" not in what:
         return find_table(what)
     found, row = find_row(what)
-    return Table(found.name, found.title, found.columns, [row], found.notes)
+    return dataclasses.replace(found, rows=[row])
 
 
 def find_table(name: str) -> Table:

@@ -78,7 +78,9 @@ class Table:
         return next((row for row in self.rows if row.name == name), None)
 
 
-def _variation(row: published.Variation, hparams_set: str) -> Row:
+def _variation(
+    row: published.Variation, hparams_set: str, last_column: str = "steps"
+) -> Row:
     return Row(
         name=row.row or "base",
         label=row.label,
@@ -86,7 +88,7 @@ def _variation(row: published.Variation, hparams_set: str) -> Row:
             "PPL": row.perplexity,
             "BLEU": row.bleu,
             "params": row.parameters,
-            "steps": row.train_steps,
+            last_column: getattr(row, f"train_{last_column}"),
         },
         hparams_set=hparams_set,
         train_steps=row.train_steps,
@@ -115,15 +117,15 @@ def _table_3() -> Table:
 
 def _aop() -> Table:
     base, *_ = published.TABLE_3
-    rows = [_variation(base, "transformer_base")]
+    rows = [_variation(base, "transformer_base", "hours")]
     rows += [
-        _variation(row, f"transformer_base_{row.row}")
+        _variation(row, f"transformer_base_{row.row}", "hours")
         for row in published.ATTENTION_OVER_PARAMETERS
     ]
     return Table(
         "aop",
         "Attention over parameters, newstest2013 en-de (Vaswani et al., LaTeX source)",
-        ("PPL", "BLEU", "params", "steps"),
+        ("PPL", "BLEU", "params", "hours"),
         rows,
         ("AOP2 has 16 heads in the table and 8 in the text: only 16 give its size.",),
     )

@@ -12,6 +12,7 @@ import json
 import pytest
 
 from t2t_repro import catalogue
+from t2t_repro import published as orders
 from t2t_repro.models.sizes import wall_time_flops
 from t2t_repro.registry import hparams_sets
 from t2t_repro.reproduction import render
@@ -48,6 +49,26 @@ def test_table_1():
     assert published("table1", *columns) == printed("table1", "layer", *columns)
 
 
+def test_section_4_on_kernels_without_gaps_and_on_separable_ones():
+    """What no paper prints of a layer is marked as derived."""
+    section = GOLDEN["section4"]
+    convolution = next(x for x in GOLDEN["table1"] if x["layer"] == "Convolutional")
+    assert convolution["path"] == section["dilated path"]
+    contiguous, separable = orders.CONTIGUOUS, orders.SEPARABLE
+    assert contiguous.path == section["contiguous path"]
+    assert contiguous.complexity == convolution["complexity"]
+    assert contiguous.sequential == convolution["sequential"]
+    assert contiguous.derived == ()
+    assert separable.complexity == section["separable complexity"]
+    # The same kernel, applied per channel and then per position.
+    assert (separable.sequential, separable.path) == (
+        contiguous.sequential,
+        contiguous.path,
+    )
+    assert separable.derived == ("sequential", "path")
+    assert all(layer.derived == () for layer in orders.TABLE_1)
+
+
 def test_table_2():
     columns = ("en-de", "en-fr", "FLOPs en-de", "FLOPs en-fr")
     assert published("table2", *columns) == printed("table2", "system", *columns)
@@ -67,10 +88,13 @@ def test_table_3_prints_steps_for_two_rows_and_the_others_share_the_base_models(
 
 
 def test_attention_over_parameters():
-    columns = ("PPL", "BLEU", "params")
+    """The table prints training times, and no steps."""
+    columns = ("PPL", "BLEU", "params", "hours")
+    assert tuple(table("aop").columns) == columns
     rows = [cells for _, *cells in published("aop", *columns)]
     printed_rows = printed("attention_over_parameters", *columns)
     assert rows == [list(cells) for cells in printed_rows]
+    assert {*table("aop").rows[0].published} == {*columns}
 
 
 def test_table_4():
