@@ -12,11 +12,12 @@ import json
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro import published as orders
 from t2t_repro.models.sizes import wall_time_flops
 from t2t_repro.registry import hparams_sets
-from t2t_repro.reproduction import render
-from t2t_repro.reproduction.tables import table
+from t2t_repro.reproduction.lookup import find_row
+from t2t_repro.reproduction.lookup import find_table as table
+from t2t_repro.reproduction.papers import facts
+from t2t_repro.reproduction.table1 import orders
 from tests.golden import make_papers
 
 GOLDEN = json.loads(make_papers.RESULT.read_text(encoding="utf-8"))
@@ -50,7 +51,7 @@ def test_table_1():
 
 
 def test_section_4_on_kernels_without_gaps_and_on_separable_ones():
-    """What no paper prints of a layer is marked as derived."""
+    """An order that the paper does not print is marked as derived."""
     section = GOLDEN["section4"]
     convolution = next(x for x in GOLDEN["table1"] if x["layer"] == "Convolutional")
     assert convolution["path"] == section["dilated path"]
@@ -60,13 +61,11 @@ def test_section_4_on_kernels_without_gaps_and_on_separable_ones():
     assert contiguous.sequential == convolution["sequential"]
     assert contiguous.derived == ()
     assert separable.complexity == section["separable complexity"]
-    # The same kernel, applied per channel and then per position.
     assert (separable.sequential, separable.path) == (
         contiguous.sequential,
         contiguous.path,
     )
     assert separable.derived == ("sequential", "path")
-    assert all(layer.derived == () for layer in orders.TABLE_1)
 
 
 def test_table_2():
@@ -185,8 +184,8 @@ def test_a_variations_card_prints_its_published_scores(row):
     ],
 )
 def test_steps_hours_and_averaging_are_those_of_sections_5_and_6(row, model):
-    name, _, row_name = row.partition("/")
-    found = table(name).row(row_name)
+    found_table, found = find_row(row)
+    name = found_table.name
     assert found.train_steps == TEXT[model]["steps"]
     # The Weighted Transformer's authors trained on other GPUs.
     hours = None if name == "weighted" else TEXT[model]["hours"]
@@ -213,9 +212,9 @@ def test_vocabularies_are_those_of_sections_5_and_6():
 
 def test_the_papers_estimate_of_its_training_cost():
     """12 hours, or 3.5 days, on 8 GPUs of 9.5 TFLOPS sustained (`FLOPs by hours`)."""
-    assert TEXT["GPUs"] == render.NUM_GPUS
-    assert render.SUSTAINED_FLOPS["P100"] == 1e12 * TEXT["TFLOPS"]["P100"]
-    assert TEXT["tokens per batch"] == [render.TOKENS_A_STEP] * 2
+    assert TEXT["GPUs"] == facts.NUM_GPUS
+    assert 1e12 * TEXT["TFLOPS"]["P100"] == facts.P100_FLOPS
+    assert TEXT["tokens per batch"] == [facts.TOKENS_PER_STEP] * 2
     for row in table("table2").rows[-2:]:
         flops = wall_time_flops(row.train_hours, 8, 9.5e12)
         assert row.published["FLOPs en-de"] == pytest.approx(flops, rel=0.01)

@@ -7,8 +7,9 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.reproduction import small_scale
+from t2t_repro.reproduction.lookup import find_table as table
+from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
-from t2t_repro.reproduction.tables import TABLES, table
 
 OWN = sorted(
     {
@@ -36,16 +37,13 @@ def test_a_translator_is_trained_on_multi30k_for_2500_steps():
     assert found.vocab_size == 4_000
     assert found.average_last == 0
     assert found.splits == ("dev", "test")
-    assert found.checkpoints == ("--save_checkpoints_steps", "50")
-    assert dict(found.text) == {
-        "--train_source": "train.en",
-        "--train_target": "train.de",
-        "--dev_source": "val.en",
-        "--dev_target": "val.de",
-        "--test_source": "test2016.en",
-        "--test_target": "test2016.de",
+    assert (found.save_checkpoints_steps, found.save_checkpoints_secs) == (50, None)
+    assert found.text == {
+        "train": ("train.en", "train.de"),
+        "dev": ("val.en", "val.de"),
+        "test": ("test2016.en", "test2016.de"),
     }
-    assert "Multi30k" in found.source
+    assert "Multi30k" in found.text_source
 
 
 def test_a_parser_is_trained_on_craft_for_20000_steps_and_averaged():
@@ -56,12 +54,9 @@ def test_a_parser_is_trained_on_craft_for_20000_steps_and_averaged():
     assert found.vocab_size == 8_000
     assert found.average_last == 5
     assert found.splits == ("dev",)
-    assert found.checkpoints == ("--save_checkpoints_steps", "500")
-    assert dict(found.text) == {
-        "--train_trees": "craft.train.mrg",
-        "--dev_trees": "craft.dev.mrg",
-    }
-    assert "CRAFT" in found.source
+    assert (found.save_checkpoints_steps, found.save_checkpoints_secs) == (500, None)
+    assert found.text == {"train": ("craft.train.mrg",), "dev": ("craft.dev.mrg",)}
+    assert "CRAFT" in found.text_source
 
 
 # Written out: a result file's command holds the text, so it must not change.
@@ -169,7 +164,7 @@ def test_a_row_without_its_text_is_refused():
 
 
 def test_text_is_found_with_its_digests(tmp_path):
-    contents = {name: f"text of {name}" for name in PARSING.text.values()}
+    contents = {name: f"text of {name}" for name in PARSING.file_names}
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
     assert PARSING.text_digests(tmp_path) == {

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.reproduction.tables import TABLES, Row, table
+from t2t_repro.errors import UsageError
+from t2t_repro.reproduction.lookup import find_row, select
+from t2t_repro.reproduction.lookup import find_table as table
+from t2t_repro.reproduction.papers import TABLES
+from t2t_repro.reproduction.tables import Row
 
 # Table -> row -> hparams set; None where the system is somebody else's.
 ROWS = {
@@ -93,7 +97,7 @@ ROWS = {
 }
 # Table -> (split of WMT 2014 that it reports, task).
 REPORTED = {
-    "table1": ("dev", "translation"),
+    "table1": ("dev", "layers"),
     "table2": ("test", "translation"),
     "table3": ("dev", "translation"),
     "table4": ("dev", "parsing"),
@@ -179,4 +183,31 @@ def test_a_row_is_found_by_its_name_alone():
     found = table("table3")
     assert found.row("a_h4").label == "(A) h=4"
     assert found.row("A_H4") is None
-    assert table("Table3") is None
+    assert find_row("table3/a_h4") == (found, found.row("a_h4"))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("table33/base", "Did you mean table3"),
+        ("table3/a_h2", "Did you mean a_h"),
+        ("table3", "expected TABLE/ROW"),
+    ],
+)
+def test_an_unknown_row_is_refused(name, answer):
+    with pytest.raises(UsageError, match=answer):
+        find_row(name)
+
+
+def test_a_selected_row_keeps_everything_else_of_its_table():
+    whole, part = table("weighted"), select("weighted/transformer_small")
+    assert [row.name for row in part.rows] == ["transformer_small"]
+    assert (part.split, part.task) == ("test", "translation")
+    assert (part.name, part.title) == (whole.name, whole.title)
+    assert (part.columns, part.notes) == (whole.columns, whole.notes)
+    assert select("weighted") is whole
+
+
+def test_only_the_semi_supervised_parser_has_no_small_scale():
+    without = [row.name for t in TABLES for row in t.rows if row.no_small_scale]
+    assert without == ["transformer_4_layers_semi_supervised"]
