@@ -179,18 +179,22 @@ def many_results():
         "parsing": ("F1 (dev)", "F1 up to 40 words (dev)", "% repaired (dev)"),
         "translation": ("perplexity (dev)", "BLEU (dev)", "BLEU (test)"),
     }
+    systems = {
+        system: names[table.task]
+        for table in TABLES
+        for row in table.rows
+        for system in (row.system, row.baseline_set)
+        if system is not None
+    }
     return [
         dataclasses.replace(
             RESULT,
             system=system,
             scale=scale,
             seed=seed,
-            scores=dict.fromkeys(names[table.task], 20.0 + 10 * seed),
+            scores={name: 20.0 + 10 * seed for name in scores},
         )
-        for table in TABLES
-        for row in table.rows
-        for system in (row.system, row.baseline_set)
-        if system is not None
+        for system, scores in systems.items()
         for scale in SCALES
         for seed in range(1, 6)
     ]
