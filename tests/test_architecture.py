@@ -18,7 +18,6 @@ FLOORS = {
     "t2t_repro.constants": 0,
     "t2t_repro.errors": 0,
     "t2t_repro.files": 0,
-    "t2t_repro.published": 0,
     "t2t_repro.progress": 0.1,
     "t2t_repro.text_tables": 0,
     "t2t_repro.settings": 0.2,

@@ -15,7 +15,7 @@ from t2t_repro.cli.streams import (
     read_input,
     write_lines,
 )
-from t2t_repro.progress import progress
+from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
 
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     best: list[Hypothesis] = []
 
     def formatted() -> Iterator[str]:
-        with progress(len(lines), "sentence") as advance:
-            for hypotheses in system.hypotheses(lines, hparams, advance):
+        with Progress(len(lines), "sentence") as progress:
+            for hypotheses in system.hypotheses(lines, hparams, progress.advance):
                 best.append(hypotheses[0])
                 yield format_line(hypotheses, hparams)
 

@@ -17,7 +17,7 @@ from t2t_repro.cli.streams import (
 )
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError
-from t2t_repro.progress import progress
+from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
 
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
         data_dir = args.data_dir or system.run.data_dir
         data = PreparedData.load(data_dir, system.problem)
         pairs = data.raw_text(args.split or DEFAULT_SPLIT)
-    with progress(len(pairs[0]), "sentence") as advance:
-        evaluation = system.evaluate(*pairs, hparams, advance)
+    with Progress(len(pairs[0]), "sentence") as progress:
+        evaluation = system.evaluate(*pairs, hparams, progress.advance)
     if args.decode_to_file:
         write_lines(args.decode_to_file, evaluation.hypotheses)
     report = _report(args, system, hparams, evaluation)

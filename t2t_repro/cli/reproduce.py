@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from t2t_repro import catalogue
-from t2t_repro.cli.data_flags import at_least
-from t2t_repro.cli.train import LARGEST_SEED
-from t2t_repro.errors import UsageError, unknown_name
-from t2t_repro.reproduction.tables import TABLES, Row, Table, table
+from t2t_repro.cli.flags import at_least
+from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.errors import UsageError
+from t2t_repro.progress import Progress
+from t2t_repro.reproduction.comparison_report import comparison_report
+from t2t_repro.reproduction.lookup import find_row, select
+from t2t_repro.reproduction.papers import TABLES
+from t2t_repro.reproduction.plan import RunFolders, check_folders, plan_of
+from t2t_repro.reproduction.report import (
+    FORMATS,
+    Report,
+    write_report,
+    write_reports,
+)
+from t2t_repro.reproduction.results import results_with
+from t2t_repro.reproduction.table1.plots import check_plot, plot_complexity
+from t2t_repro.reproduction.tables import Table
+from t2t_repro.settings.train_settings import MAX_SEED
+from t2t_repro.text_tables import aligned
 
-MEASURED_TABLE = "table1"  # by timing layers, in about two minutes
+MEASURED_TABLE = "table1"
 RUN_FLAGS = ("scale", "text_dir", "data_dir", "output_dir", "seed")
-HOW_TO_LIST = "`t2t reproduce` lists the tables."
+FOLDER_FLAGS = ("text_dir", "data_dir", "output_dir")
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> None:
+DESCRIPTION = (
+    "Show the papers' tables, published numbers beside ours, or train and score one row."
+)
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser = subparsers.add_parser("reproduce", description=__doc__)
     parser.add_argument(
         "what",
         nargs="?",
         metavar="TABLE[/ROW]",
-        help="what to show (default: the list of tables); all = every table. "
-        f"{MEASURED_TABLE} is measured while you wait, about two minutes",
+        help="table or row to show (default: the list of tables); all = every table "
+        f"but {MEASURED_TABLE}, which is measured when asked for and takes about two "
+        "minutes",
     )
     parser.add_argument(
-        "--plot", metavar="FILE", help=f"also draw {MEASURED_TABLE}, as a PNG"
+        "--format", choices=FORMATS, help="form of a table (default: text)"
+    )
+    parser.add_argument(
+        "--plot", metavar="FILE", help=f"also draw {MEASURED_TABLE} (.png, .pdf, .svg)"
     )
     parser.add_argument(
         "--run", metavar="TABLE/ROW", help="train and score this row instead"
@@ -34,117 +58,124 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--result_dir",
         metavar="DIR",
-        help="folder of result files, beside the package's own; of a run: where its "
-        "file goes (default: --output_dir)",
+        help="folder of result files to show with the package's own; with --run, the "
+        "folder to write the result to (default: --output_dir)",
     )
+    _add_run_flags(parser)
+
+
+def _add_run_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("with --run")
     group.add_argument(
         "--scale",
         choices=("small", "paper"),
         help="small: a quarter of the widths, half the layers, Multi30k, two cores; "
-        "paper: the real recipe, WMT 2014 English to German on 8 GPUs, which is only "
-        "shown unless --data_dir and --output_dir are given (default: small)",
+        "paper: the paper's recipe, WMT 2014 English to German on 8 GPUs, whose "
+        "commands are only printed unless --data_dir and --output_dir are given "
+        "(default: small)",
     )
     group.add_argument(
         "--text_dir",
         metavar="DIR",
-        help="raw text of Multi30k, for table4 trees of CRAFT; for --scale small",
+        help="folder of the raw text for --scale small: Multi30k, or for table4 trees "
+        "of CRAFT",
     )
     group.add_argument("--data_dir", metavar="DIR", help="folder of prepared data")
     group.add_argument("--output_dir", metavar="DIR", help="folder of the run")
     group.add_argument(
         "--seed",
-        type=at_least(0, int, LARGEST_SEED),
+        type=at_least(0, int, MAX_SEED),
         metavar="N",
-        help="of weights, dropout and data order (default: 1)",
+        help="random seed of weights, dropout and data order (default: 1)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show or run."""
+    """Show tables, or run a row."""
     catalogue.load()
     if args.run is not None:
-        return _run(args)
-    for flag in RUN_FLAGS:
-        if getattr(args, flag) is not None:
-            raise UsageError(f"--{flag} goes with --run TABLE/ROW.")
-    if args.plot is not None and (args.what or "").partition("/")[0] != MEASURED_TABLE:
-        raise UsageError(f"--plot goes with {MEASURED_TABLE} alone.")
+        return _run_row(args)
+    _check_show_flags(args)
+    form = args.format or "text"
     if args.what is None:
-        for known in TABLES:
-            print(f"{known.name.ljust(14)}{known.title}")
-        return 0
-    if args.what.partition("/")[0] == MEASURED_TABLE:
-        from t2t_repro.cli.complexity_report import print_measured_table
-
-        print_measured_table(_shown(args.what), args.plot)
-        return 0
-    from t2t_repro.reproduction.render import render
-    from t2t_repro.reproduction.results import results_with
-
-    shown = TABLES if args.what == "all" else (_shown(args.what),)
-    results = results_with(args.result_dir)
-    print("\n\n".join(render(one, catalogue.hparams, results) for one in shown))
+        print("\n".join(aligned([(table.name, table.title) for table in TABLES])))
+    elif args.what == "all":
+        print(write_reports([_compare(table, args) for table in TABLES], form))
+    elif (table := select(args.what)).name == MEASURED_TABLE:
+        print(write_report(_measure(table, args.plot), form))
+    else:
+        print(write_report(_compare(table, args), form))
     return 0
 
 
-def _run(args: argparse.Namespace) -> int:
-    """Train and score a row.
+def _check_show_flags(args: argparse.Namespace) -> None:
+    """Refuse flags that do not go together.
 
     Raises:
-        UsageError: If the row is not one to be trained, or flags do not go together.
+        UsageError: If a flag needs --run or another table.
     """
-    from t2t_repro.cli.reproduction_run import run_row
+    for flag in RUN_FLAGS:
+        if getattr(args, flag) is not None:
+            raise UsageError(f"--{flag} goes with --run TABLE/ROW.")
+    if args.format is not None and args.what is None:
+        raise UsageError("--format goes with a table.")
+    if args.plot is None:
+        return
+    if (args.what or "").partition("/")[0] != MEASURED_TABLE:
+        raise UsageError(f"--plot goes with {MEASURED_TABLE} alone.")
+    check_plot(args.plot)
 
-    for flag, value in (("--plot", args.plot), ("a table", args.what)):
+
+def _compare(table: Table, args: argparse.Namespace) -> Report:
+    return comparison_report(table, catalogue.hparams, results_with(args.result_dir))
+
+
+def _measure(table: Table, plot: str | None) -> Report:
+    """Measure the layers of a table, and draw the times if asked."""
+    import_tensorflow()
+    from t2t_repro.reproduction.table1.report import (
+        complexity_report,
+        layers_of,
+        measure_layers,
+    )
+
+    kinds = layers_of(table)
+    with Progress(len(kinds), "layer") as progress:
+        results = measure_layers(kinds, progress.advance)
+    if plot is not None:
+        plot_complexity(results, plot)
+    return complexity_report(table, results)
+
+
+def _run_row(args: argparse.Namespace) -> int:
+    """Train and score a row, or print the commands of the paper's recipe.
+
+    Raises:
+        UsageError: If the row cannot be trained, or flags do not go together.
+    """
+    others = {"--plot": args.plot, "--format": args.format, "a table": args.what}
+    for flag, value in others.items():
         if value is not None:
             raise UsageError(f"received --run and {flag}, expected one of them.")
-    found, row = find_row(args.run)
-    if found.name == MEASURED_TABLE:
-        raise UsageError(f"nothing is trained: `t2t reproduce {args.run}` measures it.")
-    args.scale = args.scale or "small"
-    args.seed = 1 if args.seed is None else args.seed
-    return run_row(found, row, args)
+    seed = 1 if args.seed is None else args.seed
+    plan = plan_of(*find_row(args.run), args.scale or "small", seed)
+    if plan.scale == "paper" and args.data_dir is None and args.output_dir is None:
+        print("\n".join(plan.commands()))
+        return 0
+    for flag in FOLDER_FLAGS:
+        is_needed = flag != "text_dir" or plan.recipe.text
+        if is_needed and getattr(args, flag) is None:
+            raise UsageError(f"--{flag} is missing: --scale {plan.scale} needs it.")
+    folders = RunFolders(
+        data_dir=Path(args.data_dir),
+        output_dir=Path(args.output_dir),
+        text_dir=args.text_dir and Path(args.text_dir),
+        result_dir=args.result_dir and Path(args.result_dir),
+    )
+    check_folders(plan, folders)
+    import_tensorflow()
+    from t2t_repro.reproduction.run_row import run_row
 
-
-def _shown(what: str) -> Table:
-    """Find a table, or one of a single row.
-
-    Raises:
-        UsageError: If there is no such table or row.
-    """
-    if "/" not in what:
-        return find_table(what)
-    found, row = find_row(what)
-    return Table(found.name, found.title, found.columns, [row], found.notes)
-
-
-def find_table(name: str) -> Table:
-    """Find a table by its name.
-
-    Raises:
-        UsageError: If there is none.
-    """
-    found = table(name)
-    if found is None:
-        names = [known.name for known in TABLES]
-        raise unknown_name("table", name, names, HOW_TO_LIST)
-    return found
-
-
-def find_row(name: str) -> tuple[Table, Row]:
-    """Find a row by TABLE/ROW.
-
-    Raises:
-        UsageError: If there is none.
-    """
-    table_name, slash, row_name = name.partition("/")
-    if not slash:
-        raise UsageError(f"received {name!r}, expected TABLE/ROW. {HOW_TO_LIST}")
-    found = find_table(table_name)
-    row = found.row(row_name)
-    if row is None:
-        names = [known.name for known in found.rows]
-        how = f"`t2t reproduce {table_name}` shows them."
-        raise unknown_name("row", row_name, names, how)
-    return found, row
+    for path in run_row(plan, folders):
+        print(path)
+    return 0

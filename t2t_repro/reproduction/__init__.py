@@ -1,1 +1,1 @@
-"""The papers' tables, with what was measured here beside what they print."""
+"""The tables of the two papers: published values beside what this package measured."""

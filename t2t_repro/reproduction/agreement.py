@@ -1,4 +1,4 @@
-"""Do our scores put the rows of a table in the published order, seeds apart?"""
+"""Compare the order of our scores with the published order of a table's rows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import NamedTuple
 from t2t_repro.reproduction.results import SCALES, Result
 from t2t_repro.reproduction.tables import Table
 
-# The published columns that a run measures, too: column -> score.
+# Published column -> score of a result.
 SCORES = {"PPL": "perplexity", "BLEU": "BLEU", "Weighted": "BLEU", "en-de": "BLEU"}
-FEWEST_ROWS = 3  # that make an order
+FEWEST_ROWS = 3  # below, an order means little
 
 
 class Scores(NamedTuple):
-    """What a row has in a column.
+    """Published and measured values of a row in a column.
 
     Attributes:
-        published: The paper's value.
-        measured: Ours, one for each seed.
+        published: Value in the paper.
+        measured: Our value per seed.
     """
 
     published: float
@@ -29,16 +29,16 @@ class Scores(NamedTuple):
 
 
 def agreement_notes(table: Table, results: Sequence[Result]) -> list[str]:
-    """Say how far what was measured agrees with the published table, and with itself.
+    """Describe how well results agree with the published table, and with each other.
 
     Args:
         table: The table.
-        results: What was measured, of any system.
+        results: Results of any systems.
 
     Returns:
-        For each scale and column up to two lines: how many pairs of rows have the
-        published order, where three rows or more are measured, and how far seeds of
-        one row lie apart, where a row has two.
+        Up to two lines per scale and column: how many pairs of rows have the published
+        order, if three rows or more are measured; and the deviation between seeds, if
+        a row has two.
     """
     notes = []
     for scale, column in itertools.product(SCALES, table.columns):
@@ -50,21 +50,24 @@ def agreement_notes(table: Table, results: Sequence[Result]) -> list[str]:
         if len(rows) >= FEWEST_ROWS:
             same, pairs = pairs_in_order(rows)
             order = f"{same} of {pairs} pairs of rows have the published order"
-            notes.append(f"{scale}, {score}: {order} (chance: half of them).")
+            notes.append(f"{scale}, {score}: {order} (half is chance).")
         spread = pooled_deviation([row.measured for row in rows])
         if spread is not None:
-            deviation = f"standard deviation between seeds of a row {spread:.2f}"
-            notes.append(f"{scale}, {score}: {deviation}.")
+            notes.append(
+                f"{scale}, {score}: standard deviation between seeds of the same row: "
+                f"{spread:.2f}."
+            )
     return notes
 
 
 def pairs_in_order(rows: Sequence[Scores]) -> tuple[int, int]:
     """Count the pairs of rows whose mean scores have the published order.
 
-    Kendall 1938: without ties, his tau is `2 * same / pairs - 1`.
+    Without ties, Kendall's tau (1938) is `2 * same / pairs - 1`.
 
     Returns:
-        The pairs of the same order, and all whose published values differ.
+        The number of pairs in the same order, and of all pairs whose published values
+        differ.
     """
     means = [(row.published, statistics.mean(row.measured)) for row in rows]
     differ = [
@@ -77,10 +80,10 @@ def pairs_in_order(rows: Sequence[Scores]) -> tuple[int, int]:
 
 
 def pooled_deviation(groups: Sequence[Sequence[float]]) -> float | None:
-    """Return the standard deviation about the groups' own means.
+    """Return the standard deviation of values about the means of their groups.
 
     Returns:
-        The square root of the squares' sum over the degrees of freedom; None where no
+        The square root of the sum of squares over the degrees of freedom; None if no
         group has two values.
     """
     degrees = sum(len(group) - 1 for group in groups)
@@ -93,7 +96,7 @@ def pooled_deviation(groups: Sequence[Sequence[float]]) -> float | None:
 def _scores(
     table: Table, column: str, score: str, results: Sequence[Result]
 ) -> list[Scores]:
-    """Collect the rows that have both a published value and a measured one."""
+    """Return the rows that have a published and a measured value."""
     rows = []
     for row in table.rows:
         published = row.published.get(column)

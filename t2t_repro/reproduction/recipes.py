@@ -1,32 +1,34 @@
-"""What is trained on what, for how long, and what is scored: one row of a table."""
+"""Recipes: the data, the length of training and the splits to score for a row."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from t2t_repro.data.text_files import PairFiles, TreeFile
 from t2t_repro.errors import UserError
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Recipe:
     """How a row is trained and scored.
 
     Attributes:
         problem: Name of the problem.
-        train_steps: Updates.
-        splits: What is scored.
+        train_steps: Number of updates.
+        splits: Splits to score.
         hparams_set: Name of the set.
-        hparams: Its changes, as `--hparams` takes them.
-        average_last: Checkpoints averaged in the end; 0 = the last one is scored.
-        checkpoints: The flag that says how far apart checkpoints are, and its value.
-        text: Files by the flag of `t2t train` that takes them; none where the problem
-            has its own. A result holds their checksums, to say what it is a result on.
-        source: Where the files come from.
-        vocab_size: Subwords; None = the problem's own number.
+        hparams: Changes to the set, in the form of `--hparams`.
+        average_last: Number of checkpoints to average after training; 0 = score the
+            last one.
+        save_checkpoints_steps: Steps between checkpoints; None = the default.
+        save_checkpoints_secs: Seconds between checkpoints; None = the default.
+        text: File names by split: source and target, or one file of trees. Empty if
+            the problem has its own text.
+        text_source: Origin of the files.
+        vocab_size: Number of subwords; None = the problem's own.
     """
 
     problem: str
@@ -35,40 +37,45 @@ class Recipe:
     hparams_set: str = ""
     hparams: str = ""
     average_last: int = 0
-    checkpoints: tuple[str, str] | None = None
-    text: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    source: str = ""
+    save_checkpoints_steps: int | None = None
+    save_checkpoints_secs: int | None = None
+    text: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    text_source: str = ""
     vocab_size: int | None = None
 
-    def text_digests(self, folder: str | Path | None) -> dict[str, str]:
-        """Find the text in a folder.
+    @property
+    def file_names(self) -> list[str]:
+        """Names of all files, training text first."""
+        return [name for names in self.text.values() for name in names]
 
-        Returns:
-            File name to sha256.
+    def text_flags(self) -> Iterator[tuple[str, str]]:
+        """Yield each flag of `t2t train` that takes a file, with the file's name."""
+        for split, names in self.text.items():
+            roles = ("trees",) if len(names) == 1 else ("source", "target")
+            for role, name in zip(roles, names, strict=True):
+                yield f"--{split}_{role}", name
+
+    def text_files(self, folder: Path) -> dict[str, PairFiles | TreeFile]:
+        """Return the files of each split in a folder."""
+        files: dict[str, PairFiles | TreeFile] = {}
+        for split, names in self.text.items():
+            first, *others = (folder / name for name in names)
+            files[split] = PairFiles(first, *others) if others else TreeFile(first)
+        return files
+
+    def text_digests(self, folder: Path) -> dict[str, str]:
+        """Return the sha256 of each file in a folder, by file name.
 
         Raises:
             UserError: If a file is missing.
         """
         digests = {}
-        for name in self.text.values():
-            path = Path(folder or "") / name
+        for name in self.file_names:
+            path = folder / name
             if not path.is_file():
                 raise UserError(
-                    f"received --text_dir {folder}, expected {self.source} in it "
-                    f"({', '.join(self.text.values())}): {name} is missing."
+                    f"received --text_dir {folder}, expected {self.text_source} in it "
+                    f"({', '.join(self.file_names)}): {name} is missing."
                 )
             digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         return digests
-
-    def scores(self, evaluated: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-        """Take what is reported from what `t2t evaluate` printed for each split."""
-        scores = {}
-        for split, printed in evaluated.items():
-            if "bleu" in printed:
-                scores[f"BLEU ({split})"] = printed["bleu"]["value"]
-            else:
-                scores[f"F1 ({split})"] = printed["f1"]
-                scores[f"F1 up to 40 words ({split})"] = printed["f1_up_to_40"]
-                repaired = printed.get("repaired", 0) / printed["sentences"]
-                scores[f"% repaired ({split})"] = 100 * repaired
-        return scores

@@ -1,8 +1,7 @@
-"""Result files: what was measured, how, on what, and by which command.
+"""Result files: measured scores, with the commands, data and hardware behind them.
 
-They lie beside this module and travel with the package. A run writes one; nobody
-types a number into one. They belong to systems, not to rows: the same one stands in
-several tables.
+The package ships the files of its folder `results`. Only runs write them; nobody edits
+their numbers. A file belongs to a system, which may be in several tables.
 """
 
 from __future__ import annotations
@@ -24,27 +23,27 @@ from t2t_repro.files import atomic_write
 
 FOLDER = "results"
 SCALES = ("paper", "small")
-# A run's own folder has other JSON files, too.
+# The folder of a run contains other JSON files, too.
 _FILE_NAME = re.compile(rf".+-({'|'.join(SCALES)})-[0-9]+\.json")
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """One run of one system.
+    """Result of one run of one system.
 
     Attributes:
-        system: Its name, `Row.system`.
+        system: Name of the system, `Row.system`.
         scale: "small" or "paper".
-        seed: Of weights, dropout and data order.
+        seed: Random seed of weights, dropout and data order.
         scores: Measured value by name: "BLEU (test)", "perplexity (dev)", ...
-        signature: sacreBLEU's, where there is a BLEU.
-        steps: Updates.
-        seconds: Of the updates; saving and evaluating is left out.
-        parameters: Of the model that was trained.
-        commands: What was typed, in order.
-        data: What was trained and tested on: file name to sha256.
-        hardware: The processor, and how many of its cores the run could use.
-        versions: Of the software.
+        signature: Signature of sacreBLEU; empty without BLEU.
+        steps: Number of updates.
+        seconds: Time of the updates, without saving and evaluation.
+        parameters: Number of parameters of the trained model.
+        commands: Commands that reproduce the result, in order.
+        data: sha256 of each file of text, by name.
+        hardware: Processor, and how many of its cores the run could use.
+        versions: Versions of the software.
     """
 
     system: str
@@ -62,11 +61,11 @@ class Result:
 
     @property
     def file_name(self) -> str:
-        """The name of its file."""
+        """Name of the file of this result."""
         return f"{self.system}-{self.scale}-{self.seed}.json"
 
     def save(self, folder: str | Path) -> Path:
-        """Write the file into a folder, whole or not at all, and return its path."""
+        """Write the result to a folder, atomically, and return the path of its file."""
         path = Path(folder) / self.file_name
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
         atomic_write(path, text + "\n")
@@ -74,21 +73,21 @@ class Result:
 
 
 def read_result(text: str) -> Result:
-    """Read what `Result.save` wrote.
+    """Parse a text that `Result.save` wrote.
 
     Raises:
-        ValueError: If it is something else.
+        ValueError: If the text is not a result.
     """
     try:
         values = json.loads(text)
         return Result(**(values | {"commands": tuple(values["commands"])}))
     except (TypeError, KeyError) as error:
-        raise ValueError(f"no result: {error}") from error
+        raise ValueError(f"not a result: {error}") from error
 
 
 @cache
 def shipped_results() -> tuple[Result, ...]:
-    """Return the results that the package holds, in the order of their names."""
+    """Return the results that the package ships, in the order of their file names."""
     folder = resources.files("t2t_repro.reproduction") / FOLDER
     if not folder.is_dir():
         return ()
@@ -96,10 +95,12 @@ def shipped_results() -> tuple[Result, ...]:
 
 
 def results_with(folder: str | Path | None) -> tuple[Result, ...]:
-    """Return the package's results and a folder's, which replace those of one name.
+    """Return the package's results and those of a folder.
+
+    Of two results with the same file name, the folder's is returned.
 
     Raises:
-        UserError: If the folder is not there, or holds a broken result.
+        UserError: If the folder does not exist, or contains a damaged result.
     """
     if folder is None:
         return shipped_results()
@@ -126,16 +127,16 @@ def _results_in(folder: Traversable) -> tuple[Result, ...]:
 
 
 def hardware() -> str:
-    """Describe in a line what this process runs on: "1 of 2 x PROCESSOR"."""
+    """Describe the hardware of this process, e.g. "1 of 2 x PROCESSOR"."""
     cpu = _processor()
     cores = os.cpu_count() or 1
-    # taskset and containers may grant fewer; only Linux can tell.
+    # A process may be limited to fewer cores; only Linux can tell.
     granted = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
     return f"{cores} x {cpu}" if granted == cores else f"{granted} of {cores} x {cpu}"
 
 
 def _processor() -> str:
-    """Return the processor's name."""
+    """Return the name of the processor."""
     path = Path("/proc/cpuinfo")
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():

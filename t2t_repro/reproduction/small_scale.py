@@ -1,10 +1,10 @@
-"""The fixed recipes by which every row is tried on a machine of two cores.
+"""Recipes that train any row on a machine with two cores.
 
-One rule for translation: widths are a quarter of the paper's and layers half as many;
-heads, dropout, smoothing and everything else that a row varies stay. Text, steps and
-schedule are the same for all rows. Scores can be compared within this scale and not
-with the paper's. Parsing has a set of its own, and its row from the WSJ alone: for the
-semi-supervised one there is no text.
+Translation has one rule: widths are a quarter of the paper's and layers half as many.
+Heads, dropout, smoothing and everything else that a row varies stay. Text, steps and
+schedule are the same for all rows. Scores can be compared within this scale, but not
+with the paper's. Parsing has its own set, and a recipe only for the row trained on the
+WSJ alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from t2t_repro.settings.hparams import HParams
 
 WIDTH_DIVISOR = 4
 LAYERS_DIVISOR = 2
-# The share of training in which the Weighted Transformer's branch weights still move:
+# The Weighted Transformer's branch weights are frozen after this share of the training:
 # 50,000 of 60,000 steps.
 MOVING_SHARE = 5 / 6
 
@@ -31,8 +31,8 @@ _WIDTHS = (
     "parameter_attention_value_channels",
 )
 _LAYERS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
-# Four batch shapes of 1,024 tokens, and a peak of the learning rate of 2.0e-3 at width
-# 128, after as many steps for all rows.
+# Four batch shapes of 1,024 tokens. At width 128 the learning rate peaks at 2.0e-3; all
+# rows reach their peak after the same number of steps.
 _TRAINING = {
     "batch_size": 1024,
     "max_length": 49,
@@ -46,61 +46,53 @@ _TRAINING = {
 TRANSLATION = Recipe(
     problem="text_pairs",
     text={
-        "--train_source": "train.en",
-        "--train_target": "train.de",
-        "--dev_source": "val.en",
-        "--dev_target": "val.de",
-        "--test_source": "test2016.en",
-        "--test_target": "test2016.de",
+        "train": ("train.en", "train.de"),
+        "dev": ("val.en", "val.de"),
+        "test": ("test2016.en", "test2016.de"),
     },
-    source="raw text of Multi30k task 1 (Elliott et al. 2016)",
+    text_source="raw text of Multi30k task 1 (Elliott et al. 2016)",
     vocab_size=4_000,
     train_steps=2_500,
-    checkpoints=("--save_checkpoints_steps", "50"),
+    save_checkpoints_steps=50,
     splits=("dev", "test"),
 )
 PARSING = Recipe(
     problem="parsing_ptb_initials",
-    text={"--train_trees": "craft.train.mrg", "--dev_trees": "craft.dev.mrg"},
-    source="trees of the CRAFT corpus (Verspoor et al. 2012), one a line",
+    text={"train": ("craft.train.mrg",), "dev": ("craft.dev.mrg",)},
+    text_source="trees of the CRAFT corpus (Verspoor et al. 2012), one per line",
     vocab_size=8_000,
     train_steps=20_000,
     average_last=5,
-    checkpoints=("--save_checkpoints_steps", "500"),
+    save_checkpoints_steps=500,
     splits=("dev",),
     hparams_set="transformer_parsing_small",
 )
 
 
-PARSING_ROW = "transformer_4_layers_wsj_only"
-
-
 def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
-    """Return how a row is tried.
+    """Return the recipe of a row.
 
     Args:
         table: Its table.
-        row: A row with a set.
+        row: A row with a hparams set.
         hparams: That set.
 
     Raises:
-        UsageError: If the row cannot be tried at this scale.
+        UsageError: If the row has no recipe at this scale.
     """
-    if table.task == "translation":
-        return dataclasses.replace(
-            TRANSLATION, hparams_set=str(row.hparams_set), hparams=overrides(hparams)
-        )
-    if row.name != PARSING_ROW:
+    if row.no_small_scale:
         raise UsageError(
-            f"{table.name}/{row.name} has no small scale: its 17 million sentences "
-            f"parsed by other parsers are not at hand. {table.name}/{PARSING_ROW} has "
-            "one."
+            f"{table.name}/{row.name} has no small scale: {row.no_small_scale}"
         )
-    return PARSING
+    if table.task == "parsing":
+        return PARSING
+    return dataclasses.replace(
+        TRANSLATION, hparams_set=str(row.hparams_set), hparams=overrides(hparams)
+    )
 
 
 def scaled(hparams: HParams) -> HParams:
-    """Return a set of a translation table at the small scale."""
+    """Return a hparams set of a translation table at the small scale."""
     changes: dict[str, int | float] = {
         name: getattr(hparams, name) // WIDTH_DIVISOR for name in _WIDTHS
     }
@@ -116,6 +108,6 @@ def scaled(hparams: HParams) -> HParams:
 
 
 def overrides(hparams: HParams) -> str:
-    """Return what `--hparams` must say to train a set at the small scale."""
+    """Return the value of `--hparams` that trains a set at the small scale."""
     changes = hparams.diff(scaled(hparams))
     return ",".join(f"{name}={value}" for name, (_, value) in changes.items())

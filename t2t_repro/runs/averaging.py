@@ -8,11 +8,8 @@ from pathlib import Path
 from t2t_repro import catalogue
 from t2t_repro.errors import UserError
 from t2t_repro.runs.run import Run
-from t2t_repro.training.checkpoints import (
-    all_checkpoints,
-    average_checkpoints,
-    step_of,
-)
+from t2t_repro.training.averaging import average_checkpoints
+from t2t_repro.training.checkpoints import all_checkpoints, step_of
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,6 @@ from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoints import (
     AVERAGED_FOLDER,
-    TrainingCheckpoints,
     all_checkpoints,
     step_of,
 )
@@ -46,6 +45,7 @@ from t2t_repro.training.setup import (
     should_use_xla,
 )
 from t2t_repro.training.step import StepOptions
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
 

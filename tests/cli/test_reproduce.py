@@ -28,6 +28,14 @@ def test_a_row_alone_is_shown(capsys):
     assert "5.00" not in printed
 
 
+def test_a_row_alone_is_compared_on_the_split_of_its_table(capsys):
+    assert main(["reproduce", "weighted/transformer_small"]) == 0
+    printed = capsys.readouterr().out
+    # newstest2014, not newstest2013.
+    assert "small, BLEU (test): standard deviation" in printed
+    assert "small, BLEU (dev): standard deviation" not in printed
+
+
 @pytest.mark.parametrize(
     ("what", "answer"),
     [

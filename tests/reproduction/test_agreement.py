@@ -11,7 +11,7 @@ from t2t_repro.reproduction.agreement import (
     pairs_in_order,
     pooled_deviation,
 )
-from t2t_repro.reproduction.tables import table
+from t2t_repro.reproduction.lookup import find_table as table
 from tests.support.result import RESULT
 
 

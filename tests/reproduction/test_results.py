@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from t2t_repro.errors import UserError
+from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.results import (
     hardware,
     read_result,
     results_with,
     shipped_results,
 )
-from t2t_repro.reproduction.tables import TABLES
 from tests.support.result import RESULT
 
 

@@ -7,8 +7,9 @@ import statistics
 from pathlib import Path
 
 from t2t_repro.reproduction.agreement import agreement_notes
+from t2t_repro.reproduction.lookup import find_table as table
 from t2t_repro.reproduction.results import Result, shipped_results
-from t2t_repro.reproduction.tables import Row, table
+from t2t_repro.reproduction.tables import Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")

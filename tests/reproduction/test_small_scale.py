@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.reproduction import small_scale
-from t2t_repro.reproduction.tables import TABLES, table
+from t2t_repro.reproduction.lookup import find_table as table
+from t2t_repro.reproduction.papers import TABLES
+from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
 
 OWN = sorted(
     {
@@ -17,12 +21,125 @@ OWN = sorted(
 )
 
 
+def recipe(name):
+    """The recipe of TABLE/ROW."""
+    table_name, _, row_name = name.partition("/")
+    found = table(table_name)
+    row = found.row(row_name)
+    return small_scale.recipe_of(found, row, catalogue.hparams(row.hparams_set))
+
+
+def test_a_translator_is_trained_on_multi30k_for_2500_steps():
+    found = recipe("table2/transformer_big")
+    assert found.problem == "text_pairs"
+    assert found.hparams_set == "transformer_big"
+    assert found.train_steps == 2_500
+    assert found.vocab_size == 4_000
+    assert found.average_last == 0
+    assert found.splits == ("dev", "test")
+    assert (found.save_checkpoints_steps, found.save_checkpoints_secs) == (50, None)
+    assert found.text == {
+        "train": ("train.en", "train.de"),
+        "dev": ("val.en", "val.de"),
+        "test": ("test2016.en", "test2016.de"),
+    }
+    assert "Multi30k" in found.text_source
+
+
+def test_a_parser_is_trained_on_craft_for_20000_steps_and_averaged():
+    found = recipe("table4/transformer_4_layers_wsj_only")
+    assert found.problem == "parsing_ptb_initials"
+    assert (found.hparams_set, found.hparams) == ("transformer_parsing_small", "")
+    assert found.train_steps == 20_000
+    assert found.vocab_size == 8_000
+    assert found.average_last == 5
+    assert found.splits == ("dev",)
+    assert (found.save_checkpoints_steps, found.save_checkpoints_secs) == (500, None)
+    assert found.text == {"train": ("craft.train.mrg",), "dev": ("craft.dev.mrg",)}
+    assert "CRAFT" in found.text_source
+
+
+# Written out: a result file's command holds the text, so it must not change.
+SAME_FOR_ALL = (
+    "batch_size=1024,max_length=49,min_length_bucket=15,length_bucket_step=1.5,"
+    "learning_rate_constant=0.5,learning_rate_warmup_steps=500"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "overrides"),
+    [
+        (
+            "table3/base",
+            f"hidden_size=128,filter_size=512,num_hidden_layers=3,{SAME_FOR_ALL}",
+        ),
+        (
+            "aop/aop1",
+            "hidden_size=128,filter_size=384,num_hidden_layers=3,"
+            "parameter_attention_key_channels=128,"
+            f"parameter_attention_value_channels=128,{SAME_FOR_ALL}",
+        ),
+        # Branch weights warm up in a tenth of the others' 500 steps, and are frozen
+        # after five sixths of 2,500, as after 50,000 of 60,000.
+        (
+            "sensitivity/n2",
+            "hidden_size=128,filter_size=512,num_hidden_layers=1,"
+            "branch_learning_rate_warmup_steps=50,branch_frozen_after_steps=2083,"
+            f"{SAME_FOR_ALL}",
+        ),
+    ],
+)
+def test_the_overrides_of_a_row_are_these(row, overrides):
+    own, expected = recipe(row).hparams.split(","), overrides.split(",")
+    assert sorted(own) == sorted(expected)
+
+
+def test_branch_weights_move_in_the_papers_share_of_the_training():
+    """Set -> (steps of the paper, step after which they are frozen)."""
+    paper = catalogue.hparams("weighted_transformer_base")
+    share = paper.branch_frozen_after_steps / 60_000
+    small = small_scale.scaled(paper)
+    assert small.branch_frozen_after_steps == round(2_500 * share) == 2_083
+    assert small.branch_learning_rate_warmup_steps == 50
+    # The paper's warm-up is a tenth of the other weights', too.
+    assert paper.branch_learning_rate_warmup_steps == 400
+    assert paper.learning_rate_warmup_steps == 4_000
+
+
+def test_without_branches_their_settings_stay():
+    base = catalogue.hparams("transformer_base")
+    small = small_scale.scaled(base)
+    for name in ("branch_learning_rate_warmup_steps", "branch_frozen_after_steps"):
+        assert getattr(small, name) == getattr(base, name)
+
+
 def test_widths_are_a_quarter_and_layers_half():
     base = small_scale.scaled(catalogue.hparams("transformer_base"))
     assert (base.hidden_size, base.filter_size, base.num_hidden_layers) == (128, 512, 3)
     assert (base.num_heads, base.layer_prepostprocess_dropout) == (8, 0.1)
     row = small_scale.scaled(catalogue.hparams("transformer_base_b_dk16"))
     assert row.attention_key_channels == 8 * 4
+
+
+def test_every_width_and_depth_is_scaled():
+    full = catalogue.hparams("transformer_base").replace(
+        hidden_size=800,
+        filter_size=832,
+        attention_key_channels=864,
+        attention_value_channels=896,
+        parameter_attention_key_channels=928,
+        parameter_attention_value_channels=960,
+        num_hidden_layers=6,
+        num_encoder_layers=8,
+        num_decoder_layers=10,
+    )
+    small = small_scale.scaled(full)
+    assert (small.hidden_size, small.filter_size) == (200, 208)
+    assert (small.attention_key_channels, small.attention_value_channels) == (216, 224)
+    assert small.parameter_attention_key_channels == 232
+    assert small.parameter_attention_value_channels == 240
+    assert small.num_hidden_layers == 3
+    assert (small.num_encoder_layers, small.num_decoder_layers) == (4, 5)
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -42,13 +159,21 @@ def test_the_overrides_say_what_the_scale_changes(name):
 
 
 def test_a_row_without_its_text_is_refused():
-    table4 = table("table4")
-    row = table4.row("transformer_4_layers_semi_supervised")
     with pytest.raises(UsageError, match="17 million sentences"):
-        small_scale.recipe_of(table4, row, catalogue.hparams(row.hparams_set))
+        recipe("table4/transformer_4_layers_semi_supervised")
+
+
+def test_text_is_found_with_its_digests(tmp_path):
+    contents = {name: f"text of {name}" for name in PARSING.file_names}
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    assert PARSING.text_digests(tmp_path) == {
+        name: hashlib.sha256(content.encode()).hexdigest()
+        for name, content in contents.items()
+    }
 
 
 def test_text_that_is_not_there_is_a_users_error(tmp_path):
     (tmp_path / "train.en").write_text("a\n")
     with pytest.raises(UserError, match=r"train\.de is missing"):
-        small_scale.TRANSLATION.text_digests(tmp_path)
+        TRANSLATION.text_digests(tmp_path)

@@ -1,4 +1,4 @@
-"""The layers of Table 1 behind one interface: sequences in, sequences out."""
+"""Layers of Table 1 with one interface: sequences in, sequences out."""
 
 from __future__ import annotations
 
@@ -10,51 +10,40 @@ from keras import KerasTensor, ops
 
 from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.blocked_attention import BlockedAttention
-from t2t_repro.published import CONTIGUOUS, SEPARABLE, TABLE_1, LayerType
+from t2t_repro.reproduction.table1.orders import (
+    CONTIGUOUS,
+    CONVOLUTIONAL,
+    RECURRENT,
+    RESTRICTED,
+    SELF_ATTENTION,
+    SEPARABLE,
+    LayerOrders,
+)
+from t2t_repro.reproduction.table1.sizes import Sizes
 
 Layer = Callable[[KerasTensor], KerasTensor]
 
-KERNEL_SIZE = 3  # k of Table 1; also the dilation from a layer to the next
+KERNEL_SIZE = 3  # k of Table 1, and the factor between dilations of a stack
 NEIGHBOURHOOD = 31  # r of Table 1
-
-
-WIDTH_OF_LENGTHS = 64
-
-
-@dataclasses.dataclass(frozen=True)
-class Sizes:
-    """Where a layer is timed: where the term that Table 1 names is the largest.
-
-    So n is much more than d where it grows, and for n^2 d all along; and a pass takes
-    milliseconds at least, beside which the cost of starting operations is small.
-
-    Attributes:
-        lengths: Values of n, at d = `WIDTH_OF_LENGTHS`.
-        widths: Values of d.
-        length_of_widths: n while d grows.
-    """
-
-    lengths: tuple[int, ...]
-    widths: tuple[int, ...]
-    length_of_widths: int
 
 
 @dataclasses.dataclass(frozen=True)
 class SequenceLayer:
-    """A layer type of Table 1, or one that section 4 speaks of.
+    """A kind of layer from Table 1 or section 4.
 
     Attributes:
-        orders: What the paper says of it; `orders.layer` is its row of Table 1.
-        label: What it is.
-        make: From a width to the layer, `[batch, n, width]` to `[batch, n, width]`.
-        sizes: Where it is timed.
-        make_hop: From d, n and a number from 0 on to the operation by which signals
-            go on from where that many such operations have taken them. A layer's path
-            is as long as the number of hops. By default the layer itself.
+        orders: Orders that the paper gives for it.
+        label: Short description.
+        make: Function from a width to the layer, which maps `[batch, n, width]` to
+            `[batch, n, width]`.
+        sizes: Sizes at which it is timed.
+        make_hop: Function from d, n and the number of a hop (from 0) to the operation
+            that takes signals one hop further. The path through a layer is as long as
+            its number of hops. By default, a hop is the layer itself.
         hops_differ: Whether hops of different numbers connect different positions.
     """
 
-    orders: LayerType
+    orders: LayerOrders
     label: str
     make: Callable[[int], Layer]
     sizes: Sizes
@@ -62,7 +51,7 @@ class SequenceLayer:
     hops_differ: bool = False
 
     def hop(self, width: int, length: int, number: int) -> Layer:
-        """Make the operation of that number; see `make_hop`."""
+        """Make the operation of a hop; see `make_hop`."""
         if self.make_hop is None:
             return self.make(width)
         return self.make_hop(width, length, number)
@@ -105,7 +94,7 @@ def _recurrent(width: int) -> keras.layers.Layer:
 
 
 def _dilated(width: int, length: int, number: int) -> Layer:
-    """Make a layer of a stack whose dilation grows k-fold, and begins anew below n."""
+    """Make a layer of a stack whose dilation grows k-fold and restarts below n."""
     layers = 1
     while KERNEL_SIZE**layers < length:
         layers += 1
@@ -113,7 +102,7 @@ def _dilated(width: int, length: int, number: int) -> Layer:
 
 
 def _transition(width: int, length: int, number: int) -> Layer:
-    """Make the step of a recurrent layer, from every position to the next at once."""
+    """Make the step of a recurrent layer, from every position to the next one."""
     del length, number
     cell = keras.layers.GRUCell(width)
 
@@ -129,20 +118,16 @@ def _transition(width: int, length: int, number: int) -> Layer:
 _QUADRATIC = Sizes((1024, 2048, 4096, 8192), (64, 128, 256, 512), 4096)
 _LINEAR = Sizes((4096, 8192, 16384, 32768), (256, 512, 1024, 2048), 512)
 _SEPARABLE_SIZES = Sizes((16384, 32768, 65536, 131072), (256, 512, 1024, 2048), 512)
-# Narrow, where the windows and not the projections take most of the time.
+# Narrow, so that the windows take more time than the projections.
 _RESTRICTED_SIZES = Sizes((4096, 8192, 16384, 32768), (16, 32, 64, 128), 8192)
 _IN_A_ROW = Sizes((64, 128, 256, 512), (256, 512, 1024, 2048), 64)
 
-_TABLE_1 = {printed.layer: printed for printed in TABLE_1}
-
 SEQUENCE_LAYERS = (
-    SequenceLayer(_TABLE_1["Self-Attention"], "self-attention", _attention, _QUADRATIC),
-    SequenceLayer(
-        _TABLE_1["Recurrent"], "recurrent (GRU)", _recurrent, _IN_A_ROW, _transition
-    ),
+    SequenceLayer(SELF_ATTENTION, "self-attention", _attention, _QUADRATIC),
+    SequenceLayer(RECURRENT, "recurrent (GRU)", _recurrent, _IN_A_ROW, _transition),
     SequenceLayer(CONTIGUOUS, f"convolution, k = {KERNEL_SIZE}", _convolution, _LINEAR),
     SequenceLayer(
-        _TABLE_1["Convolutional"],
+        CONVOLUTIONAL,
         f"dilated convolutions, k = {KERNEL_SIZE}",
         lambda width: _convolution(width, KERNEL_SIZE),
         _LINEAR,
@@ -156,7 +141,7 @@ SEQUENCE_LAYERS = (
         _SEPARABLE_SIZES,
     ),
     SequenceLayer(
-        _TABLE_1["Self-Attention (restricted)"],
+        RESTRICTED,
         f"restricted self-attention, r = {NEIGHBOURHOOD}",
         _restricted,
         _RESTRICTED_SIZES,

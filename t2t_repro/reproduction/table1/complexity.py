@@ -1,4 +1,4 @@
-"""Table 1 measured: time against n and d, operations in a row, and path lengths."""
+"""Measure layers: time against n and d, sequential operations, and path lengths."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.reproduction.sequence_layers import (
-    WIDTH_OF_LENGTHS,
-    Layer,
-    SequenceLayer,
-)
+from t2t_repro.reproduction.table1.sequence_layers import Layer, SequenceLayer
+from t2t_repro.reproduction.table1.sizes import WIDTH_OF_LENGTHS
 
 REPETITIONS = 5
 DEPTH_LENGTHS = (8, 16, 32, 64)
@@ -24,16 +21,17 @@ _SMALL_WIDTH = 4
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What was measured of a layer.
+    """Measurements of a layer.
 
     Attributes:
-        seconds_by_length: Forward and backward pass, by n, at `WIDTH_OF_LENGTHS`.
-        seconds_by_width: The same by d.
+        seconds_by_length: Seconds of a forward and backward pass by n, at
+            `WIDTH_OF_LENGTHS`.
+        seconds_by_width: Seconds of a forward and backward pass by d.
         length_exponent: Slope of log(seconds) over log(n).
-        width_exponent: The same over log(d).
-        sequential: Operations on the longest way through the layer, by n; a loop is
-            counted as often as it runs.
-        paths: Operations between the two positions farthest apart, by n.
+        width_exponent: Slope of log(seconds) over log(d).
+        sequential: Number of operations on the longest way through the layer, by n.
+            Every iteration of a loop counts.
+        paths: Number of hops between the two positions farthest apart, by n.
     """
 
     seconds_by_length: Mapping[int, float]
@@ -66,10 +64,10 @@ def exponent(values: Mapping[int, float]) -> float:
 
 
 def _seconds(kind: SequenceLayer, length: int, width: int) -> float:
-    """Time a forward and backward pass of one sequence; median of several."""
+    """Return the median seconds of a forward and backward pass of one sequence."""
     x = tf.Variable(tf.random.stateless_normal((1, length, width), seed=(1, 2)))
     layer = kind.make(width)
-    layer(x[:, :2])  # weights are made outside of the graph
+    layer(x[:, :2])  # creates the weights outside the graph
 
     @tf.function
     def both_ways() -> Sequence[tf.Tensor]:
@@ -93,8 +91,8 @@ def sequential_operations(kind: SequenceLayer, length: int) -> int:
     """Count the operations on the longest way from input to output.
 
     Args:
-        kind: The layer; a recurrent one is unrolled.
-        length: n.
+        kind: Kind of layer; a recurrent one is unrolled.
+        length: Number of positions.
     """
     layer = kind.make(_SMALL_WIDTH)
     if isinstance(layer, keras.layers.RNN):
@@ -116,12 +114,12 @@ def sequential_operations(kind: SequenceLayer, length: int) -> int:
 def longest_path(kind: SequenceLayer, length: int) -> int:
     """Count the hops between the two positions farthest apart.
 
-    Which positions a hop connects is seen from where its gradient is not zero. Pairs
-    that no number of hops connects, as of a recurrent layer backwards, do not count.
+    A hop connects the positions between which its gradient is not zero. Pairs that no
+    number of hops connects, as in a recurrent layer backwards, do not count.
 
     Args:
-        kind: The layer.
-        length: n.
+        kind: Kind of layer.
+        length: Number of positions.
     """
     reached = np.eye(length, dtype=bool)
     connected = reached
@@ -136,11 +134,11 @@ def longest_path(kind: SequenceLayer, length: int) -> int:
 
 
 def _connections(hop: Layer, length: int) -> np.ndarray:
-    """Say from where to where signals go: bool `[from, to]`."""
+    """Return which positions a hop connects, bool `[from, to]`."""
     x = tf.random.stateless_normal((1, length, _SMALL_WIDTH), seed=(3, 4))
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
-        # A weighted sum, lest the parts of a position cancel out.
+        # A weighted sum, so that the components of a position do not cancel out.
         weights = tf.random.stateless_normal((_SMALL_WIDTH,), seed=(5, 6))
         y = tf.reduce_sum(hop(x)[0] * weights, axis=-1)
     gradients = tape.jacobian(y, x, experimental_use_pfor=False)  # [to, 1, from, width]

@@ -7,18 +7,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from t2t_repro.reproduction import complexity
-from t2t_repro.reproduction.complexity import (
+from t2t_repro.reproduction.table1 import complexity
+from t2t_repro.reproduction.table1.complexity import (
     exponent,
     longest_path,
     sequential_operations,
 )
-from t2t_repro.reproduction.sequence_layers import (
+from t2t_repro.reproduction.table1.sequence_layers import (
     KERNEL_SIZE,
     NEIGHBOURHOOD,
     SEQUENCE_LAYERS,
-    Sizes,
 )
+from t2t_repro.reproduction.table1.sizes import Sizes
 
 KINDS = {kind.label.partition(",")[0]: kind for kind in SEQUENCE_LAYERS}
 

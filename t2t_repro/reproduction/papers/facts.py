@@ -1,0 +1,14 @@
+"""Facts of the papers' text that several tables share."""
+
+# Vaswani et al. 2017, section 5.1: tokens per side and training step.
+TOKENS_PER_STEP = 25_000
+# Section 5.2 and the footnote of section 6.1: the GPUs, and the operations per second
+# that each was assumed to sustain in single precision.
+NUM_GPUS = 8
+P100_FLOPS = 9.5e12
+
+BASE_STEPS, BIG_STEPS = 100_000, 300_000  # section 5.2
+# Section 6.1: number of checkpoints averaged.
+BASE_AVERAGED, BIG_AVERAGED = 5, 20
+# Ahmed et al., section 4.1.
+WEIGHTED_BASE_STEPS, WEIGHTED_BIG_STEPS = 60_000, 250_000

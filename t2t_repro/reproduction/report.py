@@ -1,0 +1,104 @@
+"""Reports: a title, tables and notes, as text, Markdown or JSON."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from t2t_repro.text_tables import aligned, markdown
+
+FORMATS = ("text", "json", "markdown")
+MAX_WIDTH = 160  # characters per line of text
+
+Line = TypeVar("Line")
+
+
+@dataclass(frozen=True)
+class Column(Generic[Line]):
+    """A column of a table, made from lines of any kind.
+
+    Attributes:
+        heading: Its heading.
+        cell: Function from a line to the text of the cell.
+        is_number: Whether to align the cells to the right.
+    """
+
+    heading: str
+    cell: Callable[[Line], str]
+    is_number: bool = True
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table of a report.
+
+    Attributes:
+        rows: Cells per row; the first row holds the headings.
+        right: Indices of the columns that are aligned to the right.
+    """
+
+    rows: Sequence[Sequence[str]]
+    right: frozenset[int]
+
+
+def make_block(columns: Sequence[Column[Line]], lines: Sequence[Line]) -> Block:
+    """Return the table that has a row per line."""
+    return Block(
+        rows=[
+            [column.heading for column in columns],
+            *([column.cell(line) for column in columns] for line in lines),
+        ],
+        right=frozenset(
+            index for index, column in enumerate(columns) if column.is_number
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a user is shown of a table.
+
+    Attributes:
+        title: Name and title of the table.
+        blocks: Its parts, one below the other, so that lines stay short.
+        notes: Remarks below the parts.
+        data: The same content for programs; JSON values only.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    notes: Sequence[str]
+    data: Mapping[str, Any]
+
+
+def write_report(report: Report, form: str = "text") -> str:
+    """Return a report as a text of a form in `FORMATS`."""
+    if form == "json":
+        return _json(report.data)
+    return _markdown(report) if form == "markdown" else _text(report)
+
+
+def write_reports(reports: Sequence[Report], form: str = "text") -> str:
+    """Return several reports as one text; JSON is an array."""
+    if form == "json":
+        return _json([report.data for report in reports])
+    return "\n\n".join(write_report(report, form) for report in reports)
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def _text(report: Report) -> str:
+    tables = ["\n".join(aligned(block.rows, block.right)) for block in report.blocks]
+    notes = [line for note in report.notes for line in textwrap.wrap(note, MAX_WIDTH)]
+    return "\n".join([report.title, "\n\n".join(tables), *notes])
+
+
+def _markdown(report: Report) -> str:
+    tables = ["\n".join(markdown(block.rows, block.right)) for block in report.blocks]
+    notes = "\n".join(f"- {note}" for note in report.notes)
+    return "\n\n".join([f"### {report.title}", *tables, *([notes] if notes else [])])

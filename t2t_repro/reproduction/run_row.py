@@ -1,0 +1,158 @@
+"""Train and score a row of a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro import catalogue
+from t2t_repro.data.prepare import open_or_prepare  # pyrefly: ignore
+from t2t_repro.errors import UserError
+from t2t_repro.files import atomic_write
+from t2t_repro.metrics.bracketing import BracketingScores
+from t2t_repro.reproduction.commands import hypotheses_file
+from t2t_repro.reproduction.plan import Plan, RunFolders, check_folders
+from t2t_repro.reproduction.recipes import Recipe
+from t2t_repro.reproduction.results import Result, hardware
+from t2t_repro.reproduction.tables import Row
+from t2t_repro.runs import System, TrainSettings, train  # pyrefly: ignore
+
+if TYPE_CHECKING:
+    from t2t_repro.data.prepared import PreparedData  # pyrefly: ignore
+    from t2t_repro.runs import Evaluation  # pyrefly: ignore
+
+
+def run_row(plan: Plan, folders: RunFolders) -> list[Path]:
+    """Train a row, score it, and write a result file per row that the training serves.
+
+    A training that was interrupted is resumed.
+
+    Args:
+        plan: What to train and score.
+        folders: Where to read and write.
+
+    Returns:
+        Paths of the result files.
+
+    Raises:
+        UsageError: If a folder is missing.
+        UserError: If text or the folder of results is missing, or training fails.
+    """
+    check_folders(plan, folders)
+    recipe = plan.recipe
+    text_dir = folders.text_dir or Path()
+    text_digests = recipe.text_digests(text_dir)
+    data = _open_data(recipe, text_dir, folders.data_dir)
+    trained = train(_train_settings(plan, folders.output_dir), data)
+    if not trained.complete:
+        raise UserError(
+            f"training stopped at step {trained.steps} of {recipe.train_steps}; the "
+            "same command resumes it."
+        )
+    paths = []
+    for row in plan.rows:
+        result = _score(plan, row, folders.output_dir, data, text_digests)
+        paths.append(result.save(folders.result_dir or folders.output_dir))
+    return paths
+
+
+def _open_data(recipe: Recipe, text_dir: Path, data_dir: Path) -> PreparedData:
+    catalogue.load()
+    problem = catalogue.problem(recipe.problem)
+    if recipe.text:
+        problem = problem.with_files(recipe.text_files(text_dir))
+    given = {} if recipe.vocab_size is None else {"vocab_size": recipe.vocab_size}
+    return open_or_prepare(problem, data_dir, given)
+
+
+def _train_settings(plan: Plan, output_dir: Path) -> TrainSettings:
+    recipe = plan.recipe
+    return TrainSettings(
+        output_dir=str(output_dir),
+        hparams_set=recipe.hparams_set,
+        hparams=recipe.hparams,
+        random_seed=plan.seed,
+        train_steps=recipe.train_steps,
+        average_last=recipe.average_last,
+        save_checkpoints_steps=recipe.save_checkpoints_steps,
+        save_checkpoints_secs=float(recipe.save_checkpoints_secs or 0),
+    )
+
+
+def _score(
+    plan: Plan,
+    row: Row,
+    output_dir: Path,
+    data: PreparedData,
+    text_digests: Mapping[str, str],
+) -> Result:
+    """Score a row on every split of the recipe, and write its outputs to files."""
+    recipe = plan.recipe
+    checkpoint = "averaged" if recipe.average_last else "latest"
+    system = System.load(output_dir, checkpoint)
+    system.replace_branch_weights(row.branch_weights, plan.seed)
+    scores = _perplexity(recipe, row, output_dir)
+    signature = ""
+    for split in recipe.splits:
+        evaluation = system.evaluate(*data.raw_text(split))
+        lines = "".join(f"{line}\n" for line in evaluation.hypotheses)
+        atomic_write(output_dir / hypotheses_file(row, split), lines)
+        scores |= named_scores(evaluation, split)
+        signature = _signature(evaluation)
+    return Result(
+        system=str(row.system),
+        scale=plan.scale,
+        seed=plan.seed,
+        scores=scores,
+        signature=signature,
+        steps=recipe.train_steps,
+        seconds=round(_training_seconds(output_dir), 1),
+        parameters=system.model.count_params(),
+        commands=tuple(Plan(plan.scale, plan.seed, recipe, (row,)).commands()),
+        data=text_digests,
+        hardware=hardware(),
+        versions=system.run.versions,
+    )
+
+
+def named_scores(evaluation: Evaluation, split: str) -> dict[str, float]:
+    """Return the scores that a result file holds for a split, by name."""
+    scores = evaluation.scores
+    if not isinstance(scores, BracketingScores):
+        return {f"BLEU ({split})": scores.bleu.value}
+    return {
+        f"F1 ({split})": scores.f1,
+        f"F1 up to 40 words ({split})": scores.f1_up_to_40,
+        f"% repaired ({split})": 100 * (evaluation.repaired / scores.sentences),
+    }
+
+
+def _signature(evaluation: Evaluation) -> str:
+    """Return sacreBLEU's signature, empty for other scores."""
+    scores = evaluation.scores
+    return "" if isinstance(scores, BracketingScores) else scores.bleu.signature
+
+
+def _metrics(output_dir: Path, split: str) -> list[dict[str, Any]]:
+    """Return the metrics that training wrote for a split."""
+    text = (output_dir / "metrics.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.splitlines()]
+    return [record for record in records if record["split"] == split]
+
+
+def _training_seconds(output_dir: Path) -> float:
+    """Sum the times between lines of metrics, because training may have paused."""
+    seconds, before = 0.0, 0
+    for record in _metrics(output_dir, "train"):
+        seconds += (record["step"] - before) / record["steps_per_second"]
+        before = record["step"]
+    return seconds
+
+
+def _perplexity(recipe: Recipe, row: Row, output_dir: Path) -> dict[str, float]:
+    """Return the last dev perplexity, unless other weights are scored."""
+    if recipe.average_last or row.branch_weights != "learned":
+        return {}
+    return {"perplexity (dev)": _metrics(output_dir, "eval")[-1]["perplexity"]}

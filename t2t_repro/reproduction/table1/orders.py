@@ -1,0 +1,65 @@
+"""Orders of complexity that the paper prints in Table 1 and in section 4.
+
+n is the number of positions, d the width, k the size of a kernel and r that of a
+neighbourhood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from t2t_repro.reproduction.tables import Row, Table
+
+COLUMNS = ("complexity", "sequential", "path")
+
+
+@dataclass(frozen=True)
+class LayerOrders:
+    """Orders of one kind of layer.
+
+    Attributes:
+        row: Name of its row in `t2t reproduce table1`.
+        label: Kind of layer, as Table 1 names it.
+        complexity: Operations per layer.
+        sequential: Operations that must wait for each other.
+        path: Longest path between two positions.
+        derived: Names of the orders above that the paper does not print.
+    """
+
+    row: str
+    label: str
+    complexity: str
+    sequential: str
+    path: str
+    derived: tuple[str, ...] = ()
+
+
+SELF_ATTENTION = LayerOrders("self_attention", "Self-Attention", "n^2 d", "1", "1")
+RECURRENT = LayerOrders("recurrent", "Recurrent", "n d^2", "n", "n")
+CONVOLUTIONAL = LayerOrders(
+    "convolutional", "Convolutional", "k n d^2", "1", "log_k(n)"
+)
+RESTRICTED = LayerOrders(
+    "self_attention_restricted", "Self-Attention (restricted)", "r n d", "1", "n/r"
+)
+
+# Table 1 prints the path through dilated convolutions. Section 4 adds that a stack of
+# n/k layers connects all positions if kernels have no gaps.
+CONTIGUOUS = LayerOrders("convolutional", "Convolutional", "k n d^2", "1", "n/k")
+# Section 4 prints only the complexity. The other orders are those of a kernel without
+# gaps, because a separable convolution connects the same positions.
+SEPARABLE = LayerOrders(
+    *("convolutional", "Convolutional", "k n d + n d^2", "1", "n/k"),
+    derived=("sequential", "path"),
+)
+
+TABLE_1 = Table(
+    "table1",
+    "Work, sequential operations, path length of layers (Vaswani et al., Table 1)",
+    COLUMNS,
+    [
+        Row(layer.row, layer.label, {name: getattr(layer, name) for name in COLUMNS})
+        for layer in (SELF_ATTENTION, RECURRENT, CONVOLUTIONAL, RESTRICTED)
+    ],
+    task="layers",
+)

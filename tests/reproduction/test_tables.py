@@ -1,0 +1,213 @@
+"""Names that users type, and what each row says of itself, written a second time."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.errors import UsageError
+from t2t_repro.reproduction.lookup import find_row, select
+from t2t_repro.reproduction.lookup import find_table as table
+from t2t_repro.reproduction.papers import TABLES
+from t2t_repro.reproduction.tables import Row
+
+# Table -> row -> hparams set; None where the system is somebody else's.
+ROWS = {
+    "table1": {
+        "self_attention": None,
+        "recurrent": None,
+        "convolutional": None,
+        "self_attention_restricted": None,
+    },
+    "table2": {
+        "bytenet": None,
+        "deep_att_posunk": None,
+        "gnmt_rl": None,
+        "convs2s": None,
+        "moe": None,
+        "deep_att_posunk_ensemble": None,
+        "gnmt_rl_ensemble": None,
+        "convs2s_ensemble": None,
+        "transformer_base_model": "transformer_base",
+        "transformer_big": "transformer_big",
+    },
+    "table3": {
+        "base": "transformer_base",
+        "a_h1": "transformer_base_a_h1",
+        "a_h4": "transformer_base_a_h4",
+        "a_h16": "transformer_base_a_h16",
+        "a_h32": "transformer_base_a_h32",
+        "b_dk16": "transformer_base_b_dk16",
+        "b_dk32": "transformer_base_b_dk32",
+        "c_n2": "transformer_base_c_n2",
+        "c_n4": "transformer_base_c_n4",
+        "c_n8": "transformer_base_c_n8",
+        "c_d256": "transformer_base_c_d256",
+        "c_d1024": "transformer_base_c_d1024",
+        "c_dff1024": "transformer_base_c_dff1024",
+        "c_dff4096": "transformer_base_c_dff4096",
+        "d_dr0": "transformer_base_d_dr0",
+        "d_dr2": "transformer_base_d_dr2",
+        "d_ls0": "transformer_base_d_ls0",
+        "d_ls2": "transformer_base_d_ls2",
+        "e_learned": "transformer_base_e_learned",
+        "big": "transformer_big",
+    },
+    "table4": {
+        "vinyals_kaiser_et_al_2014_wsj_only": None,
+        "petrov_et_al_2006_wsj_only": None,
+        "zhu_et_al_2013_wsj_only": None,
+        "dyer_et_al_2016_wsj_only": None,
+        "transformer_4_layers_wsj_only": "transformer_parsing_wsj",
+        "zhu_et_al_2013_semi_supervised": None,
+        "huang_harper_2009_semi_supervised": None,
+        "mcclosky_et_al_2006_semi_supervised": None,
+        "vinyals_kaiser_et_al_2014_semi_supervised": None,
+        "transformer_4_layers_semi_supervised": "transformer_parsing_semi",
+        "luong_et_al_2015_multi_task": None,
+        "dyer_et_al_2016_generative": None,
+    },
+    "aop": {
+        "base": "transformer_base",
+        "aop1": "transformer_base_aop1",
+        "aop2": "transformer_base_aop2",
+    },
+    "weighted": {
+        "transformer_small": "transformer_base",
+        "weighted_transformer_small": "weighted_transformer_base",
+        "transformer_large": "transformer_big",
+        "weighted_transformer_large": "weighted_transformer_big",
+        "bytenet": None,
+        "deep_att_posunk": None,
+        "gnmt_rl": None,
+        "convs2s": None,
+        "moe": None,
+    },
+    "sensitivity": {
+        "n2": "weighted_transformer_n2",
+        "n4": "weighted_transformer_n4",
+        "base": "weighted_transformer_base",
+        "n8": "weighted_transformer_n8",
+        "big": "weighted_transformer_big",
+    },
+    "randomisation": {
+        "learned": "weighted_transformer_n2",
+        "random": "weighted_transformer_n2",
+        "uniform": "weighted_transformer_n2",
+    },
+}
+# Table -> (split of WMT 2014 that it reports, task).
+REPORTED = {
+    "table1": ("dev", "layers"),
+    "table2": ("test", "translation"),
+    "table3": ("dev", "translation"),
+    "table4": ("dev", "parsing"),
+    "aop": ("dev", "translation"),
+    "weighted": ("test", "translation"),
+    "sensitivity": ("dev", "translation"),
+    "randomisation": ("dev", "translation"),
+}
+
+
+def test_the_tables_and_rows_that_a_user_types_have_their_names_and_sets():
+    found = {
+        each.name: {row.name: row.hparams_set for row in each.rows} for each in TABLES
+    }
+    assert found == ROWS
+    # The order, too.
+    assert [*found] == [*ROWS]
+    assert [[*rows] for rows in found.values()] == [[*rows] for rows in ROWS.values()]
+
+
+def test_every_table_reports_its_split_of_its_task():
+    assert {t.name: (t.split, t.task) for t in TABLES} == REPORTED
+
+
+def test_no_two_tables_share_a_title():
+    assert len({each.title for each in TABLES}) == len(TABLES)
+
+
+def test_the_weighted_transformers_rows_have_their_steps():
+    steps = {
+        name: [row.train_steps for row in table(name).rows if row.train_steps]
+        for name in ("weighted", "sensitivity", "randomisation")
+    }
+    assert steps == {
+        "weighted": [100_000, 60_000, 300_000, 250_000],
+        "sensitivity": [60_000, 60_000, 60_000, 60_000, 250_000],
+        "randomisation": [60_000, 60_000, 60_000],
+    }
+
+
+def test_a_row_of_the_sensitivity_analysis_is_beside_its_plain_transformer():
+    assert [row.baseline_set for row in table("sensitivity").rows] == [
+        "transformer_base_c_n2",
+        "transformer_base_c_n4",
+        "transformer_base",
+        "transformer_base_c_n8",
+        "transformer_big",
+    ]
+    others = [row for t in TABLES if t.name != "sensitivity" for row in t.rows]
+    assert {row.baseline_set for row in others} == {None}
+
+
+def test_a_system_is_named_by_its_set_and_by_replaced_branch_weights():
+    assert [row.system for row in table("randomisation").rows] == [
+        "weighted_transformer_n2",
+        "weighted_transformer_n2_random",
+        "weighted_transformer_n2_uniform",
+    ]
+    assert Row("name", "label", {}).system is None
+    others = [row for t in TABLES if t.name != "randomisation" for row in t.rows]
+    assert all(row.system == row.hparams_set for row in others)
+
+
+def test_systems_of_others_have_neither_steps_nor_hours():
+    for each in TABLES:
+        for row in each.rows:
+            if row.hparams_set is None:
+                assert (row.train_steps, row.train_hours) == (None, None)
+
+
+def test_parsers_have_their_subwords_and_56_symbols():
+    """26 constituents of the Penn Treebank open and close; XX; three special ones."""
+    sizes = [row.vocab_sizes for row in table("table4").rows if row.hparams_set]
+    assert sizes == [(16_000, 56), (32_000, 56)]
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name != "table4"])
+def test_translators_share_37000_subwords(name):
+    assert {row.vocab_sizes for row in table(name).rows} == {(37_000, 37_000)}
+
+
+def test_a_row_is_found_by_its_name_alone():
+    found = table("table3")
+    assert found.row("a_h4").label == "(A) h=4"
+    assert found.row("A_H4") is None
+    assert find_row("table3/a_h4") == (found, found.row("a_h4"))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("table33/base", "Did you mean table3"),
+        ("table3/a_h2", "Did you mean a_h"),
+        ("table3", "expected TABLE/ROW"),
+    ],
+)
+def test_an_unknown_row_is_refused(name, answer):
+    with pytest.raises(UsageError, match=answer):
+        find_row(name)
+
+
+def test_a_selected_row_keeps_everything_else_of_its_table():
+    whole, part = table("weighted"), select("weighted/transformer_small")
+    assert [row.name for row in part.rows] == ["transformer_small"]
+    assert (part.split, part.task) == ("test", "translation")
+    assert (part.name, part.title) == (whole.name, whole.title)
+    assert (part.columns, part.notes) == (whole.columns, whole.notes)
+    assert select("weighted") is whole
+
+
+def test_only_the_semi_supervised_parser_has_no_small_scale():
+    without = [row.name for t in TABLES for row in t.rows if row.no_small_scale]
+    assert without == ["transformer_4_layers_semi_supervised"]

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.text_tables import aligned, markdown
+
+ROWS = [["name", "size", "note"], ["a", "1,024", "x"], ["long name", "8", ""]]
+
+
+def test_columns_are_as_wide_as_their_widest_cell():
+    assert aligned(ROWS) == [
+        "name       size   note",
+        "a          1,024  x",
+        "long name  8",
+    ]
+
+
+def test_chosen_columns_are_aligned_to_the_right():
+    assert aligned(ROWS, right={1}) == [
+        "name        size  note",
+        "a          1,024  x",
+        "long name      8",
+    ]
+
+
+def test_no_rows_give_no_lines():
+    assert aligned([]) == []
+
+
+def test_a_row_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="shorter"):
+        aligned([["a", "b"], ["c"]])
+    with pytest.raises(ValueError, match=r"lengths \[2, 1\]"):
+        markdown([["a", "b"], ["c"]])
+
+
+def test_markdown_has_a_rule_below_the_headings():
+    assert markdown(ROWS, right={1}) == [
+        "| name | size | note |",
+        "| --- | ---: | --- |",
+        "| a | 1,024 | x |",
+        "| long name | 8 |  |",
+    ]
+
+
+def test_markdown_escapes_what_would_end_a_cell():
+    assert markdown([["a|b"]])[0] == r"| a\|b |"
+
+
+def test_markdown_without_headings_is_refused():
+    with pytest.raises(ValueError, match="headings"):
+        markdown([])
