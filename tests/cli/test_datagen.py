@@ -10,6 +10,7 @@ import pytest
 from t2t_repro.cli import data_arguments
 from t2t_repro.cli.main import main
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 
 def text_files(folder: Path, count: int = 100, change: str = "") -> list[str]:
@@ -117,10 +118,12 @@ def test_preparing_needs_no_tensorflow(tmp_path):
     command = ["datagen", "--problem", "algorithmic_sort", "--data_dir", str(tmp_path)]
     program = (
         "import sys; from t2t_repro.cli.main import main\n"
-        f"main({command!r}); sys.exit('tensorflow' in sys.modules)"
+        f"code = main({command!r})\n"
+        "sys.exit(code or 'tensorflow' in sys.modules)"
     )
     root = Path(__file__).resolve().parents[2]
     subprocess.run([sys.executable, "-c", program], cwd=root, check=True, timeout=60)
+    assert (tmp_path / "algorithmic_sort.manifest.json").exists()
 
 
 def test_training_prepares_data_that_is_not_there(tmp_path):
@@ -184,18 +187,31 @@ def test_flags_become_settings():
             "0",
             "--num_shards",
             "4",
+            "--character_coverage",
+            "0.99",
         )
     )
-    assert (
-        settings.vocab_size,
-        settings.model_type,
-        settings.shared_vocabulary,
-        settings.drop_duplicates,
-        settings.max_length,
-        settings.max_length_ratio,
-        settings.seed,
-        settings.num_shards,
-    ) == (500, "unigram", False, False, 70, 1.5, 0, 4)
+    assert settings == PrepareSettings(
+        vocab_size=500,
+        model_type="unigram",
+        shared_vocabulary=False,
+        drop_duplicates=False,
+        max_length=70,
+        max_length_ratio=1.5,
+        seed=0,
+        num_shards=4,
+        character_coverage=0.99,
+    )
+
+
+def test_flags_of_own_models_become_settings():
+    _, settings = data_arguments.problem_from_arguments(
+        parsed(
+            *("--problem", "translate_ende_synthetic"),
+            *("--source_model", "a.model", "--target_model", "b.model"),
+        )
+    )
+    assert (settings.source_model, settings.target_model) == ("a.model", "b.model")
 
 
 def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import random
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from sentencepiece import sentencepiece_model_pb2
 
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.manifest import (
@@ -222,17 +225,154 @@ def test_prepared_data_is_found_again_and_not_rewritten(data_dir, caplog):
     assert before == {path.name: path.stat().st_mtime_ns for path in data_dir.iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"vocab_size": 300}, "vocab_size is 330 there, 300 now"),
-        ({"seed": 2, "max_length": 9}, "max_length is 60 there, 9 now; seed is 1"),
-        ({"model_type": "unigram"}, "model_type is 'bpe' there, 'unigram' now"),
-    ],
+DIFFERENCES = {
+    "vocab_size": (300, "vocab_size is 330 there, 300 now"),
+    "model_type": ("unigram", "model_type is 'bpe' there, 'unigram' now"),
+    "shared_vocabulary": (False, "shared_vocabulary is True there, False now"),
+    "max_length": (9, "max_length is 60 there, 9 now"),
+    "max_length_ratio": (1.5, "max_length_ratio is 0.0 there, 1.5 now"),
+    "drop_duplicates": (True, "drop_duplicates is False there, True now"),
+    "num_shards": (4, "num_shards is 3 there, 4 now"),
+    "seed": (2, "seed is 1 there, 2 now"),
+    "character_coverage": (0.99, "character_coverage is 0.9999 there, 0.99 now"),
+}
+MODEL_FILES = {"source_model", "target_model"}
+
+
+def test_every_setting_is_compared_here():
+    names = {field.name for field in dataclasses.fields(PrepareSettings)}
+    assert names == {*DIFFERENCES, *MODEL_FILES}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_data_of_another_setting_is_refused_with_that_difference_alone(data_dir, name):
+    value, message = DIFFERENCES[name]
+    settings = dataclasses.replace(SETTINGS, **{name: value})
+    with pytest.raises(UserError, match=rf"prepared otherwise: {message}\.\n"):
+        prepare(Numbers(), data_dir, settings=settings)
+
+
+def test_every_difference_of_settings_is_named(data_dir):
+    settings = dataclasses.replace(SETTINGS, seed=2, max_length=9)
+    with pytest.raises(UserError, match="max_length is 60 there, 9 now; seed is 1"):
+        prepare(Numbers(), data_dir, settings=settings)
+
+
+# Every value differs from its default and from every other one.
+DISTINCT = PrepareSettings(
+    vocab_size=281,
+    model_type="unigram",
+    shared_vocabulary=False,
+    max_length=41,
+    max_length_ratio=2.5,
+    drop_duplicates=True,
+    num_shards=4,
+    seed=7,
+    character_coverage=0.985,
 )
-def test_data_of_other_settings_is_refused(data_dir, change, message):
-    with pytest.raises(UserError, match=message):
-        prepare(Numbers(), data_dir, settings=dataclasses.replace(SETTINGS, **change))
+
+
+@pytest.fixture(scope="module")
+def distinct_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("distinct")
+    # A rare letter that a coverage of 0.985 leaves to its bytes; then one pair for each
+    # reason to leave it out, in this order of lengths: 2, 42 and 3, 9 with the end.
+    train = [
+        *((f"{n} one two three four", f"{n} eins zwei drei vier") for n in range(60)),
+        ("one two three ŵ", "eins zwei drei vier"),
+        ("0 one two three four", "0 eins zwei drei vier"),
+        (" ", "eins"),
+        (" ".join("0123456789" * 3), " ".join("0123456789" * 3)),
+        ("1 2", " ".join("1234567890")),
+    ]
+    prepare(Numbers(train=train), folder, settings=DISTINCT)
+    return folder
+
+
+def test_every_setting_is_recorded_under_its_name(distinct_data):
+    written = json.loads((distinct_data / "numbers.manifest.json").read_text())
+    assert written["settings"] == {
+        "vocab_size": 281,
+        "model_type": "unigram",
+        "shared_vocabulary": False,
+        "max_length": 41,
+        "max_length_ratio": 2.5,
+        "drop_duplicates": True,
+        "num_shards": 4,
+        "seed": 7,
+        "character_coverage": 0.985,
+    }
+
+
+@pytest.mark.parametrize("side", ["inputs", "targets"])
+def test_settings_of_the_vocabulary_reach_sentencepiece(distinct_data, side):
+    content = (distinct_data / f"numbers.{side}.model").read_bytes()
+    spec = sentencepiece_model_pb2.ModelProto.FromString(content).trainer_spec
+    assert spec.vocab_size == 281
+    assert spec.model_type == sentencepiece_model_pb2.TrainerSpec.UNIGRAM
+    assert spec.character_coverage == pytest.approx(0.985)
+
+
+def test_a_rare_character_is_spelt_in_bytes_where_the_coverage_leaves_it_out(
+    distinct_data,
+):
+    source, _ = load_tokenizers(distinct_data, Numbers())
+    pieces = sentencepiece_model_pb2.ModelProto.FromString(source.to_bytes()).pieces
+    assert not [piece.piece for piece in pieces if "ŵ" in piece.piece]
+    assert [piece.piece for piece in pieces if "t" in piece.piece]
+
+
+def test_settings_of_the_filters_leave_out_one_pair_each(distinct_data):
+    counts = Manifest.load_existing(distinct_data, Numbers()).splits["train"]
+    assert counts.dropped == {
+        "empty_side": 1,
+        "exact_repeat": 1,
+        "length_ratio": 1,
+        "too_long": 1,
+    }
+    assert (counts.pairs_read, counts.pairs_written) == (65, 61)
+
+
+def test_settings_of_the_shards_decide_number_and_order(distinct_data):
+    names = Manifest.load_existing(distinct_data, Numbers()).splits["train"].shards
+    assert names == [f"numbers-train-{number:05d}-of-00004" for number in range(4)]
+    # The first of four shards holds every fourth pair, shuffled by "<seed>/<shard>".
+    order = [n for n in range(61) if n % 4 == 0]
+    random.Random("7/0").shuffle(order)
+    source, _ = load_tokenizers(distinct_data, Numbers())
+    first = tf.data.TFRecordDataset(str(distinct_data / names[0]))
+    texts = [
+        source.decode(
+            tf.train.Example.FromString(record.numpy())
+            .features.feature["inputs"]
+            .int64_list.value
+        )
+        for record in first
+    ]
+    assert [text.partition(" ")[0] for text in texts] == [
+        "one" if n == 60 else str(n) for n in order
+    ]
+
+
+def test_the_digest_is_that_of_names_and_checksums_of_all_files(data_dir):
+    manifest = Manifest.load_existing(data_dir, Numbers())
+    there = contents(data_dir)
+    del there["numbers.manifest.json"]
+    facts = [
+        f'["{name}", "{hashlib.sha256(there[name]).hexdigest()}"]'
+        for name in sorted(there)
+    ]
+    expected = hashlib.sha256(f"[{', '.join(facts)}]".encode()).hexdigest()
+    assert manifest.digest() == expected
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_the_digest_changes_with_the_text_of_any_split(data_dir, tmp_path, split):
+    pairs = Numbers().text[split]
+    other = Numbers(**{split: [*pairs[1:], pairs[0]]})
+    before = Manifest.load_existing(data_dir, Numbers())
+    after = prepare(other, tmp_path, settings=SETTINGS)
+    assert after.digest() != before.digest()
 
 
 def test_data_of_other_text_is_refused(data_dir):
