@@ -102,6 +102,10 @@ class ParsingPtb(ParsingProblem):
         if self._files:
             self.splits = tuple(split for split in SPLITS if split in self._files)
 
+    @property
+    def has_text(self) -> bool:
+        return bool(self._files)
+
     def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> ParsingPtb:
         return type(self)(cast("Mapping[str, TreeFile]", files))
 

@@ -51,6 +51,10 @@ class TextPairs(Problem):
             split for split in SPLITS if split != "test" or split in self._files
         )
 
+    @property
+    def has_text(self) -> bool:
+        return bool(self._files)
+
     def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> TextPairs:
         return TextPairs(cast("Mapping[str, PairFiles]", files))
 

@@ -6,7 +6,7 @@ import argparse
 import logging
 
 from t2t_repro import catalogue
-from t2t_repro.cli.data_flags import at_least
+from t2t_repro.cli.flags import at_least
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UserError
 

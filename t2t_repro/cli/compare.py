@@ -6,8 +6,8 @@ import argparse
 import dataclasses
 import json
 
-from t2t_repro.cli.data_flags import at_least
 from t2t_repro.cli.decode import read_input
+from t2t_repro.cli.flags import at_least
 from t2t_repro.errors import UsageError
 from t2t_repro.metrics.significance import TESTS, compare_translations
 

@@ -99,10 +99,11 @@ def read_input(name: str) -> list[str]:
     """
     from t2t_repro.data.text_files import read_lines
 
+    piped_from = "standard input" if name == STANDARD_STREAM else None
     with _as_file(name) as path:
         if path.is_file() and path.stat().st_size == 0:
             return []
-        return list(read_lines(path))
+        return list(read_lines(path, piped_from))
 
 
 @contextlib.contextmanager
@@ -111,13 +112,10 @@ def _as_file(name: str) -> Iterator[Path]:
         yield Path(name)
         return
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "standard input"
+        path = Path(folder) / "standard_input"
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        try:
-            yield path
-        except UserError as error:
-            raise UserError(str(error).replace(f"{folder}/", "")) from error
+        yield path
 
 
 def check_writable(flag: str, name: str) -> None:

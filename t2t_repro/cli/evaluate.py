@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2t_repro.cli.data_flags import at_least
 from t2t_repro.cli.decode import (
     STANDARD_STREAM,
     as_line,
@@ -18,6 +17,7 @@ from t2t_repro.cli.decode import (
     write_output,
 )
 from t2t_repro.cli.decode_arguments import add_decode_hparams, decode_hparams
+from t2t_repro.cli.flags import at_least
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.progress import progress
 from t2t_repro.cli.system_arguments import add_system_arguments
@@ -154,8 +154,6 @@ def reference_split(
     Raises:
         UserError: If the split is not there.
     """
-    from t2t_repro.data.manifest import raw_text
-    from t2t_repro.data.text_files import read_lines
+    from t2t_repro.data.prepared import PreparedData
 
-    source, reference = raw_text(data_dir, problem, split)
-    return list(read_lines(source)), list(read_lines(reference))
+    return PreparedData.load(data_dir, problem).raw_text(split)

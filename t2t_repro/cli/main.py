@@ -148,7 +148,12 @@ def _unknown_argument(parser: argparse.ArgumentParser, argument: str) -> UsageEr
     if not argument.startswith("-"):
         return UsageError(f"unexpected argument {argument!r}.\n{how_to_list}")
     name = argument.partition("=")[0]
-    return unknown_name("flag", name, parser._option_string_actions, how_to_list)
+    known = [
+        flag
+        for flag, action in parser._option_string_actions.items()
+        if action.help != argparse.SUPPRESS
+    ]
+    return unknown_name("flag", name, known, how_to_list)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from t2t_repro import catalogue
-from t2t_repro.cli.data_flags import at_least
+from t2t_repro.cli.flags import at_least
 from t2t_repro.cli.train import LARGEST_SEED
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.reproduction.tables import TABLES, Row, Table, table

@@ -109,7 +109,8 @@ def _problem(name: str) -> str:
             sharing = "of the inputs; the targets' own symbols"
         vocabulary = f"{settings.vocab_size} subwords, {settings.model_type}, {sharing}"
         rows.append(("vocabulary", vocabulary))
-    rows.append(("max_length", f"{settings.max_length} subwords a side, EOS included"))
+    longest = f"{settings.max_pair_length} subwords per side, EOS included"
+    rows.append(("max_pair_length", longest))
     if problem.decode_defaults:
         own = problem.decode_defaults.items()
         rows.append(("decoding", ", ".join(f"{name}={value}" for name, value in own)))

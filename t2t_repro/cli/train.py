@@ -7,8 +7,12 @@ import logging
 from pathlib import Path
 
 from t2t_repro import catalogue, registry
-from t2t_repro.cli.data_arguments import add_data_arguments, problem_from_arguments
-from t2t_repro.cli.data_flags import at_least
+from t2t_repro.cli.flags import (
+    add_data_flags,
+    add_refused_flag,
+    at_least,
+    problem_and_settings,
+)
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
 
@@ -37,7 +41,12 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
             "checkpoint."
         ),
     )
-    add_data_arguments(parser)
+    add_data_flags(parser)
+    add_refused_flag(
+        parser,
+        "--schedule",
+        "`t2t train` always trains, evaluates and saves; leave it out",
+    )
     parser.add_argument(
         "--model", default="transformer", help="model (default: transformer)"
     )
@@ -137,7 +146,7 @@ def run(args: argparse.Namespace) -> int:
     """Train, then average, score and show what came out."""
     _fill_in_defaults(args)
     # A mistyped name or value is answered before TensorFlow is imported.
-    problem_from_arguments(args)
+    problem_and_settings(args)
     named_set = catalogue.hparams(args.hparams_set)
     hparams = named_set.parse(args.hparams)
     for name, (value, changed) in named_set.diff(hparams).items():

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import keras
 
-from t2t_repro.cli.data_arguments import prepared_data
 from t2t_repro.cli.final_report import write_final_report
+from t2t_repro.cli.flags import problem_and_settings
 from t2t_repro.cli.system import build_model
-from t2t_repro.data.manifest import load_tokenizers, raw_text, shards
 from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
-from t2t_repro.data.text_files import read_lines
+from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError
 from t2t_repro.evaluation.branch_weights import branch_monitor
@@ -59,8 +58,9 @@ class TrainingJob:
             should_use_xla(self.strategy) if args.xla == "auto" else args.xla == "on"
         )
         self.run_before = self._check_folder()
-        self.problem, self.manifest = prepared_data(args)
-        self.tokenizers = load_tokenizers(args.data_dir, self.problem)
+        self.problem, given = problem_and_settings(args)
+        self.data = open_or_prepare(self.problem, args.data_dir, given, args.tmp_dir)
+        self.tokenizers = self.data.tokenizers()
         self._check_sharing()
         self.run_description = self._begin_or_continue()
 
@@ -74,7 +74,7 @@ class TrainingJob:
                 self.args.train_steps,
             )
             return 1
-        write_final_report(self.args, self.manifest.splits)
+        write_final_report(self.args, self.data.splits)
         return 0
 
     def _check_folder(self) -> Run | None:
@@ -125,7 +125,7 @@ class TrainingJob:
 
     def _begin_or_continue(self) -> Run:
         """Write the run's description, or check that its data is the same."""
-        digest, output_dir = self.manifest.digest(), self.args.output_dir
+        digest, output_dir = self.data.digest, self.args.output_dir
         if self.run_before is not None:
             self.run_before.check_same_tokenizers(output_dir, *self.tokenizers)
             asked = self._asked_run(digest, self.run_before.tokenizers)
@@ -183,14 +183,13 @@ class TrainingJob:
 
     def _training_data(self) -> TrainingData:
         return TrainingData(
-            shards=shards(self.args.data_dir, self.problem, "train"),
+            shards=self.data.shards("train"),
             plan=self._plan(self.strategy.num_replicas_in_sync),
-            swap=self.problem.was_reversed,
         )
 
     def _evaluators(self, model: keras.Model) -> list[Evaluator]:
         """Score on the dev split; without one, do not score."""
-        if "dev" not in self.manifest.splits:
+        if "dev" not in self.data.splits:
             return []
         evaluators = [self._likelihood_evaluator(model)]
         if self.args.eval_sentences:
@@ -202,11 +201,7 @@ class TrainingJob:
         return [branch_monitor(model)] if branched else []
 
     def _likelihood_evaluator(self, model: keras.Model) -> Evaluator:
-        batches = evaluation_batches(
-            shards(self.args.data_dir, self.problem, "dev"),
-            self._plan(1),
-            swap=self.problem.was_reversed,
-        )
+        batches = evaluation_batches(self.data.shards("dev"), self._plan(1))
         return likelihood_evaluator(model, batches, jit_compile=False)
 
     def _translation_evaluator(self, model: keras.Model) -> Evaluator:
@@ -224,9 +219,8 @@ class TrainingJob:
             postprocess=self.problem.postprocess,
             jit_compile=False,
         )
-        sides = raw_text(self.args.data_dir, self.problem, "dev")
         sources, references = (
-            list(read_lines(side))[: self.args.eval_sentences] for side in sides
+            lines[: self.args.eval_sentences] for lines in self.data.raw_text("dev")
         )
         return translation_evaluator(translator, sources, references, self.problem)
 
@@ -238,7 +232,7 @@ class TrainingJob:
             self.problem.name,
             f"{model.count_params():,}",
         )
-        for split, counts in self.manifest.splits.items():
+        for split, counts in self.data.manifest.splits.items():
             left_out = counts.longer_than(self.hparams.max_length)
             if left_out and split != "test":
                 logger.warning(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import keras
 import tensorflow as tf
 
-from t2t_repro.data.pipeline import Batch, BatchPlan, training_epoch
+from t2t_repro.data.pipeline import Batch, BatchPlan, Shards, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.training.checkpoints import TrainingCheckpoints, step_of
 from t2t_repro.training.metrics_log import MetricsLog, Progress
@@ -56,14 +56,12 @@ class TrainingData:
     """The shards to train on and the shapes of their batches.
 
     Attributes:
-        shards: TFRecord files.
+        shards: Files of the training split.
         plan: Shapes of global batches.
-        swap: Exchange source and target (a `_rev` problem).
     """
 
-    shards: Sequence[str]
+    shards: Shards
     plan: BatchPlan
-    swap: bool = False
 
 
 class Trainer:
@@ -172,7 +170,6 @@ class Trainer:
             epoch=int(self.checkpoints.epoch.numpy()),
             skip_batches=int(self.checkpoints.batches.numpy()),
             num_replicas=replicas,
-            swap=self.data.swap,
         )
         if replicas == 1:
             return dataset

@@ -9,6 +9,7 @@ import tensorflow as tf
 from t2t_repro.data import pipeline
 from t2t_repro.data.pipeline import (
     BatchPlan,
+    Shards,
     bucket_boundaries,
     evaluation_batches,
     read_examples,
@@ -115,7 +116,7 @@ def test_another_seed_or_epoch_shuffles_the_pairs_of_one_shard_differently(
     shards, other
 ):
     # One shard has one order of shards: the shuffling of its pairs must differ.
-    one = shards[:1]
+    one = Shards(shards.paths[:1])
     rows = [row for batch in epoch_of(one, **other) for row in batch]
     assert as_counter(rows) == as_counter(PAIRS[::3])
     assert epoch_of(one, **other) != epoch_of(one)
@@ -148,20 +149,21 @@ def test_skipping_batches_goes_on_exactly_where_they_end(shards, done):
 
 def test_swap_exchanges_the_sides_and_nothing_else(shards):
     swapped = [[(target, source) for source, target in b] for b in epoch_of(shards)]
-    assert epoch_of(shards, swap=True) == swapped
+    assert epoch_of(Shards(shards.paths, swap_sides=True)) == swapped
 
 
 def test_swap_exchanges_the_sides_of_evaluation_batches_too(shards):
     plan = BatchPlan((LONGEST,), (50,))
     straight = [rows_of(b) for b in evaluation_batches(shards, plan)]
-    swapped = [rows_of(b) for b in evaluation_batches(shards, plan, swap=True)]
+    reverse = Shards(shards.paths, swap_sides=True)
+    swapped = [rows_of(b) for b in evaluation_batches(reverse, plan)]
     assert swapped == [[(target, source) for source, target in b] for b in straight]
 
 
 def test_examples_are_read_as_they_were_written(shards):
     examples = [
         ([*map(int, pair["inputs"])], [*map(int, pair["targets"])])
-        for pair in read_examples(shards[:1])
+        for pair in read_examples(Shards(shards.paths[:1]))
     ]
     assert examples == PAIRS[::3]
 
