@@ -185,7 +185,7 @@ def _add_problem(name: str, cls: Any) -> Any:
             f"that does not end in {REVERSED_SUFFIX}: that asks for swapped sides."
         )
     problems.add(name, cls)
-    cls.name = name
+    cls.registered_name = name
     return cls
 
 

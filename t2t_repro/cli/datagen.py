@@ -1,28 +1,32 @@
-"""`t2t datagen`: a problem's text to shards of ids, a vocabulary and a manifest."""
+"""`t2t datagen`: turn a problem's text into shards of ids, with a manifest."""
 
 from __future__ import annotations
 
 import argparse
 
-from t2t_repro.cli.data_arguments import (
-    add_data_arguments,
-    problem_from_arguments,
-    required_data_dir,
-)
-from t2t_repro.cli.data_summary import summary
+from t2t_repro.cli.data_request import problem_and_settings, required_data_dir
+from t2t_repro.cli.flags import add_data_flags
+from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.data.request import requested_settings
+from t2t_repro.data.summary import summary_lines
 
 
-def add_parser(subparsers: argparse._SubParsersAction) -> None:
-    """Registers the command's flags."""
-    add_data_arguments(subparsers.add_parser("datagen", description=__doc__))
+DESCRIPTION = "Turn a problem's text into shards of ids, with a manifest."
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    add_data_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prepares the data, or finds it prepared, and prints its counts."""
-    problem, settings = problem_from_arguments(args)
+    """Prepare the data, or find it prepared, and print its counts."""
+    problem, given = problem_and_settings(args)
     data_dir = required_data_dir(args)
+    import_tensorflow()
     from t2t_repro.data.prepare import prepare
 
-    manifest = prepare(problem, data_dir, args.tmp_dir, settings)
-    print("\n".join(summary(manifest, data_dir)))
+    settings = requested_settings(problem, given)
+    data = prepare(problem, data_dir, args.tmp_dir, settings)
+    print("\n".join(summary_lines(data)))
     return 0

@@ -1,19 +1,29 @@
-"""Flags that several commands share."""
+"""Flags that several commands share.
+
+A flag of the data or of training that is not given has the value None, so that it can
+be told from one that is given. Then the problem's setting applies, or the setting that
+data was prepared with, or that a run began with.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
 
+from t2t_repro.data.problem import SPLITS
+from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.settings.typed_settings import TypedSettings
 
 
 class FlagContainer(Protocol):
     """An argparse parser, or a group of one."""
 
-    def add_argument(self, *names: str, **options: Any) -> Any: ...
+    def add_argument(self, *names: str, **options: Any) -> Any:
+        """Add a flag; see `argparse`."""
 
 
 def add_usr_dir_flag(parser: argparse.ArgumentParser) -> None:
@@ -74,18 +84,178 @@ def add_setting_flag(
     elif kind is str:
         options = {"metavar": "NAME"}
     else:
-        largest = None if about.at_most is None else int(about.at_most)
-        options = {"metavar": "N", "type": at_least(about.at_least, kind, largest)}
+        limits = at_least(about.at_least, kind, about.at_most)
+        options = {"metavar": "N", "type": limits}
     parser.add_argument(f"--{name}", help=about.help + shown, **options)
 
 
+def add_data_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of a problem, its text, and its preparation."""
+    _add_place_flags(parser)
+    _add_text_flags(parser)
+    _add_vocabulary_flags(parser)
+    _add_shard_flags(parser)
+
+
+def _add_place_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--problem", metavar="NAME", help="a name from `t2t list problems`, or NAME_rev"
+    )
+    parser.add_argument("--data_dir", metavar="DIR", help="folder of prepared data")
+    parser.add_argument(
+        "--tmp_dir",
+        metavar="DIR",
+        help="folder for downloads (default: that of tensorflow-datasets)",
+    )
+    add_usr_dir_flag(parser)
+
+
+def _add_text_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "text of --problem text_pairs",
+        "UTF-8, plain or gzipped, one sentence per line. Without dev files, some of "
+        "the training text is held out.",
+    )
+    for split in SPLITS:
+        for side in ("source", "target"):
+            group.add_argument(
+                f"--{split}_{side}",
+                metavar="FILE",
+                type=Path,
+                help=f"{side} sentences of the {split} text",
+            )
+        group.add_argument(
+            f"--{split}_tsv",
+            metavar="FILE",
+            type=Path,
+            help=f"{split} text in one file: source, TAB, target",
+        )
+    group = parser.add_argument_group(
+        "text of --problem parsing_ptb",
+        "Trees in the Penn Treebank's brackets, UTF-8, plain or gzipped, one per line "
+        "or on several lines each.",
+    )
+    for split in SPLITS:
+        group.add_argument(
+            f"--{split}_trees", metavar="FILE", type=Path, help=f"{split} trees"
+        )
+
+
+def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "vocabulary", "Learned from the training text; defaults are the problem's own."
+    )
+    _add_number(
+        group,
+        "vocab_size",
+        int,
+        "text_pairs: 8000; 32000 suits a million pairs and more",
+    )
+    group.add_argument(
+        "--vocab_type",
+        dest="model_type",
+        choices=PrepareSettings.about("model_type").choices,
+        help=f"{PrepareSettings.about('model_type').help} (text_pairs: bpe)",
+    )
+    group.add_argument(
+        "--separate_vocabularies",
+        dest="shared_vocabulary",
+        action="store_const",
+        const=False,
+        help="one vocabulary per side (default: one for both)",
+    )
+    _add_number(group, "character_coverage", float, "default: 0.9999")
+    group.add_argument(
+        "--source_model",
+        metavar="FILE",
+        help="your own SentencePiece model of the inputs, or of both sides",
+    )
+    group.add_argument(
+        "--target_model",
+        metavar="FILE",
+        help="your own SentencePiece model of the targets",
+    )
+
+
+def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("preparation")
+    _add_number(group, "max_pair_length", int, "default: 256")
+    _add_number(group, "max_length_ratio", float, "default: 0")
+    repeats = group.add_mutually_exclusive_group()
+    repeats.add_argument(
+        "--drop_duplicates",
+        action="store_const",
+        const=True,
+        help="leave out training pairs seen before (default for text_pairs)",
+    )
+    repeats.add_argument(
+        "--keep_duplicates",
+        dest="drop_duplicates",
+        action="store_const",
+        const=False,
+        help="keep them (default for other problems)",
+    )
+    _add_number(group, "num_shards", int, "default: 10")
+    _add_number(group, "shuffle_seed", int, "default: 1")
+    add_refused_flag(parser, "--seed", "it is now called --shuffle_seed")
+    add_refused_flag(parser, "--max_length", "it is now called --max_pair_length")
+
+
+def _add_number(
+    group: FlagContainer, name: str, kind: type[int | float], default: str
+) -> None:
+    """Add the flag of a number among the `PrepareSettings`."""
+    about = PrepareSettings.about(name)
+    group.add_argument(
+        f"--{name}",
+        metavar="N" if kind is int else "X",
+        type=at_least(about.at_least or 0, kind, about.at_most),
+        help=f"{about.help} ({default})",
+    )
+
+
+class _Refused(argparse.Action):
+    """Answer a flag that other versions have, or had, with an explanation."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        raise UsageError(f"received {self.option_strings[0]}: {self.const}")
+
+
+def add_refused_flag(parser: argparse.ArgumentParser, flag: str, why: str) -> None:
+    """Answer a flag with a usage error, whatever its value.
+
+    Args:
+        parser: Parser of the command.
+        flag: The flag. `--help` does not show it.
+        why: The rest of the message.
+    """
+    parser.add_argument(
+        flag, action=_Refused, nargs="?", const=why, help=argparse.SUPPRESS
+    )
+
+
 def at_least(
-    smallest: float | None, kind: Callable[[str], Any], largest: int | None = None
+    smallest: float | None, kind: Callable[[str], Any], largest: float | None = None
 ) -> Callable[[str], Any]:
-    """Return the `type` of a flag whose number has limits."""
-    limits = f"at least {smallest:g}" if smallest is not None else "any size"
+    """Make the `type` of a flag whose value is a number in a range.
+
+    Args:
+        smallest: Smallest accepted number, if there is one.
+        kind: `int` or `float`.
+        largest: Largest accepted number, if there is one.
+
+    Returns:
+        Function that parses the flag's text.
+    """
+    limits = "any size" if smallest is None else f"at least {smallest:g}"
     if largest is not None:
-        limits += f" and at most {largest}"
+        limits += f" and at most {largest:.10g}"
 
     def parse(text: str) -> Any:
         try:
@@ -93,8 +263,8 @@ def at_least(
         except ValueError:
             value = None
         # The comparison also refuses "nan".
+        too_small = smallest is not None and value is not None and not value >= smallest
         too_large = largest is not None and value is not None and value > largest
-        too_small = smallest is not None and (value is None or not value >= smallest)
         if value is None or too_small or too_large:
             expected = "a whole number" if kind is int else "a number"
             raise argparse.ArgumentTypeError(

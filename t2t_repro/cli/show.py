@@ -111,7 +111,8 @@ def _problem(name: str) -> str:
             sharing = "for the inputs; symbols for the targets"
         vocabulary = f"{settings.vocab_size} subwords, {settings.model_type}, {sharing}"
         rows.append(("vocabulary", vocabulary))
-    rows.append(("max_length", f"{settings.max_length} subwords per side, including EOS"))
+    longest = f"{settings.max_pair_length} subwords per side, including EOS"
+    rows.append(("max_pair_length", longest))
     if problem.decode_defaults:
         own = problem.decode_defaults.items()
         rows.append(("decoding", ", ".join(f"{name}={value}" for name, value in own)))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro import catalogue, registry
-from t2t_repro.cli.flags import DataFlags, add_data_flags, add_setting_flag
+from t2t_repro.cli.data_request import problem_and_settings
+from t2t_repro.cli.flags import add_data_flags, add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
 from t2t_repro.runs.run import Run
@@ -41,6 +42,11 @@ _DATA_FLAGS = ("t2t_usr_dir",)
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_data_flags(parser)
+    add_refused_flag(
+        parser,
+        "--schedule",
+        "`t2t train` always trains, evaluates and saves; leave it out",
+    )
     training = parser.add_argument_group("training")
     devices = parser.add_argument_group("devices")
     for name in TrainSettings.names():
@@ -61,7 +67,14 @@ def run(args: argparse.Namespace) -> int:
     """Train, then print scores, sample translations and the next commands."""
     before = _run_before(args)
     settings = _settings(args, before)
-    request = _data_flags(args, before).request()
+    problem, given = problem_and_settings(
+        args,
+        default_problem=before.problem if before is not None else DEMO_PROBLEM,
+        default_usr_dir=settings.t2t_usr_dir,
+    )
+    data_dir = args.data_dir or (
+        before.data_dir if before is not None else DEMO_FOLDER / "data"
+    )
     # Report a mistyped name or value before TensorFlow is imported.
     named_set = catalogue.hparams(settings.hparams_set)
     changes = named_set.diff(named_set.parse(settings.hparams))
@@ -70,10 +83,11 @@ def run(args: argparse.Namespace) -> int:
     registry.models.entry(settings.model)
 
     import_tensorflow()
+    from t2t_repro.data.prepare import open_or_prepare
     from t2t_repro.runs.training import check_run_folder, train
 
-    check_run_folder(settings, request.problem.name)
-    data = request.open_or_prepare()
+    check_run_folder(settings, problem.name)
+    data = open_or_prepare(problem, data_dir, given, args.tmp_dir)
     result = train(settings, data)
     if not result.complete:
         logger.info(
@@ -123,14 +137,6 @@ def _settings(args: argparse.Namespace, before: Run | None) -> TrainSettings:
                 "--problem nothing else is needed."
             )
     return TrainSettings(**given)
-
-
-def _data_flags(args: argparse.Namespace, before: Run | None) -> DataFlags:
-    """Complete the flags of the data in the same way."""
-    flags = DataFlags.from_arguments(args)
-    if before is not None:
-        return flags.with_defaults(before.problem, before.data_dir, before.usr_dir)
-    return flags.with_defaults(DEMO_PROBLEM, str(DEMO_FOLDER / "data"))
 
 
 def _print_report(result: TrainResult, data: PreparedData, with_scores: bool) -> None:

@@ -40,6 +40,10 @@ class FileProblem(Problem, Generic[Files]):
         if self._files:
             self.splits = tuple(split for split in SPLITS if split in self._files)
 
+    @property
+    def has_text(self) -> bool:
+        return bool(self._files)
+
     def read(self, files: Files) -> Iterator[tuple[str, str]]:
         """Yield the pairs of the files of one split.
 

@@ -1,4 +1,4 @@
-"""Which pairs are left out of the shards, and the count of each reason."""
+"""Filters that leave pairs out of the shards, and count them by reason."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ LENGTH_RATIO = "length_ratio"
 
 
 def pair_digest(source: str, target: str) -> int:
-    """Gives 64 bits that stand for a pair of texts, cheap to keep by the million."""
+    """Return a 64-bit hash of a pair of texts; millions of them fit in memory."""
     # No line holds a newline, so the two sides cannot run into each other.
     text = f"{source}\n{target}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
 def has_empty_side(pair: tuple[str, str]) -> bool:
-    """Whether a side has no character but white space."""
+    """Say whether a side is empty or only white space."""
     return not all(text.strip() for text in pair)
 
 
 class PairFilter:
-    """Decides on the pairs of one split, and counts what it leaves out.
+    """Decide which pairs of a split are kept, and count the others.
 
-    A pair is counted under the first reason that holds. What would hurt learning
-    (repeats, odd length ratios) is left out of the training split alone; a side that
-    cannot be learnt from, or does not fit the longest batch, is left out of every
-    split's shards.
+    A pair is counted under the first reason that applies. Repeats and odd length
+    ratios would hurt learning, so they are left out of the training split only. Empty
+    and too long sides are left out of every split.
 
     Args:
-        settings: the limits.
-        is_training: whether the pairs are to be learnt from.
-        held_out: digests of the pairs of the other splits.
+        settings: Limits of the filter.
+        is_training: Whether this is the training split.
+        held_out: Digests of the pairs of the other splits.
+
+    Attributes:
+        dropped: Number of pairs left out, by reason.
+        also_held_out: Number of pairs that are also in the other splits.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class PairFilter:
         is_training: bool,
         held_out: frozenset[int] = frozenset(),
     ) -> None:
-        self._max_length = settings.max_length
+        self._max_length = settings.max_pair_length
         self._max_ratio = settings.max_length_ratio if is_training else 0.0
         self._drops_repeats = settings.drop_duplicates and is_training
         self._held_out = held_out
@@ -61,12 +64,12 @@ class PairFilter:
         source_ids: Sequence[int],
         target_ids: Sequence[int],
     ) -> bool:
-        """Whether a pair goes into the shards.
+        """Say whether a pair goes into the shards; if not, count it.
 
         Args:
-            pair: the two texts.
-            source_ids: the source's subwords, without an end of sentence.
-            target_ids: the same of the target.
+            pair: Source text and target text.
+            source_ids: Ids of the source, without an end of sentence.
+            target_ids: Ids of the target, without an end of sentence.
         """
         reason = self._reason(pair, source_ids, target_ids)
         if reason is not None:

@@ -1,21 +1,19 @@
 """TFRecord shards to padded batches of equal token counts, with `tf.data`.
 
 tensor2tensor: `utils/data_reader.py`. The order of the data is a function of the
-seed and the epoch alone, so a run that stops and goes on sees what it would have
-seen.
+seed and the epoch only, so a resumed run sees the same data as one that never stopped.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
 import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, TARGETS
 
 Batch = dict[str, tf.Tensor]
-# Of any length, so that a function of a batch is traced once.
+# Any number of rows and tokens, so that a function of a batch is traced once.
 BATCH_SIGNATURE = {
     name: tf.TensorSpec([None, None], tf.int32, name=name) for name in (INPUTS, TARGETS)
 }
@@ -25,13 +23,27 @@ PARSE_BLOCK = 512  # records parsed by one call
 
 
 @dataclasses.dataclass(frozen=True)
-class BatchPlan:
-    """The shapes that batches may have: few, and known before training.
+class Shards:
+    """TFRecord files of `tf.train.Example` with int64 lists "inputs" and "targets".
 
     Attributes:
-        boundaries: Padded lengths in tokens, ascending. A pair goes to the first
-            one that is not below the longer of its two sides.
-        rows: Sentence pairs in a global batch, for each boundary.
+        paths: Paths of the files.
+        swap_sides: Whether to exchange inputs and targets when reading, for a `_rev`
+            problem on the files of its base.
+    """
+
+    paths: tuple[str, ...]
+    swap_sides: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchPlan:
+    """The few shapes that batches can have, known before training.
+
+    Attributes:
+        boundaries: Padded lengths in tokens, ascending. A pair belongs to the first
+            boundary that its longer side does not exceed.
+        rows: Number of sentence pairs in a global batch, for each boundary.
     """
 
     boundaries: tuple[int, ...]
@@ -47,7 +59,7 @@ class BatchPlan:
         length_bucket_step: float,
         num_replicas: int = 1,
     ) -> BatchPlan:
-        """Plan batches of `batch_size` padded tokens a replica.
+        """Plan batches of `batch_size` padded tokens per replica.
 
         Differs from tensor2tensor (`data_reader.py: batching_scheme`): a length
         equal to a boundary belongs to that boundary's bucket, since padding goes
@@ -55,11 +67,11 @@ class BatchPlan:
         window size, which cost up to a quarter of a batch.
 
         Args:
-            batch_size: Tokens a replica of the longer side, padding included.
-            max_length: Longest side in tokens, EOS included.
-            min_length_bucket: Shortest boundary.
+            batch_size: Tokens per replica of the longer side, padding included.
+            max_length: Length of the longest side in tokens, EOS included.
+            min_length_bucket: Shortest boundary in tokens.
             length_bucket_step: Ratio of neighbouring boundaries.
-            num_replicas: Replicas that share a global batch.
+            num_replicas: Number of replicas that share a global batch.
 
         Returns:
             The plan.
@@ -86,12 +98,11 @@ def bucket_boundaries(
     return (*boundaries, max_length)
 
 
-def read_examples(shards: Sequence[str], *, swap: bool = False) -> tf.data.Dataset:
+def read_examples(shards: Shards) -> tf.data.Dataset:
     """Read pairs in the order of the shards.
 
     Args:
-        shards: TFRecord files of `tf.train.Example` with int64 lists.
-        swap: Exchange source and target (a `_rev` problem).
+        shards: Files to read.
 
     Returns:
         Dataset of {"inputs": int32 `[length]`, "targets": int32 `[length]`}.
@@ -103,12 +114,12 @@ def read_examples(shards: Sequence[str], *, swap: bool = False) -> tf.data.Datas
         inputs, targets = (tf.cast(parsed[k], tf.int32) for k in (INPUTS, TARGETS))
         return (
             {INPUTS: targets, TARGETS: inputs}
-            if swap
+            if shards.swap_sides
             else {INPUTS: inputs, TARGETS: targets}
         )
 
     return (
-        tf.data.TFRecordDataset(list(shards))
+        tf.data.TFRecordDataset(list(shards.paths))
         .batch(PARSE_BLOCK)
         .map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         .unbatch()
@@ -122,10 +133,10 @@ def longer_side(pair: Batch) -> tf.Tensor:
 
 
 def batch_by_length(examples: tf.data.Dataset, plan: BatchPlan) -> tf.data.Dataset:
-    """Group pairs into batches of the plan's shapes; longer pairs are left out.
+    """Group pairs into batches of the plan's shapes, and leave out longer pairs.
 
     A bucket that is not full when the examples end is filled with rows of padding,
-    which have no target tokens and so no weight.
+    which have no target tokens and therefore no weight.
 
     Args:
         examples: Pairs of `read_examples`.
@@ -157,35 +168,35 @@ def batch_by_length(examples: tf.data.Dataset, plan: BatchPlan) -> tf.data.Datas
 
 
 def training_epoch(
-    shards: Sequence[str],
+    shards: Shards,
     plan: BatchPlan,
     *,
     seed: int,
     epoch: int,
     skip_batches: int = 0,
     num_replicas: int = 1,
-    swap: bool = False,
 ) -> tf.data.Dataset:
     """Batch the training data once, in an order fixed by seed and epoch.
 
     Args:
-        shards: TFRecord files.
+        shards: Files of the training split.
         plan: Shapes of the global batches.
-        seed: Of the run.
-        epoch: Counted from 0.
-        skip_batches: Global batches of this epoch that were trained on before.
-        num_replicas: Each global batch comes as this many elements of equal shape,
-            one a replica.
-        swap: Exchange source and target.
+        seed: Seed of the run.
+        epoch: Number of the epoch, counted from 0.
+        skip_batches: Number of global batches of this epoch to skip, because they were
+            trained on before.
+        num_replicas: Number of elements of equal shape that each global batch is cut
+            into, one per replica.
 
     Returns:
         Dataset of {"inputs", "targets"}, int32 `[rows / num_replicas, boundary]`.
     """
     order = tf.random.experimental.stateless_shuffle(
-        tf.constant(list(shards)), seed=[seed, epoch]
+        tf.constant(list(shards.paths)), seed=[seed, epoch]
     )
-    examples = read_examples([name.decode() for name in order.numpy()], swap=swap)
-    # TensorFlow mixes its global seed in, which a run sets from the same number.
+    paths = tuple(path.decode() for path in order.numpy())
+    examples = read_examples(dataclasses.replace(shards, paths=paths))
+    # TensorFlow also mixes in its global seed, which a run sets to the same number.
     examples = examples.shuffle(
         SHUFFLE_BUFFER,
         seed=seed * 1_000_003 + epoch,
@@ -206,19 +217,14 @@ def _split_rows(batch: Batch, parts: int) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices({k: cut(x) for k, x in batch.items()})
 
 
-def evaluation_batches(
-    shards: Sequence[str], plan: BatchPlan, *, swap: bool = False
-) -> tf.data.Dataset:
+def evaluation_batches(shards: Shards, plan: BatchPlan) -> tf.data.Dataset:
     """Batch a development set once, in the order of its shards.
 
     Args:
-        shards: TFRecord files.
+        shards: Files of the split.
         plan: Shapes of the batches.
-        swap: Exchange source and target.
 
     Returns:
         Dataset of {"inputs", "targets"}, int32 `[rows, boundary]`.
     """
-    return batch_by_length(read_examples(shards, swap=swap), plan).prefetch(
-        tf.data.AUTOTUNE
-    )
+    return batch_by_length(read_examples(shards), plan).prefetch(tf.data.AUTOTUNE)

@@ -1,8 +1,8 @@
-"""What a problem is: where its text comes from and how it is cut into subwords.
+"""A problem: where its text comes from and how the text is cut into subwords.
 
-A problem gives pairs of plain text, so everything downstream (preparation,
-decoding, scoring, serving) treats the embedded, the public and the user's own data
-alike. After tensor2tensor's `data_generators/text_problems.py`.
+A problem yields pairs of plain text, so everything downstream (preparation, decoding,
+scoring, serving) treats embedded, public and the user's own data alike. After
+tensor2tensor's `data_generators/text_problems.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.registry import REVERSED_SUFFIX, problems, snake_case
+from t2t_repro.registry import REVERSED_SUFFIX, snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
@@ -27,19 +27,20 @@ SPLITS = ("train", "dev", "test")
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """The vocabulary that a problem asks for.
+    """The vocabulary that a problem uses by default.
 
     Attributes:
-        kind: "subwords" (a SentencePiece model learnt from the training text),
+        kind: "subwords" (a SentencePiece model learned from the training text),
             "symbols" (the given symbols, written with spaces between them), or
             "subwords_to_symbols" (subwords for the inputs, and for the targets the
             symbols that the training targets are written with).
-        size: entries of the subword vocabulary, the three special ones included.
-        model_type: "bpe" or "unigram", the SentencePiece algorithm.
-        shared: one vocabulary for both sides, as in the paper's section 5.1.
-        symbols: the symbols where `kind` is "symbols".
-        source_model: a SentencePiece model file of the user's for the inputs.
-        target_model: the same for the targets.
+        size: Entries of the subword vocabulary, the three special ones included.
+        model_type: SentencePiece's algorithm, "bpe" or "unigram".
+        shared: Whether both sides share one vocabulary, as in the paper's section 5.1.
+        symbols: The symbols if `kind` is "symbols".
+        source_model: Path of a SentencePiece model of the inputs, instead of learning
+            one.
+        target_model: Path of a SentencePiece model of the targets.
     """
 
     kind: str = "subwords"
@@ -53,11 +54,11 @@ class Vocabulary:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """What a user is given for a source.
+    """The output for a source, as the user gets it.
 
     Attributes:
-        text: on one line.
-        repairs: what had to be repaired in what the model wrote, each thing once.
+        text: Text on one line.
+        repairs: Kinds of repairs that the model's text needed, each kind once.
     """
 
     text: str
@@ -65,28 +66,30 @@ class Output:
 
 
 class Problem:
-    """A task of pairs of text; subclasses are registered in `problems/`.
+    """A task on pairs of text; subclasses are registered in `problems/`.
 
-    A subclass gives `pairs` and, where the defaults do not suit it, the class
-    attributes below. Everything is text in and text out: a problem on symbols
-    writes them with spaces between them.
+    A subclass implements `pairs` and overrides the class attributes below where their
+    defaults do not fit. All pairs are text: a problem on symbols writes them with
+    spaces between them.
 
-    Where a model is not to write the targets themselves, `encode_target` says what it
-    is to write, and `postprocess` makes of what it has written what a user wants. Where
-    users write otherwise than `pairs` does, `normalize_source` mends it.
+    If the model should not write the targets themselves, `encode_target` returns what
+    it should write, and `postprocess` turns the model's text into the user's output.
+    If users write sentences in another form than `pairs`, `normalize_source` converts
+    them.
 
     Attributes:
-        vocabulary: what the text is cut into.
-        splits: the splits that `pairs` knows, a subset of "train", "dev", "test".
-        max_length: default of `PrepareSettings.max_length`.
-        drop_duplicates: default of `PrepareSettings.drop_duplicates`.
-        version: to be raised when `pairs` begins to give other text, so that shards
+        vocabulary: Vocabulary that the text is cut into.
+        splits: Splits that `pairs` knows, a subset of "train", "dev", "test".
+        max_length: Default of `PrepareSettings.max_pair_length`.
+        drop_duplicates: Default of `PrepareSettings.drop_duplicates`.
+        version: Version of the text. Raise it when `pairs` changes, so that shards
             prepared before are refused.
-        was_reversed: whether inputs and targets are swapped when shards are read.
-        file_kind: the kind of files that `with_files` accepts: "pairs", "trees", or
-            "" if it has text of its own.
-        metric: name of `development_score`.
-        decode_defaults: values of `DecodeHParams` that suit it better than its own.
+        was_reversed: Whether inputs and targets are swapped when shards are read.
+        file_kind: Kind of files that `with_files` accepts: "pairs", "trees", or "" if
+            the problem does not read the user's files.
+        metric: Name of `development_score`.
+        decode_defaults: Values of `DecodeHParams` that are better for this problem than
+            the general defaults.
     """
 
     vocabulary: Vocabulary = Vocabulary()
@@ -101,89 +104,91 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """The name it is registered under, or would be."""
+        """The name it is registered under, or would be without another name."""
         cls = type(self)
-        known = (n for n in problems.names() if problems.get(n) is cls)
-        return next(known, snake_case(cls.__name__))
+        # Not inherited: a subclass that is not registered has its own name and files.
+        return vars(cls).get("registered_name") or snake_case(cls.__name__)
 
     @property
     def base(self) -> Problem:
-        """The problem whose files these are: itself, unless it is a `_rev`."""
+        """The problem that the files belong to: itself, unless it is a `_rev`."""
         return self
 
     @property
     def file_prefix(self) -> str:
-        """What the names of its files in `data_dir` begin with."""
+        """Prefix of the names of its files in `data_dir`."""
         return self.base.name
 
     @property
-    def summary(self) -> str:
-        """One line on the problem: the first of its docstring."""
-        text = (type(self).__doc__ or "").strip()
-        return text.splitlines()[0] if text else ""
+    def has_text(self) -> bool:
+        """Whether `pairs` can be read; not so for a problem that lacks its files."""
+        return True
 
     @property
     def prepare_settings(self) -> PrepareSettings:
-        """The settings that hold where the user gives none."""
+        """The settings that are used unless the user gives others."""
         vocabulary = self.vocabulary
         return PrepareSettings(
             vocab_size=vocabulary.size,
             model_type=vocabulary.model_type,
             shared_vocabulary=vocabulary.shared,
-            max_length=self.max_length,
+            max_pair_length=self.max_length,
             drop_duplicates=self.drop_duplicates,
             source_model=vocabulary.source_model,
             target_model=vocabulary.target_model,
         )
 
     def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
-        """Return the same problem on the files of each split, of its `file_kind`.
+        """Return the same problem on the user's files.
+
+        Args:
+            files: Files of its `file_kind`, by split.
 
         Raises:
-            UsageError: if the problem has text of its own.
+            UsageError: If the problem does not read the user's files.
         """
         del files
         raise UsageError(
-            f"received text files for problem {self.name}, which has text of its own: "
-            f"leave them out or use --problem text_pairs"
+            f"received text files for problem {self.name}, which has its own text: "
+            "leave them out or use --problem text_pairs"
         )
 
     def pairs(
         self, split: str, tmp_dir: str | Path | None
     ) -> Iterator[tuple[str, str]]:
-        """Gives the pairs of a split, always the same ones in the same order.
+        """Yield the pairs of a split, always the same pairs in the same order.
 
         Args:
-            split: one of `splits`.
-            tmp_dir: folder for downloads, or None for the source's own default.
+            split: One of `splits`.
+            tmp_dir: Folder for downloads, or None for the source's own default.
 
         Yields:
-            (source text, target text), raw: neither tokenised nor filtered.
+            Source text and target text, neither tokenized nor filtered.
         """
         raise NotImplementedError
 
     @property
     def writes_targets(self) -> bool:
-        """Whether a model writes the targets themselves."""
+        """Whether the model writes the targets themselves."""
         return type(self).postprocess is Problem.postprocess
 
     def normalize_source(self, sentence: str) -> str:
-        """Gives a user's sentence in the form of the sources of `pairs`: as it is."""
+        """Convert a user's sentence to the form of the sources of `pairs`."""
         return sentence
 
     def encode_target(self, target: str) -> str:
-        """Gives what a model is taught to write for a target: the target itself."""
+        """Return the text that the model learns to write for a target."""
         return target
 
     def postprocess(self, source: str, written: str) -> Output:
-        """Gives what a user wants of what a model has written for a source."""
+        """Turn the text that the model wrote for a source into the user's output."""
         del source
         return Output(written)
 
     def development_score(
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> float:
-        """Scores finished outputs while a model is trained; more is better."""
+        """Score outputs during training; higher is better."""
         from t2t_repro.metrics.translation import bleu
 
         return bleu(hypotheses, references)
@@ -191,10 +196,14 @@ class Problem:
     def score(
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> TranslationScores | BracketingScores:
-        """Scores finished outputs in every way that is usual.
+        """Compute all usual scores of outputs.
+
+        Args:
+            hypotheses: Outputs, after `postprocess`.
+            references: Targets of `pairs`, one per output.
 
         Raises:
-            UserError: if the numbers of both differ, or are zero.
+            UserError: If there are no outputs, or not as many as references.
         """
         from t2t_repro.metrics.translation import score_translations
 
@@ -203,20 +212,20 @@ class Problem:
     def source_identities(
         self, tmp_dir: str | Path | None
     ) -> Mapping[str, Mapping[str, object]]:
-        """Says what the text is read from, so that stale shards are noticed.
+        """Identify the sources of the text, so that stale shards are noticed.
 
         Returns:
-            For each source by its role (as "train_source") facts that change when its
-            content does, and that do not depend on where it lies.
+            For each source, by its role (such as "train_source"), facts that change
+            with its content and not with its location.
         """
         del tmp_dir
         return {}
 
     def check(self, tmp_dir: str | Path | None) -> None:
-        """Reads whatever may be wrong with the sources, before anything is written.
+        """Check all sources before anything is written.
 
         Raises:
-            UserError: if a source is missing or broken.
+            UserError: If a source is missing or damaged.
         """
         del tmp_dir
 
@@ -232,13 +241,13 @@ class ReversedProblem(Problem):
     def __init__(self, base: Problem) -> None:
         if base.was_reversed:
             raise UserError(
-                f"received problem {base.name}_rev, expected at most one _rev: "
-                f"leave it out"
+                f"received problem {base.name}_rev, expected at most one _rev: leave "
+                "one out"
             )
         if not base.writes_targets:
             raise UserError(
-                f"received problem {base.name}_rev: {base.name} has no reverse, since "
-                f"a model does not write its targets"
+                f"received problem {base.name}_rev: {base.name} has no reverse, "
+                "because the model does not write its targets"
             )
         self._base = base
         self.vocabulary = base.vocabulary
@@ -257,8 +266,8 @@ class ReversedProblem(Problem):
         return self._base
 
     @property
-    def summary(self) -> str:
-        return f"{self._base.name} with inputs and targets swapped."
+    def has_text(self) -> bool:
+        return self._base.has_text
 
     @property
     def prepare_settings(self) -> PrepareSettings:

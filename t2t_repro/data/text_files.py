@@ -1,8 +1,9 @@
-"""Pairs of text from the user's files, read strictly: what is wrong has a line number.
+"""Read the user's text files strictly: every error names the file and the line.
 
-A line ends at a line feed and nowhere else: U+0085, U+2028 or a form feed inside a
-sentence would put two files out of step. One carriage return before it belongs to the
-line's end, and a byte-order mark at the start of a file is no part of its text.
+A line ends at a line feed only: if U+0085, U+2028 or a form feed inside a sentence
+ended a line, two parallel files would get out of step. A carriage return before the
+line feed belongs to the line's end, and a byte-order mark at the start of a file is not
+part of its text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import codecs
 import contextlib
 import gzip
 import hashlib
+import shlex
 import stat
 import zlib
 from collections.abc import Iterator, Mapping
@@ -23,7 +25,7 @@ from t2t_repro.errors import UserError
 _GZIP_MAGIC = b"\x1f\x8b"
 _ENDED = object()
 
-# The longest first: UTF-16's mark for little-endian begins UTF-32's.
+# The longest first: UTF-32's little-endian mark begins with UTF-16's.
 _OTHER_ENCODINGS = (
     (codecs.BOM_UTF32_LE, "UTF-32LE"),
     (codecs.BOM_UTF32_BE, "UTF-32BE"),
@@ -35,11 +37,11 @@ _HEAD_BYTES = 4096
 
 @dataclass(frozen=True)
 class PairFiles:
-    """Where the pairs of a split stand.
+    """The files of the pairs of a split.
 
     Attributes:
-        source: file of the source lines, or of both sides with one TAB between them.
-        target: file of the target lines, or None where `source` holds both sides.
+        source: File of the source lines, or of both sides with a TAB between them.
+        target: File of the target lines, or None if `source` has both sides.
     """
 
     kind: ClassVar[str] = "pairs"
@@ -49,7 +51,7 @@ class PairFiles:
 
     @property
     def paths(self) -> dict[str, Path]:
-        """The files by their role: "source" and "target", or "tsv"."""
+        """The files by role: "source" and "target", or "tsv"."""
         if self.target is None:
             return {"tsv": self.source}
         return {"source": self.source, "target": self.target}
@@ -57,7 +59,11 @@ class PairFiles:
 
 @dataclass(frozen=True)
 class TreeFile:
-    """Where the bracketed trees of a split stand."""
+    """The file of the bracketed trees of a split.
+
+    Attributes:
+        trees: Path of the file.
+    """
 
     kind: ClassVar[str] = "trees"
 
@@ -65,73 +71,117 @@ class TreeFile:
 
     @property
     def paths(self) -> dict[str, Path]:
-        """The file by its role."""
+        """The file by role."""
         return {"trees": self.trees}
 
 
 def read_pairs(files: PairFiles) -> Iterator[tuple[str, str]]:
-    """Gives the pairs of plain or gzipped text files, in order.
+    """Yield the pairs of plain or gzipped text files, in order.
+
+    Args:
+        files: Files of a split.
 
     Raises:
-        UserError: if a file is missing, empty, damaged or not UTF-8, holds NUL bytes,
-            or the sides do not match line by line.
+        UserError: If a file is missing, empty, damaged or not UTF-8, has NUL bytes, or
+            the sides do not match line by line.
     """
     if files.target is None:
         return _pairs_of_columns(files.source)
     return _pairs_of_lines(files.source, files.target)
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """Gives the lines of a plain or gzipped UTF-8 file.
+def read_lines(path: Path, piped_from: str | None = None) -> Iterator[str]:
+    """Yield the lines of a plain or gzipped UTF-8 file.
+
+    Args:
+        path: Path of the file.
+        piped_from: If the file is only a copy of a stream, the stream's name for
+            messages, such as "standard input". They then show how to convert the
+            stream instead of the file.
 
     Raises:
-        UserError: if the file is missing, empty, damaged or not UTF-8, or holds NUL
+        UserError: If the file is missing, empty, damaged or not UTF-8, or has NUL
             bytes.
     """
+    origin = _Origin(path, piped_from)
     number = 0
-    with _open(path) as file:
+    with _open(origin) as file:
         for number, raw in enumerate(file, start=1):
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
-            yield _text_of(raw, path, number)
+            yield _text_of(raw, origin, number)
     if number == 0:
-        raise UserError(f"received text file {path}, which is empty")
+        raise UserError(f"received text file {origin}, which is empty")
 
 
 def has_byte_order_mark(path: Path) -> bool:
-    """Whether a UTF-8 file begins with a byte-order mark, which readers leave out."""
-    with _open(path) as file:
+    """Say whether a UTF-8 file begins with a byte-order mark."""
+    with _open(_Origin(path)) as file:
         return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
 
 
 def identity(path: Path) -> dict[str, object]:
-    """Gives facts on a file that change with its content and not with its place.
+    """Return facts about a file that depend on its content and not on its location.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        "bytes", the file's size, and "sha256", in hexadecimal.
 
     Raises:
-        UserError: if the file cannot be read.
+        UserError: If the file cannot be read.
     """
+    origin = _Origin(path)
     try:
         with path.open("rb") as file:
-            _refuse_pipe(path)
+            _refuse_pipe(origin)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             return {"bytes": file.tell(), "sha256": digest}
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(origin, error) from error
 
 
 def identities(
     files: Mapping[str, PairFiles | TreeFile],
 ) -> dict[str, dict[str, object]]:
-    """Gives the identity of each file, under its split and role: `train_source`.
+    """Return the identity of each file, by split and role, such as "train_source".
+
+    Args:
+        files: Files by split.
 
     Raises:
-        UserError: if a file cannot be read.
+        UserError: If a file cannot be read.
     """
     return {
         f"{split}_{role}": identity(path)
         for split, own in files.items()
         for role, path in own.paths.items()
     }
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where text comes from, for messages.
+
+    Attributes:
+        path: Path of the file that is read.
+        piped_from: Name of the stream that the file is a copy of, if it is one.
+    """
+
+    path: Path
+    piped_from: str | None = None
+
+    def __str__(self) -> str:
+        return self.piped_from or str(self.path)
+
+    def conversion(self, encoding: str) -> str:
+        """Return a shell command that converts the text to UTF-8."""
+        command = f"iconv -f {encoding} -t UTF-8"
+        if self.piped_from:
+            return f"... | {command} | t2t ..."
+        path, converted = str(self.path), f"{self.path.name}.utf8"
+        return f"{command} {shlex.quote(path)} > {shlex.quote(converted)}"
 
 
 def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
@@ -149,7 +199,8 @@ def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         right_count = count + (right is not _ENDED) + sum(1 for _ in targets)
         raise UserError(
             f"received {left_count:,} lines in {source} and {right_count:,} lines in "
-            f"{target}, expected as many: line N of one translates line N of the other"
+            f"{target}, expected equal numbers: line N of one translates line N of the "
+            "other"
         )
 
 
@@ -159,58 +210,55 @@ def _pairs_of_columns(path: Path) -> Iterator[tuple[str, str]]:
         if len(columns) != 2:
             raise UserError(
                 f"{path}:{number}: received {len(columns)} column(s), expected 2: "
-                f"source and target with one TAB between them"
+                "source and target with a TAB between them"
             )
         yield columns[0], columns[1]
 
 
 @contextlib.contextmanager
-def _open(path: Path) -> Iterator[IO[bytes]]:
-    """Opens plain or gzipped text; whatever reading it raises is a `UserError`."""
+def _open(origin: _Origin) -> Iterator[IO[bytes]]:
+    """Open plain or gzipped text; errors of reading it become a `UserError`."""
     try:
-        with path.open("rb") as plain:
-            _refuse_pipe(path)
+        with origin.path.open("rb") as plain:
+            _refuse_pipe(origin)
             zipped = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             plain.seek(0)
             unzipped = gzip.GzipFile(fileobj=plain) if zipped else plain
             file = cast("IO[bytes]", unzipped)
-            _refuse_other_encodings(path, file.read(_HEAD_BYTES))
+            _refuse_other_encodings(origin, file.read(_HEAD_BYTES))
             file.seek(0)
             yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(
-            f"received {path}, a damaged gzip file ({error}): fetch or write it again"
+            f"received {origin}, a damaged gzip file ({error}): download or write it "
+            "again"
         ) from error
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(origin, error) from error
 
 
-def _refuse_pipe(path: Path) -> None:
-    if not stat.S_ISREG(path.stat().st_mode):
+def _refuse_pipe(origin: _Origin) -> None:
+    if not stat.S_ISREG(origin.path.stat().st_mode):
         raise UserError(
-            f"received {path}, expected a regular file: it is read several times, so "
-            f"write it to a file first"
+            f"received {origin}, expected a regular file: it is read several times, so "
+            "write it to a file first"
         )
 
 
-def _unreadable(path: Path, error: OSError) -> UserError:
+def _unreadable(origin: _Origin, error: OSError) -> UserError:
     reason = error.strerror or type(error).__name__
     return UserError(
-        f"received text file {path}, expected a file that can be read: {reason}"
+        f"received text file {origin}, expected a file that can be read: {reason}"
     )
 
 
-def _refuse_other_encodings(path: Path, head: bytes) -> None:
+def _refuse_other_encodings(origin: _Origin, head: bytes) -> None:
     found = _encoding_of_mark(head) or _encoding_of_nulls(head)
     if found:
         raise UserError(
-            f"received {path}, which looks like {found}, expected UTF-8: convert it "
-            f"with `{_conversion(found, path)}`"
+            f"received {origin}, which looks like {found}, expected UTF-8: convert it "
+            f"with `{origin.conversion(found)}`"
         )
-
-
-def _conversion(encoding: str, path: Path) -> str:
-    return f"iconv -f {encoding} -t UTF-8 {path} > {path.name}.utf8"
 
 
 def _encoding_of_mark(head: bytes) -> str | None:
@@ -220,7 +268,7 @@ def _encoding_of_mark(head: bytes) -> str | None:
 
 
 def _encoding_of_nulls(head: bytes) -> str | None:
-    """Guesses UTF-16 or UTF-32 without a mark from where the NUL bytes stand."""
+    """Guess UTF-16 or UTF-32 without a mark from the positions of NUL bytes."""
     quarter = len(head) // 4
     if not quarter:
         return None
@@ -235,18 +283,18 @@ def _encoding_of_nulls(head: bytes) -> str | None:
     return patterns.get((null[0], null[1], null[2], null[3]))
 
 
-def _text_of(raw: bytes, path: Path, number: int) -> str:
+def _text_of(raw: bytes, origin: _Origin, number: int) -> str:
     line = raw.removesuffix(b"\n").removesuffix(b"\r")
     if b"\0" in line:
         raise UserError(
-            f"{path}:{number}: received {line.count(0):,} NUL byte(s), expected text: "
-            f"the file is damaged (an interrupted write?) or is not text"
+            f"{origin}:{number}: received {line.count(0):,} NUL byte(s), expected "
+            "text: the file is damaged (an interrupted write?) or is not text"
         )
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{path}:{number}: received byte 0x{line[error.start]:02X} at byte "
-            f"{error.start + 1} of the line, which is not UTF-8: convert the file, "
-            f"for example with `{_conversion('WINDOWS-1252', path)}`"
+            f"{origin}:{number}: received byte 0x{line[error.start]:02X} at byte "
+            f"{error.start + 1} of the line, which is not UTF-8: convert the text, "
+            f"for example with `{origin.conversion('WINDOWS-1252')}`"
         ) from error

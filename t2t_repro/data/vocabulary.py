@@ -1,4 +1,4 @@
-"""The tokenizers of a problem: its symbols, the user's own models, or learnt ones."""
+"""Tokenizers of a problem: its symbols, the user's own models, or learned models."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from t2t_repro.data.pairs import Pair, checked_pairs
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.prepare_settings import PrepareSettings
@@ -19,19 +20,26 @@ from t2t_repro.text.symbols import split_symbols
 
 logger = logging.getLogger(__name__)
 
-Pair = tuple[str, str]
-
-# Subwords learnt from more text than this hardly change; memory and time grow.
+# More text than this hardly changes the subwords, and costs memory and time.
 MAX_TRAINING_PAIRS = 2_000_000
 
 
 def given_tokenizers(
     problem: Problem, settings: PrepareSettings
 ) -> tuple[Tokenizer, Tokenizer] | None:
-    """Gives the source and target tokenizers if the training text is not needed.
+    """Return the tokenizers that do not depend on the training text.
+
+    Args:
+        problem: The problem.
+        settings: Settings with the user's own models, if there are any.
+
+    Returns:
+        Tokenizers of the inputs and of the targets (one object twice if the
+        vocabulary is shared), or None if they have to be learned.
 
     Raises:
-        UserError: if a model file of the user's cannot be used.
+        UserError: If one of the user's own models cannot be used.
+        UsageError: If there is a model for the targets only.
     """
     if problem.vocabulary.kind == "symbols":
         symbols = SymbolTokenizer(problem.vocabulary.symbols)
@@ -42,7 +50,7 @@ def given_tokenizers(
         return None
     if settings.source_model is None:
         raise UsageError(
-            "received a model for the targets alone, expected one for the inputs too, "
+            "received a model for the targets only, expected one for the inputs too, "
             "or one for the inputs that both sides share"
         )
     source = _own_model(settings.source_model)
@@ -56,12 +64,22 @@ def given_tokenizers(
 def learn_tokenizers(
     problem: Problem, settings: PrepareSettings, tmp_dir: str | Path | None
 ) -> tuple[Tokenizer, Tokenizer]:
-    """Learns the source and target tokenizers from the training text.
+    """Learn the tokenizers from the training text.
+
+    Args:
+        problem: The problem.
+        settings: Settings of the vocabulary.
+        tmp_dir: Folder for downloads, or None for the source's own default.
+
+    Returns:
+        Tokenizers of the inputs and of the targets; one object twice if the vocabulary
+        is shared.
 
     Raises:
-        UserError: if the text does not allow the vocabulary asked for.
+        UserError: If the problem does not yield pairs of strings, or its text does not
+            allow a vocabulary of the requested size.
     """
-    pairs = spread_sample(problem.pairs("train", tmp_dir), MAX_TRAINING_PAIRS)
+    pairs = spread_sample(checked_pairs(problem, "train", tmp_dir), MAX_TRAINING_PAIRS)
     sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
     if problem.vocabulary.kind == "subwords_to_symbols":
         own = settings.source_model
@@ -74,7 +92,7 @@ def learn_tokenizers(
 
 
 def _symbols_of(texts: Iterable[str]) -> SymbolTokenizer:
-    """Makes the vocabulary of all symbols that texts are written with."""
+    """Make the vocabulary of all symbols in the texts."""
     return SymbolTokenizer(sorted({s for text in texts for s in split_symbols(text)}))
 
 
@@ -82,7 +100,7 @@ def _own_model(path: str) -> SentencePieceTokenizer:
     tokenizer = SentencePieceTokenizer(path)
     if not tokenizer.has_byte_fallback():
         logger.warning(
-            "%s has no byte fallback: characters it does not know come out as ⁇", path
+            "%s has no byte fallback: unknown characters will be written as ⁇", path
         )
     return tokenizer
 
@@ -99,10 +117,14 @@ def _learn(lines: Sequence[str], settings: PrepareSettings) -> Tokenizer:
 
 
 def spread_sample(pairs: Iterable[Pair], limit: int) -> list[Pair]:
-    """Gives evenly spaced pairs of a text of unknown length, `limit` at most.
+    """Return evenly spaced pairs of a text of unknown length.
 
-    All pairs are taken until there are too many; then every second one is given up
-    and every second one is taken from there on, and so forth.
+    All pairs are taken until there are too many. Then every second one is dropped, and
+    only every second one is taken from there on, and so forth.
+
+    Args:
+        pairs: Pairs of the text.
+        limit: Largest number of pairs to return.
     """
     sample: list[Pair] = []
     step = 1

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import t2t_repro
 from t2t_repro import catalogue
+from t2t_repro.description_file import (
+    description_text,
+    differences,
+    load_description,
+)
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.text import Tokenizer, load_tokenizer
+from t2t_repro.text import Tokenizer
+from t2t_repro.text.tokenizer_files import (
+    SIDES,
+    load_tokenizers,
+    tokenizer_file_names,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -88,22 +97,16 @@ class Run:
         Raises:
             UserError: If the file is damaged or of another version.
         """
-        path = Path(output_dir) / RUN_FILE
-        if not path.exists():
-            return None
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-            if values["format"] != FORMAT:
-                raise UserError(
-                    f"{path} has format {values['format']}, expected {FORMAT}: another "
-                    "version of t2t_repro trained it; use that version."
-                )
-            return cls(hparams=HParams.from_dict(values.pop("hparams")), **values)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(
-                f"{path} is damaged ({type(error).__name__}: {error}); restore it from "
-                "a copy, or train into another --output_dir."
-            ) from error
+        return load_description(
+            Path(output_dir) / RUN_FILE,
+            cls._from_values,
+            expected_format=FORMAT,
+            way_out="restore it from a copy, or train into another --output_dir.",
+        )
+
+    @classmethod
+    def _from_values(cls, values: dict[str, Any]) -> Run:
+        return cls(hparams=HParams.from_dict(values.pop("hparams")), **values)
 
     @classmethod
     def load_existing(cls, output_dir: str | Path) -> Run:
@@ -122,13 +125,17 @@ class Run:
 
     def save(self, output_dir: str | Path) -> None:
         """Write the file, whole or not at all."""
-        text = json.dumps(self._values(), indent=2) + "\n"
+        text = description_text(self._values() | {"hparams": self.hparams.to_dict()})
         atomic_write(Path(output_dir) / RUN_FILE, text)
 
     def _values(self) -> dict[str, Any]:
         names = [field.name for field in dataclasses.fields(self)]
-        values = {name: getattr(self, name) for name in names}
-        return values | {"hparams": self.hparams.to_dict()}
+        return {name: getattr(self, name) for name in names}
+
+    def _fixed_values(self) -> dict[str, Any]:
+        """Return the values that must not differ when the run is resumed."""
+        fixed = {name: getattr(self, name) for name in _FIXED}
+        return {**self.hparams.values(), **fixed}
 
     def train_settings(self, output_dir: str | Path) -> TrainSettings:
         """Return the settings that this run was last trained with.
@@ -161,18 +168,11 @@ class Run:
         Raises:
             UserError: If they differ; the message names every difference.
         """
-        differences = [
-            f"{name} is {mine!r} there, {theirs!r} now"
-            for name, (mine, theirs) in self.hparams.diff(other.hparams).items()
-        ]
-        for name in _FIXED:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                differences.append(f"{name} is {mine!r} there, {theirs!r} now")
-        if differences:
+        found = differences(self._fixed_values(), other._fixed_values())
+        if found:
             raise UserError(
                 f"{output_dir} holds a run with other settings: "
-                f"{'; '.join(differences)}.\nGive the same settings to resume it, or "
+                f"{'; '.join(found)}.\nGive the same settings to resume it, or "
                 "another --output_dir to begin a new run."
             )
 
@@ -199,11 +199,7 @@ class Run:
 
     def load_tokenizers(self, output_dir: str | Path) -> tuple[Tokenizer, Tokenizer]:
         """Read the tokenizers of inputs and targets from the run's folder."""
-        inputs, targets = self.tokenizers["inputs"], self.tokenizers["targets"]
-        source = load_tokenizer(Path(output_dir) / inputs)
-        if inputs == targets:
-            return source, source
-        return source, load_tokenizer(Path(output_dir) / targets)
+        return load_tokenizers(output_dir, self.tokenizers)
 
     def build_model(
         self, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
@@ -240,13 +236,7 @@ def save_tokenizers(
     Returns:
         File names for "inputs" and "targets".
     """
-    if source is target:
-        names = dict.fromkeys(("inputs", "targets"), f"shared{source.filename_suffix}")
-    else:
-        names = {
-            "inputs": f"inputs{source.filename_suffix}",
-            "targets": f"targets{target.filename_suffix}",
-        }
-    for side, tokenizer in (("inputs", source), ("targets", target)):
+    names = tokenizer_file_names(source, target)
+    for side, tokenizer in zip(SIDES, (source, target), strict=True):
         tokenizer.save(Path(output_dir) / names[side])
     return names

@@ -2,37 +2,68 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from t2t_repro.settings.typed_settings import TypedSettings, setting
+
+# Manifests keep the names that these settings had when format 2 was introduced.
+_RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}
 
 
-@dataclasses.dataclass(frozen=True)
-class PrepareSettings:
-    """How text becomes shards; two preparations agree only if all of it agrees.
+@dataclass(frozen=True, kw_only=True)
+class PrepareSettings(TypedSettings):
+    """How text becomes shards; two preparations are equal only if all of it is equal.
+
+    The user's own models are paths and not settings: a manifest compares their content.
 
     Attributes:
-        vocab_size: entries of the subword vocabulary, the special ones included.
-        model_type: "bpe" or "unigram".
-        shared_vocabulary: one vocabulary for both sides.
-        max_length: longest side kept, in subwords with the end-of-sentence one.
-        max_length_ratio: longest side over shortest side, in subwords, that is kept;
-            0 keeps every pair.
-        drop_duplicates: drop a training pair seen before, both sides equal.
-        num_shards: files that the training split is spread over.
-        seed: decides the order of the training pairs in the shards.
-        character_coverage: share of the training text's characters that get an entry
-            of their own; the rest is spelt in bytes.
-        source_model: a SentencePiece model file of the user's for the inputs.
-        target_model: the same for the targets.
+        source_model: Path of the user's own SentencePiece model of the inputs, or of
+            both sides if `target_model` is None.
+        target_model: Path of the user's own SentencePiece model of the targets.
     """
 
-    vocab_size: int = 8_000
-    model_type: str = "bpe"
-    shared_vocabulary: bool = True
-    max_length: int = 256
-    max_length_ratio: float = 0.0
-    drop_duplicates: bool = False
-    num_shards: int = 10
-    seed: int = 1
-    character_coverage: float = 0.9999
+    flag: ClassVar[str] = "preparation"
+    how_to_list: ClassVar[str] = "`t2t datagen --help` explains every name."
+
+    vocab_size: int = setting(
+        "subwords, the special ones and 256 bytes included", 8_000, at_least=1
+    )
+    model_type: str = setting(
+        "algorithm that learns the subwords", "bpe", choices=("bpe", "unigram")
+    )
+    shared_vocabulary: bool = setting("one vocabulary for both sides", True)
+    max_pair_length: int = setting(
+        "leave out pairs with a longer side, end of sentence included",
+        256,
+        unit="subwords",
+        at_least=2,
+    )
+    max_length_ratio: float = setting(
+        "leave out training pairs with one side more than this many times as long as "
+        "the other, in subwords; 0 keeps all",
+        0.0,
+        at_least=0,
+    )
+    drop_duplicates: bool = setting("leave out training pairs seen before", False)
+    num_shards: int = setting("files of the training split", 10, at_least=1)
+    shuffle_seed: int = setting("order of the training pairs", 1, at_least=0)
+    character_coverage: float = setting(
+        "share of the characters of the text that get their own subword; the others "
+        "are spelt in bytes",
+        0.9999,
+        # The range that SentencePiece accepts.
+        at_least=0.98,
+        at_most=1,
+    )
     source_model: str | None = None
     target_model: str | None = None
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the settings under the names that manifests record, without paths."""
+        return {recorded_name(name): value for name, value in self.values().items()}
+
+
+def recorded_name(name: str) -> str:
+    """Return the name under which manifests record a setting."""
+    return _RECORDED_NAMES.get(name, name)

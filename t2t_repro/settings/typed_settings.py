@@ -266,8 +266,7 @@ class TypedSettings:
             if name not in self.names():
                 raise self._unknown(name)
         kept = {name: at for name, at in self.origins.items() if name not in changes}
-        values: dict[str, Any] = {**self.values(), **changes}
-        return type(self)(**values, origins=kept)
+        return dataclasses.replace(self, **changes, origins=kept)
 
     def with_origin(self, origin: str) -> Self:
         """Return a copy in which every value without an origin gets `origin`."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import keras
 import tensorflow as tf
 
-from t2t_repro.data.pipeline import Batch, BatchPlan, training_epoch
+from t2t_repro.data.pipeline import Batch, BatchPlan, Shards, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
@@ -60,14 +60,12 @@ class TrainingData:
     """The shards to train on and the shapes of their batches.
 
     Attributes:
-        shards: TFRecord files.
+        shards: Files of the training split.
         plan: Shapes of global batches.
-        swap: Exchange source and target (a `_rev` problem).
     """
 
-    shards: Sequence[str]
+    shards: Shards
     plan: BatchPlan
-    swap: bool = False
 
 
 class Trainer:
@@ -211,7 +209,6 @@ class Trainer:
             epoch=int(self.checkpoints.epoch.numpy()),
             skip_batches=int(self.checkpoints.batches.numpy()),
             num_replicas=replicas,
-            swap=self.data.swap,
         )
         if replicas == 1:
             return dataset

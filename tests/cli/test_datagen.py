@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.cli import data_arguments
+from t2t_repro.cli.flags import add_data_flags, problem_and_settings
 from t2t_repro.cli.main import main
+from t2t_repro.data.prepare import open_or_prepare
+from t2t_repro.data.prepared import PreparedData
+from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 
 def text_files(folder: Path, count: int = 100, change: str = "") -> list[str]:
@@ -25,8 +29,15 @@ def datagen(*arguments: str) -> int:
 
 def parsed(*arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    data_arguments.add_data_arguments(parser)
+    add_data_flags(parser)
     return parser.parse_args(arguments)
+
+
+def opened(*arguments: str) -> PreparedData:
+    """Open or prepare data as `t2t train` does."""
+    args = parsed(*arguments)
+    problem, given = problem_and_settings(args)
+    return open_or_prepare(problem, args.data_dir, given, args.tmp_dir)
 
 
 def test_counts_are_printed(tmp_path, capsys):
@@ -52,7 +63,7 @@ def test_what_is_left_out_is_printed_by_reason(tmp_path, capsys):
     assert "train: left out 1 pair(s): empty side" in printed
     assert "train: left out 1 pair(s): exact repeat" in printed
     assert "dev: left out 1 pair(s): empty side" in printed
-    assert "stand in the dev or test text too" in printed
+    assert "also in the dev or test text" in printed
 
 
 def test_the_same_command_again_finds_the_data(tmp_path, capsys):
@@ -62,7 +73,7 @@ def test_the_same_command_again_finds_the_data(tmp_path, capsys):
     assert datagen(*command) == 0
     second = capsys.readouterr()
     assert second.out == first.out
-    assert "prepared in" in second.err
+    assert "already prepared in" in second.err
 
 
 def test_other_settings_are_refused_with_the_difference(tmp_path, capsys):
@@ -86,14 +97,15 @@ def test_other_settings_are_refused_with_the_difference(tmp_path, capsys):
             ["--problem", "text_pairs", "--train_tsv", "a", "--train_source", "b"],
             "either one TSV or two files",
         ),
-        (["--problem", "algorithmic_sort", "--train_tsv", "a"], "text of its own"),
+        (["--problem", "algorithmic_sort", "--train_tsv", "a"], "its own text"),
         (["--problem", "algorithmic_sort", "--vocab_size", "9"], "its 10 symbols"),
         (
             ["--problem", "text_pairs", "--source_model", "m", "--vocab_type", "bpe"],
             "--source_model and --vocab_type",
         ),
         (["--vocab_size", "many"], "'many', expected a whole number"),
-        (["--max_length", "1"], "at least 2"),
+        (["--max_pair_length", "1"], "at least 2"),
+        (["--character_coverage", "0.9"], "at least 0.98 and at most 1"),
         (["--max_length_ratio", "nan"], "at least 0"),
         (["--num_shards", "0"], "at least 1"),
         (["--drop_duplicates", "--keep_duplicates"], "not allowed with"),
@@ -113,27 +125,51 @@ def test_a_broken_text_is_refused_before_anything_is_written(tmp_path, capsys):
     assert not (tmp_path / "data").exists()
 
 
-def test_preparing_needs_no_tensorflow(tmp_path):
-    command = ["datagen", "--problem", "algorithmic_sort", "--data_dir", str(tmp_path)]
+def test_a_usage_error_is_answered_without_tensorflow():
     program = (
         "import sys; from t2t_repro.cli.main import main\n"
-        f"main({command!r}); sys.exit('tensorflow' in sys.modules)"
+        "code = main(['datagen', '--problem', 'text_pairs', '--train_source', 'a'])\n"
+        "sys.exit(code != 2 or 'tensorflow' in sys.modules)"
     )
     root = Path(__file__).resolve().parents[2]
     subprocess.run([sys.executable, "-c", program], cwd=root, check=True, timeout=60)
 
 
-def test_training_prepares_data_that_is_not_there(tmp_path):
-    args = parsed(
-        "--problem",
-        "text_pairs_rev",
-        "--data_dir",
-        f"{tmp_path}/d",
-        *text_files(tmp_path),
+@pytest.mark.parametrize("command", ["datagen", "train"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("--seed", "--shuffle_seed"), ("--max_length", "--max_pair_length")],
+)
+def test_the_old_name_of_a_flag_is_answered_with_the_new_one(capsys, command, old, new):
+    assert main([command, "--problem", "text_pairs", old, "70"]) == 2
+    assert capsys.readouterr().err == (
+        f"t2t {command}: received {old}: it is now called {new}\n"
     )
-    problem, manifest = data_arguments.prepared_data(args)
-    assert problem.was_reversed
-    assert problem.splits == tuple(manifest.splits) == ("train", "dev")
+
+
+@pytest.mark.parametrize("command", ["datagen", "train"])
+def test_old_names_of_flags_are_neither_shown_nor_suggested(capsys, command):
+    assert main([command, "--help"]) == 0
+    shown = capsys.readouterr().out.split()
+    assert "--shuffle_seed" in shown
+    assert not {"--seed", "--max_length"} & set(shown)
+    assert main([command, "--sed", "1"]) == 2
+    assert "--seed" not in capsys.readouterr().err.split()
+
+
+def test_tensor2tensors_schedule_is_not_mistaken_for_a_seed(capsys):
+    assert main(["train", "--schedule", "continuous_train_and_eval"]) == 2
+    message = capsys.readouterr().err
+    assert "`t2t train` always trains, evaluates and saves" in message
+    assert "seed" not in message
+
+
+def test_training_prepares_data_that_is_not_there(tmp_path):
+    place = ("--problem", "text_pairs_rev", "--data_dir", f"{tmp_path}/d")
+    data = opened(*place, *text_files(tmp_path))
+    assert data.problem.was_reversed
+    assert data.splits == ("train", "dev")
+    assert data.shards("train").swap_sides
 
 
 def test_training_needs_no_flags_of_data_that_is_there(tmp_path):
@@ -147,26 +183,22 @@ def test_training_needs_no_flags_of_data_that_is_there(tmp_path):
         "2",
         *text_files(tmp_path),
     )
-    problem, manifest = data_arguments.prepared_data(
-        parsed("--problem", "text_pairs", "--data_dir", data_dir)
-    )
-    assert manifest.settings["num_shards"] == 2
-    assert problem.splits == ("train", "dev")
+    data = opened("--problem", "text_pairs", "--data_dir", data_dir)
+    assert data.manifest.settings["num_shards"] == 2
+    assert data.splits == ("train", "dev")
 
 
 def test_training_with_the_flags_of_other_data_is_refused(tmp_path):
     command = ["--problem", "text_pairs", "--data_dir", f"{tmp_path}/d"]
     datagen(*command, *text_files(tmp_path))
     with pytest.raises(UserError, match="num_shards is 10 there, 3 now"):
-        data_arguments.prepared_data(parsed(*command, "--num_shards", "3"))
+        opened(*command, "--num_shards", "3")
     with pytest.raises(UserError, match="train_source has other content"):
-        data_arguments.prepared_data(
-            parsed(*command, *text_files(tmp_path, change="!"))
-        )
+        opened(*command, *text_files(tmp_path, change="!"))
 
 
 def test_flags_become_settings():
-    _, settings = data_arguments.problem_from_arguments(
+    problem, given = problem_and_settings(
         parsed(
             "--problem",
             "text_pairs",
@@ -176,26 +208,39 @@ def test_flags_become_settings():
             "unigram",
             "--separate_vocabularies",
             "--keep_duplicates",
-            "--max_length",
+            "--max_pair_length",
             "70",
             "--max_length_ratio",
             "1.5",
-            "--seed",
+            "--shuffle_seed",
             "0",
             "--num_shards",
             "4",
+            "--character_coverage",
+            "0.99",
         )
     )
-    assert (
-        settings.vocab_size,
-        settings.model_type,
-        settings.shared_vocabulary,
-        settings.drop_duplicates,
-        settings.max_length,
-        settings.max_length_ratio,
-        settings.seed,
-        settings.num_shards,
-    ) == (500, "unigram", False, False, 70, 1.5, 0, 4)
+    assert requested_settings(problem, given) == PrepareSettings(
+        vocab_size=500,
+        model_type="unigram",
+        shared_vocabulary=False,
+        drop_duplicates=False,
+        max_pair_length=70,
+        max_length_ratio=1.5,
+        shuffle_seed=0,
+        num_shards=4,
+        character_coverage=0.99,
+    )
+
+
+def test_flags_of_own_models_become_settings():
+    _, given = problem_and_settings(
+        parsed(
+            *("--problem", "translate_ende_synthetic"),
+            *("--source_model", "a.model", "--target_model", "b.model"),
+        )
+    )
+    assert given == {"source_model": "a.model", "target_model": "b.model"}
 
 
 def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):
@@ -214,6 +259,6 @@ def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):
 
 def test_an_unknown_usr_dir_is_a_usage_error():
     with pytest.raises(UsageError, match="t2t_usr_dir"):
-        data_arguments.problem_from_arguments(
+        problem_and_settings(
             parsed("--problem", "text_pairs", "--t2t_usr_dir", "/nowhere")
         )

@@ -28,7 +28,7 @@ def test_an_empty_side_is_counted():
 
 
 def test_the_longest_length_counts_the_end_of_sentence():
-    pair_filter = training(max_length=4)
+    pair_filter = training(max_pair_length=4)
     assert pair_filter.keeps(PAIR, [5] * 3, [6])
     assert not pair_filter.keeps(PAIR, [5], [6] * 4)
     assert pair_filter.dropped == {"too_long": 1}
@@ -63,7 +63,7 @@ def test_pairs_for_evaluation_are_neither_repeats_nor_odd():
 
 
 def test_pairs_for_evaluation_must_fit_a_batch():
-    assert not evaluation(max_length=5).keeps(PAIR, [5] * 5, [6])
+    assert not evaluation(max_pair_length=5).keeps(PAIR, [5] * 5, [6])
 
 
 def test_training_pairs_of_the_other_splits_are_counted_and_kept():

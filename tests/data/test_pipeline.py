@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.data import pipeline
 from t2t_repro.data.pipeline import (
     BatchPlan,
+    Shards,
     bucket_boundaries,
     evaluation_batches,
     read_examples,
@@ -110,8 +112,34 @@ def test_a_data_set_gives_the_same_order_whenever_it_is_read(shards):
 
 
 @pytest.mark.parametrize("other", [{"seed": 2}, {"epoch": 1}])
-def test_another_seed_or_epoch_gives_another_order(shards, other):
-    assert epoch_of(shards, **other) != epoch_of(shards)
+def test_another_seed_or_epoch_shuffles_the_pairs_of_one_shard_differently(
+    shards, other
+):
+    # One shard has one order of shards: the shuffling of its pairs must differ.
+    one = Shards(shards.paths[:1])
+    rows = [row for batch in epoch_of(one, **other) for row in batch]
+    assert as_counter(rows) == as_counter(PAIRS[::3])
+    assert epoch_of(one, **other) != epoch_of(one)
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"epoch": 1}])
+def test_another_seed_or_epoch_reads_the_shards_in_another_order(
+    tmp_path, monkeypatch, other
+):
+    # A buffer of one pair shuffles nothing: only the order of the shards is left.
+    monkeypatch.setattr(pipeline, "SHUFFLE_BUFFER", 1)
+    pairs = [([5 + number, 1], [6, 1]) for number in range(12)]
+    shards = write_shards(tmp_path, pairs, 12)
+    plan = BatchPlan((2,), (1,))
+    orders = [
+        [source[0] - 5 for batch in epoch for source, _ in batch]
+        for epoch in (
+            epoch_of(shards, plan=plan),
+            epoch_of(shards, plan=plan, **other),
+        )
+    ]
+    assert sorted(orders[0]) == sorted(orders[1]) == list(range(12))
+    assert orders[0] != orders[1]
 
 
 @pytest.mark.parametrize("done", [1, 7])
@@ -121,13 +149,21 @@ def test_skipping_batches_goes_on_exactly_where_they_end(shards, done):
 
 def test_swap_exchanges_the_sides_and_nothing_else(shards):
     swapped = [[(target, source) for source, target in b] for b in epoch_of(shards)]
-    assert epoch_of(shards, swap=True) == swapped
+    assert epoch_of(Shards(shards.paths, swap_sides=True)) == swapped
+
+
+def test_swap_exchanges_the_sides_of_evaluation_batches_too(shards):
+    plan = BatchPlan((LONGEST,), (50,))
+    straight = [rows_of(b) for b in evaluation_batches(shards, plan)]
+    reverse = Shards(shards.paths, swap_sides=True)
+    swapped = [rows_of(b) for b in evaluation_batches(reverse, plan)]
+    assert swapped == [[(target, source) for source, target in b] for b in straight]
 
 
 def test_examples_are_read_as_they_were_written(shards):
     examples = [
         ([*map(int, pair["inputs"])], [*map(int, pair["targets"])])
-        for pair in read_examples(shards[:1])
+        for pair in read_examples(Shards(shards.paths[:1]))
     ]
     assert examples == PAIRS[::3]
 

@@ -1,21 +1,19 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import random
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from sentencepiece import sentencepiece_model_pb2
 
 from t2t_repro.data import prepare as prepare_module
-from t2t_repro.data.manifest import (
-    FORMAT,
-    Manifest,
-    load_tokenizers,
-    raw_text,
-    shards,
-)
+from t2t_repro.data.manifest import FORMAT, Manifest
 from t2t_repro.data.prepare import prepare
+from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import (
     PrepareSettings,
     Problem,
@@ -25,7 +23,7 @@ from t2t_repro.data.problem import (
 from t2t_repro.errors import UserError
 from t2t_repro.text import train_sentencepiece
 
-SETTINGS = PrepareSettings(vocab_size=330, num_shards=3, max_length=60)
+SETTINGS = PrepareSettings(vocab_size=330, num_shards=3, max_pair_length=60)
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven")
 ZAHLEN = ("eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben")
 
@@ -69,7 +67,9 @@ class Digits(Problem):
 
 
 def examples(data_dir: Path, problem: Problem, split: str) -> list[tuple[list, list]]:
-    records = tf.data.TFRecordDataset(shards(data_dir, problem, split))
+    records = tf.data.TFRecordDataset(
+        list(PreparedData.load(data_dir, problem).shards(split).paths)
+    )
     parsed = [tf.train.Example.FromString(record.numpy()) for record in records]
     return [
         (
@@ -92,7 +92,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_shards_hold_every_pair_with_its_end_of_sentence(data_dir):
-    source, target = load_tokenizers(data_dir, Numbers())
+    source, target = PreparedData.load(data_dir, Numbers()).tokenizers()
     expected = [
         ([*source.encode(left), 1], [*target.encode(right), 1])
         for left, right in Numbers().text["train"]
@@ -101,13 +101,13 @@ def test_shards_hold_every_pair_with_its_end_of_sentence(data_dir):
 
 
 def test_training_pairs_are_not_in_their_order(data_dir):
-    source, _ = load_tokenizers(data_dir, Numbers())
+    source, _ = PreparedData.load(data_dir, Numbers()).tokenizers()
     texts = [source.decode(ids) for ids, _ in examples(data_dir, Numbers(), "train")]
     assert texts != [left for left, _ in Numbers().text["train"]]
 
 
 def test_dev_pairs_keep_their_order(data_dir):
-    source, _ = load_tokenizers(data_dir, Numbers())
+    source, _ = PreparedData.load(data_dir, Numbers()).tokenizers()
     texts = [source.decode(ids) for ids, _ in examples(data_dir, Numbers(), "dev")]
     assert texts == [left for left, _ in Numbers().text["dev"]]
 
@@ -129,7 +129,7 @@ def test_file_names_are_tensor2tensors(data_dir):
 
 
 def test_the_manifest_counts_what_is_in_the_shards(data_dir):
-    manifest = Manifest.load_existing(data_dir, Numbers())
+    manifest = PreparedData.load(data_dir, Numbers()).manifest
     found = examples(data_dir, Numbers(), "train")
     counts = manifest.splits["train"]
     assert (counts.pairs_read, counts.pairs_written) == (200, len(found))
@@ -143,7 +143,7 @@ def test_preparing_elsewhere_gives_the_same_bytes(data_dir, tmp_path):
 
 
 def test_another_seed_changes_the_order_alone(data_dir, tmp_path):
-    prepare(Numbers(), tmp_path, settings=dataclasses.replace(SETTINGS, seed=2))
+    prepare(Numbers(), tmp_path, settings=dataclasses.replace(SETTINGS, shuffle_seed=2))
     here, there = (examples(path, Numbers(), "train") for path in (tmp_path, data_dir))
     assert here != there
     assert sorted(here) == sorted(there)
@@ -152,35 +152,34 @@ def test_another_seed_changes_the_order_alone(data_dir, tmp_path):
 def test_a_reversed_problem_uses_the_files_of_its_base(tmp_path):
     problem = ReversedProblem(Numbers())
     settings = dataclasses.replace(SETTINGS, shared_vocabulary=False, vocab_size=290)
-    manifest = prepare(problem, tmp_path, settings=settings)
-    assert manifest.problem == "numbers"
-    source, target = load_tokenizers(tmp_path, problem)
+    data = prepare(problem, tmp_path, settings=settings)
+    assert data.manifest.problem == "numbers"
+    source, target = PreparedData.load(tmp_path, problem).tokenizers()
     assert source.decode(source.encode("fünf")) == "fünf"
     assert target.decode(target.encode("five")) == "five"
-    forth = load_tokenizers(tmp_path, Numbers())
+    forth = PreparedData.load(tmp_path, Numbers()).tokenizers()
     assert [source.to_bytes(), target.to_bytes()] == [
         forth[1].to_bytes(),
         forth[0].to_bytes(),
     ]
-    assert (
-        raw_text(tmp_path, problem, "dev") == raw_text(tmp_path, Numbers(), "dev")[::-1]
-    )
+    straight = PreparedData.load(tmp_path, Numbers())
+    assert data.raw_text("dev") == straight.raw_text("dev")[::-1]
 
 
 def test_separate_vocabularies_are_learnt_from_one_side_each(tmp_path):
     settings = dataclasses.replace(SETTINGS, shared_vocabulary=False, vocab_size=290)
     prepare(Numbers(), tmp_path, settings=settings)
-    source, target = load_tokenizers(tmp_path, Numbers())
+    source, target = PreparedData.load(tmp_path, Numbers()).tokenizers()
     assert len(source.encode("three")) < len(target.encode("three"))
 
 
 def test_the_raw_text_keeps_pairs_that_the_shards_leave_out(tmp_path):
     dev = [("one", "eins"), ("", "zwei"), ("two " * 70, "zwei")]
-    manifest = prepare(Numbers(dev=dev), tmp_path, settings=SETTINGS)
-    source_path, target_path = raw_text(tmp_path, Numbers(), "dev")
-    assert source_path.read_text().split("\n") == ["one", "", "two " * 70, ""]
-    assert target_path.read_text().split("\n") == ["eins", "zwei", "zwei", ""]
-    assert manifest.splits["dev"].dropped == {"empty_side": 1, "too_long": 1}
+    data = prepare(Numbers(dev=dev), tmp_path, settings=SETTINGS)
+    sources, references = data.raw_text("dev")
+    assert sources == ["one", "", "two " * 70]
+    assert references == ["eins", "zwei", "zwei"]
+    assert data.manifest.splits["dev"].dropped == {"empty_side": 1, "too_long": 1}
 
 
 def test_drops_of_training_pairs_are_counted_by_reason(tmp_path):
@@ -192,9 +191,9 @@ def test_drops_of_training_pairs_are_counted_by_reason(tmp_path):
         ("a", "b"),
     ]
     settings = dataclasses.replace(
-        SETTINGS, drop_duplicates=True, max_length_ratio=8.0, max_length=100
+        SETTINGS, drop_duplicates=True, max_length_ratio=8.0, max_pair_length=100
     )
-    manifest = prepare(Numbers(train=train), tmp_path, settings=settings)
+    manifest = prepare(Numbers(train=train), tmp_path, settings=settings).manifest
     dropped = manifest.splits["train"].dropped
     assert dropped["empty_side"] == 1
     assert dropped["length_ratio"] == 1
@@ -205,11 +204,8 @@ def test_drops_of_training_pairs_are_counted_by_reason(tmp_path):
 
 
 def test_training_pairs_of_the_dev_text_are_counted(tmp_path):
-    manifest = prepare(
-        Numbers(dev=[("nowhere", "nirgends"), *counting(5, 6)], test=[("x", "y")]),
-        tmp_path,
-        settings=SETTINGS,
-    )
+    problem = Numbers(dev=[("nowhere", "nirgends"), *counting(5, 6)], test=[("x", "y")])
+    manifest = prepare(problem, tmp_path, settings=SETTINGS).manifest
     same = sum(pair == counting(5, 6)[0] for pair in counting(0, 200))
     assert manifest.splits["train"].also_held_out == same
 
@@ -217,23 +213,160 @@ def test_training_pairs_of_the_dev_text_are_counted(tmp_path):
 def test_prepared_data_is_found_again_and_not_rewritten(data_dir, caplog):
     before = {path.name: path.stat().st_mtime_ns for path in data_dir.iterdir()}
     with caplog.at_level("INFO", logger="t2t_repro"):
-        manifest = prepare(Numbers(), data_dir, settings=SETTINGS)
-    assert manifest == Manifest.load(data_dir, Numbers())
-    assert "prepared in" in caplog.text
+        data = prepare(Numbers(), data_dir, settings=SETTINGS)
+    assert data.manifest == Manifest.load(data_dir, Numbers())
+    assert "already prepared in" in caplog.text
     assert before == {path.name: path.stat().st_mtime_ns for path in data_dir.iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"vocab_size": 300}, "vocab_size is 330 there, 300 now"),
-        ({"seed": 2, "max_length": 9}, "max_length is 60 there, 9 now; seed is 1"),
-        ({"model_type": "unigram"}, "model_type is 'bpe' there, 'unigram' now"),
-    ],
+DIFFERENCES = {
+    "vocab_size": (300, "vocab_size is 330 there, 300 now"),
+    "model_type": ("unigram", "model_type is 'bpe' there, 'unigram' now"),
+    "shared_vocabulary": (False, "shared_vocabulary is True there, False now"),
+    "max_pair_length": (9, "max_pair_length is 60 there, 9 now"),
+    "max_length_ratio": (1.5, "max_length_ratio is 0.0 there, 1.5 now"),
+    "drop_duplicates": (True, "drop_duplicates is False there, True now"),
+    "num_shards": (4, "num_shards is 3 there, 4 now"),
+    "shuffle_seed": (2, "shuffle_seed is 1 there, 2 now"),
+    "character_coverage": (0.99, "character_coverage is 0.9999 there, 0.99 now"),
+}
+
+
+def test_every_setting_is_compared_here():
+    assert set(PrepareSettings.names()) == set(DIFFERENCES)
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_data_of_another_setting_is_refused_with_that_difference_alone(data_dir, name):
+    value, message = DIFFERENCES[name]
+    settings = dataclasses.replace(SETTINGS, **{name: value})
+    with pytest.raises(UserError, match=rf"prepared otherwise: {message}\.\n"):
+        prepare(Numbers(), data_dir, settings=settings)
+
+
+def test_every_difference_of_settings_is_named(data_dir):
+    settings = dataclasses.replace(SETTINGS, shuffle_seed=2, max_pair_length=9)
+    with pytest.raises(
+        UserError, match="max_pair_length is 60 there, 9 now; shuffle_seed is 1"
+    ):
+        prepare(Numbers(), data_dir, settings=settings)
+
+
+# Every value differs from its default and from every other one.
+DISTINCT = PrepareSettings(
+    vocab_size=281,
+    model_type="unigram",
+    shared_vocabulary=False,
+    max_pair_length=41,
+    max_length_ratio=2.5,
+    drop_duplicates=True,
+    num_shards=4,
+    shuffle_seed=7,
+    character_coverage=0.985,
 )
-def test_data_of_other_settings_is_refused(data_dir, change, message):
-    with pytest.raises(UserError, match=message):
-        prepare(Numbers(), data_dir, settings=dataclasses.replace(SETTINGS, **change))
+
+
+@pytest.fixture(scope="module")
+def distinct_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("distinct")
+    # A rare letter that a coverage of 0.985 leaves to its bytes; then one pair for each
+    # reason to leave it out, in this order of lengths: 2, 42 and 3, 9 with the end.
+    train = [
+        *((f"{n} one two three four", f"{n} eins zwei drei vier") for n in range(60)),
+        ("one two three ŵ", "eins zwei drei vier"),
+        ("0 one two three four", "0 eins zwei drei vier"),
+        (" ", "eins"),
+        (" ".join("0123456789" * 3), " ".join("0123456789" * 3)),
+        ("1 2", " ".join("1234567890")),
+    ]
+    prepare(Numbers(train=train), folder, settings=DISTINCT)
+    return folder
+
+
+def test_every_setting_is_recorded_under_its_name(distinct_data):
+    written = json.loads((distinct_data / "numbers.manifest.json").read_text())
+    assert written["settings"] == {
+        "vocab_size": 281,
+        "model_type": "unigram",
+        "shared_vocabulary": False,
+        "max_length": 41,
+        "max_length_ratio": 2.5,
+        "drop_duplicates": True,
+        "num_shards": 4,
+        "seed": 7,
+        "character_coverage": 0.985,
+    }
+
+
+@pytest.mark.parametrize("side", ["inputs", "targets"])
+def test_settings_of_the_vocabulary_reach_sentencepiece(distinct_data, side):
+    content = (distinct_data / f"numbers.{side}.model").read_bytes()
+    spec = sentencepiece_model_pb2.ModelProto.FromString(content).trainer_spec
+    assert spec.vocab_size == 281
+    assert spec.model_type == sentencepiece_model_pb2.TrainerSpec.UNIGRAM
+    assert spec.character_coverage == pytest.approx(0.985)
+
+
+def test_a_rare_character_is_spelt_in_bytes_where_the_coverage_leaves_it_out(
+    distinct_data,
+):
+    source, _ = PreparedData.load(distinct_data, Numbers()).tokenizers()
+    pieces = sentencepiece_model_pb2.ModelProto.FromString(source.to_bytes()).pieces
+    assert not [piece.piece for piece in pieces if "ŵ" in piece.piece]
+    assert [piece.piece for piece in pieces if "t" in piece.piece]
+
+
+def test_settings_of_the_filters_leave_out_one_pair_each(distinct_data):
+    counts = PreparedData.load(distinct_data, Numbers()).manifest.splits["train"]
+    assert counts.dropped == {
+        "empty_side": 1,
+        "exact_repeat": 1,
+        "length_ratio": 1,
+        "too_long": 1,
+    }
+    assert (counts.pairs_read, counts.pairs_written) == (65, 61)
+
+
+def test_settings_of_the_shards_decide_number_and_order(distinct_data):
+    names = PreparedData.load(distinct_data, Numbers()).manifest.splits["train"].shards
+    assert names == [f"numbers-train-{number:05d}-of-00004" for number in range(4)]
+    # The first of four shards holds every fourth pair, shuffled by "<seed>/<shard>".
+    order = [n for n in range(61) if n % 4 == 0]
+    random.Random("7/0").shuffle(order)
+    source, _ = PreparedData.load(distinct_data, Numbers()).tokenizers()
+    first = tf.data.TFRecordDataset(str(distinct_data / names[0]))
+    texts = [
+        source.decode(
+            tf.train.Example.FromString(record.numpy())
+            .features.feature["inputs"]
+            .int64_list.value
+        )
+        for record in first
+    ]
+    assert [text.partition(" ")[0] for text in texts] == [
+        "one" if n == 60 else str(n) for n in order
+    ]
+
+
+def test_the_digest_is_that_of_names_and_checksums_of_all_files(data_dir):
+    manifest = PreparedData.load(data_dir, Numbers()).manifest
+    there = contents(data_dir)
+    del there["numbers.manifest.json"]
+    facts = [
+        f'["{name}", "{hashlib.sha256(there[name]).hexdigest()}"]'
+        for name in sorted(there)
+    ]
+    expected = hashlib.sha256(f"[{', '.join(facts)}]".encode()).hexdigest()
+    assert manifest.digest == expected
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_the_digest_changes_with_the_text_of_any_split(data_dir, tmp_path, split):
+    pairs = Numbers().text[split]
+    other = Numbers(**{split: [*pairs[1:], pairs[0]]})
+    before = PreparedData.load(data_dir, Numbers()).manifest
+    after = prepare(other, tmp_path, settings=SETTINGS)
+    assert after.digest != before.digest
 
 
 def test_data_of_other_text_is_refused(data_dir):
@@ -262,7 +395,7 @@ def test_a_shard_cut_short_is_refused(data_dir, tmp_path):
     content = contents(data_dir)[SHARD]
     folder = damaged_copy(data_dir, tmp_path, SHARD, content[:-3])
     with pytest.raises(UserError, match=f"{SHARD} has .* bytes, expected"):
-        shards(folder, Numbers(), "train")
+        PreparedData.load(folder, Numbers()).shards("train")
 
 
 def test_a_changed_shard_is_refused(data_dir, tmp_path):
@@ -276,7 +409,7 @@ def test_a_missing_shard_is_refused(data_dir, tmp_path):
     folder = damaged_copy(data_dir, tmp_path, "other", b"")
     (folder / SHARD).unlink()
     with pytest.raises(UserError, match=f"{SHARD} is missing"):
-        shards(folder, Numbers(), "train")
+        PreparedData.load(folder, Numbers()).shards("train")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +417,7 @@ def test_a_missing_shard_is_refused(data_dir, tmp_path):
 )
 def test_a_damaged_manifest_is_refused(data_dir, tmp_path, content):
     folder = damaged_copy(data_dir, tmp_path, "numbers.manifest.json", content)
-    with pytest.raises(UserError, match="damaged manifest"):
+    with pytest.raises(UserError, match="numbers.manifest.json is damaged"):
         prepare(Numbers(), folder, settings=SETTINGS)
 
 
@@ -292,7 +425,7 @@ def test_a_manifest_of_another_format_is_refused(data_dir, tmp_path):
     name = "numbers.manifest.json"
     values = json.loads(contents(data_dir)[name]) | {"format": 99}
     folder = damaged_copy(data_dir, tmp_path, name, json.dumps(values).encode())
-    with pytest.raises(UserError, match=f"of format 99, expected {FORMAT}"):
+    with pytest.raises(UserError, match=f"has format 99, expected {FORMAT}"):
         Manifest.load(folder, Numbers())
 
 
@@ -301,16 +434,16 @@ def test_a_split_that_is_not_there_is_refused(tmp_path):
     problem.splits = ("train", "dev")
     prepare(problem, tmp_path)
     with pytest.raises(UserError, match="'test', expected one of train, dev"):
-        shards(tmp_path, problem, "test")
+        PreparedData.load(tmp_path, problem).shards("test")
 
 
 def test_an_empty_folder_is_refused_with_the_way_to_fill_it(tmp_path):
     with pytest.raises(UserError, match="t2t datagen --problem numbers"):
-        load_tokenizers(tmp_path, ReversedProblem(Numbers()))
+        PreparedData.load(tmp_path, ReversedProblem(Numbers())).tokenizers()
 
 
 def test_symbols_are_the_vocabulary_where_a_problem_has_them(tmp_path):
-    manifest = prepare(Digits(), tmp_path)
+    manifest = prepare(Digits(), tmp_path).manifest
     assert manifest.tokenizers == {
         "inputs": "digits.symbols",
         "targets": "digits.symbols",
@@ -380,7 +513,7 @@ def test_leftovers_of_a_killed_run_are_cleared(tmp_path):
 def test_shards_of_a_killed_run_are_not_read(tmp_path):
     (tmp_path / "numbers-train-00003-of-00004").write_bytes(b"stale")
     prepare(Numbers(), tmp_path, settings=SETTINGS)
-    assert len(shards(tmp_path, Numbers(), "train")) == 3
+    assert len(PreparedData.load(tmp_path, Numbers()).shards("train").paths) == 3
 
 
 def test_a_full_disk_is_reported_without_a_traceback(tmp_path, monkeypatch):
@@ -401,5 +534,5 @@ def test_a_data_folder_that_is_a_file_is_refused(tmp_path):
 
 def test_a_line_feed_in_generated_text_does_not_put_the_raw_text_out_of_step(tmp_path):
     prepare(Numbers(dev=[("one\ntwo", "eins")] * 2), tmp_path, settings=SETTINGS)
-    source_path, _ = raw_text(tmp_path, Numbers(), "dev")
-    assert source_path.read_bytes() == b"one two\none two\n"
+    written = (tmp_path / "numbers-dev.inputs.txt").read_bytes()
+    assert written == b"one two\none two\n"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from t2t_repro import registry
 from t2t_repro.data.problem import Problem, ReversedProblem, Vocabulary
 from t2t_repro.errors import UsageError, UserError
 
@@ -24,8 +25,19 @@ def test_a_problem_that_is_not_registered_goes_by_its_class():
     assert CountingGermanToEnglish().name == "counting_german_to_english"
 
 
-def test_the_summary_is_the_first_line():
-    assert CountingGermanToEnglish().summary == "Counts."
+def test_an_unregistered_subclass_does_not_take_its_parents_name_and_files():
+    with registry.problems.isolated():
+
+        @registry.register_problem("counting_under_another_name")
+        class Registered(CountingGermanToEnglish):
+            """Counts."""
+
+    class UnregisteredChild(Registered):
+        """Counts, too."""
+
+    parent, child = Registered(), UnregisteredChild()
+    assert parent.name == parent.file_prefix == "counting_under_another_name"
+    assert child.name == child.file_prefix == "unregistered_child"
 
 
 def test_default_settings_come_from_the_problem():
@@ -34,7 +46,7 @@ def test_default_settings_come_from_the_problem():
         settings.vocab_size,
         settings.model_type,
         settings.shared_vocabulary,
-        settings.max_length,
+        settings.max_pair_length,
     ) == (500, "unigram", False, 40)
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.records import ShardWriter, example_bytes, framed
+from t2t_repro.data.records import ShardWriter, example_bytes
 
 LONG = list(range(0, 40_000, 7))
 
@@ -19,20 +20,23 @@ def test_an_example_is_tensorflows_own(ids):
     assert list(feature["targets"].int64_list.value) == [*ids, 1]
 
 
-def test_an_example_is_serialized_as_tensorflow_does():
-    example = tf.train.Example()
-    example.features.feature["inputs"].int64_list.value.extend([300, 1])
-    example.features.feature["targets"].int64_list.value.extend([5, 1])
-    expected = example.SerializeToString(deterministic=True)
-    assert example_bytes([300, 1], [5, 1]) == expected
+def test_an_example_has_the_bytes_of_earlier_versions():
+    # Protocol buffers: field, length and content; ids are varints (300 is ac 02).
+    expected = (
+        "0a26 0a11 0a06 696e70757473 1207 1a05 0a03 ac0201"
+        "     0a11 0a07 74617267657473 1206 1a04 0a02 0501"
+    )
+    assert example_bytes([300, 1], [5, 1]) == bytes.fromhex(expected)
 
 
-def test_frames_are_those_of_tensorflows_writer(tmp_path):
-    contents = [b"x" * size for size in (5, 0, 1, 700, 64, 5)]
-    with tf.io.TFRecordWriter(str(tmp_path / "records")) as writer:
-        for content in contents:
-            writer.write(content)
-    assert b"".join(framed(contents)) == (tmp_path / "records").read_bytes()
+def test_shuffled_shards_have_the_bytes_of_earlier_versions(tmp_path):
+    paths = [tmp_path / "0", tmp_path / "1"]
+    with ShardWriter(paths, seed=3) as writer:
+        writer.write([example_bytes([n, 1], [n * n, 7, 1]) for n in range(50)])
+    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths] == [
+        "1c2ed7e83f2810f7112dca8d53595c02972419059cc4f3a832a439d8d1331cd0",
+        "9c6f30be288c7c7171a55b86adccd4e855de09ff484c1737ab0a42d2c51eaa61",
+    ]
 
 
 def read(path) -> list[bytes]:

@@ -4,7 +4,6 @@ import pytest
 import tensorflow_datasets as tfds
 
 from t2t_repro import catalogue
-from t2t_repro.data.manifest import load_tokenizers
 from t2t_repro.data.prepare import prepare
 from t2t_repro.errors import UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
@@ -53,13 +52,13 @@ def test_splits_are_those_of_the_paper_english_first(tmp_path, name, language):
 def test_it_prepares_like_any_other_problem(tmp_path):
     problem = catalogue.problem("translate_ende_wmt14_rev")
     with tfds.testing.mock_data(as_dataset_fn=as_dataset("de")):
-        manifest = prepare(
+        data = prepare(
             problem, tmp_path / "data", tmp_path, PrepareSettings(vocab_size=290)
         )
-    assert manifest.splits["train"].pairs_written == 40
-    name = manifest.sources["tensorflow_datasets"]["name"]
+    assert data.manifest.splits["train"].pairs_written == 40
+    name = data.manifest.sources["tensorflow_datasets"]["name"]
     assert name.startswith("wmt14_translate/de-en/")
-    source, _ = load_tokenizers(tmp_path / "data", problem)
+    source, _ = data.tokenizers()
     assert source.decode(source.encode("Ein Haus.")) == "Ein Haus."
 
 

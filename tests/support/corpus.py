@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.data.pipeline import Shards
 from t2t_repro.data.records import ShardWriter, example_bytes
 
 Pair = tuple[list[int], list[int]]
@@ -32,13 +33,13 @@ def random_pairs(
     return [(list(source), target) for source, target in pairs.items()]
 
 
-def write_shards(folder: Path, pairs: Sequence[Pair], count: int = 2) -> list[str]:
-    """Deal pairs out to `count` TFRecord files and return their paths."""
+def write_shards(folder: Path, pairs: Sequence[Pair], count: int = 2) -> Shards:
+    """Write pairs to `count` TFRecord files in turn."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"shard-{number}" for number in range(count)]
     with ShardWriter(paths) as writer:
         writer.write([example_bytes(*pair) for pair in pairs])
-    return [str(path) for path in paths]
+    return Shards(tuple(str(path) for path in paths))
 
 
 def rows_of(batch) -> list[Pair]:

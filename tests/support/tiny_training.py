@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.data.pipeline import BatchPlan
+from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.schedules import FactorSchedule
@@ -61,7 +61,7 @@ def tiny_optimizer(model: keras.Model, learning_rate: float = 1e-3) -> keras.Opt
 
 def tiny_trainer(
     output_dir: Path,
-    shards: Sequence[str],
+    shards: Shards,
     *,
     train_steps: int,
     dropout: float = 0.0,

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro import catalogue
-from t2t_repro.data.pipeline import BatchPlan, training_epoch
+from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
 from t2t_repro.training.checkpoints import all_checkpoints
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.setup import make_optimizer, make_strategy
@@ -32,7 +32,7 @@ PLAN = BatchPlan((12,), (8,))
 
 
 def train_both(
-    strategy: tf.distribute.Strategy, shards: list[str]
+    strategy: tf.distribute.Strategy, shards: Shards
 ) -> dict[str, np.ndarray]:
     """Train the plain and, on up to 2 replicas, the Weighted Transformer."""
     results = train(strategy, shards, "none")
@@ -50,7 +50,7 @@ def _optimizer(branched: str) -> keras.optimizers.Optimizer:
 
 
 def train(
-    strategy: tf.distribute.Strategy, shards: list[str], branched: str
+    strategy: tf.distribute.Strategy, shards: Shards, branched: str
 ) -> dict[str, np.ndarray]:
     """Return the metrics of every step and the final weights."""
     with strategy.scope():
@@ -73,7 +73,7 @@ def train(
     return {name: np.array(values) for name, values in metrics.items()} | weights
 
 
-def _batches(strategy: tf.distribute.Strategy, shards: list[str]) -> Iterable:
+def _batches(strategy: tf.distribute.Strategy, shards: Shards) -> Iterable:
     replicas = strategy.num_replicas_in_sync
     tf.random.set_seed(1)
     epoch = training_epoch(shards, PLAN, seed=1, epoch=0, num_replicas=replicas)
@@ -123,7 +123,7 @@ def dropout_masks(
     return np.array(strategy.experimental_local_results(masks))
 
 
-def main(replicas: int, result: str, shards: list[str]) -> None:
+def main(replicas: int, result: str, shards: Shards) -> None:
     strategy = make_strategy(replicas)
     arrays = train_both(strategy, shards)
     with tempfile.TemporaryDirectory() as folder:
@@ -133,4 +133,4 @@ def main(replicas: int, result: str, shards: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    main(int(sys.argv[1]), sys.argv[2], Shards(tuple(sys.argv[3:])))

@@ -227,7 +227,7 @@ def on_replicas(tmp_path_factory):
     program = (sys.executable, "-m", "tests.support.train_on_replicas")
     processes = {
         n: subprocess.Popen(
-            [*program, str(n), str(folder / f"{n}.npz"), *shards],
+            [*program, str(n), str(folder / f"{n}.npz"), *shards.paths],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},

@@ -1,21 +1,24 @@
-"""What stands in a folder of prepared data, in words and numbers."""
+"""Prepared data in words and numbers, for people."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from t2t_repro.data.manifest import Manifest, SplitCounts
+    from t2t_repro.data.prepared import PreparedData
 
 _HEADINGS = ("split", "pairs read", "written", "source subwords", "target subwords")
 
 
-def summary(manifest: Manifest, data_dir: str | Path) -> list[str]:
-    """Gives lines with the vocabulary, a row for each split, and what was left out."""
-    sizes = " and ".join(f"{size:,}" for size in _distinct_sizes(manifest))
-    first = f"{manifest.problem} in {data_dir}: vocabulary of {sizes}"
-    return [first, *_table(manifest)]
+def summary_lines(data: PreparedData) -> list[str]:
+    """Return lines with the vocabulary, a row per split, and the pairs left out."""
+    sizes = " and ".join(f"{size:,}" for size in _distinct_sizes(data.manifest))
+    first = f"{data.manifest.problem} in {data.folder}: vocabulary of {sizes}"
+    lines = [first, *_table(data.manifest)]
+    for split, counts in data.manifest.splits.items():
+        lines += _remarks(split, counts)
+    return lines
 
 
 def _distinct_sizes(manifest: Manifest) -> list[int]:
@@ -36,13 +39,10 @@ def _table(manifest: Manifest) -> list[str]:
         )
         rows.append((split, *(f"{number:,}" for number in numbers)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
+    return [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     ]
-    for split, counts in manifest.splits.items():
-        lines += _remarks(split, counts)
-    return lines
 
 
 def _remarks(split: str, counts: SplitCounts) -> list[str]:
@@ -52,7 +52,7 @@ def _remarks(split: str, counts: SplitCounts) -> list[str]:
     ]
     if counts.also_held_out:
         remarks.append(
-            f"{split}: {counts.also_held_out:,} pair(s) stand in the dev or test text "
-            f"too; scores on it will flatter"
+            f"{split}: {counts.also_held_out:,} pair(s) are also in the dev or test "
+            "text; scores on that text will be too good"
         )
     return remarks

@@ -1,0 +1,89 @@
+"""Read the flags of the data: a problem, its files, and how to prepare them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from t2t_repro import catalogue
+from t2t_repro.data.problem import SPLITS, Problem
+from t2t_repro.data.request import OWN_MODEL, requested_settings, with_files
+from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.errors import UsageError
+from t2t_repro.settings.prepare_settings import PrepareSettings
+
+
+def problem_and_settings(
+    args: argparse.Namespace,
+    default_problem: str | None = None,
+    default_usr_dir: str | None = None,
+) -> tuple[Problem, dict[str, Any]]:
+    """Return the problem that the flags name, and the settings of its preparation.
+
+    Args:
+        args: Flags of `add_data_flags`.
+        default_problem: Name of the problem if the flags name none.
+        default_usr_dir: Folder of the user's package if the flags name none.
+
+    Returns:
+        The problem, on its files if there are any, and the values of `PrepareSettings`
+        by name whose flags are given.
+
+    Raises:
+        UsageError: If the flags contradict each other or the problem.
+    """
+    name = args.problem or default_problem
+    if not name:
+        raise UsageError(
+            "received no --problem, expected one of `t2t list problems`; for your own "
+            "text, --problem text_pairs --train_source FILE --train_target FILE"
+        )
+    catalogue.load(args.t2t_usr_dir or default_usr_dir)
+    problem = with_files(catalogue.problem(name), _text_files(args))
+    names = (*PrepareSettings.names(), *OWN_MODEL)
+    flags = vars(args)
+    given = {name: flags[name] for name in names if flags[name] is not None}
+    requested_settings(problem, given)
+    return problem, given
+
+
+def required_data_dir(args: argparse.Namespace) -> Path:
+    """Return the folder of prepared data.
+
+    Raises:
+        UsageError: If it is not given.
+    """
+    if not args.data_dir:
+        raise UsageError("received no --data_dir, expected the folder for the data")
+    return Path(args.data_dir)
+
+
+def _text_files(args: argparse.Namespace) -> dict[str, PairFiles | TreeFile]:
+    files: dict[str, PairFiles | TreeFile] = {}
+    for split in SPLITS:
+        pairs, trees = _pair_files(args, split), getattr(args, f"{split}_trees")
+        if trees and pairs:
+            raise UsageError(f"received --{split}_trees beside pairs, expected either")
+        if pairs:
+            files[split] = pairs
+        elif trees:
+            files[split] = TreeFile(trees)
+    return files
+
+
+def _pair_files(args: argparse.Namespace, split: str) -> PairFiles | None:
+    source, target, tsv = (
+        getattr(args, f"{split}_{role}") for role in ("source", "target", "tsv")
+    )
+    if tsv and (source or target):
+        raise UsageError(
+            f"received --{split}_tsv beside --{split}_source or --{split}_target, "
+            "expected either one TSV or two files"
+        )
+    if bool(source) != bool(target):
+        missing, given = ("target", "source") if source else ("source", "target")
+        raise UsageError(
+            f"received --{split}_{given} without --{split}_{missing}, expected both"
+        )
+    return PairFiles(tsv or source, target) if tsv or source else None

@@ -1,0 +1,156 @@
+"""A problem's prepared data: its tokenizers, shards and raw text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from t2t_repro.data.manifest import Manifest, raw_text_names, way_out
+from t2t_repro.data.pipeline import Shards
+from t2t_repro.data.problem import Problem
+from t2t_repro.data.text_files import identity, read_lines
+from t2t_repro.errors import UserError
+from t2t_repro.text import Tokenizer
+from t2t_repro.text.tokenizer_files import load_tokenizers
+
+_Side = TypeVar("_Side")
+
+
+@dataclasses.dataclass(frozen=True)
+class PreparedData:
+    """A problem and a folder that holds its data.
+
+    The sides of a `_rev` problem are swapped here, on the files of its base; nothing
+    that uses the data has to know of it.
+
+    Attributes:
+        problem: The problem.
+        folder: Folder of the data.
+        manifest: Description of the data.
+    """
+
+    problem: Problem
+    folder: Path
+    manifest: Manifest
+
+    @classmethod
+    def find(cls, folder: str | Path, problem: Problem) -> Self | None:
+        """Return the prepared data in a folder, or None if there is none.
+
+        Raises:
+            UserError: If the manifest is damaged or has another format.
+        """
+        manifest = Manifest.load(folder, problem)
+        return None if manifest is None else cls(problem, Path(folder), manifest)
+
+    @classmethod
+    def load(cls, folder: str | Path, problem: Problem) -> Self:
+        """Return the prepared data in a folder.
+
+        Raises:
+            UserError: If the problem is not prepared there, or the manifest is damaged
+                or has another format.
+        """
+        found = cls.find(folder, problem)
+        if found is None:
+            raise UserError(
+                f"received data folder {folder}, expected prepared data of "
+                f"{problem.file_prefix} in it: run `t2t datagen --problem "
+                f"{problem.file_prefix} --data_dir {folder}`"
+            )
+        return found
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that are prepared, in the order train, dev, test."""
+        return tuple(self.manifest.splits)
+
+    @property
+    def digest(self) -> str:
+        """A sha256 of the names and contents of all files."""
+        return self.manifest.digest
+
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """Read the tokenizers of the problem's inputs and targets.
+
+        Returns:
+            The two tokenizers; one object twice if the vocabulary is shared.
+
+        Raises:
+            UserError: If a file is missing or damaged.
+        """
+        return self._swapped(load_tokenizers(self.folder, self.manifest.tokenizers))
+
+    def shards(self, split: str) -> Shards:
+        """Return the TFRecord files of a split, after checking all files' sizes.
+
+        Raises:
+            UserError: If the split is not prepared, or a file is missing or cut short.
+        """
+        self._check_split(split, self.splits)
+        self.check_files(checksums=False)
+        names = self.manifest.splits[split].shards
+        paths = tuple(str(self.folder / name) for name in names)
+        return Shards(paths, swap_sides=self.problem.was_reversed)
+
+    def raw_text(self, split: str) -> tuple[list[str], list[str]]:
+        """Read the text of a split's inputs and targets, for scoring.
+
+        It has every pair that the problem has: unfiltered and not tokenized.
+
+        Args:
+            split: "dev" or "test".
+
+        Returns:
+            The lines of the sources and the lines of the references.
+
+        Raises:
+            UserError: If the split is not prepared or has no raw text, or a file cannot
+                be read.
+        """
+        self._check_split(split, [name for name in self.splits if name != "train"])
+        names = raw_text_names(self.manifest.problem, split)
+        source, target = (list(read_lines(self.folder / name)) for name in names)
+        return self._swapped((source, target))
+
+    def check_files(self, *, checksums: bool) -> None:
+        """Check that all files are there, complete and, if asked, unchanged.
+
+        Args:
+            checksums: Whether to read the files and compare their checksums.
+
+        Raises:
+            UserError: If a file is not as it was written; the message names the first.
+        """
+        for name, expected in self.manifest.files.items():
+            trouble = _trouble(self.folder / name, expected, checksums)
+            if trouble is not None:
+                raise UserError(
+                    f"{self.folder / name} {trouble}: {way_out(self.folder)} to "
+                    "prepare it again"
+                )
+
+    def _check_split(self, split: str, known: Sequence[str]) -> None:
+        if split not in known:
+            raise UserError(
+                f"received split {split!r}, expected one of "
+                f"{', '.join(known) or 'none'}: the data in {self.folder} has no other"
+            )
+
+    def _swapped(self, sides: tuple[_Side, _Side]) -> tuple[_Side, _Side]:
+        first, second = sides
+        return (second, first) if self.problem.was_reversed else sides
+
+
+def _trouble(path: Path, expected: dict[str, Any], checksums: bool) -> str | None:
+    """Say what is wrong with a file, or return None."""
+    if not path.is_file():
+        return "is missing"
+    found = identity(path) if checksums else {"bytes": path.stat().st_size}
+    if found["bytes"] != expected["bytes"]:
+        return f"has {found['bytes']:,} bytes, expected {expected['bytes']:,}"
+    if checksums and found["sha256"] != expected["sha256"]:
+        return "has other content than was written"
+    return None

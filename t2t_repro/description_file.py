@@ -1,0 +1,74 @@
+"""JSON files that describe the folder they are in, and how two descriptions differ.
+
+A run's `hparams.json` and the manifest of prepared data are such files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from t2t_repro.errors import UserError
+
+_Description = TypeVar("_Description")
+
+
+def load_description(
+    path: Path,
+    build: Callable[[dict[str, Any]], _Description],
+    *,
+    expected_format: int,
+    way_out: str,
+) -> _Description | None:
+    """Read a description, or return None if there is no file.
+
+    Args:
+        path: Path of the file.
+        build: Makes the description from the values of the file.
+        expected_format: Value that the file must have under "format".
+        way_out: What the user can do if the file cannot be used, for messages.
+
+    Returns:
+        What `build` returned.
+
+    Raises:
+        UserError: If the file is damaged or has another format.
+    """
+    if not path.exists():
+        return None
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if values["format"] != expected_format:
+            raise UserError(
+                f"{path} has format {values['format']}, expected {expected_format}: "
+                f"another version of t2t_repro wrote it; {way_out}"
+            )
+        return build(values)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path} is damaged ({type(error).__name__}: {error}); {way_out}"
+        ) from error
+
+
+def description_text(values: Mapping[str, Any]) -> str:
+    """Return the content of a description's file."""
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return a phrase for each value in which `there` does not agree with `now`.
+
+    Args:
+        there: Values of the description in the folder.
+        now: Values that are asked for. Names that are missing here are not compared.
+
+    Returns:
+        Phrases such as "num_shards is 10 there, 3 now", in the order of `now`.
+    """
+    return [
+        f"{name} is {there.get(name)!r} there, {value!r} now"
+        for name, value in now.items()
+        if there.get(name) != value
+    ]

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from t2t_repro.cli.main import main
+from tests.cli.conftest import HPARAMS
+
+# Many words on one side and one on the other give vocabularies of different sizes.
+WORDS = ("house", "tree", "river", "window", "garden", "kitchen", "mountain", "street")
+
+
+def text_files(folder: Path) -> list[str]:
+    flags = []
+    for split, count in (("train", 64), ("dev", 8)):
+        sides = {
+            "source": [f"{a} {b} {a}{b}" for a in WORDS for b in WORDS][:count],
+            "target": ["x"] * count,
+        }
+        for side, lines in sides.items():
+            path = folder / f"{split}.{side}"
+            path.write_text("".join(f"{line}\n" for line in lines))
+            flags += [f"--{split}_{side}", str(path)]
+    return flags
+
+
+def test_training_and_scoring_a_reversed_problem_swap_the_sides(tmp_path):
+    # Inputs are the side of the small vocabulary: an id of the other side is outside
+    # its embedding, and looking it up fails.
+    code = main(
+        [
+            *("train", "--problem", "text_pairs_rev", *text_files(tmp_path)),
+            *("--separate_vocabularies", "--vocab_size", "400", "--keep_duplicates"),
+            *("--hparams_set", "transformer_tiny", "--hparams", HPARAMS),
+            *("--data_dir", f"{tmp_path}/data", "--output_dir", f"{tmp_path}/run"),
+            *("--train_steps", "1", "--eval_sentences", "0", "--average_last", "0"),
+            *("--no_final_score", "--xla", "off"),
+        ]
+    )
+    assert code == 0
