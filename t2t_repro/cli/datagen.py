@@ -10,7 +10,6 @@ from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.data.request import requested_settings
 from t2t_repro.data.summary import summary_lines
 
-
 DESCRIPTION = "Turn a problem's text into shards of ids, with a manifest."
 
 

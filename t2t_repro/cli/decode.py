@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = (
-    "Translate lines. Output has as many lines as input, in its order; empty lines stay "
-    "empty."
+    "Translate lines. The output has as many lines as the input, in the same order; "
+    "empty lines stay empty."
 )
 
 

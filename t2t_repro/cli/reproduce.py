@@ -32,7 +32,8 @@ FOLDER_FLAGS = ("text_dir", "data_dir", "output_dir")
 
 
 DESCRIPTION = (
-    "Show the papers' tables, published numbers beside ours, or train and score one row."
+    "Show the papers' tables with the published numbers beside ours, or train and "
+    "score one row."
 )
 
 

@@ -12,7 +12,6 @@ from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text_tables import aligned
 
-
 DESCRIPTION = "Explain a problem, hparams set or model, value by value."
 
 
@@ -106,7 +105,9 @@ def _problem(name: str) -> str:
     if problem.vocabulary.kind == "symbols":
         rows.append(("symbols", " ".join(problem.vocabulary.symbols)))
     else:
-        sharing = "shared by both sides" if settings.shared_vocabulary else "one per side"
+        sharing = (
+            "shared by both sides" if settings.shared_vocabulary else "one per side"
+        )
         if problem.vocabulary.kind == "subwords_to_symbols":
             sharing = "for the inputs; symbols for the targets"
         vocabulary = f"{settings.vocab_size} subwords, {settings.model_type}, {sharing}"

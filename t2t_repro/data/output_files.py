@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from t2t_repro.data._lock_placeholder import folder_lock
 from t2t_repro.data.text_files import identity
 from t2t_repro.errors import UserError
-from t2t_repro.files import INCOMPLETE
+from t2t_repro.files import INCOMPLETE, folder_lock
 
 
 class OutputFiles:

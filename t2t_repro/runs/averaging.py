@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 def average(
     output_dir: str | Path, last: int = 5, t2t_usr_dir: str | Path | None = None
 ) -> str:
-    """Average the last checkpoints of a run (paper section 6.1: 5 for base, 20 for big).
+    """Average the last checkpoints of a run; paper section 6.1: 5 for base, 20 for big.
 
     Args:
         output_dir: Folder of the run.

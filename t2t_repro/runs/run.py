@@ -44,7 +44,14 @@ _TRAINING = tuple(
     name
     for name in TrainSettings.names()
     if name
-    not in ("output_dir", "model", "hparams_set", "hparams", "random_seed", "t2t_usr_dir")
+    not in (
+        "output_dir",
+        "model",
+        "hparams_set",
+        "hparams",
+        "random_seed",
+        "t2t_usr_dir",
+    )
 )
 
 

@@ -246,7 +246,7 @@ def test_a_full_disk_leaves_no_file(tmp_path):
         yield "one"
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(UserError, match="cannot write .*target: No space left"):
+    with pytest.raises(UserError, match=r"cannot write .*target: No space left"):
         streams.write_lines(str(tmp_path / "target"), lines())
     assert list(tmp_path.iterdir()) == []
 
@@ -270,7 +270,8 @@ def test_a_batch_too_small_for_the_longest_source_is_refused(trained, source, ca
 
 
 @pytest.mark.parametrize(
-    ("averaged_is_newer", "expected"), [(True, "averaged/model.ckpt-60"), (False, "/model.ckpt-60")]
+    ("averaged_is_newer", "expected"),
+    [(True, "averaged/model.ckpt-60"), (False, "/model.ckpt-60")],
 )
 def test_the_default_checkpoint_is_the_average_if_it_is_as_new_as_the_run(
     trained, source, tmp_path, capsys, averaged_is_newer, expected

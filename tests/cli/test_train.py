@@ -201,7 +201,9 @@ def test_pairs_that_are_too_long_to_train_on_are_counted(trained, tmp_path, caps
     )
     assert main(["train", *arguments, "--train_steps", "1"]) == 0
     errors = capsys.readouterr().err
-    assert re.search(r"train: left out \d+ of 256 pairs, which are longer than max_length=14", errors)
+    assert re.search(
+        r"train: left out \d+ of 256 pairs, which are longer than max_length=14", errors
+    )
 
 
 def test_a_run_on_another_vocabulary_is_refused(trained, own_run, tmp_path, capsys):
@@ -263,8 +265,8 @@ def test_a_reversed_problem_trains_on_the_same_data(trained, tmp_path):
 
 
 @pytest.mark.parametrize("missing", ["--hparams_set", "--data_dir", "--output_dir"])
-def test_a_missing_flag_is_named(trained, missing, capsys):
-    arguments = [*trained.arguments]
+def test_a_missing_flag_is_named(trained, tmp_path, missing, capsys):
+    arguments = on(tmp_path / "run", trained.arguments)
     place = arguments.index(missing)
     del arguments[place : place + 2]
     assert main(["train", *arguments]) == 2

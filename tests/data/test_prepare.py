@@ -417,7 +417,7 @@ def test_a_missing_shard_is_refused(data_dir, tmp_path):
 )
 def test_a_damaged_manifest_is_refused(data_dir, tmp_path, content):
     folder = damaged_copy(data_dir, tmp_path, "numbers.manifest.json", content)
-    with pytest.raises(UserError, match="numbers.manifest.json is damaged"):
+    with pytest.raises(UserError, match=r"numbers\.manifest\.json is damaged"):
         prepare(Numbers(), folder, settings=SETTINGS)
 
 

@@ -156,9 +156,7 @@ def test_a_third_of_the_steps_lies_between_two_evaluations(train_steps, expected
     ],
 )
 def test_a_hundredth_of_the_steps_lies_between_two_checkpoints(changes, expected):
-    settings = TrainSettings(
-        output_dir="o", hparams_set="transformer_tiny", **changes
-    )
+    settings = TrainSettings(output_dir="o", hparams_set="transformer_tiny", **changes)
     assert settings.steps_between_checkpoints == expected
 
 
