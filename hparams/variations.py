@@ -1,7 +1,7 @@
 """Table 3 of the paper, row by row, and its attention over parameters.
 
 `transformer_base_<row>` is the base model with the one change of that row; the rows
-themselves, with what the paper printed beside them, stand in `t2t_repro.published`.
+themselves, with their published scores, are in `t2t_repro.published`.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,7 @@ from .transformer import transformer_base, transformer_big, transformer_big_enfr
 
 _CARD = """{heading}.
 
-Source: Vaswani et al. 2017, {table}; values that the row leaves out are the base
-    model's.
+Source: Vaswani et al. 2017, {table}. All other values are the base model's.
 Published: newstest2013 en-de perplexity {perplexity} a subword, BLEU {bleu} (beam 4,
     alpha 0.6, no averaging; {steps:,} steps).
 Measured: `t2t reproduce {command}`.
@@ -51,7 +50,7 @@ for _row in ATTENTION_OVER_PARAMETERS:
     _register(_row, "LaTeX source, section on attention over parameters", "aop")
 
 
-# tensor2tensor's names, which there change its own later base model.
+# tensor2tensor's names. There, they vary its own later base model.
 ALIASES = {
     "transformer_h1": "transformer_base_a_h1",
     "transformer_h4": "transformer_base_a_h4",
