@@ -1,7 +1,6 @@
 """Table 3 of the paper, row by row, and its attention over parameters.
 
-`transformer_base_<row>` is the base model with the one change of that row; the rows
-themselves, with their published scores, are in `t2t_repro.published`.
+`transformer_base_<row>` is the base model with the one change of that row.
 """
 
 from collections.abc import Callable
