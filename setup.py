@@ -1,8 +1,8 @@
-"""Maps the top-level folders `problems/` and `hparams/` into the package.
+"""Map the top-level folders `problems/` and `hparams/` into the package.
 
-They are importable as `t2t_repro.problems` and `t2t_repro.hparams` only, so that an
-installed wheel adds nothing but `t2t_repro` to site-packages. Everything else about the
-distribution stands in `pyproject.toml`.
+They can be imported only as `t2t_repro.problems` and `t2t_repro.hparams`, so that an
+installed wheel adds nothing but `t2t_repro` to site-packages. The rest of the package's
+metadata is in `pyproject.toml`.
 """
 
 from setuptools import find_packages, setup

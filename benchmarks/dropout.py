@@ -1,8 +1,8 @@
-"""Price of a dropout mask: Keras's layer against ours, compiled by XLA and not.
+"""Measure the cost of dropout: Keras's layer and ours, with and without XLA.
 
 Each variant applies six dropouts in a row to a batch of activations, forward and
-backward, as a training step does. Variants alternate in one process; medians and
-ratios to no dropout at all are printed.
+backward, as a training step does. The variants alternate in one process. The output
+shows medians, and ratios to the time without dropout.
 
     python benchmarks/dropout.py --rows 93 --length 22 --width 256
 """
@@ -23,7 +23,15 @@ RATE = 0.3
 
 
 def stack(make: Callable[[], Callable] | None, jit_compile: bool) -> Callable:
-    """Make a function of activations that drops units several times over."""
+    """Return a function that applies dropout several times, forward and backward.
+
+    Args:
+        make: Function that creates a dropout layer, or None for no dropout.
+        jit_compile: Whether XLA compiles the function.
+
+    Returns:
+        Function from activations `[batch, length, width]` to their gradient.
+    """
     layers = [make() for _ in range(DROPOUTS)] if make else []
 
     @tf.function(jit_compile=jit_compile)
@@ -40,11 +48,11 @@ def stack(make: Callable[[], Callable] | None, jit_compile: bool) -> Callable:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Time the variants and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=93, help="sentences")
-    parser.add_argument("--length", type=int, default=22, help="tokens a sentence")
-    parser.add_argument("--width", type=int, default=256, help="units a token")
+    parser.add_argument("--length", type=int, default=22, help="tokens per sentence")
+    parser.add_argument("--width", type=int, default=256, help="units per token")
     parser.add_argument("--repeats", type=int, default=15)
     args = parser.parse_args()
 
@@ -65,7 +73,7 @@ def main() -> None:
         print("XLA" if jit_compile else "graph")
         for name, value in seconds.items():
             print(
-                f"  {name:22} {1e9 * value / elements:6.2f} ns an element, "
+                f"  {name:22} {1e9 * value / elements:6.2f} ns per element, "
                 f"{value / seconds['none']:6.2f} x none"
             )
 

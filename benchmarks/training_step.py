@@ -1,8 +1,8 @@
-"""Speed of one update: with XLA and without, and its share of the matmul rate.
+"""Measure the speed of one update, with and without XLA.
 
-The limit is the matrix multiplications of the step (forward once, backward twice)
-at the rate of one large `tf.matmul` on the same device. Variants alternate in one
-process; medians and ratios are printed.
+The limit is the rate of one large `tf.matmul` on the same device, for the step's matrix
+multiplications (forward once, backward twice). The variants alternate in one process.
+The output shows medians, ratios, and the share of the matmul rate.
 
     python benchmarks/training_step.py --hparams_set transformer_multi30k \
         --vocab_size 8000 --rows 151 --length 27
@@ -27,7 +27,15 @@ MATMUL_SIZE = 2048
 
 
 def median_seconds(actions: dict[str, Callable[[], object]], repeats: int) -> dict:
-    """Time actions in turn; the first round, which compiles, does not count."""
+    """Time actions in turn.
+
+    Args:
+        actions: The actions by name.
+        repeats: Number of timed rounds. One more round, which compiles, runs first.
+
+    Returns:
+        Median time of each action in seconds, by name.
+    """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeats + 1):
         for name, action in actions.items():
@@ -38,12 +46,12 @@ def median_seconds(actions: dict[str, Callable[[], object]], repeats: int) -> di
 
 
 def main() -> None:
-    """Measure and print."""
+    """Time the variants and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--hparams_set", default="transformer_tiny")
     parser.add_argument("--vocab_size", type=int, default=8000)
     parser.add_argument("--rows", type=int, default=124, help="sentence pairs")
-    parser.add_argument("--length", type=int, default=33, help="tokens a side")
+    parser.add_argument("--length", type=int, default=33, help="tokens per side")
     parser.add_argument("--repeats", type=int, default=7)
     args = parser.parse_args()
 
@@ -76,7 +84,7 @@ def main() -> None:
     rate = 2 * MATMUL_SIZE**3 / seconds["matmul"]
     tokens = args.rows * args.length
     flops = training_flops(hparams, args.vocab_size, tokens, args.length)
-    print(f"{args.hparams_set}, {args.rows} x {args.length} tokens a side")
+    print(f"{args.hparams_set}, {args.rows} x {args.length} tokens per side")
     print(f"matmul {MATMUL_SIZE}^3: {rate / 1e9:.0f} GFLOP/s")
     for name in ("xla", "graph"):
         print(

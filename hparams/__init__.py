@@ -1,7 +1,7 @@
 """The catalogue of hparams sets, imported as `t2t_repro.hparams`.
 
-A module here registers named sets and does nothing else; the class of a set is
-`t2t_repro.settings.hparams.HParams`. Siblings import each other relatively, the core
+A module of this folder registers named sets and does nothing else. A set is an instance
+of `t2t_repro.settings.hparams.HParams`. Import siblings relatively and `t2t_repro`
 absolutely.
 """
 

@@ -13,10 +13,10 @@ def transformer_parsing_wsj() -> HParams:
     Source: Vaswani et al. 2017, section 6.3: 4 layers, d_model 1024; "only a small
         number of experiments to select the dropout, both attention and residual,
         learning rates and beam size on the Section 22 development set". Dropout,
-        warm-up, lengths and the rest are tensor2tensor's transformer_parsing_base of
-        2017 (whose 6 layers are not the paper's); its learning rate is five times
-        equation (3).
-    Published: F1 on section 23 of the WSJ 91.3, trained on the WSJ alone (about 40,000
+        warm-up, lengths and all other values are those of tensor2tensor's
+        transformer_parsing_base of 2017, which has 6 layers instead of the paper's 4.
+        Its learning rate is five times equation (3).
+    Published: F1 91.3 on section 23 of the WSJ, trained only on the WSJ (about 40,000
         sentences, 16,000 subwords; beam 21, alpha 0.3, length + 300).
     Measured: not yet measured.
     Command: t2t train --problem parsing_ptb --hparams_set transformer_parsing_wsj
@@ -37,12 +37,12 @@ def transformer_parsing_wsj() -> HParams:
 
 @register_hparams
 def transformer_parsing_semi() -> HParams:
-    """The paper's semi-supervised parser: as transformer_parsing_wsj, less dropout.
+    """The paper's semi-supervised parser: transformer_parsing_wsj with less dropout.
 
     Source: Vaswani et al. 2017, section 6.3: 32,000 subwords and about 17 million
-        sentences; dropout 0.1 because that text does not repeat (our choice: the paper
-        does not give it).
-    Published: F1 on section 23 of the WSJ 92.7 (beam 21, alpha 0.3, length + 300).
+        sentences. Dropout 0.1 is our choice, because the text is not repeated during
+        training; the paper does not specify it.
+    Published: F1 92.7 on section 23 of the WSJ (beam 21, alpha 0.3, length + 300).
     Measured: not yet measured.
     Command: t2t train --problem parsing_ptb --hparams_set transformer_parsing_semi
         --train_trees TRAIN --dev_trees DEV --vocab_size 32000
@@ -55,14 +55,14 @@ def transformer_parsing_semi() -> HParams:
 
 @register_hparams
 def transformer_parsing_small() -> HParams:
-    """For a treebank of 25,000 sentences on two CPU cores: 3 layers, width 256.
+    """A parser for 25,000 training trees and two CPU cores: 3 layers, width 256.
 
-    Source: this project. Pre-norm, for a learning rate that peaks at 2.2e-3 after 800
-        steps; small batches, for many updates in an hour; few buckets, because every
-        length is compiled once.
+    Source: this project. Pre-norm allows a learning rate that peaks at 2.2e-3 after 800
+        steps. Small batches allow many updates per hour. There are few buckets because
+        every length is compiled once.
     Published: none.
-    Measured: parsing_ptb_initials on the CRAFT treebank, dev F1 81.57 up to 40
-        words, 74.44 on all sentences (docs/results.md).
+    Measured: parsing_ptb_initials on the CRAFT treebank, dev F1 81.57 on sentences of
+        up to 40 words, 74.44 on all sentences (docs/results.md).
     Command: t2t train --problem parsing_ptb_initials
         --hparams_set transformer_parsing_small --train_trees TRAIN --dev_trees DEV
         --vocab_size 8000 --data_dir DATA --output_dir OUT --train_steps 20000

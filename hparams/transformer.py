@@ -1,14 +1,15 @@
 """Sets for the encoder-decoder Transformer.
 
-`transformer_base` and `transformer_big` are the paper's (Vaswani et al. 2017); sets
-ending in `_v3` are tensor2tensor's last. A registered set never changes its meaning.
+`transformer_base` and `transformer_big` are the paper's models (Vaswani et al. 2017).
+Sets whose names end in `_v3` are tensor2tensor's last. A registered set never changes
+its meaning.
 
-Every docstring is a card. Source: where the values come from. Published: the score
-somebody else reported. Measured: ours. Command: what reproduces it.
+Every docstring is a card. Source: the origin of the values. Published: a score that
+others reported. Measured: our score. Command: a command that reproduces it.
 
 The learning rate at step s is constant * min(1, s / w) * max(s, w)^-0.5 *
-hidden_size^-0.5 with w warm-up steps: eq. (3) of the paper where constant is 1. Its
-peak, at s = w, is constant * (w * hidden_size)^-0.5.
+hidden_size^-0.5 with w warm-up steps. If constant is 1, this is equation (3) of the
+paper. Its peak, at s = w, is constant * (w * hidden_size)^-0.5.
 """
 
 from t2t_repro.registry import register_hparams
@@ -21,11 +22,11 @@ def transformer_base() -> HParams:
 
     Source: Vaswani et al. 2017, sections 5.1 to 5.4 and table 3, row "base". The batch
         is section 5.1's 25,000 source and 25,000 target tokens over the 8 GPUs of
-        section 5.2: 25,000 / 8 = 3,125 tokens per replica. On N replicas with gradients
-        of a whole batch, set batch_size = 25,000 / N. Lengths and buckets, of which the
-        paper says nothing, are tensor2tensor's.
+        section 5.2: 25,000 / 8 = 3,125 tokens per replica. To keep the global batch on
+        N replicas, set batch_size = 25,000 / N. The paper does not specify lengths and
+        buckets; these are tensor2tensor's.
     Published: newstest2014 en-de BLEU 27.3, en-fr 38.1 (tokenised, compounds split,
-        mean of the last 5 checkpoints, beam 4, alpha 0.6; 100,000 steps).
+        average of the last 5 checkpoints, beam 4, alpha 0.6; 100,000 steps).
     Measured: not yet measured.
     Command: t2t train --problem translate_ende_wmt14 --hparams_set transformer_base
         --data_dir DATA --output_dir OUT --train_steps 100000
@@ -80,9 +81,9 @@ def transformer_base() -> HParams:
 def transformer_big() -> HParams:
     """The paper's big model: width 1024, 16 heads, 214M parameters at V 37,000.
 
-    Source: Vaswani et al. 2017, table 3, row "big", and section 6.1; the rest is the
-        base model's, the batch of 25,000 tokens over 8 replicas included.
-    Published: newstest2014 en-de BLEU 28.4 (tokenised, compounds split, mean of the
+    Source: Vaswani et al. 2017, table 3, row "big", and section 6.1. All other values
+        are the base model's, including the batch of 25,000 tokens over 8 replicas.
+    Published: newstest2014 en-de BLEU 28.4 (tokenised, compounds split, average of the
         last 20 checkpoints, beam 4, alpha 0.6; 300,000 steps).
     Measured: not yet measured.
     Command: t2t train --problem translate_ende_wmt14 --hparams_set transformer_big
@@ -98,14 +99,15 @@ def transformer_big() -> HParams:
 
 @register_hparams
 def transformer_big_enfr() -> HParams:
-    """The paper's big model for English to French: the dropout is 0.1.
+    """The paper's big model for English to French, with dropout 0.1.
 
     Source: Vaswani et al. 2017, section 6.1 ("dropout rate P_drop = 0.1, instead of
         0.3"). Differs from tensor2tensor's set of this name (models/transformer.py),
         whose filter_size 8192, separate embeddings and pre-norm wiring are not the
         paper's.
     Published: newstest2014 en-fr BLEU 41.8 in table 2, 41.0 in the text of section 6.1
-        (tokenised, mean of the last 20 checkpoints, beam 4, alpha 0.6; 300,000 steps).
+        (tokenised, average of the last 20 checkpoints, beam 4, alpha 0.6; 300,000
+        steps).
     Measured: not yet measured.
     Command: t2t train --problem translate_enfr_wmt14 --hparams_set transformer_big_enfr
         --data_dir DATA --output_dir OUT --train_steps 300000
@@ -118,7 +120,7 @@ def transformer_base_v3() -> HParams:
     """tensor2tensor's last base model: pre-norm, three dropouts, 8,000 warm-up steps.
 
     Source: tensor2tensor models/transformer.py, transformer_base_v3 (1.10 and later).
-        batch_size is per replica there too.
+        Its batch_size is per replica too.
     Published: newstest2014 en-de "about 28" after a day on 8 GPUs (tensor2tensor's
         README; BLEU as in the paper, about 300,000 steps).
     Measured: not yet measured.
@@ -140,10 +142,10 @@ def transformer_base_v3() -> HParams:
 
 @register_hparams
 def transformer_big_v3() -> HParams:
-    """tensor2tensor's last big model; half the batch of its base model.
+    """tensor2tensor's last big model, with half the batch of its base model.
 
-    Source: tensor2tensor models/transformer.py, transformer_big. Its batch_size went
-        from 4096 to 2048 in 2018 (commit 986e0f47) to fit cards of 12 GB.
+    Source: tensor2tensor models/transformer.py, transformer_big. Its batch_size was
+        reduced from 4096 to 2048 in 2018 (commit 986e0f47) to fit GPUs with 12 GB.
     Published: none by tensor2tensor for these values.
     Measured: not yet measured.
     Command: t2t train --problem translate_ende_wmt14 --hparams_set transformer_big_v3
@@ -160,14 +162,14 @@ def transformer_big_v3() -> HParams:
 
 @register_hparams
 def transformer_tiny() -> HParams:
-    """For the embedded problem on a laptop's CPU: 2 layers, width 128, minutes.
+    """A model for the embedded problem on a laptop's CPU: 2 layers, width 128, minutes.
 
-    Source: sizes of tensor2tensor's transformer_tiny; the paper's wiring; a schedule
-        that peaks at 2.2e-3 after 400 steps, for runs of 1,300; small batches
-        and no dropout, because no sentence comes twice in such a run; few buckets,
-        because every length is compiled once.
+    Source: the sizes of tensor2tensor's transformer_tiny and the paper's wiring. The
+        learning rate peaks at 2.2e-3 after 400 steps, for runs of 1,300 steps. Batches
+        are small, and there is no dropout because no sentence is repeated in such a
+        run. There are few buckets because every length is compiled once.
     Published: none.
-    Measured: translate_ende_synthetic test BLEU 94.46 (500 sentences, mean of 5
+    Measured: translate_ende_synthetic test BLEU 94.46 (500 sentences, average of 5
         checkpoints, beam 4) after 1,300 steps, 8 minutes on two CPU cores
         (docs/results.md).
     Command: t2t train
@@ -189,16 +191,17 @@ def transformer_tiny() -> HParams:
 
 @register_hparams
 def transformer_multi30k() -> HParams:
-    """For small data such as Multi30k (29,000 pairs): 3 layers, width 256, dropout 0.3.
+    """A model for small data such as Multi30k: 3 layers, width 256, dropout 0.3.
 
     Source: this project. The learning rate peaks at 9.9e-4 after 1,000 steps:
-        0.5 * (1000 * 256)^-0.5. Batches of 2,048 tokens give about 256 updates
-        an epoch.
-    Published: Multi30k en-de test2016 BLEU 41.02 by a Transformer of 4 layers of width
-        128 (Wu et al. 2021; tokenised, lower-cased, so not comparable to sacreBLEU).
+        0.5 * (1000 * 256)^-0.5. With batches of 2,048 tokens, an epoch of Multi30k's
+        29,000 pairs has about 256 updates.
+    Published: Multi30k en-de test2016 BLEU 41.02 by a Transformer with 4 layers of
+        width 128 (Wu et al. 2021; tokenised and lower-cased, so not comparable with
+        sacreBLEU).
     Measured: with dropout 0.2, Multi30k en-de test2016 sacreBLEU 38.55 (13a, cased;
-        mean of 10 checkpoints, beam 4) after 6,000 steps, 108 minutes on two busy CPU
-        cores (docs/results.md); with 0.3 not yet measured.
+        average of 10 checkpoints, beam 4) after 6,000 steps, 108 minutes on two busy
+        CPU cores (docs/results.md); with dropout 0.3, not yet measured.
     Command: t2t train --problem text_pairs --hparams_set transformer_multi30k
         --hparams layer_prepostprocess_dropout=0.2
         --train_source train.en --train_target train.de --dev_source val.en

@@ -88,8 +88,7 @@ TRAIN_STEPS = 100_000  # of all these rows
 
 _CARD = """{heading}.
 
-Source: Vaswani et al. 2017, {table}; values that the row leaves out are the base
-    model's.
+Source: Vaswani et al. 2017, {table}. All other values are the base model's.
 Published: newstest2013 en-de perplexity {perplexity} a subword, BLEU {bleu} (beam 4,
     alpha 0.6, no averaging; {steps:,} steps).
 Measured: `t2t reproduce {command}`.
@@ -124,7 +123,7 @@ for _row in ATTENTION_OVER_PARAMETERS:
     _register(_row, "LaTeX source, section on attention over parameters", "aop")
 
 
-# tensor2tensor's names, which there change its own later base model.
+# tensor2tensor's names. There, they vary its own later base model.
 ALIASES = {
     "transformer_h1": "transformer_base_a_h1",
     "transformer_h4": "transformer_base_a_h4",

@@ -1,7 +1,7 @@
 """The Weighted Transformer (Ahmed, Keskar and Socher 2017, arXiv 1711.02132).
 
-"Small" and "large" in the paper are the base and big models with branched attention.
-What it leaves open is argued for in `layers.BranchedAttention`.
+The paper's "small" and "large" are the base and big models with branched attention.
+`layers.BranchedAttention` explains our choices where the paper is not specific.
 """
 
 from t2t_repro.registry import register_hparams
@@ -16,9 +16,9 @@ FROZEN_AT_THE_END = 10_000  # steps, section 4.1
 def weighted_transformer_base() -> HParams:
     """The Weighted Transformer (small): the base model with 8 branches.
 
-    Source: Ahmed et al. 2017, sections 3 and 4.1: attention and residual dropout 0.1;
-        kappa and alpha with a schedule of 400 warm-up steps, frozen in the last 10,000
-        of 60,000 steps.
+    Source: Ahmed et al. 2017, sections 3 and 4.1: attention and residual dropout 0.1.
+        kappa and alpha have their own schedule with 400 warm-up steps, and are frozen
+        for the last 10,000 of 60,000 steps.
     Published: newstest2014 en-de BLEU 28.4, en-fr 38.9 (no averaging; 60,000 steps).
     Measured: `t2t reproduce weighted`.
     Command: t2t train --problem translate_ende_wmt14 --hparams_set
@@ -36,7 +36,7 @@ def weighted_transformer_base() -> HParams:
 def weighted_transformer_big() -> HParams:
     """The Weighted Transformer (large): the big model with 16 branches.
 
-    Source: Ahmed et al. 2017, sections 3 and 4.1; residual dropout 0.3, 250,000 steps.
+    Source: Ahmed et al. 2017, sections 3 and 4.1: residual dropout 0.3, 250,000 steps.
     Published: newstest2014 en-de BLEU 28.9, en-fr 41.4 (no averaging; 250,000 steps).
     Measured: `t2t reproduce weighted`.
     Command: t2t train --problem translate_ende_wmt14 --hparams_set
@@ -82,8 +82,8 @@ def weighted_transformer_n4() -> HParams:
 def weighted_transformer_n8() -> HParams:
     """Sensitivity analysis: 8 layers, residual dropout 0.3.
 
-    Source: Ahmed et al. 2017, table of the sensitivity analysis; the dropout, which
-        the other rows of the base size do not have, may be a misprint there.
+    Source: Ahmed et al. 2017, table of the sensitivity analysis. Its other rows of the
+        base size do not have this dropout, which may be a misprint.
     Published: newstest2013 en-de BLEU 25.6, plain Transformer 25.5.
     Measured: `t2t reproduce sensitivity`.
     Command: t2t train --problem translate_ende_wmt14 --hparams_set
