@@ -37,6 +37,13 @@ def test_test_files_make_a_test_split(tmp_path):
     assert problem.splits == ("train", "dev", "test")
 
 
+def test_without_dev_files_the_test_split_is_still_that_of_the_test_files(tmp_path):
+    train, test = files(tmp_path, numbered(40), "a"), files(tmp_path, numbered(3), "b")
+    problem = text_pairs(train=train, test=test)
+    assert problem.splits == ("train", "dev", "test")
+    assert list(problem.pairs("test", None)) == numbered(3)
+
+
 def test_one_in_twenty_is_held_out_without_dev_files(tmp_path):
     problem = text_pairs(train=files(tmp_path, numbered(200)))
     dev = list(problem.pairs("dev", None))
