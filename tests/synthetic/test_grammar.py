@@ -1,4 +1,4 @@
-"""The embedded problem: its splits, its sentences, its trees."""
+"""The corpus of the grammar: its splits, sentences and trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import sys
 
 import pytest
 
-from t2t_repro import catalogue
 from t2t_repro.synthetic.draw import Draw
 from t2t_repro.synthetic.grammar import (
     SyntheticSentence,
@@ -192,7 +191,7 @@ def test_brackets_of_every_tree_balance():
         assert depths[-1] == 0
 
 
-def test_every_word_has_a_part_of_speech_of_its_own():
+def test_every_word_has_its_part_of_speech():
     for sentence in sample():
         phrases_only = re.sub(r"\([A-Z$,.]+ [^() ]+\)", "", sentence.tree)
         assert re.fullmatch(r"[A-Z() ]+", phrases_only)
@@ -209,7 +208,7 @@ def test_trees_use_treebank_labels_only():
 
 
 def relative_depth(tree: str) -> int:
-    """How many relative clauses stand within each other."""
+    """Return how many relative clauses are nested within each other."""
     open_brackets: list[bool] = []
     deepest = 0
     for bracket in re.findall(r"\(SBAR(?= \(WH[NP]P)|\(|\)", tree):
@@ -222,7 +221,7 @@ def relative_depth(tree: str) -> int:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_relative_clauses_are_nested_to_depth_three(depth):
+def test_relative_clauses_are_nested_to_each_depth_up_to_three(depth):
     assert sum(relative_depth(sentence.tree) == depth for sentence in sample()) >= 20
 
 
@@ -274,15 +273,3 @@ def test_phenomenon_occurs_often_enough_to_be_learnt(phenomenon):
     pattern = re.compile(PHENOMENA[phenomenon])
     found = sum(bool(pattern.search(sentence.german)) for sentence in sample())
     assert found >= 40, f"{phenomenon}: {found} of {len(sample())}"
-
-
-def test_problem_gives_the_text_of_its_sentences():
-    problem = catalogue.problem("translate_ende_synthetic")
-    pairs = list(itertools.islice(problem.pairs("test", None), 10))
-    assert pairs == [(s.english, s.german) for s in sentences("test", 10)]
-
-
-@pytest.mark.parametrize("split", ["dev", "test"])
-def test_held_out_splits_have_five_hundred_pairs(split):
-    problem = catalogue.problem("translate_ende_synthetic")
-    assert sum(1 for _ in problem.pairs(split, None)) == 500
