@@ -100,7 +100,7 @@ def read_tree(line: str) -> Tree:
             f"received {line!r}, expected a bracketed tree: {error}"
         ) from error
     if len(found) != 1:
-        raise UserError(f"received {line!r}, expected one bracketed tree on a line")
+        raise UserError(f"received {line!r}, expected one bracketed tree per line")
     return found[0]
 
 

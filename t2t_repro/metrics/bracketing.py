@@ -1,8 +1,8 @@
 """Labelled bracketing by EVALB's rules with its parameter file COLLINS.prm.
 
 Collins 1997; EVALB (Sekine and Collins), README section 7. Punctuation is deleted by
-part of speech before spans are counted, constituents left empty vanish, ADVP and PRT
-are one label, and repeated brackets match as often as they are repeated.
+its part of speech before spans are counted, empty constituents are dropped, ADVP and
+PRT are the same label, and repeated brackets match as often as both trees repeat them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ Brackets = Counter[tuple[str, int, int]]
 
 @dataclasses.dataclass(frozen=True)
 class BracketingScores:
-    """Scores of trees against the true ones, 0 to 100.
+    """Scores of trees against reference trees, 0 to 100.
 
     Attributes:
         f1: 2 precision recall / (precision + recall), over all brackets of all trees.
-        precision: share of the brackets found that are true.
-        recall: share of the true brackets that are found.
-        complete_match: share of the trees whose brackets are all true.
-        f1_up_to_40: F1 of the sentences of at most 40 words, punctuation included.
-        sentences_up_to_40: their number.
-        sentences: number of trees.
+        precision: Percentage of the brackets of the hypotheses that are correct.
+        recall: Percentage of the brackets of the references that are found.
+        complete_match: Percentage of the trees with exactly the brackets of their
+            references.
+        f1_up_to_40: F1 over the sentences of at most 40 words, including punctuation.
+        sentences_up_to_40: Number of these sentences.
+        sentences: Number of all sentences.
     """
 
     f1: float
@@ -45,7 +46,11 @@ class BracketingScores:
     sentences: int
 
     def lines(self, how: str) -> list[str]:
-        """Gives the scores that papers report, one a line; `how` says of what."""
+        """Return the scores that papers report, one per line.
+
+        Args:
+            how: The description of the data and the decoder, such as "dev, beam 21".
+        """
         return [
             f"F1 on {how}: {self.f1:.2f}",
             f"precision {self.precision:.2f}, recall {self.recall:.2f}, complete match "
@@ -57,7 +62,7 @@ class BracketingScores:
 
 @dataclasses.dataclass(frozen=True)
 class _Counts:
-    """Numbers of brackets, of one tree or of many."""
+    """Numbers of brackets in one tree or in many."""
 
     found: int = 0
     true: int = 0
@@ -78,16 +83,15 @@ class _Counts:
 def score_trees(
     hypotheses: Sequence[Tree], references: Sequence[Tree]
 ) -> BracketingScores:
-    """Scores trees, whose parts of speech do not count.
+    """Score trees by their brackets; parts of speech do not count.
 
     Args:
-        hypotheses: trees over the same words as the references.
-        references: the true trees; their parts of speech say what is punctuation.
+        hypotheses: Trees over the same words as the references.
+        references: The true trees; their parts of speech define what is punctuation.
 
     Raises:
-        UserError: if the numbers of trees or the words differ, or there is no tree.
-            EVALB leaves such sentences out, which favours a parser that fails on hard
-            ones.
+        UserError: The numbers of trees or the words differ, or there is no tree. EVALB
+            skips such sentences, which favours a parser that fails on hard ones.
     """
     if len(hypotheses) != len(references) or not hypotheses:
         raise UserError(
@@ -118,11 +122,11 @@ def score_trees(
 
 
 def brackets(tree: Tree, tags: Sequence[str]) -> Brackets:
-    """Gives the brackets that count, over the words that are not deleted.
+    """Return the brackets that count, over the words that are not deleted.
 
     Args:
-        tree: the tree.
-        tags: the true part of speech of each of its words.
+        tree: The tree.
+        tags: The true part of speech of each word.
     """
     kept_before = [0]
     for tag in tags:

@@ -1,4 +1,4 @@
-"""Is one set of translations better than another, or is it chance? By sacreBLEU."""
+"""Significance tests of the difference between systems, by sacreBLEU."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ TESTS = {"bootstrap": "bs", "approximate_randomization": "ar"}
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A system's score by a metric, and its difference from the baseline.
+    """The score of a system by one metric, compared with the baseline.
 
     Attributes:
-        system: its name.
+        system: The name of the system.
         metric: "BLEU" or "chrF2".
-        score: 0 to 100.
-        p_value: chance of so large a difference between systems that are equally
+        score: The score, 0 to 100.
+        p_value: Probability of so large a difference between systems that are equally
             good; None for the baseline itself.
-        confidence: half of the 95 % interval, by bootstrap alone.
-        signature: sacreBLEU's, the test included.
+        confidence: Half of the 95 % confidence interval; None unless by bootstrap.
+        signature: The signature of sacreBLEU, including the test.
     """
 
     system: str
@@ -43,19 +43,23 @@ def compare_translations(
     test: str = "bootstrap",
     samples: int = 0,
 ) -> list[Comparison]:
-    """Compares translations of the same sentences with those of a baseline.
+    """Compare translations of the same sentences with those of a baseline.
 
     Koehn 2004 (bootstrap); Riezler and Maxwell 2005 (approximate randomisation).
 
     Args:
-        systems: translations by the system's name; the first one is the baseline.
-        references: one reference for each sentence.
-        test: one of `TESTS`.
-        samples: resamples or trials; 0 = sacreBLEU's 1,000 or 10,000.
+        systems: Translations by the name of the system; the first is the baseline.
+        references: One reference per sentence.
+        test: A key of `TESTS`.
+        samples: Number of resamples or trials; 0 for sacreBLEU's defaults, 1,000
+            resamples or 10,000 trials.
+
+    Returns:
+        One comparison per metric and system.
 
     Raises:
-        UserError: if there is no system beside the baseline, there is no sentence, or
-            the numbers of sentences differ.
+        UserError: There is only a baseline, there is no sentence, or the numbers of
+            sentences differ.
     """
     if len(systems) < 2 or not references:
         raise UserError(
@@ -83,7 +87,7 @@ def compare_translations(
         Comparison(
             system=name,
             metric=metric,
-            # sacreBLEU's are NumPy's, which JSON cannot hold.
+            # sacreBLEU returns NumPy numbers, which JSON cannot hold.
             score=float(found.score),
             p_value=_p_value(found, list(systems[name]) == baseline),
             confidence=None if found.ci is None else float(found.ci),
@@ -97,9 +101,9 @@ def compare_translations(
 
 
 def _p_value(found: Result, same_as_baseline: bool) -> float | None:
-    """Take the p-value, which sacreBLEU makes its smallest where nothing differs."""
+    """Return the p-value, which is 1 for translations equal to the baseline's."""
     if found.p_value is None:
         return None
-    # Differs from sacreBLEU: it counts resamples that differ by more than zero, and
-    # calls equal translations significantly different.
+    # Differs from sacreBLEU: it counts resamples that differ by more than zero, so
+    # equal translations get the smallest p-value.
     return 1.0 if same_as_baseline else float(found.p_value)

@@ -1,4 +1,4 @@
-"""BLEU and chrF by sacreBLEU, each score with its signature."""
+"""BLEU and chrF by sacreBLEU, each with its signature."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from t2t_repro.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """A score and what it means.
+    """A score with its signature.
 
     Attributes:
-        value: 0 to 100.
-        signature: sacreBLEU's, which names case, tokeniser, smoothing and version.
+        value: The score, 0 to 100.
+        signature: The signature of sacreBLEU, which names case, tokeniser, smoothing
+            and version.
     """
 
     value: float
@@ -25,14 +26,14 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class TranslationScores:
-    """Scores of a set of translations against one reference each.
+    """Scores of translations against one reference each.
 
     Attributes:
-        bleu: sacreBLEU, 13a, cased.
-        bleu_lowercase: The same, lower-cased.
+        bleu: Cased BLEU with tokenizer 13a.
+        bleu_lowercase: The same on lower-cased text.
         chrf: chrF2.
-        length_ratio: Words of the translations over words of the references.
-        sentences: Number of pairs.
+        length_ratio: Words of the translations divided by words of the references.
+        sentences: Number of sentences.
     """
 
     bleu: Score
@@ -42,7 +43,11 @@ class TranslationScores:
     sentences: int
 
     def lines(self, how: str) -> list[str]:
-        """Give the scores that papers report, one a line; `how` says of what."""
+        """Return the scores that papers report, one per line.
+
+        Args:
+            how: The description of the data and the decoder, such as "dev, beam 4".
+        """
         return [
             f"BLEU on {how}: {self.bleu.value:.2f}  {self.bleu.signature}",
             f"chrF: {self.chrf.value:.2f}  {self.chrf.signature}",
@@ -50,24 +55,21 @@ class TranslationScores:
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Return sacreBLEU (13a, cased), 0 to 100."""
+    """Return cased BLEU with tokenizer 13a, 0 to 100."""
     return BLEU().corpus_score(list(hypotheses), [list(references)]).score
 
 
 def score_translations(
     hypotheses: Sequence[str], references: Sequence[str]
 ) -> TranslationScores:
-    """Score translations.
+    """Score translations by all metrics.
 
     Args:
-        hypotheses: Translations, not tokenised.
-        references: One reference for each, not tokenised.
-
-    Returns:
-        All scores.
+        hypotheses: Untokenised translations.
+        references: One untokenised reference per translation.
 
     Raises:
-        UserError: If the numbers of sentences differ, or are zero.
+        UserError: The numbers of sentences differ, or are zero.
     """
     if len(hypotheses) != len(references) or not hypotheses:
         raise UserError(

@@ -179,7 +179,7 @@ def add_verb_object(clause: Clause, phrase: NounPhrase) -> None:
 
 
 def add_objectless_verb(clause: Clause) -> None:
-    """Set the particle and preposition of a verb whose object stands elsewhere."""
+    """Set the particle and preposition of a verb whose object is elsewhere."""
     clause.objects = clause.verb.english.particle
     if clause.verb.preposition:
         clause.objects += f" (PP {preposition_leaf(clause.verb.preposition)})"

@@ -1,4 +1,4 @@
-"""Text to subword ids and back, the same in Python and inside the graph."""
+"""Tokenizers: text to ids and back, the same in Python and inside the graph."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TOKENIZERS: tuple[type[Tokenizer], ...] = (SentencePieceTokenizer, SymbolTokeni
 
 
 def load_tokenizer(path: str | Path) -> Tokenizer:
-    """Reads a tokenizer's file, of the kind that its suffix says.
+    """Read a tokenizer's file, whose suffix names its kind.
 
     Args:
-        path: a `.model` (SentencePiece) or `.symbols` file.
+        path: A `.model` (SentencePiece) or `.symbols` file.
 
     Raises:
-        UserError: if the file is missing, damaged or of another kind.
+        UserError: The file is missing, damaged or of another kind.
     """
     for tokenizer in _TOKENIZERS:
         if Path(path).suffix == tokenizer.filename_suffix:

@@ -12,31 +12,31 @@ from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 
 
 class InGraphTokenizer(tf.Module, abc.ABC):
-    """Text to ids and back inside the graph, equal to the tokenizer it comes from."""
+    """A tokenizer inside the graph, which gives the same ids and texts as in Python."""
 
     @abc.abstractmethod
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Gives the ids of texts, without an end of sentence.
+        """Return the ids of texts, without an end of sentence.
 
         Args:
-            texts: string `[batch]`, UTF-8.
+            texts: UTF-8 strings `[batch]`.
 
         Returns:
-            int32 `[batch, None]`.
+            Ids, ragged int32 `[batch, None]`.
         """
 
     @abc.abstractmethod
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
-        """Gives the texts, string `[batch]`, of int32 `[batch, None]` text ids."""
+        """Return the texts, string `[batch]`, of ids, ragged int32 `[batch, None]`."""
 
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
-        """Gives the texts of ids up to the first end of sentence, without padding.
+        """Return the texts of ids up to the first end of sentence, without padding.
 
         Args:
-            ids: int32 `[batch, length]`.
+            ids: Ids `[batch, length]`.
 
         Returns:
-            string `[batch]`.
+            Texts, string `[batch]`.
         """
         ids = tf.cast(ids, tf.int32)
         ended = tf.cumsum(tf.cast(tf.equal(ids, EOS_ID), tf.int32), axis=1)
@@ -45,10 +45,10 @@ class InGraphTokenizer(tf.Module, abc.ABC):
 
 
 class InGraphSentencePiece(InGraphTokenizer):
-    """A SentencePiece model run by tensorflow-text.
+    """A SentencePiece model in tensorflow-text.
 
     Args:
-        model: the content of the model file.
+        model: The content of the model file.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -65,16 +65,16 @@ class InGraphSentencePiece(InGraphTokenizer):
 
 
 class InGraphSymbols(InGraphTokenizer):
-    """A table of symbols with white space between them.
+    """A vocabulary of symbols with white space between them.
 
     Args:
-        entries: the symbol of each id, the special ones first.
+        entries: The symbol of each id, the special ones first.
     """
 
     def __init__(self, entries: Sequence[str]) -> None:
         super().__init__()
         self._entries = tf.constant(list(entries))
-        # The special entries are no words of a text: an unknown word gets UNK_ID.
+        # In a text, the special entries are unknown words.
         ids = tf.range(UNK_ID + 1, len(entries), dtype=tf.int32)
         self._table = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(self._entries[UNK_ID + 1 :], ids),

@@ -1,12 +1,11 @@
-"""SentencePiece subwords: learnt and run here, run again inside the graph.
+"""SentencePiece subwords.
 
-The papers cut words with byte-pair encoding (arXiv:1508.07909) or word pieces; both
-a BPE and a unigram model (arXiv:1808.06226) can be learnt. Text keeps its own
-characters: apart from runs of spaces, which become one, nothing is normalised.
-Compatibility folding (SentencePiece's default, NFKC) would make a system write
-"..." and "2" where the references say "…" and "²", and BLEU would count them wrong.
-A character outside the vocabulary is spelt in its UTF-8 bytes, so any text comes
-back from its ids.
+The papers split words by byte-pair encoding (arXiv:1508.07909) or into word pieces;
+here a model is BPE or unigram (arXiv:1808.06226). Nothing but runs of spaces, which
+become one space, is normalised. Compatibility folding (SentencePiece's default, NFKC)
+would make a system write "..." and "2" where the references have "…" and "²", and BLEU
+would count them as errors. A character outside the vocabulary is spelt in its UTF-8
+bytes, so decoding returns any text that was encoded.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ logger = logging.getLogger(__name__)
 
 MODEL_TYPES = ("bpe", "unigram")
 
-# SentencePiece writes a space as U+2581, and would decode one that stands in the text
-# as a space. Reading it as a space from the start makes decoding exact.
+# SentencePiece writes a space as U+2581, and decodes a U+2581 of the text as a space.
+# To read it as a space from the start makes decoding exact.
 _NORMALIZATION_RULES = "2581\t20\n"
 
 # A unigram model compares sums of its pieces' scores. Equally good segmentations
-# ("e" + "ee", "ee" + "e") differ by rounding alone, and the package and TensorFlow's
-# operation round differently. Multiples of this step sum exactly in float32 up to
-# 65,536, some ten thousand subwords, so that both choose the same one.
+# ("e" + "ee", "ee" + "e") differ only by rounding, and the package and TensorFlow's
+# operation round differently. Sums of multiples of this step are exact in float32 up to
+# 65,536, some ten thousand subwords, so both choose the same segmentation.
 _SCORE_STEP = 2.0**-8
 
-# The trainer leaves out lines of more than 4,192 bytes: longer ones are cut. A
+# The trainer ignores lines of more than 4,192 bytes, so longer ones are split. A
 # character takes at most four bytes.
 _LONGEST_TRAINING_LINE = 1_000
 
-# Below 2, SentencePiece's progress and warnings go to stderr.
+# Below 2, SentencePiece writes progress and warnings to stderr.
 _ERRORS_ONLY = 2
 
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
@@ -57,10 +56,10 @@ class SentencePieceTokenizer(Tokenizer):
     """A SentencePiece model with padding 0, end of sentence 1, unknown 2.
 
     Args:
-        model: the model's content, or the path of its file.
+        model: The content of the model, or the path of its file.
 
     Raises:
-        UserError: if the file is missing, is no SentencePiece model, or has other
+        UserError: The file is missing, is not a SentencePiece model, or has other
             special ids.
     """
 
@@ -91,7 +90,7 @@ class SentencePieceTokenizer(Tokenizer):
         return self._processor.decode(ids_of_text(ids))
 
     def has_byte_fallback(self) -> bool:
-        """Whether every character of a text survives encoding."""
+        """Return whether every character of a text survives encoding."""
         return self._processor.piece_to_id("<0x00>") != UNK_ID
 
     def in_graph(self) -> InGraphTokenizer:
@@ -107,23 +106,24 @@ def train_sentencepiece(
     model_type: str = "bpe",
     character_coverage: float = 0.9999,
 ) -> bytes:
-    """Learns a subword model; the same lines always give the same model.
+    """Train a subword model; the same lines always give the same model.
 
-    A text too small for `vocab_size` subwords gives as many as it has, with a
-    warning: whoever tries the toolkit on a few hundred lines gets a system.
+    A text too small for `vocab_size` subwords gives a smaller vocabulary and a warning,
+    so that a few hundred lines are enough to try the toolkit.
 
     Args:
-        lines: the training text; a line of any length is used.
-        vocab_size: entries, the 3 special and the 256 bytes included.
+        lines: The training text; lines may have any length.
+        vocab_size: Number of entries, including the 3 special ones and the 256 bytes.
         model_type: "bpe" or "unigram".
-        character_coverage: share of the text's characters that get an entry; the rest
-            is spelt in bytes.
+        character_coverage: Share of the characters of the text, from 0 to 1, that the
+            most frequent characters must cover to get an entry; all others are spelt in
+            bytes.
 
     Returns:
         The content of a SentencePiece model file.
 
     Raises:
-        UserError: if the text is empty or `vocab_size` too small for its characters.
+        UserError: The text is empty, or `vocab_size` is too small for its characters.
     """
     if model_type not in MODEL_TYPES:
         raise UserError(
@@ -159,7 +159,7 @@ def train_sentencepiece(
 
 
 def _portable(model: bytes, model_type: str) -> bytes:
-    """Makes a fresh model independent of where it was made and what runs it."""
+    """Make a new model independent of the path and the software that runs it."""
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     proto.normalizer_spec.ClearField("normalization_rule_tsv")
     if model_type == "unigram":
@@ -169,9 +169,12 @@ def _portable(model: bytes, model_type: str) -> bytes:
 
 
 class _TrainingLines:
-    """Lines cut to what the trainer takes; keeps the error that stopped them.
+    """Lines split into lengths that the trainer accepts.
 
-    The trainer turns an error raised by its iterator into one of its own.
+    The trainer replaces an error of its iterator by a different one.
+
+    Attributes:
+        error: The error that stopped the iteration, if any.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -181,24 +184,24 @@ class _TrainingLines:
     def __iter__(self) -> Iterator[str]:
         try:
             for line in self._lines:
-                yield from _cut(_trainable(line))
+                yield from _split(_trainable(line))
         except Exception as error:
             self.error = error
             raise
 
 
 def _trainable(line: str) -> str:
-    # The trainer leaves out lines with its own separators, TAB among them.
+    # The trainer ignores lines that contain its separators, such as TAB.
     return _encodable(line).replace("\t", " ").replace("\0", " ").replace("\u2585", " ")
 
 
-def _cut(line: str) -> Iterator[str]:
+def _split(line: str) -> Iterator[str]:
     for start in range(0, len(line), _LONGEST_TRAINING_LINE):
         yield line[start : start + _LONGEST_TRAINING_LINE]
 
 
 def _encodable(text: str) -> str:
-    """Replaces lone surrogates, which no UTF-8 text can hold, by U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
     if text.isascii():
         return text
     return _LONE_SURROGATES.sub("\ufffd", text)

@@ -17,7 +17,7 @@ SPECIAL_SYMBOLS = ("<pad>", "</s>", "<unk>")
 
 
 def split_symbols(text: str) -> list[str]:
-    """Gives what stands between ASCII white space, as the graph's operation does."""
+    """Split a text at ASCII white space, as TensorFlow's operation does."""
     return [word.decode() for word in text.encode("utf-8", "replace").split()]
 
 
@@ -25,10 +25,10 @@ class SymbolTokenizer(Tokenizer):
     """Maps symbols to ids in their given order, after the three special ones.
 
     Args:
-        symbols: the symbols, without the special ones; no white space in them.
+        symbols: The symbols, without the special ones and without white space.
 
     Raises:
-        ValueError: if a symbol is empty, has white space, or occurs twice.
+        ValueError: A symbol is empty, contains white space, or occurs twice.
     """
 
     filename_suffix = ".symbols"
@@ -58,7 +58,7 @@ class SymbolTokenizer(Tokenizer):
             return cls([entry for entry in entries[len(SPECIAL_SYMBOLS) :] if entry])
         except ValueError as error:
             raise UserError(
-                f"received vocabulary file {path}, expected one symbol a line after "
+                f"received vocabulary file {path}, expected one symbol per line after "
                 f"{', '.join(SPECIAL_SYMBOLS)}: it is damaged or something else"
             ) from error
 

@@ -1,4 +1,4 @@
-"""What every tokenizer does; the parts inside the graph are in `in_graph.py`."""
+"""The interface of all tokenizers; `in_graph.py` has their TensorFlow operations."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Tokenizer(abc.ABC):
     """Text to ids and back. Ids 0, 1, 2 are padding, end of sentence, unknown.
 
     Attributes:
-        filename_suffix: how the name of its file ends, with the dot.
-        vocab_size: number of ids, the special ones included.
+        filename_suffix: The end of the name of its file, with the dot.
+        vocab_size: Number of ids, including the special ones.
     """
 
     filename_suffix: ClassVar[str]
@@ -29,39 +29,39 @@ class Tokenizer(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def load(cls, path: str | Path) -> Tokenizer:
-        """Reads the file that `save` writes.
+        """Read the file that `save` writes.
 
         Raises:
-            UserError: if the file is missing or damaged.
+            UserError: The file is missing or damaged.
         """
 
     @abc.abstractmethod
     def to_bytes(self) -> bytes:
-        """The content of the tokenizer's file."""
+        """Return the content of the tokenizer's file."""
 
     @abc.abstractmethod
     def encode(self, text: str) -> list[int]:
-        """Gives the ids of a text, without an end of sentence."""
+        """Return the ids of a text, without an end of sentence."""
 
     @abc.abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """Gives the text of ids up to the first end of sentence, without padding."""
+        """Return the text of ids up to the first end of sentence, without padding."""
 
     @abc.abstractmethod
     def in_graph(self) -> InGraphTokenizer:
-        """Gives the same mapping as TensorFlow operations (imports TensorFlow)."""
+        """Return the same mapping as TensorFlow operations. Imports TensorFlow."""
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Gives `encode` of each text; faster than one by one where it can be."""
+        """Return the ids of each text; may be faster than one `encode` per text."""
         return [self.encode(text) for text in texts]
 
     def save(self, path: str | Path) -> None:
-        """Writes the tokenizer's file: whole or not at all."""
+        """Write the tokenizer's file atomically."""
         atomic_write(Path(path), self.to_bytes())
 
 
 def ids_of_text(ids: Iterable[int]) -> list[int]:
-    """Gives the ids before the first end of sentence, without padding."""
+    """Return the ids before the first end of sentence, without padding."""
     kept = []
     for token in ids:
         if token == EOS_ID:
@@ -72,10 +72,10 @@ def ids_of_text(ids: Iterable[int]) -> list[int]:
 
 
 def read_vocabulary_file(path: str | Path) -> bytes:
-    """Reads a vocabulary file's bytes.
+    """Read the bytes of a vocabulary file.
 
     Raises:
-        UserError: if it cannot be read, or is empty.
+        UserError: The file cannot be read, or is empty.
     """
     try:
         content = Path(path).read_bytes()

@@ -1,10 +1,10 @@
-"""Trees as the symbols that a parser writes, and a tree of whatever it has written.
+"""Trees as the symbols that a parser writes, and back, with repairs.
 
 The form is that of Vinyals et al. 2015, "Grammar as a Foreign Language":
-`(S (NP XX )NP (VP XX )VP )S` for (S (NP (NNP John)) (VP (VBZ runs))), the words left
-out. Differs from tensor2tensor (`wsj_parsing.py: words_and_tags_from_wsj_tree`), which
-writes `S NP NNP /NP VP VBZ /VP /S`: here a bracket and a part of speech cannot be
-mistaken for each other.
+`(S (NP XX )NP (VP XX )VP )S` for (S (NP (NNP John)) (VP (VBZ runs))), without the
+words. Differs from tensor2tensor (`wsj_parsing.py: words_and_tags_from_wsj_tree`),
+which writes `S NP NNP /NP VP VBZ /VP /S`: here no bracket can be mistaken for a part of
+speech.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from t2t_repro.text.alignment import align
 from t2t_repro.text.symbols import SPECIAL_SYMBOLS
 from t2t_repro.text.trees import ANY_TAG, Leaf, Tree, TreeBuilder, walk
 
-# How a leaf is written: `XX`, `NNP`, or `j/NNP`, the last with its word's initial.
+# The form of a leaf: `XX`, `NNP`, or `j/NNP`, which begins with the word's initial.
 LeafForm = Literal["any", "tag", "initial"]
 _OTHER_INITIAL = "*"
 
-# What may be wrong with the symbols that a model writes.
+# Faults of the symbols that a model writes.
 LEAF_WITHOUT_WORD = "leaf without a word"
 WORD_WITHOUT_LEAF = "word without a leaf"
 OTHER_WORD = "leaf with another word's initial"
@@ -38,8 +38,8 @@ class RepairedTree:
     """A tree over given words.
 
     Attributes:
-        tree: it has exactly these words as its leaves.
-        repairs: what was wrong with the symbols, each thing once.
+        tree: The tree, with exactly these words as its leaves.
+        repairs: The faults of the symbols, each once.
     """
 
     tree: Tree
@@ -47,11 +47,11 @@ class RepairedTree:
 
 
 def to_symbols(tree: Tree, *, leaves: LeafForm = "any") -> list[str]:
-    """Gives the symbols of a tree.
+    """Return the symbols of a tree.
 
     Args:
-        tree: the tree.
-        leaves: how its leaves are written.
+        tree: The tree.
+        leaves: The form of its leaves.
     """
     symbols = []
     for piece in walk(tree):
@@ -69,12 +69,12 @@ def _leaf_symbol(leaf: Leaf, form: LeafForm) -> str:
 
 
 def _tag(symbol: str, form: LeafForm) -> str:
-    """Gives the part of speech of a written leaf, ANY_TAG if there is none."""
+    """Return the part of speech of a written leaf, ANY_TAG if it has none."""
     return (symbol[2:] if form == "initial" else symbol) or ANY_TAG
 
 
 def _initial(word: str) -> str:
-    """Gives a word's first character in lower case, all digits as 0."""
+    """Return the first character of a word in lower case, with 0 for any digit."""
     first = word[0]
     if first in string.digits:
         return "0"
@@ -84,19 +84,24 @@ def _initial(word: str) -> str:
 def from_symbols(
     symbols: Sequence[str], words: Sequence[str], *, leaves: LeafForm = "any"
 ) -> RepairedTree:
-    """Makes a tree over the words, whatever the symbols are.
+    """Make a tree over the words from any symbols.
 
-    The k-th leaf takes the k-th word; leaves with initials take the words with which
-    they have most of them in common. Leaves without a word are dropped; words without a
-    leaf stand behind the leaf before them, and behind the last one they hang on the
-    root. A bracket that closes another label closes the innermost constituent; one that
-    closes nothing gets its opening bracket at the beginning, as in Vinyals et al. 2015,
-    and open ones are closed behind the last leaf. Constituents without a word vanish.
+    Leaf number k gets word number k; leaves with initials are aligned with the initials
+    of the words (`align`). Faults are repaired:
+
+    - A leaf without a word is dropped.
+    - A word without a leaf follows the leaf before it; after the last leaf it is a
+      child of the root.
+    - A bracket that closes another label closes the innermost constituent.
+    - A bracket that closes nothing gets its opening bracket at the beginning, as in
+      Vinyals et al. 2015.
+    - An open bracket is closed after the last leaf.
+    - A constituent without a word is dropped.
 
     Args:
-        symbols: what a model has written.
-        words: of the sentence.
-        leaves: how leaves were written for the model to learn.
+        symbols: The output of a model.
+        words: The words of the sentence.
+        leaves: The form of the leaves that the model learned to write.
     """
     repair = _Repair(words, leaves, _places(symbols, words, leaves))
     for symbol in symbols:
@@ -107,7 +112,7 @@ def from_symbols(
 def _places(
     symbols: Sequence[str], words: Sequence[str], leaves: LeafForm
 ) -> list[int | None]:
-    """Gives the word that each leaf takes, by its number; None where it is dropped."""
+    """Return the index of the word of each leaf, or None if the leaf is dropped."""
     written = [symbol for symbol in symbols if _is_leaf(symbol)]
     if leaves == "initial":
         return align([symbol[0] for symbol in written], [*map(_initial, words)])
@@ -119,12 +124,12 @@ def _is_leaf(symbol: str) -> bool:
 
 
 class _Repair:
-    """Symbols read so far, and what was wrong with them.
+    """The tree of the symbols read so far, and their faults.
 
     Args:
-        words: of the sentence.
-        leaves: how leaves are written.
-        places: number of the word that each leaf takes, ascending; None = dropped.
+        words: The words of the sentence.
+        leaves: The form of the leaves.
+        places: For each leaf the index of its word, ascending, or None to drop it.
     """
 
     def __init__(
@@ -151,7 +156,7 @@ class _Repair:
             self._note(UNCLOSED)
         while self._builder.depth:
             self._close_innermost()
-        self._hang_words_before(len(self._words))
+        self._add_words_before(len(self._words))
         return RepairedTree(self._builder.build(), tuple(self._faults))
 
     def _note(self, fault: str) -> None:
@@ -162,16 +167,16 @@ class _Repair:
         if place is None:
             self._note(LEAF_WITHOUT_WORD)
             return
-        self._hang_words_before(place)
+        self._add_words_before(place)
         word = self._words[place]
         if self._leaves == "initial" and symbol[0] != _initial(word):
             self._note(OTHER_WORD)
         self._builder.add(Leaf(_tag(symbol, self._leaves), word))
         following = [place for place in self._places if place is not None]
         if following:
-            self._hang_words_before(following[-1])
+            self._add_words_before(following[-1])
 
-    def _hang_words_before(self, end: int) -> None:
+    def _add_words_before(self, end: int) -> None:
         left = self._words[len(self._builder.leaves) : end]
         if left:
             self._note(WORD_WITHOUT_LEAF)

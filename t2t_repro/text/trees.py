@@ -1,7 +1,7 @@
-"""Constituency trees, read from and written as the Penn Treebank's brackets.
+"""Constituency trees in Penn Treebank brackets.
 
-A tree is its leaves and the spans of its constituents, so nothing here recurses and a
-model may nest as deep as it likes.
+A tree is a list of leaves and the spans of its constituents. So nothing here recurses,
+and trees may be nested to any depth.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^ \t\n\r\f\v]+")
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """A word and its part of speech; no bracket in either."""
+    """A word and its part of speech, both without brackets."""
 
     tag: str
     word: str
@@ -30,7 +30,7 @@ class Leaf:
 
 @dataclasses.dataclass(frozen=True)
 class Constituent:
-    """A labelled span of leaves, `start` included and `end` excluded; never empty."""
+    """A labelled span of leaves from `start` to `end` - 1; never empty."""
 
     label: str
     start: int
@@ -39,12 +39,12 @@ class Constituent:
 
 @dataclasses.dataclass(frozen=True)
 class Tree:
-    """A sentence's tree.
+    """The tree of a sentence.
 
     Attributes:
-        leaves: the words in their order.
-        constituents: in preorder, an outer one before those inside it; the root, which
-            spans everything and means nothing, is left out, and so are parts of speech.
+        leaves: The words in their order, with their parts of speech.
+        constituents: The constituents in preorder: an outer one before its inner ones.
+            The root, which spans everything and means nothing, is left out.
     """
 
     leaves: tuple[Leaf, ...]
@@ -77,15 +77,15 @@ class Bracket:
 
 
 def words_of(text: str) -> list[str]:
-    """Gives the words of a sentence: what stands between ASCII white space.
+    """Split a sentence into words at ASCII white space.
 
-    Brackets are written as the Penn Treebank does.
+    Brackets become `-LRB-` and `-RRB-`, as in the Penn Treebank.
     """
     return _WORD.findall(text.replace("(", "-LRB-").replace(")", "-RRB-"))
 
 
 def walk(tree: Tree) -> Iterator[Bracket | Leaf]:
-    """Gives the brackets and leaves of a tree from left to right, the root left out."""
+    """Yield the brackets and leaves of a tree from left to right, without the root."""
     waiting = list(reversed(tree.constituents))
     inside: list[Constituent] = []
     for index, leaf in enumerate(tree.leaves):
@@ -98,11 +98,10 @@ def walk(tree: Tree) -> Iterator[Bracket | Leaf]:
 
 
 class TreeBuilder:
-    """Puts a tree together from left to right.
+    """Builds a tree from left to right.
 
     Attributes:
-        leaves: those so far.
-        depth: how many constituents are open.
+        leaves: The leaves so far.
     """
 
     def __init__(self) -> None:
@@ -112,19 +111,20 @@ class TreeBuilder:
 
     @property
     def depth(self) -> int:
+        """The number of open constituents."""
         return len(self._open)
 
     def open(self, label: str) -> None:
-        """Begins a constituent."""
+        """Begin a constituent."""
         self._open.append((label, len(self.leaves), len(self._found)))
         self._found.append(None)
 
     def add(self, leaf: Leaf) -> None:
-        """Adds a leaf to the innermost open constituent."""
+        """Add a leaf to the innermost open constituent."""
         self.leaves.append(leaf)
 
     def close(self) -> tuple[str, bool]:
-        """Ends the innermost constituent; one without a leaf vanishes.
+        """End the innermost constituent; drop it if it has no leaf.
 
         Returns:
             Its label, and whether it had a leaf.
@@ -135,36 +135,34 @@ class TreeBuilder:
             self._found[place] = Constituent(label, start, len(self.leaves))
         return label, has_leaf
 
-    def enclose(self, label: str) -> bool:
-        """Puts all leaves so far into one constituent; says whether there are any."""
+    def enclose(self, label: str) -> None:
+        """Put all leaves so far, if any, into one constituent."""
         if self.leaves:
             self._found.insert(0, Constituent(label, 0, len(self.leaves)))
-        return bool(self.leaves)
 
     def build(self) -> Tree:
-        """Gives the tree; nothing may be open."""
+        """Return the tree; no constituent may be open."""
         found = (constituent for constituent in self._found if constituent is not None)
         return Tree(tuple(self.leaves), tuple(found))
 
 
 def read_trees(text: Iterable[str]) -> Iterator[tuple[int, Tree]]:
-    """Reads bracketed trees, one a line or over many lines each.
+    """Read bracketed trees, each on one line or over several lines.
 
-    Traces, and constituents that hold nothing else, are left out; labels lose their
-    function tags and indices (`NP-SBJ-1` becomes `NP`), parts of speech their indices.
-    Brackets without a label, and a
-    root called TOP, ROOT or S1, are left out as well.
+    Traces, and constituents that hold nothing else, are left out, as are brackets
+    without a label and a root called TOP, ROOT or S1. Labels lose their function tags
+    and indices (`NP-SBJ-1` becomes `NP`), parts of speech their indices.
 
     Args:
-        text: lines.
+        text: The lines.
 
     Yields:
-        The number of the line that a tree begins on, and the tree; one of traces alone
-        has no leaves.
+        The number of the line on which a tree begins, and the tree. A tree of traces
+        only has no leaves.
 
     Raises:
-        ValueError: if brackets do not match, or a leaf is not `(TAG word)`. The
-            message says on which line.
+        ValueError: Brackets do not match, or a leaf is not `(TAG word)`. The message
+            names the line.
     """
     reader = _Reader()
     for number, line in enumerate(text, start=1):
@@ -176,20 +174,20 @@ def read_trees(text: Iterable[str]) -> Iterator[tuple[int, Tree]]:
 
 
 class _Reader:
-    """What is known while brackets are read.
+    """The state of reading brackets.
 
     Attributes:
-        begun_on: line on which the tree at hand began.
+        begun_on: The line on which the current tree began.
     """
 
     def __init__(self) -> None:
         self.begun_on = 0
         self._builder = TreeBuilder()
-        # The words since the last opening bracket; None once a bracket closed.
+        # The words since the last opening bracket, or None after a closing one.
         self._atoms: list[str] | None = None
 
     def take(self, piece: str, line: int) -> Tree | None:
-        """Takes a bracket or a word; gives the tree that it completes."""
+        """Read a bracket or a word, and return the tree that it completes, if any."""
         if piece == "(":
             if self._atoms is not None:
                 self._begin_constituent(line)
@@ -204,7 +202,7 @@ class _Reader:
         return None if self._builder.depth else self._complete()
 
     def finish(self) -> None:
-        """Refuses a tree that is not complete."""
+        """Raise ValueError if a tree is not complete."""
         if self._builder.depth or self._atoms is not None:
             raise ValueError(f"the tree that begins on line {self.begun_on} never ends")
 
@@ -222,7 +220,7 @@ class _Reader:
         self._atoms.append(piece)
 
     def _end(self, line: int) -> None:
-        """Closes a leaf or a constituent."""
+        """Close a leaf or a constituent."""
         atoms, self._atoms = self._atoms, None
         if atoms is None and self._builder.depth:
             self._builder.close()
@@ -233,7 +231,7 @@ class _Reader:
             if tag != _TRACE:
                 self._builder.add(Leaf(_INDEX.sub("", tag), word))
         elif self._builder.depth or " ".join(atoms) not in ("", *_ROOTS):
-            # Else it is () or (TOP), a tree without a leaf.
+            # Otherwise it is () or (TOP), a tree without a leaf.
             raise ValueError(
                 f"line {line}: found ({' '.join(atoms)}), expected (TAG word)"
             )
@@ -247,5 +245,5 @@ class _Reader:
 
 
 def _bare(label: str) -> str:
-    """Cuts function tags and indices off, `NP-SBJ-1`, `NP=2`, but not of `-LRB-`."""
+    """Return a label without function tags and indices; `-LRB-` stays as it is."""
     return label if label.startswith("-") else re.split("[-=]", label)[0]

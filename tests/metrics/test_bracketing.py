@@ -24,7 +24,7 @@ def test_a_tree_equals_itself():
     assert (found.f1, found.precision, found.recall, found.complete_match) == (100,) * 4
 
 
-def test_precision_and_recall_are_of_brackets_and_not_of_tags():
+def test_precision_and_recall_count_brackets_and_not_tags():
     # Found S and NP(0,1); true S, NP(0,1), VP(1,2).
     found = scores("(S (NP (XX a)) (XX b))", "(S (NP (NN a)) (VP (VB b)))")
     assert found.precision == 100
@@ -33,33 +33,33 @@ def test_precision_and_recall_are_of_brackets_and_not_of_tags():
     assert found.complete_match == 0
 
 
-def test_punctuation_has_no_place_and_what_holds_nothing_else_vanishes():
+def test_punctuation_and_constituents_of_punctuation_do_not_count():
     true = "(S (NP (NN a) (, ,)) (VP (VB b)) (PRN (. .)))"
     found = "(S (NP (XX a)) (XX ,) (VP (XX b) (XX .)))"
     assert scores(found, true).f1 == 100
 
 
-def test_the_true_tags_say_what_is_punctuation():
+def test_the_tags_of_the_reference_define_punctuation():
     assert scores("(S (NP (, a)) (NN b))", "(S (NN a) (NN b))").precision == 50
 
 
-def test_advp_and_prt_are_one_label():
+def test_advp_and_prt_are_the_same_label():
     assert scores("(VP (VB a) (PRT (RP b)))", "(VP (VB a) (ADVP (RP b)))").f1 == 100
 
 
-def test_repeated_brackets_match_as_often_as_they_are_repeated():
+def test_repeated_brackets_match_as_often_as_both_trees_repeat_them():
     found = scores("(NP (NP (NP (NN a))))", "(NP (NP (NN a)))")
     assert found.precision == pytest.approx(100 * 2 / 3)
     assert found.recall == 100
 
 
-def test_the_sums_are_over_all_trees():
+def test_scores_sum_the_brackets_of_all_trees():
     true = trees("(S (NP (NN a)) (VP (VB b)))", "(NP (NN a))")
     found = trees("(S (NN a) (VB b))", "(NP (NN a))")
     assert score_trees(found, true).recall == pytest.approx(100 * 2 / 4)
 
 
-def test_sentences_of_more_than_40_words_are_left_out_of_the_second_f1():
+def test_sentences_of_more_than_40_words_do_not_count_for_f1_up_to_40():
     long = f"(S {' '.join(f'(NN w{i})' for i in range(41))})"
     found = score_trees(
         trees(long.replace("(S", "(NP"), "(NP (NN a))"), trees(long, "(NP (NN a))")
@@ -68,17 +68,17 @@ def test_sentences_of_more_than_40_words_are_left_out_of_the_second_f1():
     assert (found.f1_up_to_40, found.sentences_up_to_40) == (100, 1)
 
 
-def test_a_tree_without_brackets_is_no_division_by_zero():
+def test_a_tree_without_brackets_does_not_divide_by_zero():
     assert scores("(NN a)", "(NN a)").f1 == 0
     assert scores("(NN a)", "(NN a)").complete_match == 100
 
 
-def test_other_words_are_refused():
+def test_different_words_are_refused():
     with pytest.raises(UserError, match="tree 1 has other words"):
         scores("(S (NN a))", "(S (NN b))")
 
 
-def test_other_numbers_of_trees_are_refused():
+def test_different_numbers_of_trees_are_refused():
     with pytest.raises(UserError, match="received 1 trees and 0 references"):
         score_trees(trees("(NN a)"), [])
 
@@ -92,7 +92,7 @@ def golden_trees(side):
     return trees(*(pair[side] for pair in GOLDEN["pairs"]))
 
 
-def test_each_tree_has_evalbs_counts():
+def test_the_counts_of_each_tree_equal_those_of_evalb():
     for pair in GOLDEN["pairs"]:
         (found,), (true,) = trees(pair["found"]), trees(pair["true"])
         tags = [leaf.tag for leaf in true.leaves]
@@ -101,7 +101,7 @@ def test_each_tree_has_evalbs_counts():
         assert [matched, ours[0].total(), ours[1].total()] == pair["counts"]
 
 
-def test_the_summary_is_evalbs():
+def test_the_summary_equals_that_of_evalb():
     ours = score_trees(golden_trees("found"), golden_trees("true"))
     theirs = GOLDEN["summary"]
     # EVALB prints two decimals.

@@ -10,25 +10,25 @@ REFERENCES = ["the cat sat on the mat .", "It is Raining today in Oslo !", "a b 
 HYPOTHESES = ["the cat sat on a mat .", "it is raining today in Oslo !", "a b c d"]
 
 
-def test_bleu_is_sacrebleus():
+def test_bleu_equals_sacrebleu():
     expected = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
     assert bleu(HYPOTHESES, REFERENCES) == pytest.approx(expected)
 
 
-def test_a_perfect_translation_has_100_of_everything():
+def test_a_perfect_translation_scores_100_by_all_metrics():
     scores = score_translations(REFERENCES, REFERENCES)
     values = (scores.bleu.value, scores.bleu_lowercase.value, scores.chrf.value)
     assert values == pytest.approx((100, 100, 100))
 
 
-def test_case_counts_for_bleu_and_not_for_lower_cased_bleu():
+def test_case_counts_for_bleu_but_not_for_lower_cased_bleu():
     lower = [text.lower() for text in REFERENCES]
     scores = score_translations(lower, REFERENCES)
     assert scores.bleu.value < 99
     assert scores.bleu_lowercase.value == pytest.approx(100)
 
 
-def test_chrf_is_sacrebleus():
+def test_chrf_equals_sacrebleu():
     expected = sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
     assert score_translations(HYPOTHESES, REFERENCES).chrf.value == pytest.approx(
         expected
@@ -44,7 +44,7 @@ def test_signatures_tell_the_scores_apart():
     assert f"version:{sacrebleu.__version__}" in scores.chrf.signature
 
 
-def test_the_length_ratio_is_words_over_words():
+def test_the_length_ratio_divides_hypothesis_words_by_reference_words():
     scores = score_translations(["a b c"], ["a b c d e f"])
     assert scores.length_ratio == pytest.approx(0.5)
 
@@ -53,11 +53,11 @@ def test_empty_references_do_not_divide_by_zero():
     assert score_translations(["a"], [""]).length_ratio == 1.0
 
 
-def test_sentences_are_counted():
+def test_the_scores_hold_the_number_of_sentences():
     assert score_translations(HYPOTHESES, REFERENCES).sentences == 3
 
 
 @pytest.mark.parametrize(("hypotheses", "references"), [(["a"], ["a", "b"]), ([], [])])
-def test_unequal_numbers_and_nothing_at_all_are_users_errors(hypotheses, references):
+def test_unequal_or_zero_numbers_of_sentences_are_refused(hypotheses, references):
     with pytest.raises(UserError, match=f"received {len(hypotheses)} translations"):
         score_translations(hypotheses, references)

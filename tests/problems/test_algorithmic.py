@@ -25,7 +25,7 @@ def test_identity_repeats_its_input():
     assert all(source == target for source, target in some_pairs("identity", "train"))
 
 
-def test_reverse_turns_its_input_round():
+def test_reverse_reverses_its_input():
     pairs = some_pairs("reverse", "train")
     assert all(source[::-1] == target for source, target in pairs)
 
@@ -45,7 +45,7 @@ def test_addition_gives_the_sum_lowest_digit_first():
         assert number(target) == number(source[:plus]) + number(source[plus + 1 :])
 
 
-def test_numbers_have_no_zero_in_front():
+def test_numbers_have_no_leading_zeros():
     for source, target in some_pairs("addition", "train"):
         plus = source.index("+")
         for digits in (source[:plus], source[plus + 1 :], target):
@@ -67,7 +67,7 @@ def test_held_out_inputs_have_the_lengths_of_training(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_input_stands_in_two_splits(name):
+def test_no_input_is_in_two_splits(name):
     sources = {
         split: {source for source, _ in problem(name).pairs(split, None)}
         for split in SPLITS
@@ -77,7 +77,7 @@ def test_no_input_stands_in_two_splits(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pair_is_the_same_whenever_it_is_asked_for(name):
+def test_the_pairs_are_the_same_every_time(name):
     first, second = (list(problem(name).pairs("dev", None)) for _ in range(2))
     assert first == second
 
@@ -90,6 +90,6 @@ def test_the_vocabulary_holds_every_symbol(name):
         assert UNK_ID not in tokenizer.encode(target)
 
 
-def test_splits_have_their_sizes():
+def test_the_splits_have_20000_500_and_500_pairs():
     counts = [sum(1 for _ in problem("sort").pairs(split, None)) for split in SPLITS]
     assert counts == [20_000, 500, 500]

@@ -36,7 +36,7 @@ def test_the_pairs_are_sentences_and_their_cleaned_trees(problem):
         ("parsing_ptb_initials", "(S (NP j/NNP )NP (VP r/VBZ )VP ./. )S"),
     ],
 )
-def test_the_problem_says_how_leaves_are_written(name, written):
+def test_each_problem_has_its_form_of_leaves(name, written):
     problem = catalogue.problem(name)
     assert problem.encode_target(JOHN) == written
     output = problem.postprocess("John runs .", written)
@@ -44,7 +44,7 @@ def test_the_problem_says_how_leaves_are_written(name, written):
     assert problem.score([output.text], [JOHN]).complete_match == 100
 
 
-def test_what_is_written_becomes_a_tree_over_the_words():
+def test_postprocessing_repairs_a_malformed_tree():
     output = catalogue.problem("parsing_ptb").postprocess(
         "John runs .", "(S (NP XX )NP XX"
     )
@@ -52,12 +52,12 @@ def test_what_is_written_becomes_a_tree_over_the_words():
     assert len(output.repairs) == 2
 
 
-def test_a_model_reads_brackets_as_the_treebank_writes_them():
+def test_brackets_of_a_source_are_written_as_in_the_treebank():
     problem = catalogue.problem("parsing_ptb")
     assert problem.normalize_source(" it ( Fig. 1)") == "it -LRB- Fig. 1-RRB-"
 
 
-def test_the_score_is_of_brackets():
+def test_the_scores_count_brackets():
     problem = catalogue.problem("parsing_ptb")
     found = "(TOP (S (NP (XX John)) (XX runs) (XX .)))"
     assert problem.development_score([found], [JOHN]) == pytest.approx(80)
@@ -81,14 +81,14 @@ def test_a_sentence_without_words_has_a_tree_without_leaves():
     assert problem.score([output.text, JOHN], ["(TOP)", JOHN]).f1 == 100
 
 
-def test_a_line_that_is_no_tree_is_refused_when_scored():
+def test_scoring_refuses_a_line_that_is_not_a_tree():
     problem = catalogue.problem("parsing_ptb")
     for line in ("", "(S (NN x)", f"{JOHN} {JOHN}"):
         with pytest.raises(UserError, match=r"expected .*bracketed tree"):
             problem.score([line], [JOHN])
 
 
-def test_a_file_that_holds_no_trees_is_refused_with_its_line(tmp_path):
+def test_a_file_with_a_malformed_tree_is_refused_with_its_line(tmp_path):
     path = tmp_path / "train.mrg"
     path.write_text(TREES + "(S oops\n")
     problem = catalogue.problem("parsing_ptb").with_files({"train": TreeFile(path)})
@@ -96,17 +96,17 @@ def test_a_file_that_holds_no_trees_is_refused_with_its_line(tmp_path):
         problem.check(None)
 
 
-def test_without_files_the_flag_is_named():
+def test_without_files_the_error_names_the_flag():
     with pytest.raises(UsageError, match="expected --train_trees"):
         list(catalogue.problem("parsing_ptb").pairs("train", None))
 
 
-def test_there_is_no_parser_the_other_way_round():
+def test_a_parsing_problem_has_no_reverse():
     with pytest.raises(UserError, match="has no reverse"):
         catalogue.problem("parsing_ptb_rev")
 
 
-def test_the_embedded_trees_have_the_embedded_sentences_words():
+def test_the_synthetic_trees_have_the_words_of_the_synthetic_sentences():
     parsing = catalogue.problem("parsing_synthetic").pairs("dev", None)
     translation = catalogue.problem("translate_ende_synthetic").pairs("dev", None)
     for _ in range(200):

@@ -23,7 +23,7 @@ def text_pairs(**splits: PairFiles):
     return catalogue.problem("text_pairs").with_files(splits)
 
 
-def test_given_splits_are_read_as_they_are(tmp_path):
+def test_given_splits_are_read_unchanged(tmp_path):
     train, dev = files(tmp_path, numbered(5), "a"), files(tmp_path, numbered(2), "b")
     problem = text_pairs(train=train, dev=dev)
     assert problem.splits == ("train", "dev")
@@ -35,6 +35,13 @@ def test_test_files_make_a_test_split(tmp_path):
     part = files(tmp_path, numbered(5))
     problem = text_pairs(train=part, dev=part, test=part)
     assert problem.splits == ("train", "dev", "test")
+
+
+def test_without_dev_files_the_test_split_is_still_that_of_the_test_files(tmp_path):
+    train, test = files(tmp_path, numbered(40), "a"), files(tmp_path, numbered(3), "b")
+    problem = text_pairs(train=train, test=test)
+    assert problem.splits == ("train", "dev", "test")
+    assert list(problem.pairs("test", None)) == numbered(3)
 
 
 def test_one_in_twenty_is_held_out_without_dev_files(tmp_path):
@@ -77,7 +84,7 @@ def test_no_more_than_a_thousand_are_held_out(tmp_path):
     assert len(list(problem.pairs("dev", None))) == 1_000
 
 
-def test_what_is_held_out_does_not_depend_on_the_order(tmp_path):
+def test_the_held_out_pairs_do_not_depend_on_the_order_of_the_lines(tmp_path):
     forth = text_pairs(train=files(tmp_path, numbered(100), "a"))
     back = text_pairs(train=files(tmp_path, numbered(100)[::-1], "b"))
     assert set(forth.pairs("dev", None)) == set(back.pairs("dev", None))
@@ -113,7 +120,7 @@ def test_one_distinct_source_is_too_little_to_hold_one_out(tmp_path):
         problem.check(None)
 
 
-def test_what_is_wrong_in_any_split_is_found_by_the_check(tmp_path):
+def test_the_check_finds_an_error_in_any_split(tmp_path):
     good = files(tmp_path, numbered(3))
     broken = tmp_path / "broken"
     broken.write_bytes(b"a\tb\nc\xff\td\n")
@@ -129,7 +136,7 @@ def test_a_byte_order_mark_is_mentioned(tmp_path, caplog):
     assert "byte-order mark" in caplog.text
 
 
-def test_sources_are_known_by_their_content(tmp_path):
+def test_source_identities_depend_on_the_content_and_not_on_the_folder(tmp_path):
     problem = text_pairs(train=files(tmp_path, numbered(3)))
     (tmp_path / "elsewhere").mkdir()
     moved = text_pairs(train=files(tmp_path / "elsewhere", numbered(3)))
@@ -140,7 +147,7 @@ def test_sources_are_known_by_their_content(tmp_path):
     assert changed.source_identities(None) != here
 
 
-def test_no_files_are_a_usage_error():
+def test_missing_files_are_a_usage_error():
     with pytest.raises(UsageError, match="--train_source and --train_target"):
         catalogue.problem("text_pairs").check(None)
 

@@ -49,7 +49,7 @@ def test_splits_are_those_of_the_paper_english_first(tmp_path, name, language):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_it_prepares_like_any_other_problem(tmp_path):
+def test_the_problem_can_be_prepared(tmp_path):
     problem = catalogue.problem("translate_ende_wmt14_rev")
     with tfds.testing.mock_data(as_dataset_fn=as_dataset("de")):
         data = prepare(
@@ -76,12 +76,12 @@ def test_a_failed_download_says_what_to_do(tmp_path, monkeypatch):
     ("name", "size"),
     [("translate_ende_wmt14", 37_000), ("translate_enfr_wmt14", 32_000)],
 )
-def test_the_vocabulary_is_the_papers(name, size):
+def test_the_vocabulary_has_the_size_of_the_paper(name, size):
     settings = catalogue.problem(name).prepare_settings
     assert (settings.vocab_size, settings.shared_vocabulary) == (size, True)
 
 
-def test_repeated_pairs_stay_as_in_the_papers():
+def test_repeated_pairs_are_kept_as_in_the_papers():
     assert not catalogue.problem(
         "translate_ende_wmt14"
     ).prepare_settings.drop_duplicates

@@ -13,13 +13,13 @@ from t2t_repro.data.pipeline import Shards
 from t2t_repro.data.records import ShardWriter, example_bytes
 
 Pair = tuple[list[int], list[int]]
-FIRST_ID = 3  # below it stand the special ones
+FIRST_ID = 3  # after the special ones
 
 
 def random_pairs(
     count: int, longest: int, vocab_size: int, *, seed: int = 0
 ) -> list[Pair]:
-    """Make distinct pairs of random ids that end in EOS, `longest` at most."""
+    """Return distinct pairs of at most `longest` random ids that end in EOS."""
     generator = random.Random(seed)
     pairs: dict[tuple[int, ...], list[int]] = {}
     while len(pairs) < count:
@@ -43,12 +43,12 @@ def write_shards(folder: Path, pairs: Sequence[Pair], count: int = 2) -> Shards:
 
 
 def rows_of(batch) -> list[Pair]:
-    """Return the pairs of a batch without padding; rows of padding are left out."""
+    """Return the pairs of a batch without padding and without rows of padding."""
     sides = (batch["inputs"].numpy(), batch["targets"].numpy())
     rows = [tuple(unpadded(row) for row in pair) for pair in zip(*sides, strict=True)]
     return [row for row in rows if row != ([], [])]
 
 
 def unpadded(row: np.ndarray) -> list[int]:
-    """Return ids without the padding behind them."""
+    """Return ids without the padding after them."""
     return [int(token) for token in row[: np.count_nonzero(row != PAD_ID)]]

@@ -13,7 +13,7 @@ DEEPEST = 6
 
 
 def random_leaves(generator: random.Random, most: int = 12) -> list[Leaf]:
-    """Draw 1 to `most` leaves, one of which is no punctuation."""
+    """Draw 1 to `most` leaves, at least one of which is not punctuation."""
     count = generator.randint(1, most)
     tags = generator.choices(TAGS, k=count)
     tags[generator.randrange(count)] = "NN"
@@ -21,7 +21,7 @@ def random_leaves(generator: random.Random, most: int = 12) -> list[Leaf]:
 
 
 def random_tree(generator: random.Random, leaves: Sequence[Leaf] | None = None) -> Tree:
-    """Draw a tree, over given leaves or over drawn ones."""
+    """Draw a tree, over the given leaves or random ones."""
     builder = TreeBuilder()
     for leaf in leaves or random_leaves(generator):
         while builder.depth < DEEPEST and generator.random() < 0.4:

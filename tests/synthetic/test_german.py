@@ -1,4 +1,4 @@
-"""German inflection against forms written down by hand."""
+"""German inflection, compared with forms written by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERBS = {v.german.prefix + v.german.infinitive: v.german for v in verbs.VERBS}
 
 
 def decline(determiner: str, adjective: str, noun: str, plural: bool) -> list[str]:
-    """All four cases of determiner, adjective and noun."""
+    """Return all four cases of determiner, adjective and noun."""
     gender = Gender.PLURAL if plural else NOUNS[noun].gender
     phrases = []
     for case in Case:
@@ -218,7 +218,7 @@ def test_participle_has_ge_where_it_belongs(infinitive, participle):
         ("gehen", Tense.MUST_NOT, Agreement.FIRST, ("darf", "gehen", "gehen darf")),
     ],
 )
-def test_verb_stands_second_in_two_parts_or_last_in_one(
+def test_a_verb_has_two_parts_in_main_clauses_and_one_part_at_the_end_of_others(
     infinitive, tense, agreement, brackets
 ):
     found = german.verb_brackets(VERBS[infinitive], tense, agreement)
@@ -266,5 +266,5 @@ def test_numbers_are_spelt_units_before_tens(number, word):
         ("in", "diesem Haus", "in diesem Haus"),
     ],
 )
-def test_prepositions_melt_with_the_definite_article_only(preposition, phrase, form):
+def test_prepositions_merge_with_the_definite_article_only(preposition, phrase, form):
     assert german.contract(preposition, phrase) == form

@@ -58,7 +58,7 @@ def test_german_verb_is_second_in_main_and_last_in_other_clauses(drawn, main, la
     assert linearization.german_subordinate(drawn).strip() == last
 
 
-def test_fronting_puts_the_subject_behind_the_verb():
+def test_fronting_puts_the_subject_after_the_verb():
     drawn = clause("einladen", "present", "der Mann", definite="die Frau")
     front = linearization.german_statement(drawn, " heute")
     assert front.strip() == "heute lädt der Mann die Frau ein"

@@ -1,4 +1,4 @@
-"""Noun phrases: their number, and the pronouns that stand for them."""
+"""Noun phrases: their number, and the pronouns that refer to them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_pronoun_has_the_gender_of_the_german_noun(noun, pronoun):
 
 
 def noun_phrases(traits: Trait) -> set[str]:
-    """English noun phrases of determiner, perhaps an adjective, and noun."""
+    """Return the English noun phrases of determiner, perhaps an adjective, and noun."""
     found = set()
     for noun, chosen in itertools.product(lexicon.nouns(traits), set(phrases.DEFINITE)):
         heads = [noun, *(german.compound(m, noun) for m in phrases.modifiers(noun))]
@@ -40,7 +40,7 @@ def noun_phrases(traits: Trait) -> set[str]:
 
 
 def test_there_are_more_than_a_billion_sentences():
-    """Counts the sentences "noun-phrase verb-in-the-past noun-phrase." alone.
+    """Count the sentences "noun-phrase verb-in-the-past noun-phrase." alone.
 
     They differ pairwise: the noun phrases are told apart as strings, and no verb
     form occurs in a noun phrase, so a sentence can be cut in one way only.

@@ -23,7 +23,7 @@ def test_equal_elements_are_partners(written, wanted, partners):
 
 
 def edits_of(partners, written, wanted):
-    """The number of edits of an alignment."""
+    """Return the number of edits of an alignment."""
     pairs = [(i, j) for i, j in enumerate(partners) if j is not None]
     differing = sum(written[i] != wanted[j] for i, j in pairs)
     return differing + len(written) + len(wanted) - 2 * len(pairs)
@@ -35,13 +35,13 @@ def ascending(partners):
 
 
 def alignments(written, wanted):
-    """Every alignment of two sequences."""
+    """Return every alignment of two sequences."""
     choices = itertools.product([None, *range(len(wanted))], repeat=len(written))
     return filter(ascending, choices)
 
 
 def preference(partners, wanted):
-    """Ranks of the partners by the documented order, the last element first."""
+    """Return the documented ranks of the partners, the last element first."""
     ranks, end = [], len(wanted)
     for partner in reversed(partners):
         if partner is None:

@@ -19,7 +19,7 @@ def tokenizer(request: pytest.FixtureRequest):
 
 
 class Echo(tf.Module):
-    """Encodes and decodes, as a served system does."""
+    """A module that encodes and decodes, as a served system does."""
 
     def __init__(self, in_graph) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ def test_a_saved_model_carries_its_tokenizer(tmp_path, tokenizer):
     assert loaded.echo(tf.constant(["1 2 3", ""])).numpy().tolist() == [b"1 2 3", b""]
 
 
-def test_it_runs_inside_a_dataset(tokenizer):
+def test_the_operations_run_inside_a_dataset(tokenizer):
     in_graph = tokenizer.in_graph()
     texts = tf.data.Dataset.from_tensor_slices(["1 2", "3 1"]).batch(2)
     (ids,) = texts.map(in_graph.encode)
@@ -48,7 +48,7 @@ def test_ids_are_int32(tokenizer):
     assert tokenizer.in_graph().encode(["1"]).dtype == tf.int32
 
 
-def test_decoding_takes_what_follows_the_end_as_nothing(tokenizer):
+def test_decoding_ignores_ids_after_the_end_of_sentence(tokenizer):
     ids = tokenizer.encode("1 2")
     rows = tf.constant([[*ids, 1, *ids], [0, 1, *ids, 0, 0][: len(ids) * 2 + 1]])
     assert tokenizer.in_graph().decode(rows).numpy().tolist() == [b"1 2", b""]

@@ -55,7 +55,7 @@ TRAINING_LINES = [
 
 
 def expected_normalization(text: str) -> str:
-    """States the model's normalisation by itself: spaces are trimmed and merged."""
+    """Normalise a text independently of the model: trim and merge spaces."""
     text = re.sub("[\ud800-\udfff]", "\ufffd", text)
     return re.sub(" +", " ", text.replace("\u2581", " ")).strip(" ")
 
@@ -89,24 +89,24 @@ def round_trip(tokenizer: SentencePieceTokenizer, text: str) -> str:
     return tokenizer.decode(tokenizer.encode(text))
 
 
-def test_hard_lines_come_back_from_their_ids(tokenizer):
+def test_hard_lines_survive_encoding_and_decoding(tokenizer):
     returned = [round_trip(tokenizer, line) for line in HARD_LINES]
     assert returned == [expected_normalization(line) for line in HARD_LINES]
 
 
-def test_random_unicode_comes_back_from_its_ids(tokenizer):
+def test_random_unicode_survives_encoding_and_decoding(tokenizer):
     lines = random_lines(500)
     returned = [round_trip(tokenizer, line) for line in lines]
     assert returned == [expected_normalization(line) for line in lines]
 
 
-def test_naughty_strings_come_back_from_their_ids(tokenizer, naughty_strings):
+def test_naughty_strings_survive_encoding_and_decoding(tokenizer, naughty_strings):
     lines = naughty_strings
     returned = [round_trip(tokenizer, line) for line in lines]
     assert returned == [expected_normalization(line) for line in lines]
 
 
-def test_normalizing_twice_changes_nothing_more(tokenizer):
+def test_a_second_round_trip_changes_nothing(tokenizer):
     once = [round_trip(tokenizer, line) for line in HARD_LINES]
     assert [round_trip(tokenizer, line) for line in once] == once
 
@@ -128,7 +128,7 @@ def test_the_graph_gives_the_same_ids_for_naughty_strings(tokenizer, naughty_str
     assert ids.to_list() == [tokenizer.encode(line) for line in lines]
 
 
-def test_any_ids_decode_to_the_same_text_inside_the_graph(tokenizer):
+def test_random_ids_decode_to_the_same_text_inside_the_graph(tokenizer):
     generator = random.Random(3)
     rows = [
         [generator.randrange(tokenizer.vocab_size) for _ in range(12)]
@@ -163,7 +163,7 @@ def test_no_character_is_folded_into_another(tokenizer):
     assert round_trip(tokenizer, text) == text
 
 
-def test_special_ids_are_the_projects(tokenizer):
+def test_padding_end_of_sentence_and_unknown_are_0_1_and_2(tokenizer):
     assert tokenizer.encode("") == []
     assert tokenizer.decode([2]).strip() == "⁇"
     assert tokenizer.decode([1, 5, 5]) == tokenizer.decode([0]) == ""
@@ -174,7 +174,7 @@ def test_training_twice_gives_the_same_model():
     assert len(models) == 1
 
 
-def test_the_vocabulary_has_the_size_asked_for(tokenizer):
+def test_the_vocabulary_has_the_requested_size(tokenizer):
     assert tokenizer.vocab_size == 300
 
 
@@ -216,13 +216,13 @@ def test_a_vocabulary_too_small_for_the_characters_names_the_smallest():
         train_sentencepiece(TRAINING_LINES, vocab_size=100)
 
 
-def test_words_beyond_the_trainers_longest_line_are_learnt():
+def test_training_reads_all_of_a_line_longer_than_the_trainers_limit():
     line = " ".join(f"filler{index}" for index in range(900)) + " zebra" * 200
     model = train_sentencepiece([line], vocab_size=2_000)
     assert len(SentencePieceTokenizer(model).encode("zebra")) == 1
 
 
-def test_lines_with_tabs_and_nulls_are_learnt_from():
+def test_training_reads_lines_with_tabs_and_nulls():
     lines = ["tabulator\tzebra\x00zebra"] * 20
     model = train_sentencepiece(lines, vocab_size=400)
     assert len(SentencePieceTokenizer(model).encode("zebra")) == 1
@@ -234,7 +234,7 @@ def test_training_on_no_text_is_refused(lines):
         train_sentencepiece(lines, vocab_size=400)
 
 
-def test_an_error_of_the_text_reaches_the_user_as_it_is():
+def test_an_error_in_the_text_iterator_reaches_the_user_unchanged():
     def broken():
         yield "one line"
         raise UserError("received bad line 2")

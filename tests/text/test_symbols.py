@@ -16,7 +16,7 @@ def test_an_unknown_word_gets_the_unknown_id():
     assert SymbolTokenizer(DIGITS).encode("1 x 12 <pad>") == [4, 2, 2, 2]
 
 
-def test_text_comes_back_with_single_spaces():
+def test_decoding_writes_single_spaces():
     tokenizer = SymbolTokenizer(DIGITS)
     assert tokenizer.decode(tokenizer.encode("  1   2\t3 ")) == "1 2 3"
 
@@ -46,7 +46,7 @@ def test_a_saved_vocabulary_gives_the_same_ids(tmp_path):
 
 
 @pytest.mark.parametrize("symbols", [("a", "a"), ("a b",), ("",), ("<pad>",)])
-def test_symbols_that_cannot_be_told_apart_are_refused(symbols):
+def test_ambiguous_symbols_are_refused(symbols):
     with pytest.raises(ValueError, match="Received"):
         SymbolTokenizer(symbols)
 

@@ -21,7 +21,7 @@ def repaired(symbols, words=WORDS):
     return from_symbols(symbols.split(), words)
 
 
-def test_the_symbols_are_those_of_vinyals_et_al():
+def test_the_symbols_equal_those_of_vinyals_et_al():
     tree = tree_of("(TOP (S (NP (NNP John)) (VP (VBZ runs))))")
     assert " ".join(to_symbols(tree)) == "(S (NP XX )NP (VP XX )VP )S"
     assert to_symbols(tree, leaves="tag")[2] == "NNP"
@@ -39,13 +39,13 @@ def test_the_symbols_are_those_of_vinyals_et_al():
         ("%", "%/NN"),
     ],
 )
-def test_a_leaf_may_have_its_words_initial(word, symbol):
+def test_a_leaf_can_have_the_initial_of_its_word(word, symbol):
     assert to_symbols(tree_of(f"(NP (NN {word}))"), leaves="initial")[1] == symbol
 
 
 @pytest.mark.parametrize("leaves", ["tag", "initial"])
 @pytest.mark.parametrize("seed", range(50))
-def test_a_trees_symbols_and_its_words_give_the_tree(seed, leaves):
+def test_the_symbols_and_the_words_of_a_tree_give_the_tree(seed, leaves):
     tree = random_tree(random.Random(seed))
     symbols = to_symbols(tree, leaves=leaves)
     found = from_symbols(symbols, tree.words, leaves=leaves)
@@ -95,7 +95,7 @@ def test_a_trees_symbols_and_its_words_give_the_tree(seed, leaves):
         (")S XX XX", "(TOP (XX John) (XX runs))", (tree_symbols.UNOPENED,)),
     ],
 )
-def test_what_is_malformed_is_repaired_and_named(symbols, tree, repairs):
+def test_malformed_symbols_are_repaired_and_their_faults_named(symbols, tree, repairs):
     found = repaired(symbols)
     assert str(found.tree) == tree
     assert found.repairs == repairs
@@ -136,7 +136,7 @@ def test_what_is_malformed_is_repaired_and_named(symbols, tree, repairs):
         ),
     ],
 )
-def test_leaves_with_initials_keep_their_words_where_others_are_skipped(
+def test_leaves_with_initials_keep_their_words_if_others_are_skipped(
     symbols, tree, repairs
 ):
     words = ["the", "old", "bird", "sings"]
@@ -146,7 +146,7 @@ def test_leaves_with_initials_keep_their_words_where_others_are_skipped(
 
 
 @pytest.mark.parametrize("leaves", ["any", "tag", "initial"])
-def test_whatever_is_written_becomes_a_tree_over_exactly_the_words(leaves):
+def test_any_symbols_become_a_tree_over_exactly_the_words(leaves):
     symbols = ["(S", ")S", "(NP", ")NP", "XX", "r/NN", "<unk>", "r"]
     for written in itertools.product(symbols, repeat=5):
         tree = from_symbols(written, WORDS, leaves=leaves).tree

@@ -22,7 +22,7 @@ def test_a_tree_is_leaves_and_spans_in_preorder():
 
 
 @pytest.mark.parametrize("root", ["", "TOP", "ROOT", "S1"])
-def test_the_root_is_left_out_however_it_is_called(root):
+def test_the_root_is_left_out_whatever_its_label(root):
     assert read(JOHN.replace("TOP", root)) == [JOHN_TREE]
     assert read(f"({root} {JOHN})") == [JOHN_TREE]
 
@@ -36,25 +36,25 @@ def test_a_tree_is_written_as_it_was_read():
     assert str(read("((NN Abstract))")[0]) == "(TOP (NN Abstract))"
 
 
-def test_trees_may_take_many_lines_and_one_line_many_trees():
+def test_a_tree_can_span_lines_and_a_line_can_hold_several_trees():
     lines = ["( (S (NP (NNP John))", "\t(VP (VBZ runs))))", "", f"{JOHN} {JOHN}"]
     assert read(*lines) == [JOHN_TREE] * 3
     assert [number for number, _ in read_trees(lines)] == [1, 4, 4]
 
 
-def test_traces_go_with_all_that_holds_nothing_else():
+def test_traces_and_constituents_that_hold_nothing_else_are_left_out():
     line = "(S (NP-SBJ (-NONE- *)) (VP (VB Go) (NP (-NONE- *T*-1))))"
     assert str(read(line)[0]) == "(TOP (S (VP (VB Go))))"
     assert read("( (S (-NONE- *)))") == [Tree((), ())]
 
 
 @pytest.mark.parametrize("line", ["()", "( )", "(TOP)", "(TOP (S (-NONE- *)))"])
-def test_a_tree_may_have_no_leaf(line):
+def test_a_tree_can_have_no_leaf(line):
     assert read(line) == [Tree((), ())]
     assert read(str(Tree((), ()))) == [Tree((), ())]
 
 
-def test_function_tags_and_indices_are_cut_off_and_tags_are_not():
+def test_labels_lose_function_tags_and_indices_but_bracket_tags_stay():
     line = "(S (NP-SBJ-1 (-LRB- -LRB-)) (PP=2 (IN-4 in)) (-LRB- (,-1 ,)))"
     assert str(read(line)[0]) == (
         "(TOP (S (NP (-LRB- -LRB-)) (PP (IN in)) (-LRB- (, ,))))"
@@ -80,7 +80,7 @@ def test_brackets_of_a_sentence_are_written_as_the_treebank_does():
     assert words_of("f (x)") == ["f", "-LRB-x-RRB-"]
 
 
-def test_depth_is_no_matter():
+def test_trees_can_be_nested_5000_deep():
     line = "(A " * 5000 + "(NN x)" + ")" * 5000
     tree = read(line)[0]
     assert len(tree.constituents) == 5000
@@ -102,6 +102,6 @@ def test_depth_is_no_matter():
         (["(S NP (NN x))"], "found (S NP (, expected one label"),
     ],
 )
-def test_what_is_no_tree_is_refused_with_its_line(lines, message):
+def test_malformed_brackets_are_refused_with_their_line(lines, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         read(*lines)
