@@ -1,1 +1,1 @@
-"""Scoring a model while it trains and afterwards."""
+"""Scores of a model during and after training."""

@@ -1,4 +1,4 @@
-"""The Weighted Transformer's kappa and alpha over time, and replaced."""
+"""Log or replace the Weighted Transformer's kappa and alpha."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPLIT = "branches"
 
 
 def branched_layers(model: keras.Model) -> Iterator[tuple[str, BranchedAttention]]:
-    """Yield a model's branched sublayers, under names such as "encoder/layer_0"."""
+    """Yield a model's branched sublayers with names such as "encoder/layer_0"."""
     for stack in (model.encoder, model.decoder):
         for layer in stack.layers:
             attentions = (
@@ -29,7 +29,7 @@ def branched_layers(model: keras.Model) -> Iterator[tuple[str, BranchedAttention
 
 
 def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
-    """Make what writes kappa and alpha of every layer to the log (figure 3).
+    """Make a function that logs kappa and alpha of every layer (figure 3).
 
     Args:
         model: A `Transformer` with branched attention.
@@ -54,15 +54,16 @@ def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
 
 
 def replace_branch_weights(model: keras.Model, how: str, seed: int) -> None:
-    """Replace kappa and alpha in a trained model, for the randomisation baseline.
+    """Replace kappa and alpha in a trained model by random weights or by 1 / M.
 
-    Section 4.4 of the paper: at test time alone, by random weights or by 1 / M.
+    This is the randomisation baseline of the Weighted Transformer (section 4.4), which
+    replaces them at test time only.
 
     Args:
         model: A trained `Transformer` with branched attention.
         how: "learned" (nothing changes), "random" (uniform numbers divided by their
             sum, as at the start of training) or "uniform".
-        seed: Of the random weights.
+        seed: Seed of the random weights.
 
     Raises:
         ValueError: If `how` is none of these.

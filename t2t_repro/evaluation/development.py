@@ -1,4 +1,4 @@
-"""Evaluators that the training loop calls: dev likelihood, dev translations."""
+"""Make the evaluators that the training loop calls on the dev split."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ def likelihood_evaluator(
 ) -> Callable[[int, MetricsLog], dict[str, float]]:
     """Make the evaluator of dev loss, perplexity and token accuracy.
 
-    All three are per target token, EOS included, given the true tokens before it;
-    the loss is the true negative log-likelihood, without label smoothing.
+    All three are per target token, including EOS, given the true tokens before it.
+    The loss is the negative log-likelihood in nats, without label smoothing.
 
     Args:
-        model: The model that is trained.
-        batches: Dev batches.
+        model: The model in training.
+        batches: Batches of the dev split, int32 `[rows, length]` per side.
         jit_compile: Whether XLA compiles the evaluation.
 
     Returns:
-        The evaluator.
+        A function that returns "nll", "perplexity" and "token_accuracy" (from 0 to 1),
+        or nothing if there are no batches.
     """
 
     @tf.function(input_signature=[BATCH_SIGNATURE], jit_compile=jit_compile)
     def sums(batch: Batch) -> tf.Tensor:
-        """Return summed log-likelihood, right tokens and tokens, float32 `[3]`."""
+        """Return total loss, number of right tokens, and of tokens; float32 `[3]`."""
         logits = model(batch, training=False)
         targets = batch[TARGETS]
         _, nll = token_losses(targets, logits, 0.0)
@@ -76,17 +77,18 @@ def translation_evaluator(
 ) -> Callable[[int, MetricsLog], dict[str, float]]:
     """Make the evaluator that translates dev sentences and scores them.
 
-    Differs from tensor2tensor's `approx_bleu_score`: text is decoded from the model
-    and scored as text: translations with sacreBLEU (13a, cased).
+    Differs from tensor2tensor's `approx_bleu_score`: the model searches translations,
+    and their text is scored, with sacreBLEU (13a, cased) for translation problems.
 
     Args:
-        translator: Holds the model that is trained.
+        translator: Translator with the model in training.
         sources: Dev sentences.
         references: Their translations.
-        problem: Scores them.
+        problem: Problem that defines the score.
 
     Returns:
-        The evaluator; it also writes a few translations as text to the log.
+        A function that returns the score under the name of the problem's metric. It
+        also writes a few translations to the log.
     """
 
     def evaluate(step: int, log: MetricsLog) -> dict[str, float]:

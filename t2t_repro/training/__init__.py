@@ -1,1 +1,1 @@
-"""Losses, schedules, checkpoints and the training loop."""
+"""Losses, schedules, checkpoints, and the training loop."""

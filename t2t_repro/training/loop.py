@@ -1,4 +1,4 @@
-"""The training loop: updates, and everything that happens between them."""
+"""Train: update the weights, and log, save and evaluate in between."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
 
-# Given the step, returns metrics and writes what else it likes to the log.
+# Takes the step, returns metrics, and may write more to the log.
 Evaluator = Callable[[int, MetricsLog], dict[str, float]]
-# Given the step, writes what it watches to the log.
+# Takes the step, and writes to the log.
 Monitor = Callable[[int, MetricsLog], None]
 
 
 @dataclasses.dataclass(frozen=True)
 class LoopOptions:
-    """How long to train, and what to do how often.
+    """Length of training, and intervals between the things done meanwhile.
 
     Attributes:
-        train_steps: Updates at the end of training, those before a resume included.
-        seed: Decides the order of the data.
-        log_every_steps: Steps between two lines of training metrics.
-        eval_every_steps: Steps between two evaluations.
-        save_every_steps: Steps between two checkpoints; 0 = by time alone.
+        train_steps: Total number of updates, including those before a resume.
+        seed: Seed of the order of the data.
+        log_every_steps: Number of steps between two lines of training metrics.
+        eval_every_steps: Number of steps between two evaluations.
+        save_every_steps: Number of steps between two checkpoints; 0 = by time alone.
         save_every_seconds: Seconds between two checkpoints; 0 = by steps alone.
-        best_metric: The evaluators' metric whose highest value is kept as "best".
+        best_metric: Metric of the evaluators; the model with its highest value is kept
+            as "best".
     """
 
     train_steps: int
@@ -72,15 +73,15 @@ class Trainer:
     """Train a model on global batches, under any strategy.
 
     Args:
-        model: Made under the strategy's scope.
-        optimizer: Built on the model's variables, under the scope.
-        strategy: Where the replicas are.
-        data: What to train on.
-        checkpoints: Where state is saved.
+        model: A model made under the strategy's scope.
+        optimizer: Its optimizer, made and built under the scope.
+        strategy: The strategy of the replicas.
+        data: The training data.
+        checkpoints: The checkpoints of the run.
         step_options: See `StepOptions`.
         options: See `LoopOptions`.
-        evaluators: Called every `eval_every_steps` and at the end.
-        monitors: Called with every line of training metrics.
+        evaluators: Functions called every `eval_every_steps` and at the end.
+        monitors: Functions called with every line of training metrics.
 
     Attributes:
         step: Number of updates done.
@@ -119,8 +120,8 @@ class Trainer:
         """Train until `train_steps`, starting from the newest checkpoint.
 
         SIGTERM or Ctrl-C saves a checkpoint and stops after the current update.
-        An evaluation that an earlier process was stopped before, or in, is made
-        first, so that an interrupted run has the metrics of an uninterrupted one.
+        An evaluation that an earlier process missed, because it was killed or stopped,
+        is made first, so that every run has the metrics of an uninterrupted one.
 
         Returns:
             The number of updates done; less than `train_steps` after a signal.
@@ -151,7 +152,7 @@ class Trainer:
             self.step += 1
             self.checkpoints.batches.assign_add(1)
             progress.advance()
-            # A signal that comes later is for the next update, which saves.
+            # A signal that arrives later stops training after the next update.
             stopping = self.stop_signal is not None
             self._between_updates(window, progress, stopping)
             if stopping or self._is_complete():

@@ -1,10 +1,7 @@
-"""Label-smoothed cross-entropy (paper section 5.4) over the real target tokens."""
+"""Label-smoothed cross-entropy of target tokens (paper section 5.4)."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
@@ -22,14 +19,14 @@ def token_losses(
         -sum_v q_v log p_v = -(1 - e - low) log p_target - low sum_v log p_v
         sum_v log p_v = sum_v logit_v - V logsumexp(logits)
 
-    so no [batch, length, V] array of probabilities is made.
+    so no `[batch, length, V]` array of probabilities is computed.
     Differs from tensor2tensor: the smallest reachable cross-entropy is not
     subtracted; it changes no gradient, and the value stays a cross-entropy.
 
     Args:
         targets: Token ids, int32 `[batch, length]`.
         logits: float32 `[batch, length, V]`.
-        label_smoothing: e.
+        label_smoothing: e, the paper's epsilon_ls, from 0 to 1.
 
     Returns:
         Smoothed cross-entropy and negative log-likelihood in nats, both float32
@@ -44,31 +41,3 @@ def token_losses(
     sum_of_log_probs = ops.sum(logits, axis=-1) - vocab_size * normalizer
     smoothed = (1.0 - label_smoothing - low) * nll - low * sum_of_log_probs
     return smoothed * real, nll * real
-
-
-@keras.saving.register_keras_serializable(package="t2t_repro")
-class SmoothedCrossEntropy(keras.losses.Loss):
-    """The training loss, for `Transformer.compile`: a mean over real tokens.
-
-    Args:
-        label_smoothing: The paper's epsilon_ls.
-    """
-
-    def __init__(
-        self,
-        label_smoothing: float = 0.1,
-        name: str = "smoothed_cross_entropy",
-        **kwargs: Any,
-    ) -> None:
-        # The mean over the real tokens is taken here, none is left for Keras.
-        super().__init__(name=name, reduction=None, **kwargs)
-        self.label_smoothing = label_smoothing
-
-    def call(self, y_true: KerasTensor, y_pred: KerasTensor) -> KerasTensor:
-        y_true = ops.cast(y_true, "int32")
-        smoothed, _ = token_losses(y_true, y_pred, self.label_smoothing)
-        tokens = ops.sum(ops.cast(ops.not_equal(y_true, PAD_ID), y_pred.dtype))
-        return ops.sum(smoothed) / ops.maximum(tokens, 1.0)
-
-    def get_config(self) -> dict[str, object]:
-        return {"name": self.name, "label_smoothing": self.label_smoothing}

@@ -1,7 +1,7 @@
-"""Learning-rate schedules in tensor2tensor's factor language.
+"""Compute learning rates as products of tensor2tensor's factors.
 
-tensor2tensor `utils/learning_rate.py: learning_rate_factor`. With s the step
-counted from 1, w the warm-up steps and d the hidden size:
+tensor2tensor `utils/learning_rate.py: learning_rate_factor`. Let s be the
+step counted from 1, w the warm-up steps, and d the hidden size:
 
 =================== ===============================
 constant            learning_rate_constant
@@ -37,17 +37,17 @@ FACTORS: dict[str, Callable[[KerasTensor, FactorSchedule], KerasTensor]] = {
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """A product of named factors.
+    """Multiply named factors.
 
     Args:
         factors: Names joined by "*", for example
             "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size".
         constant: Value of the factor "constant".
-        warmup_steps: Updates of warm-up (w).
+        warmup_steps: Number of updates in the warm-up (w).
         hidden_size: Width of the model (d).
 
     Raises:
-        ValueError: If a factor is not known.
+        ValueError: If a factor is unknown.
     """
 
     def __init__(
@@ -65,13 +65,10 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.hidden_size = hidden_size
 
     def __call__(self, step: KerasTensor) -> KerasTensor:
-        """Return the rate of an update.
+        """Return the learning rate of an update, a float32 scalar.
 
         Args:
-            step: Updates done before this one, as Keras optimizers count them.
-
-        Returns:
-            float32 scalar.
+            step: Number of updates done before this one, as Keras optimizers count.
         """
         step = ops.cast(step, "float32") + 1.0
         rate = ops.ones((), dtype="float32")
@@ -90,11 +87,12 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class FrozenSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Another schedule until a step, then zero: what it moves stays as it is.
+    """Follow another schedule up to a step, and return zero after it.
 
     Args:
-        schedule: The rate before.
-        after_steps: The last update that moves anything; 0 = never frozen.
+        schedule: The other schedule.
+        after_steps: Number of the last update with a rate above zero; 0 = follow the
+            other schedule forever.
     """
 
     def __init__(
@@ -106,7 +104,7 @@ class FrozenSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.after_steps = after_steps
 
     def __call__(self, step: KerasTensor) -> KerasTensor:
-        """Return the rate of an update; see `FactorSchedule`."""
+        """Return the learning rate of an update; see `FactorSchedule`."""
         rate = self.schedule(step)
         if not self.after_steps:
             return rate

@@ -1,4 +1,4 @@
-"""What training needs besides a model: devices and an optimizer."""
+"""Prepare devices, random numbers, and the optimizer for training."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ BRANCH_WEIGHT_PATHS = ".*/(kappa|alpha)"
 
 
 def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
-    """Choose where replicas run; to be called before anything else runs.
+    """Choose the devices of the replicas; call this before TensorFlow starts.
 
     Args:
-        cpu_replicas: Replicas on this CPU, to try data parallelism without GPUs;
-            0 = one on every visible GPU, or one on the CPU.
+        cpu_replicas: Number of replicas on this CPU, to try data parallelism without
+            GPUs. 0 = one on every visible GPU, or one on the CPU.
 
     Returns:
-        MirroredStrategy for several replicas, the default strategy for one.
+        `MirroredStrategy` for several replicas, the default strategy for one.
 
     Raises:
-        UserError: If TensorFlow is already running and cannot be split any more.
+        UserError: If TensorFlow has already started, so that its CPU device cannot be
+            divided any more.
     """
     if cpu_replicas:
         _make_cpu_replicas(cpu_replicas)
@@ -39,7 +40,7 @@ def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
 
 
 def _make_cpu_replicas(count: int) -> None:
-    """Hide the GPUs, and cut the CPU into as many devices."""
+    """Hide the GPUs, and divide the CPU into `count` devices."""
     (cpu, *_) = tf.config.list_physical_devices("CPU")
     try:
         tf.config.set_visible_devices([], "GPU")
@@ -58,20 +59,20 @@ def make_repeatable(seed: int) -> None:
     """Make the same program compute the same numbers again on this machine.
 
     Args:
-        seed: Of initial weights and dropout, from 0 to 2^32 - 1.
+        seed: Seed of initial weights and dropout, from 0 to 2^32 - 1.
     """
     keras.utils.set_random_seed(seed)
-    # On a GPU some sums, such as the embedding's gradient, run in any order, unless
-    # this is asked for. A CPU's order is fixed.
+    # Without this, a GPU computes some sums, such as the embedding's gradient, in any
+    # order. The order on a CPU is fixed.
     if tf.config.get_visible_devices("GPU"):
         tf.config.experimental.enable_op_determinism()
 
 
 def should_use_xla(strategy: tf.distribute.Strategy) -> bool:
-    """Say whether training steps should be compiled by XLA.
+    """Return whether XLA should compile training steps.
 
-    Replicas on one CPU wait for each other in a compiled step, with fewer threads
-    than replicas: that hangs.
+    Replicas on one CPU would wait for each other inside the compiled step. With fewer
+    threads than replicas, they would wait forever.
     """
     on_gpu = bool(tf.config.get_visible_devices("GPU"))
     return on_gpu or strategy.num_replicas_in_sync == 1
@@ -80,15 +81,15 @@ def should_use_xla(strategy: tf.distribute.Strategy) -> bool:
 def seed_dropout_per_replica(
     model: keras.Model, strategy: tf.distribute.Strategy
 ) -> None:
-    """Give every replica a dropout of its own, fixed by the first replica's.
+    """Give every replica its own random state, derived from the first replica's.
 
-    Keras begins all replicas with one random state, so that row 1 of every replica
-    would lose the same units. To be called when the state is new or restored;
-    checkpoints hold the first replica's.
+    Keras starts all replicas from the same state, so that row 1 of every replica would
+    lose the same units. Call this when the state is new or restored; checkpoints hold
+    the state of the first replica.
 
     Args:
-        model: Made under the strategy's scope.
-        strategy: Where the replicas are.
+        model: A model made under the strategy's scope.
+        strategy: The strategy of the replicas.
     """
     for state in random_states(model).values():
         copies = strategy.experimental_local_results(state)
@@ -97,7 +98,7 @@ def seed_dropout_per_replica(
 
 
 def make_schedule(hparams: HParams) -> FactorSchedule:
-    """Make the hparams' learning-rate schedule."""
+    """Make the learning-rate schedule of the hparams."""
     return FactorSchedule(
         hparams.learning_rate_schedule,
         constant=hparams.learning_rate_constant,
@@ -107,11 +108,11 @@ def make_schedule(hparams: HParams) -> FactorSchedule:
 
 
 def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
-    """Make the schedule of kappa and alpha.
+    """Make the schedule of kappa and alpha (Weighted Transformer, section 4.1).
 
-    (d_model / N)^-0.5 min(t^-0.5, t w^-1.5), frozen in the end (Weighted Transformer,
-    section 4.1): the plain schedule times sqrt(N), with a warm-up w of 400. N is the
-    number of layers of the encoder or the decoder, whichever has more.
+    (d_model / N)^-0.5 min(t^-0.5, t w^-1.5), and zero after
+    `branch_frozen_after_steps`: the plain schedule times sqrt(N), with a warm-up w of
+    400. N is the number of layers of the encoder or the decoder, whichever has more.
     """
     h = hparams.resolved()
     schedule = FactorSchedule(
@@ -124,18 +125,18 @@ def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
 
 
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
-    """Make Adam with the hparams' schedule (paper section 5.3).
+    """Make Adam with the schedule of the hparams (paper section 5.3).
 
-    The Weighted Transformer's kappa and alpha have an Adam with a schedule of their
-    own (section 4.1 of its paper).
+    The Weighted Transformer's kappa and alpha have a second Adam with another schedule
+    (section 4.1 of its paper).
 
     Args:
-        hparams: The set.
+        hparams: The complete hparams.
 
     Returns:
-        The optimizer, not built yet; float16 activations get dynamic loss scaling.
+        The optimizer, not built yet. float16 activations get dynamic loss scaling.
     """
-    # The names are part of those in checkpoints.
+    # These names are part of the names in checkpoints.
     optimizer = _adam(hparams, make_schedule(hparams), "adam")
     if hparams.branched_attention != "none":
         branch_adam = _adam(hparams, make_branch_schedule(hparams), "branch_adam")
@@ -163,8 +164,8 @@ def _adam(
 
 
 def learning_rate_of(optimizer: keras.optimizers.Optimizer) -> tf.Tensor:
-    """Return the rate of the next update, where there are several the main one."""
+    """Return the learning rate of the next update, outside of kappa and alpha."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if isinstance(optimizer, keras.optimizers.MultiOptimizer):
-        optimizer = optimizer.optimizers[-1]  # its default stands last
+        optimizer = optimizer.optimizers[-1]  # the default is the last one
     return tf.convert_to_tensor(optimizer.learning_rate)

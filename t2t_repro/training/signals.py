@@ -1,4 +1,4 @@
-"""Being told to stop: by a cluster (SIGTERM) or at the keyboard (SIGINT)."""
+"""Handle a request to stop: SIGTERM from a cluster, SIGINT from the keyboard."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class SignalGuard:
-    """Calls a function at the first SIGTERM or SIGINT; the second acts as usual.
+    """Call a function at the first SIGTERM or SIGINT; a second one acts as usual.
 
     Args:
-        action: Is given the signal's number.
+        action: Function of the signal's number.
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGINT)

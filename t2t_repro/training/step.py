@@ -1,4 +1,4 @@
-"""One update of the parameters, on one replica or on many alike."""
+"""Compute one update of the weights, on one replica or on several."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from t2t_repro.training.setup import learning_rate_of
 
 @dataclasses.dataclass(frozen=True)
 class StepOptions:
-    """What an update needs to know besides model and optimizer.
+    """Options of an update.
 
     Attributes:
         label_smoothing: The paper's epsilon_ls.
-        clip_grad_norm: Largest norm of the whole gradient; 0 = no clipping.
-        jit_compile: Whether XLA compiles the step, once for each batch shape.
+        clip_grad_norm: Largest norm of the gradient of all weights together; 0 = no
+            clipping.
+        jit_compile: Whether XLA compiles the step, once per batch shape.
     """
 
     label_smoothing: float
@@ -37,21 +38,21 @@ def make_train_step(
 ) -> Callable[[Batch], dict[str, tf.Tensor]]:
     """Make the function that trains on one global batch.
 
-    The loss is normalised by the real target tokens of the global batch over all
-    replicas, as in tensor2tensor (`expert_utils`, loss numerators and denominators
-    summed over shards), so the number of replicas does not change the update.
+    The loss is divided by the number of real target tokens in the global batch, on all
+    replicas together, so the number of replicas does not change the update.
+    tensor2tensor: `expert_utils`, which sums numerators and denominators over shards.
 
     Args:
-        model: Maps {"inputs", "targets"} to logits.
+        model: A model that maps {"inputs", "targets"} to logits.
         optimizer: A Keras optimizer built on the model's variables.
-        strategy: Where the replicas are.
+        strategy: The strategy of the replicas.
         options: See `StepOptions`.
 
     Returns:
-        A function of a (distributed) batch. It returns float32 scalars of the
-        global batch: "loss" and "nll" (nats a target token), "gradient_norm",
-        "learning_rate", "source_tokens", "target_tokens" and "positions" (padded,
-        both sides).
+        A function of a (distributed) batch, int32 `[rows, length]` per side. It returns
+        float32 scalars of the global batch: "loss" and "nll" (nats per target token),
+        "gradient_norm", "learning_rate", "source_tokens", "target_tokens" and
+        "positions" (of both sides, padding included).
     """
     if strategy.num_replicas_in_sync == 1:
         return tf.function(
@@ -61,7 +62,7 @@ def make_train_step(
         )
     replica_step = _ReplicaStep(model, optimizer, options)
     if options.jit_compile:
-        # Sums over replicas stay outside of what XLA compiles.
+        # XLA compiles all but the sums over replicas.
         replica_step.gradients = tf.function(replica_step.gradients, jit_compile=True)
 
     @tf.function(reduce_retracing=True)
@@ -77,7 +78,7 @@ def make_train_step(
 
 
 class _ReplicaStep:
-    """The part of an update that runs on every replica."""
+    """Compute the part of an update that runs on every replica."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class _ReplicaStep:
     def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
         counts = _sum_over_replicas(_count_tokens(batch))
         sums, gradients = self.gradients(batch, counts["target_tokens"])
-        # Read before the update, which counts the schedule's step up.
+        # Read before the update, which increments the schedule's step.
         learning_rate = learning_rate_of(self.optimizer)
         gradient_norm = self._apply(gradients)
         return {
@@ -108,8 +109,8 @@ class _ReplicaStep:
         """Return this replica's share of the global means, and its gradients.
 
         Args:
-            batch: This replica's rows.
-            target_tokens: Of the global batch, float32 scalar.
+            batch: The rows of this replica.
+            target_tokens: Number of target tokens in the global batch, float32 scalar.
         """
         divisor = tf.maximum(target_tokens, 1.0)
         weights = [v.value for v in self.model.trainable_variables]
@@ -121,7 +122,7 @@ class _ReplicaStep:
             loss = tf.reduce_sum(smoothed) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled_loss, weights)
-        # The embedding's gradient comes as slices.
+        # The embedding's gradient is sparse.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return {"loss": loss, "nll": tf.reduce_sum(nll) / divisor}, gradients
 
@@ -129,14 +130,14 @@ class _ReplicaStep:
         """Update the weights and return the norm of the global gradient."""
         replicas = tf.distribute.get_replica_context()
         gradients = replicas.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        # What a loss-scaling optimizer multiplied the loss with; otherwise 1.
+        # The factor of a loss-scaling optimizer; 1 for any other.
         loss_scale = self.optimizer.scale_loss(tf.constant(1.0))
         norm = tf.linalg.global_norm(gradients) / loss_scale
         scale = 1.0 / replicas.num_replicas_in_sync
         if self.options.clip_grad_norm:
             limit = tf.constant(self.options.clip_grad_norm)
             scale *= limit / tf.maximum(norm, limit)
-        # Keras optimizers sum over the replicas once more, hence the scale.
+        # Keras optimizers sum the gradients over the replicas again, hence the scale.
         self.optimizer.apply(
             [gradient * scale for gradient in gradients],
             self.model.trainable_variables,
@@ -145,7 +146,7 @@ class _ReplicaStep:
 
 
 def _count_tokens(batch: Batch) -> dict[str, tf.Tensor]:
-    """Count the real tokens of each side, and positions with their padding."""
+    """Count the real tokens of each side, and all positions with padding."""
 
     def real(ids: tf.Tensor) -> tf.Tensor:
         return tf.math.count_nonzero(tf.not_equal(ids, PAD_ID), dtype=tf.float32)

@@ -13,7 +13,7 @@ import numpy as np
 from keras import ops
 
 from t2t_repro.decoding.beam_search import BeamSearchOptions, beam_search
-from t2t_repro.training.losses import SmoothedCrossEntropy
+from tests.support.mean_loss import mean_loss
 from tests.support.tiny_model import tiny_transformer
 
 OPTIONS = {"norm": "pre", "positions": "concatenated", "value_channels": 12}
@@ -25,7 +25,7 @@ def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
     model = tiny_transformer(**OPTIONS)
     model.set_weights(weights)
     logits = model(batch)
-    loss = SmoothedCrossEntropy(0.1)(batch["targets"], logits)
+    loss = mean_loss(0.1)(batch["targets"], logits)
     found = beam_search(
         model.decode_step,
         model.grow_cache,
@@ -41,7 +41,7 @@ def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
 
 def trained_weights(model: keras.Model, batch: dict[str, np.ndarray]) -> np.ndarray:
     """All weights behind one another, after three updates by Keras's own `fit`."""
-    model.compile(keras.optimizers.SGD(0.1), SmoothedCrossEntropy(0.1))
+    model.compile(keras.optimizers.SGD(0.1), mean_loss(0.1))
     model.fit(batch, batch["targets"], epochs=3, verbose=0)
     return np.concatenate([np.ravel(w) for w in model.get_weights()])
 
