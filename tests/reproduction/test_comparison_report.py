@@ -192,7 +192,7 @@ def many_results():
             system=system,
             scale=scale,
             seed=seed,
-            scores={name: 20.0 + 10 * seed for name in scores},
+            scores=dict.fromkeys(scores, 20.0 + 10 * seed),
         )
         for system, scores in systems.items()
         for scale in SCALES
