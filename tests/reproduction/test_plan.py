@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.reproduction.lookup import find_row
 from t2t_repro.reproduction.plan import RunFolders, check_folders, plan_of
+from t2t_repro.reproduction.tables import Row
 
 
 def plan(row, *args):
@@ -28,6 +30,10 @@ def test_a_row_is_scored_alone_unless_others_share_its_training():
     assert [row.name for row in plan("table3/a_h1").rows] == ["a_h1"]
     rows = plan("randomisation/uniform").rows
     assert [row.name for row in rows] == ["learned", "random", "uniform"]
+    other = Row("other", "label", {}, hparams_set="weighted_transformer_n4")
+    table, row = find_row("randomisation/random")
+    table = dataclasses.replace(table, rows=[*table.rows, other])
+    assert plan_of(table, row).rows == rows
 
 
 @pytest.mark.parametrize(
