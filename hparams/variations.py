@@ -89,7 +89,7 @@ TRAIN_STEPS = 100_000  # of all these rows
 _CARD = """{heading}.
 
 Source: Vaswani et al. 2017, {table}. All other values are the base model's.
-Published: newstest2013 en-de perplexity {perplexity} a subword, BLEU {bleu} (beam 4,
+Published: newstest2013 en-de perplexity {perplexity} per subword, BLEU {bleu} (beam 4,
     alpha 0.6, no averaging; {steps:,} steps).
 Measured: `t2t reproduce {command}`.
 Command: t2t train --problem translate_ende_wmt14 --hparams_set {name}

@@ -28,7 +28,6 @@ from t2t_repro.text_tables import aligned
 
 MEASURED_TABLE = "table1"
 RUN_FLAGS = ("scale", "text_dir", "data_dir", "output_dir", "seed")
-FOLDER_FLAGS = ("text_dir", "data_dir", "output_dir")
 
 
 DESCRIPTION = (
@@ -163,9 +162,8 @@ def _run_row(args: argparse.Namespace) -> int:
     if plan.scale == "paper" and args.data_dir is None and args.output_dir is None:
         print("\n".join(plan.commands()))
         return 0
-    for flag in FOLDER_FLAGS:
-        is_needed = flag != "text_dir" or plan.recipe.text
-        if is_needed and getattr(args, flag) is None:
+    for flag in ("data_dir", "output_dir"):
+        if getattr(args, flag) is None:
             raise UsageError(f"--{flag} is missing: --scale {plan.scale} needs it.")
     folders = RunFolders(
         data_dir=Path(args.data_dir),

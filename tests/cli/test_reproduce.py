@@ -2,17 +2,26 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from t2t_repro.cli import train
+from t2t_repro import runs
 from t2t_repro.cli.main import main
 from t2t_repro.reproduction import small_scale
+from t2t_repro.reproduction.plan import RunFolders
 from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
 from tests.cli.conftest import sentence_pairs
+from tests.support.result import RESULT
+
+needs_use_cases = pytest.mark.skipif(
+    not hasattr(runs, "train"), reason="`t2t_repro.runs` has no use cases yet"
+)
 
 
-def test_without_a_table_all_are_named(capsys):
+def test_without_a_table_all_tables_are_listed(capsys):
     assert main(["reproduce"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert names == [
@@ -54,23 +63,33 @@ def test_a_mistyped_name_is_answered_with_the_closest(what, answer, capsys):
     [
         (["--run", "table3"], "expected TABLE/ROW"),
         (["--run", "table2/bytenet"], "published only"),
-        (["--run", "table3/a_h1"], "--text_dir is missing"),
+        (["--run", "table3/a_h1"], "--data_dir is missing"),
+        (
+            ["--run", "table3/a_h1", "--data_dir=d", "--output_dir=o"],
+            "--text_dir is missing: --scale small",
+        ),
         (
             ["--run", "table4/transformer_4_layers_wsj_only", "--scale", "paper"],
-            "does not say for how many steps",
+            "does not give the number of training steps",
         ),
         (["--run", "table3/a_h1", "--scale=paper", "--data_dir=d"], "--output_dir is"),
         (["--run", "table1/recurrent"], "`t2t reproduce table1/recurrent` measures"),
         (["--run", "table3/a_h1", "--seed", "-1"], "argument --seed: received '-1'"),
         (["--run", "table3/a_h1", "--plot", "x.png"], "received --run and --plot"),
         (["table3", "--run", "table3/a_h1"], "received --run and a table"),
+        (
+            ["--run", "table3/a_h1", "--format", "json"],
+            "received --run and --format",
+        ),
+        (["--format", "json"], "--format goes with a table"),
+        (["table3", "--format", "xml"], "invalid choice: 'xml'"),
         (["table3", "--scale", "paper"], "--scale goes with --run"),
         (["--plot", "x.png"], "--plot goes with table1 alone"),
         (["table3", "--plot", "x.png"], "--plot goes with table1 alone"),
         (["table1", "--plot", "x.xyz"], "expected a file name in .png, .pdf, .svg"),
     ],
 )
-def test_what_cannot_be_is_refused(arguments, answer, capsys):
+def test_flags_that_do_not_go_together_are_refused(arguments, answer, capsys):
     assert main(["reproduce", *arguments]) == 2
     assert answer in capsys.readouterr().err
 
@@ -86,7 +105,7 @@ def test_what_cannot_be_is_refused(arguments, answer, capsys):
         ],
     ],
 )
-def test_a_folder_that_is_not_there_is_found_missing_at_once(arguments, capsys):
+def test_a_missing_folder_is_reported_before_any_work(arguments, capsys):
     assert main(["reproduce", *arguments]) == 1
     assert "nowhere" in capsys.readouterr().err
 
@@ -116,25 +135,68 @@ def test_without_folders_the_papers_recipe_is_shown(
     assert ("--checkpoint_path averaged" in evaluate) == bool(averaged)
 
 
-def test_the_papers_recipe_is_run_where_there_are_folders(monkeypatch, capsys):
+def test_json_and_markdown_are_printed_when_asked_for(capsys):
+    assert main(["reproduce", "table3/a_h1", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [line["row"] for line in data["lines"]] == ["a_h1"]
+    assert main(["reproduce", "all", "--format", "json"]) == 0
+    names = [data["table"] for data in json.loads(capsys.readouterr().out)]
+    assert names == [
+        *("table1", "table2", "table3", "table4"),
+        *("aop", "weighted", "sensitivity", "randomisation"),
+    ]
+    assert main(["reproduce", "table3", "--format", "markdown"]) == 0
+    assert "| a_h4 | (A) h=4 | 5.00 | 25.5 |" in capsys.readouterr().out
+
+
+def test_results_of_a_folder_are_shown_with_the_packages(tmp_path, capsys):
+    own = dataclasses.replace(
+        RESULT, system="weighted_transformer_big", scores={"BLEU (dev)": 12.25}
+    )
+    own.save(tmp_path)
+    assert main(["reproduce", "sensitivity/big", "--result_dir", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "12.25" in printed
+    assert "12.94" in printed  # the package's, of the plain one
+
+
+def test_the_papers_recipe_is_run_if_folders_are_given(monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(train, "run", lambda args: seen.append(args) or 1)
-    places = ["--data_dir=d", "--output_dir=o"]
+
+    def run_row(plan, folders):
+        seen.append((plan, folders))
+        return [Path("o/a.json"), Path("o/b.json")]
+
+    module = SimpleNamespace(run_row=run_row)
+    monkeypatch.setitem(sys.modules, "t2t_repro.reproduction.run_row", module)
+    places = ["--data_dir=d", "--output_dir=o", "--result_dir=."]
     run = ["reproduce", "--run", "table2/transformer_big", "--scale=paper", *places]
-    assert main(run) == 1
-    (args,) = seen
-    assert args.problem == "translate_ende_wmt14"
-    assert args.hparams_set == "transformer_big"
-    assert (args.data_dir, args.output_dir) == ("d", "o")
-    assert (args.train_steps, args.average_last) == (300_000, 20)
-    assert "the same command goes on" in capsys.readouterr().err
+    assert main([*run, "--seed", "9"]) == 0
+    ((plan, folders),) = seen
+    assert (plan.scale, plan.seed) == ("paper", 9)
+    assert plan.recipe.problem == "translate_ende_wmt14"
+    assert plan.recipe.hparams_set == "transformer_big"
+    assert [row.name for row in plan.rows] == ["transformer_big"]
+    assert folders == RunFolders(Path("d"), Path("o"), None, Path("."))
+    assert capsys.readouterr().out.splitlines() == ["o/a.json", "o/b.json"]
+
+
+def test_a_small_run_has_its_own_defaults(monkeypatch):
+    seen = []
+    module = SimpleNamespace(run_row=lambda *given: seen.append(given) or [])
+    monkeypatch.setitem(sys.modules, "t2t_repro.reproduction.run_row", module)
+    places = ["--text_dir=t", "--data_dir=d", "--output_dir=o"]
+    assert main(["reproduce", "--run", "table3/a_h1", *places]) == 0
+    ((plan, folders),) = seen
+    assert (plan.scale, plan.seed) == ("small", 1)
+    assert folders == RunFolders(Path("d"), Path("o"), Path("t"), None)
 
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """The command of a small run of two steps, without its row.
+    """The command of a small run of two steps, without the name of its row.
 
-    Its folders have names that occur in flags and settings, too.
+    The names of its folders also occur in flags and settings.
     """
     monkeypatch.chdir(tmp_path)
     pairs = sentence_pairs()
@@ -155,6 +217,7 @@ def small(tmp_path, monkeypatch):
     return ["reproduce", "--text_dir=.", "--data_dir=data", "--output_dir=o", "--run"]
 
 
+@needs_use_cases
 def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
     small, tmp_path, capsys
 ):
@@ -176,7 +239,7 @@ def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
         assert "--data_dir DATA --output_dir OUT" in result["commands"][0]
         assert len(result["data"]["train.en"]) == 64
         assert (tmp_path / "o" / f"test.{result['system']}.txt").exists()
-    # What was measured in training was measured with the learned weights.
+    # Training measures perplexity with the learned weights.
     bleu = {"BLEU (dev)", "BLEU (test)"}
     scores = [set(result["scores"]) for result in results]
     assert scores == [bleu | {"perplexity (dev)"}, bleu, bleu]
@@ -185,26 +248,28 @@ def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
 
 
 def test_table_1_is_measured(monkeypatch, capsys):
-    from t2t_repro.reproduction import complexity, sequence_layers
+    from t2t_repro.reproduction.table1 import complexity, sequence_layers
+    from t2t_repro.reproduction.table1.sizes import Sizes
 
     monkeypatch.setattr(complexity, "DEPTH_LENGTHS", (4, 8))
     monkeypatch.setattr(complexity, "PATH_LENGTHS", (9, 18))
     small = [
-        dataclasses.replace(kind, sizes=sequence_layers.Sizes((8, 16), (4, 8), 8))
+        dataclasses.replace(kind, sizes=Sizes((8, 16), (4, 8), 8))
         for kind in sequence_layers.SEQUENCE_LAYERS
     ]
     monkeypatch.setattr(sequence_layers, "SEQUENCE_LAYERS", small)
     assert main(["reproduce", "table1/recurrent"]) == 0
     printed = capsys.readouterr().out
-    (line,) = [x for x in printed.splitlines() if x.startswith("recurrent ")]
-    assert "O(n d^2)" in line
-    assert "8, 17" in line
+    orders, counts = [x for x in printed.splitlines() if x.startswith("recurrent ")]
+    assert "O(n d^2)" in orders
+    assert "8, 17" in counts
 
 
+@needs_use_cases
 def test_a_parser_is_trained_and_scored_at_the_small_scale(
     tmp_path, monkeypatch, capsys
 ):
-    for name in PARSING.text.values():
+    for name in PARSING.file_names:
         (tmp_path / name).write_text("(S (NP (NN a)) (VP (VB b)) (. .))\n" * 40)
     tiny = dataclasses.replace(
         PARSING, train_steps=2, vocab_size=300, hparams_set="transformer_tiny"

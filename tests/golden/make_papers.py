@@ -1,6 +1,7 @@
 """Write `papers.json`: the figures that "Attention Is All You Need" prints.
 
-The paper's LaTeX source is read, comments and tables that were given up left out.
+The script reads the paper's LaTeX source. The source also has earlier versions of some
+tables in comments, which it skips.
 
 Usage: python -m tests.golden.make_papers attention-is-all-you-need.tex
 """
@@ -176,7 +177,7 @@ def _rows(latex: str, label: str) -> list[list[str]]:
 
 
 def _tabular(latex: str, label: str) -> str:
-    # Tables that were given up stand in comments before those that were printed.
+    # Earlier versions of a table are in comments before the printed one.
     start = latex.rindex(label)
     return latex[start : latex.index(r"\end{tabular}", start)]
 

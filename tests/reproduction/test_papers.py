@@ -1,8 +1,8 @@
-"""Every published number against the papers, not against the module that holds it.
+"""Compare every published number with the papers.
 
-`tests/golden/papers.json` holds the figures of "Attention Is All You Need", taken from
-its LaTeX source by `make_papers.py`. The text of the Weighted Transformer paper that
-can be had has no figures: they are written here a second time.
+`tests/golden/papers.json` holds the figures of "Attention Is All You Need"; the script
+`make_papers.py` reads them from its LaTeX source. The available text of the Weighted
+Transformer paper has no figures, so this module repeats them.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def test_a_variations_card_prints_its_published_scores(row):
     catalogue.load()
     card = " ".join(hparams_sets.get(row.hparams_set).__doc__.split())
     perplexity, bleu = row.published["PPL"], row.published["BLEU"]
-    assert f"perplexity {perplexity} a subword, BLEU {bleu} (beam 4," in card
+    assert f"perplexity {perplexity} per subword, BLEU {bleu} (beam 4," in card
     assert "100,000 steps)" in card
 
 
@@ -211,7 +211,7 @@ def test_vocabularies_are_those_of_sections_5_and_6():
 
 
 def test_the_papers_estimate_of_its_training_cost():
-    """12 hours, or 3.5 days, on 8 GPUs of 9.5 TFLOPS sustained (`FLOPs by hours`)."""
+    """12 hours, or 3.5 days, on 8 GPUs of 9.5 TFLOPS sustained (`by hours`)."""
     assert TEXT["GPUs"] == facts.NUM_GPUS
     assert 1e12 * TEXT["TFLOPS"]["P100"] == facts.P100_FLOPS
     assert TEXT["tokens per batch"] == [facts.TOKENS_PER_STEP] * 2

@@ -24,7 +24,7 @@ def test_a_result_is_read_as_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize("result", shipped_results(), ids=lambda r: r.file_name)
-def test_a_shipped_result_says_how_it_was_measured(result):
+def test_a_shipped_result_records_how_it_was_measured(result):
     systems = {row.system for table in TABLES for row in table.rows}
     assert result.system in systems
     assert result.commands[0].startswith("t2t train ")
@@ -33,7 +33,7 @@ def test_a_shipped_result_says_how_it_was_measured(result):
     assert all(len(digest) == 64 for digest in result.data.values())
 
 
-def test_a_folders_results_stand_with_the_packages_and_replace_them(tmp_path):
+def test_results_of_a_folder_are_added_and_replace_those_of_the_package(tmp_path):
     (tmp_path / "hparams.json").write_text("{}")
     RESULT.save(tmp_path)
     shipped = shipped_results()[0]
@@ -47,14 +47,14 @@ def test_a_folders_results_stand_with_the_packages_and_replace_them(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"commands": [], "other": 1}', "[]"])
-def test_a_file_that_is_no_result_is_a_users_error(tmp_path, text):
+def test_a_file_that_is_not_a_result_is_a_user_error(tmp_path, text):
     (tmp_path / "x-small-1.json").write_text(text)
     with pytest.raises(UserError, match="expected files that"):
         results_with(tmp_path)
 
 
 def test_results_on_the_same_text_are_of_one_recipe():
-    """Else their scores could not be compared."""
+    """Otherwise their scores could not be compared."""
     recipes = {}
     for result in shipped_results():
         text = (result.scale, *sorted(result.data))

@@ -1,4 +1,4 @@
-"""The page of results says what the result files say."""
+"""The page of results agrees with the result files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from t2t_repro.reproduction.tables import Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
-# The column of a table where the BLEU of its own systems stands.
+# Published column with the BLEU of the systems that are measured, by table.
 PUBLISHED = {
     "table3": "BLEU",
     "aop": "BLEU",
@@ -46,7 +46,7 @@ def line(name: str, row: Row, results: list[Result]) -> str:
 
 
 def lines() -> list[str]:
-    """One for each row that has been measured at the small scale, in their order."""
+    """Return a line per row that is measured at the small scale, in their order."""
     measured: dict[str, list[Result]] = {}
     for result in shipped_results():
         if result.scale == "small":
@@ -59,12 +59,12 @@ def lines() -> list[str]:
     ]
 
 
-def test_the_page_has_the_rows_that_have_been_measured():
+def test_the_page_has_a_line_per_measured_row():
     text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r"^\| `\w+/\w+` \|.*$", text, re.MULTILINE) == lines()
 
 
-def test_the_page_says_how_far_the_order_of_rows_is_the_published_one():
+def test_the_page_repeats_the_notes_on_agreement():
     text = PAGE.read_text(encoding="utf-8")
     notes = agreement_notes(table("table3"), shipped_results())
     assert "\n".join(["```", *notes, "```"]) in text

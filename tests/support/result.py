@@ -1,4 +1,4 @@
-"""A result as a run would leave it."""
+"""An example of a result."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _counts() -> list[Column[Line]]:
         _ROW,
         _LAYER,
         Column(
-            f"sequential operations, n = {depth_lengths}",
+            f"sequential, n = {depth_lengths}",
             lambda line: _listed(line.measured.sequential.values()),
             is_number=False,
         ),
@@ -130,7 +130,7 @@ def _notes() -> list[str]:
         "time: forward and backward pass of one sequence, median of "
         f"{complexity.REPETITIONS}; n grows at d = {WIDTH_OF_LENGTHS}. Attention "
         "includes its projections, 4 n d^2, which Table 1 leaves out.",
-        "sequential operations: on the longest way through the graph, loops unrolled.",
+        "sequential: operations on the longest way through the graph, loops unrolled.",
         "path: hops between the positions farthest apart, found from gradients that "
         "are not zero; dilation grows k-fold from layer to layer, below n.",
     ]

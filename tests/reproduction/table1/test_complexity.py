@@ -1,4 +1,4 @@
-"""Table 1 measured: what does not depend on a clock."""
+"""Measurements of Table 1 that do not depend on a clock."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_exponent_is_the_slope_of_the_logarithms():
         ("recurrent (GRU)", lambda n: n - 1),
         ("convolution", lambda n: np.ceil((n - 1) / (KERNEL_SIZE // 2))),
         ("separable convolution", lambda n: np.ceil((n - 1) / (KERNEL_SIZE // 2))),
-        # Dilations 1, 3, ... n / 3 reach (n - 1) / 2, and once more as far.
+        # Dilations 1, 3, ..., n / 3 reach (n - 1) / 2; a second stack reaches the rest.
         ("dilated convolutions", lambda n: 2 * round(np.log(n) / np.log(KERNEL_SIZE))),
         (
             "restricted self-attention",
@@ -43,11 +43,11 @@ def test_an_exponent_is_the_slope_of_the_logarithms():
         ),
     ],
 )
-def test_the_longest_path_is_what_the_layers_reach_gives(label, expected, length):
+def test_the_longest_path_follows_from_the_reach_of_a_layer(label, expected, length):
     assert longest_path(KINDS[label], length) == expected(length)
 
 
-def test_only_a_recurrent_layer_has_more_operations_in_a_row_for_longer_sequences():
+def test_only_recurrent_layers_have_more_sequential_operations_at_greater_length():
     for label, kind in KINDS.items():
         counts = [sequential_operations(kind, length) for length in (32, 64)]
         if label == "recurrent (GRU)":
@@ -56,7 +56,7 @@ def test_only_a_recurrent_layer_has_more_operations_in_a_row_for_longer_sequence
             assert counts[1] == counts[0], label
 
 
-def test_every_layer_gives_what_it_is_given_a_shape_of():
+def test_every_layer_keeps_the_shape_of_its_input():
     for kind in SEQUENCE_LAYERS:
         assert kind.make(8)(np.ones((2, 40, 8), "float32")).shape == (2, 40, 8)
 

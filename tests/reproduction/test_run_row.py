@@ -1,0 +1,273 @@
+"""A row's run, with stand-ins for preparing, training and translating."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro import runs
+from t2t_repro.data import prepare
+from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.errors import UserError
+from t2t_repro.metrics.bracketing import BracketingScores
+from t2t_repro.metrics.translation import Score, TranslationScores
+from t2t_repro.reproduction.lookup import find_row
+from t2t_repro.reproduction.plan import RunFolders, plan_of
+from t2t_repro.reproduction.results import read_result
+from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
+
+MODULE = "t2t_repro.reproduction.run_row"
+# Two windows: 100 steps at 4 per second, then 50 at 2.
+METRICS = [
+    {"split": "train", "step": 100, "steps_per_second": 4.0},
+    {"split": "eval", "step": 100, "perplexity": 12.0},
+    {"split": "train", "step": 150, "steps_per_second": 2.0},
+    {"split": "eval", "step": 150, "perplexity": 9.5},
+]
+BLEU = {"dev": 21.5, "test": 23.25}
+
+
+def translation_scores(split):
+    return TranslationScores(
+        bleu=Score(BLEU[split], f"signature of {split}"),
+        bleu_lowercase=Score(1.0, ""),
+        chrf=Score(2.0, ""),
+        length_ratio=1.0,
+        sentences=2,
+    )
+
+
+BRACKETS = BracketingScores(
+    f1=70.5,
+    precision=1.0,
+    recall=2.0,
+    complete_match=3.0,
+    f1_up_to_40=80.25,
+    sentences_up_to_40=1,
+    sentences=8,
+)
+
+
+class Stage:
+    """Stand-ins for the use cases, and a record of the calls that they received."""
+
+    def __init__(self):
+        self.calls = []
+        self.complete = True
+        self.is_parser = False
+
+    def open_or_prepare(self, problem, data_dir, given):
+        self.calls.append(("prepare", problem, data_dir, given))
+        return self
+
+    def raw_text(self, split):
+        return [f"source of {split}"], [f"reference of {split}"]
+
+    def train(self, settings, data):
+        assert data is self
+        self.calls.append(("train", settings))
+        folder = settings.output_dir
+        with open(f"{folder}/metrics.jsonl", "w", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(record)}\n" for record in METRICS)
+        return SimpleNamespace(complete=self.complete, steps=150, output_dir=folder)
+
+    def load(self, output_dir, checkpoint=None):
+        self.calls.append(("load", output_dir, checkpoint))
+        return FakeSystem(self)
+
+    def named(self, name):
+        return [call[1:] for call in self.calls if call[0] == name]
+
+
+class FakeSystem:
+    """A loaded system whose outputs tell its branch weights."""
+
+    model = SimpleNamespace(count_params=lambda: 4321)
+    run = SimpleNamespace(versions={"keras": "3.15"})
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.weights = None
+
+    def replace_branch_weights(self, mode, seed):
+        self.weights = f"{mode} {seed}"
+
+    def evaluate(self, sources, references):
+        split = sources[0].removeprefix("source of ")
+        assert references == [f"reference of {split}"]
+        scores = BRACKETS if self.stage.is_parser else translation_scores(split)
+        return SimpleNamespace(
+            scores=scores,
+            hypotheses=[f"{split} by {self.weights}", "é"],
+            repaired=2,
+            repairs={},
+        )
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    """The stand-ins, where the module of `run_row` imports them from."""
+    stage = Stage()
+    for owner, name, stand_in in (
+        (runs, "train", stage.train),
+        (runs, "System", stage),
+        (runs, "TrainSettings", lambda **values: SimpleNamespace(**values)),
+        (prepare, "open_or_prepare", stage.open_or_prepare),
+    ):
+        monkeypatch.setattr(owner, name, stand_in, raising=False)
+    sys.modules.pop(MODULE, None)
+    yield stage
+    sys.modules.pop(MODULE, None)
+
+
+def run(plan, folders):
+    return importlib.import_module(MODULE).run_row(plan, folders)
+
+
+def folders_in(tmp_path, recipe):
+    """Folders of a run, with a file for each of the recipe's texts."""
+    text_dir, output_dir = tmp_path / "text", tmp_path / "out"
+    for folder in (text_dir, output_dir):
+        folder.mkdir()
+    for name in recipe.file_names:
+        (text_dir / name).write_text(f"text of {name}\n")
+    return RunFolders(tmp_path / "data", output_dir, text_dir)
+
+
+def test_a_row_is_prepared_trained_and_scored_by_its_recipe(stage, tmp_path):
+    plan = plan_of(*find_row("table3/a_h1"), "small", 3)
+    folders = folders_in(tmp_path, TRANSLATION)
+    (path,) = run(plan, folders)
+
+    ((problem, data_dir, given),) = stage.named("prepare")
+    assert (problem.name, data_dir) == ("text_pairs", tmp_path / "data")
+    assert given == {"vocab_size": 4_000}
+    text = tmp_path / "text"
+    assert problem._files == {
+        "train": PairFiles(text / "train.en", text / "train.de"),
+        "dev": PairFiles(text / "val.en", text / "val.de"),
+        "test": PairFiles(text / "test2016.en", text / "test2016.de"),
+    }
+    ((settings,),) = stage.named("train")
+    assert vars(settings) == {
+        "output_dir": str(tmp_path / "out"),
+        "hparams_set": "transformer_base_a_h1",
+        "hparams": plan.recipe.hparams,
+        "random_seed": 3,
+        "train_steps": 2_500,
+        "average_last": 0,
+        "save_checkpoints_steps": 50,
+        "save_checkpoints_secs": 0.0,
+    }
+    assert stage.named("load") == [(tmp_path / "out", "latest")]
+    result = read_result(path.read_text())
+    assert path == tmp_path / "out" / "transformer_base_a_h1-small-3.json"
+    assert result.system == "transformer_base_a_h1"
+    assert (result.scale, result.seed, result.steps) == ("small", 3, 2_500)
+    assert result.scores == {
+        "perplexity (dev)": 9.5,
+        "BLEU (dev)": 21.5,
+        "BLEU (test)": 23.25,
+    }
+    assert [*result.scores] == ["perplexity (dev)", "BLEU (dev)", "BLEU (test)"]
+    assert result.signature == "signature of test"
+    assert result.seconds == 100 / 4 + 50 / 2
+    assert result.parameters == 4321
+    assert result.versions == {"keras": "3.15"}
+    assert result.commands == tuple(plan.commands())
+    assert result.data == TRANSLATION.text_digests(text)
+    assert [*result.data][:2] == ["train.en", "train.de"]
+    assert " x " in result.hardware
+    output = tmp_path / "out" / "dev.transformer_base_a_h1.txt"
+    assert output.read_text(encoding="utf-8") == "dev by learned 3\né\n"
+
+
+def test_every_row_of_a_training_has_its_weights_and_its_file(stage, tmp_path):
+    plan = plan_of(*find_row("randomisation/random"), "small", 5)
+    paths = run(plan, folders_in(tmp_path, TRANSLATION))
+    systems = [f"weighted_transformer_n2{end}" for end in ("", "_random", "_uniform")]
+    assert [path.name for path in paths] == [f"{s}-small-5.json" for s in systems]
+    assert len(stage.named("train")) == 1
+    # Loaded again for each, since the weights are replaced in place.
+    assert len(stage.named("load")) == 3
+    outputs = [(tmp_path / "out" / f"test.{s}.txt").read_text() for s in systems]
+    assert [text.splitlines()[0] for text in outputs] == [
+        "test by learned 5",
+        "test by random 5",
+        "test by uniform 5",
+    ]
+    results = [read_result(path.read_text()) for path in paths]
+    # Training measured perplexity with the learned weights.
+    bleu = {"BLEU (dev)", "BLEU (test)"}
+    scores = [set(result.scores) for result in results]
+    assert scores == [bleu | {"perplexity (dev)"}, bleu, bleu]
+    assert [len(result.commands) for result in results] == [3, 3, 3]
+    assert "--branch_weights random --branch_seed 5" in results[1].commands[2]
+
+
+def test_a_parser_is_averaged_and_has_f1_and_repairs(stage, tmp_path):
+    stage.is_parser = True
+    plan = plan_of(*find_row("table4/transformer_4_layers_wsj_only"))
+    (path,) = run(plan, folders_in(tmp_path, PARSING))
+    ((problem, _, given),) = stage.named("prepare")
+    assert problem.name == "parsing_ptb_initials"
+    assert given == {"vocab_size": 8_000}
+    text = tmp_path / "text"
+    assert problem._files == {
+        "train": TreeFile(text / "craft.train.mrg"),
+        "dev": TreeFile(text / "craft.dev.mrg"),
+    }
+    ((settings,),) = stage.named("train")
+    assert settings.average_last == 5
+    assert settings.save_checkpoints_steps == 500
+    assert stage.named("load") == [(tmp_path / "out", "averaged")]
+    result = read_result(path.read_text())
+    assert result.scores == {
+        "F1 (dev)": 70.5,
+        "F1 up to 40 words (dev)": 80.25,
+        "% repaired (dev)": 25.0,
+    }
+    assert result.signature == ""
+
+
+def test_the_papers_recipe_has_no_text_and_saves_by_time(stage, tmp_path):
+    plan = plan_of(*find_row("table2/transformer_big"), "paper")
+    (tmp_path / "out").mkdir()
+    results = tmp_path / "results"
+    results.mkdir()
+    folders = RunFolders(tmp_path / "data", tmp_path / "out", result_dir=results)
+    (path,) = run(plan, folders)
+    ((problem, _, given),) = stage.named("prepare")
+    assert (problem.name, given) == ("translate_ende_wmt14", {})
+    ((settings,),) = stage.named("train")
+    assert settings.train_steps == 300_000
+    assert settings.save_checkpoints_steps is None
+    assert settings.save_checkpoints_secs == 600.0
+    assert path == results / "transformer_big-paper-1.json"
+    result = read_result(path.read_text())
+    assert result.scores == {"BLEU (test)": 23.25}
+    assert result.data == {}
+
+
+def test_a_training_that_was_stopped_is_not_scored(stage, tmp_path):
+    stage.complete = False
+    plan = plan_of(*find_row("table3/a_h1"))
+    with pytest.raises(UserError, match="stopped at step 150 of 2500; the same"):
+        run(plan, folders_in(tmp_path, TRANSLATION))
+    assert stage.named("load") == []
+
+
+def test_missing_text_is_found_before_anything_is_prepared(stage, tmp_path):
+    folders = folders_in(tmp_path, TRANSLATION)
+    (tmp_path / "text" / "val.de").unlink()
+    with pytest.raises(UserError, match=r"val\.de is missing"):
+        run(plan_of(*find_row("table3/a_h1")), folders)
+    nowhere = dataclasses.replace(folders, result_dir=tmp_path / "nowhere")
+    with pytest.raises(UserError, match="--result_dir"):
+        run(plan_of(*find_row("table3/a_h1")), nowhere)
+    assert stage.calls == []
