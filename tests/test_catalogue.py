@@ -91,7 +91,8 @@ def test_every_declared_model_is_registered_by_its_module():
 
 def test_the_users_registrations_count(users_package):
     catalogue.load(users_package)
-    assert catalogue.problem("copy_my_notes").summary == "Copies my notes."
+    assert catalogue.problem("copy_my_notes").name == "copy_my_notes"
+    assert registry.problems.entry("copy_my_notes").summary == "Copies my notes."
     assert catalogue.hparams("transformer_mine").hidden_size == 64
 
 

@@ -88,7 +88,8 @@ def _errors_of_the_system() -> Iterator[None]:
     try:
         yield
     except tf.errors.OpError as error:
-        raise OSError(error.message) from error
+        # TensorFlow writes "<path>; <reason of the system>".
+        raise OSError(error.message.rpartition("; ")[2]) from error
 
 
 def _shuffle(path: Path, generator: random.Random) -> None:

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import random
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -247,7 +253,7 @@ def test_data_of_another_setting_is_refused_with_that_difference_alone(data_dir,
 def test_every_difference_of_settings_is_named(data_dir):
     settings = dataclasses.replace(SETTINGS, shuffle_seed=2, max_pair_length=9)
     with pytest.raises(
-        UserError, match="max_pair_length is 60 there, 9 now; shuffle_seed is 1"
+        UserError, match="max_pair_length is 60 there, 9 now; shuffle_seed"
     ):
         prepare(Numbers(), data_dir, settings=settings)
 
@@ -473,7 +479,7 @@ def test_a_model_for_the_targets_alone_is_refused(tmp_path):
     own = tmp_path / "own.model"
     own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
     settings = dataclasses.replace(SETTINGS, target_model=str(own))
-    with pytest.raises(UserError, match="targets alone"):
+    with pytest.raises(UserError, match="targets only"):
         prepare(Numbers(), tmp_path / "data", settings=settings)
 
 
@@ -516,14 +522,199 @@ def test_shards_of_a_killed_run_are_not_read(tmp_path):
     assert len(PreparedData.load(tmp_path, Numbers()).shards("train").paths) == 3
 
 
-def test_a_full_disk_is_reported_without_a_traceback(tmp_path, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+@contextlib.contextmanager
+def files_limited_to(size: int) -> Iterator[None]:
+    """Make writing fail at this size of a file, like on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # By default the signal ends the process; Python ignores it from its start.
+    assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
-    monkeypatch.setattr(prepare_module.ShardWriter, "write", full)
-    with pytest.raises(UserError, match=r"writing to .* failed: No space left"):
-        prepare(Numbers(), tmp_path / "data", settings=SETTINGS)
+
+class LongDev(Digits):
+    """Has a dev text that is longer than everything else."""
+
+    splits = ("train", "dev")
+
+    def pairs(self, split, tmp_dir):
+        for _ in range(1 if split == "train" else 9_000):
+            yield "1", "2"
+
+
+class LongTrain(Digits):
+    """Has training shards that are longer than everything else."""
+
+    splits = ("train", "dev")
+
+    def pairs(self, split, tmp_dir):
+        for _ in range(90_000 if split == "train" else 1):
+            yield "1", "2"
+
+
+class ManySymbols(Digits):
+    """Has a vocabulary that is longer than everything else."""
+
+    vocabulary = Vocabulary(kind="symbols", symbols=tuple(map(str, range(9_000))))
+
+
+@pytest.mark.parametrize(
+    ("problem", "size"),
+    [
+        (ManySymbols, 9_000),
+        (LongDev, 9_000),
+        (LongTrain, 90_000),
+        # The manifest is the only file of more than 500 bytes.
+        (Digits, 500),
+    ],
+)
+@pytest.mark.parametrize("made_before", [False, True])
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    tmp_path, problem, size, made_before
+):
+    folder = tmp_path / "data"
+    if made_before:
+        folder.mkdir()
+        (folder / "mine.txt").write_text("keep")
+    with (
+        files_limited_to(size),
+        pytest.raises(UserError) as caught,
+    ):
+        prepare(problem(), folder)
+    assert str(caught.value) == f"writing to {folder} failed: File too large"
+    assert folder.exists() == made_before
+    if made_before:
+        assert contents(folder) == {"mine.txt": b"keep"}
+
+
+# Holds the lock as another `t2t datagen` does while it learns a vocabulary.
+OTHER_PROCESS = """
+import sys
+from t2t_repro.data.prepare import prepare
+from tests.data.test_prepare import Digits
+
+class Slow(Digits):
+    name = "digits"
+
+    def check(self, tmp_dir):
+        print("checking", flush=True)
+        sys.stdin.read()
+
+prepare(Slow(), sys.argv[1])
+"""
+
+
+@pytest.fixture
+def other_process(tmp_path) -> Iterator[subprocess.Popen]:
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-c", OTHER_PROCESS, str(tmp_path / "data")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=root, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"checking\n"
+        yield process
+        process.kill()
+
+
+def test_data_that_another_process_prepares_is_not_written_twice(
+    tmp_path, other_process
+):
+    folder = tmp_path / "data"
+    message = rf"another process \(pid {other_process.pid}\) is preparing data in "
+    with pytest.raises(UserError, match=f"{message}{folder}"):
+        prepare(Digits(), folder)
+    # A problem with other files may be prepared at the same time.
+    prepare(Numbers(), folder, settings=SETTINGS)
+    other_process.communicate()
+    assert other_process.returncode == 0
+    assert not [name for name in contents(folder) if name.endswith(".lock")]
+    assert PreparedData.load(folder, Digits()).splits == ("train", "dev", "test")
+
+
+def test_data_that_another_process_has_just_finished_is_not_written_again(
+    tmp_path, monkeypatch
+):
+    lock, finished = prepare_module.locked_folder, {}
+
+    @contextlib.contextmanager
+    def locked_late(folder: Path, prefix: str) -> Iterator[None]:
+        monkeypatch.setattr(prepare_module, "locked_folder", lock)
+        prepare(Digits(), folder)
+        finished.update({path: path.stat().st_mtime_ns for path in folder.iterdir()})
+        with lock(folder, prefix):
+            yield
+
+    monkeypatch.setattr(prepare_module, "locked_folder", locked_late)
+    prepare(Digits(), tmp_path)
+    assert finished == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    with pytest.raises(UserError, match="num_shards is 10 there, 3 now"):
+        prepare(Digits(), tmp_path, settings=PrepareSettings(num_shards=3))
+
+
+def test_a_process_that_was_killed_blocks_nobody(tmp_path, other_process):
+    other_process.kill()
+    other_process.wait()
+    prepare(Digits(), tmp_path / "data")
+
+
+class Careless(Digits):
+    """Yields something else than pairs."""
+
+    splits = ("train", "dev")
+    vocabulary = Vocabulary(size=280)
+
+    def __init__(self, split: str, wrong: object) -> None:
+        self.split, self.wrong = split, wrong
+
+    def pairs(self, split, tmp_dir):
+        yield "one", "eins"
+        yield self.wrong if split == self.split else ("two", "zwei")
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+@pytest.mark.parametrize(
+    ("wrong", "shown"),
+    [
+        ("ab", "'ab'"),
+        (("a", "b", "c"), "('a', 'b', 'c')"),
+        (("a",), "('a',)"),
+        (("a", None), "('a', None)"),
+        ((b"a", "b"), "(b'a', 'b')"),
+        (None, "None"),
+    ],
+)
+def test_anything_but_a_pair_of_strings_is_refused(tmp_path, split, wrong, shown):
+    problem = Careless(split, wrong)
+    settings = dataclasses.replace(SETTINGS, vocab_size=280)
+    with pytest.raises(UserError) as caught:
+        prepare(problem, tmp_path / "data", settings=settings)
+    assert str(caught.value).startswith(
+        f"problem careless, split {split}: received {shown} as pair 2, expected a "
+        "tuple of two strings"
+    )
     assert not (tmp_path / "data").exists()
+
+
+def test_a_training_pair_is_checked_where_no_vocabulary_is_learned(tmp_path):
+    problem = Careless("train", "ab")
+    problem.vocabulary = Vocabulary(kind="symbols", symbols=("one", "eins"))
+    with pytest.raises(UserError, match="split train: received 'ab' as pair 2"):
+        prepare(problem, tmp_path / "data")
+
+
+class Forgetful(Digits):
+    """Forgets to yield."""
+
+    def pairs(self, split, tmp_dir):
+        return None
+
+
+def test_pairs_that_are_none_are_refused(tmp_path):
+    with pytest.raises(UserError, match="split test: received None from `pairs`"):
+        prepare(Forgetful(), tmp_path / "data")
 
 
 def test_a_data_folder_that_is_a_file_is_refused(tmp_path):

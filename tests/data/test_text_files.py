@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,30 @@ def test_a_plain_file_called_gz_is_read(tmp_path):
 def test_what_is_not_utf8_text_is_refused(tmp_path, content, message):
     with pytest.raises(UserError, match=message):
         lines_of(tmp_path, content)
+
+
+@pytest.mark.parametrize("content", [b"caf\xe9\n", "café\n".encode("utf-16")])
+def test_the_suggested_conversion_can_be_pasted_into_a_shell(
+    tmp_path, monkeypatch, content
+):
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path / "it's my text; $HOME.txt", content)
+    with pytest.raises(UserError) as caught:
+        list(read_lines(path))
+    command = str(caught.value).partition("`")[2].rpartition("`")[0]
+    subprocess.run(["sh", "-c", command], check=True)
+    assert list(read_lines(Path(f"{path}.utf8"))) == ["café"]
+
+
+@pytest.mark.parametrize("content", [b"caf\xe9\n", "café\n".encode("utf-16")])
+def test_a_stream_is_named_and_converted_in_a_pipe(tmp_path, content):
+    path = written(tmp_path / "copy", content)
+    with pytest.raises(UserError) as caught:
+        list(read_lines(path, "standard input"))
+    message = str(caught.value)
+    assert "standard input" in message
+    assert str(tmp_path) not in message
+    assert re.search(r"`\.\.\. \| iconv -f \S+ -t UTF-8 \| t2t \.\.\.`", message)
 
 
 def test_a_missing_file_is_refused(tmp_path):

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.data.pipeline import (
+    BatchPlan,
+    Shards,
+    evaluation_batches,
+    training_epoch,
+)
+from t2t_repro.data.prepare import open_or_prepare, prepare
+from t2t_repro.data.prepared import PreparedData
+from t2t_repro.data.problem import Problem, ReversedProblem
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.settings.prepare_settings import PrepareSettings
+from tests.support.corpus import rows_of
+
+SETTINGS = PrepareSettings(vocab_size=300, num_shards=2, shared_vocabulary=False)
+PLAN = BatchPlan((64,), (4,))
+
+
+TEXT = {
+    "train": [("a dog", "ein Hund"), ("two cats", "zwei Katzen")] * 9,
+    "dev": [("a cat", "eine Katze"), ("two dogs", "zwei Hunde")],
+    "test": [("three dogs", "drei Hunde")],
+}
+
+
+class Animals(Problem):
+    """Counts animals from English to German."""
+
+    def pairs(self, split, tmp_dir):
+        yield from TEXT[split]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("animals")
+    prepare(Animals(), path, settings=SETTINGS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(folder) -> PreparedData:
+    return PreparedData.load(folder, Animals())
+
+
+@pytest.fixture(scope="module")
+def reverse(folder) -> PreparedData:
+    return PreparedData.load(folder, ReversedProblem(Animals()))
+
+
+def test_splits_are_those_that_were_prepared(data):
+    assert data.splits == ("train", "dev", "test")
+
+
+def test_shards_are_the_paths_of_a_split(data, folder):
+    first, second = (
+        f"{folder}/animals-train-0000{number}-of-00002" for number in (0, 1)
+    )
+    assert data.shards("train") == Shards((first, second))
+    assert data.shards("dev") == Shards((f"{folder}/animals-dev-00000-of-00001",))
+
+
+def test_raw_text_is_lists_of_lines(data):
+    assert data.raw_text("dev") == (["a cat", "two dogs"], ["eine Katze", "zwei Hunde"])
+    assert data.raw_text("test") == (["three dogs"], ["drei Hunde"])
+
+
+def test_there_is_no_raw_text_of_the_training_split(data):
+    with pytest.raises(UserError, match="'train', expected one of dev, test"):
+        data.raw_text("train")
+
+
+def decoded(tokenizers, batches) -> list[tuple[str, str]]:
+    source, target = tokenizers
+    rows = [row for batch in batches for row in rows_of(batch)]
+    return [(source.decode(inputs), target.decode(ids)) for inputs, ids in rows]
+
+
+def flipped(pairs) -> list[tuple[str, str]]:
+    return [(target, source) for source, target in pairs]
+
+
+def test_training_reads_the_pairs_of_a_problem(data):
+    batches = training_epoch(data.shards("train"), PLAN, seed=1, epoch=0)
+    pairs = decoded(data.tokenizers(), batches)
+    assert sorted(pairs) == sorted(TEXT["train"])
+
+
+def test_training_reads_the_swapped_pairs_of_a_reversed_problem(reverse):
+    batches = training_epoch(reverse.shards("train"), PLAN, seed=1, epoch=0)
+    pairs = decoded(reverse.tokenizers(), batches)
+    assert sorted(pairs) == sorted(flipped(TEXT["train"]))
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_evaluation_reads_the_swapped_pairs_of_a_reversed_problem(reverse, split):
+    batches = evaluation_batches(reverse.shards(split), PLAN)
+    assert decoded(reverse.tokenizers(), batches) == flipped(TEXT[split])
+
+
+def test_the_raw_text_of_a_reversed_problem_is_swapped(reverse):
+    assert reverse.raw_text("test") == (["drei Hunde"], ["three dogs"])
+
+
+def test_a_problem_and_its_reverse_have_one_digest(data, reverse):
+    assert data.digest == reverse.digest
+
+
+def test_data_that_is_not_there_is_refused_with_the_command_that_prepares_it(tmp_path):
+    command = f"t2t datagen --problem animals --data_dir {tmp_path}"
+    with pytest.raises(UserError, match=command):
+        PreparedData.load(tmp_path, ReversedProblem(Animals()))
+
+
+def test_preparing_and_opening_give_the_same_data(tmp_path):
+    problem = ReversedProblem(Animals())
+    data = prepare(problem, str(tmp_path), settings=SETTINGS)
+    assert data == PreparedData(problem, tmp_path, data.manifest)
+    assert data.manifest == PreparedData.load(tmp_path, problem).manifest
+
+
+def test_data_that_is_there_is_opened_without_its_settings(folder, data):
+    problem = data.problem
+    opened = open_or_prepare(problem, folder, {"num_shards": 2})
+    assert opened == data
+
+
+def test_data_that_is_not_there_is_prepared_with_the_given_settings(tmp_path):
+    data = open_or_prepare(Animals(), tmp_path, {"vocab_size": 290, "shuffle_seed": 5})
+    settings = data.manifest.settings
+    assert (settings["vocab_size"], settings["seed"]) == (290, 5)
+    assert len(data.shards("train").paths) == 10
+
+
+def test_opening_data_of_another_setting_is_refused(folder):
+    with pytest.raises(UserError, match="shuffle_seed is 1 there, 2 now"):
+        open_or_prepare(Animals(), folder, {"shuffle_seed": 2})
+
+
+def test_an_unknown_setting_is_refused_with_the_closest_one(folder):
+    with pytest.raises(UsageError, match="Did you mean num_shards"):
+        open_or_prepare(Animals(), folder, {"num_shard": 2})
+
+
+def test_a_value_out_of_range_is_refused(tmp_path):
+    with pytest.raises(UserError, match="num_shards: received 0, expected at least 1"):
+        open_or_prepare(Animals(), tmp_path, {"num_shards": 0})
