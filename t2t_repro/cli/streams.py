@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,27 +22,21 @@ def read_input(name: str) -> list[str]:
     Raises:
         UserError: If it cannot be read, or is not UTF-8 text.
     """
-    from t2t_repro.data.text_files import read_lines
-
-    with _as_file(name) as path:
-        if path.is_file() and path.stat().st_size == 0:
-            return []
-        return list(read_lines(path))
-
-
-@contextlib.contextmanager
-def _as_file(name: str) -> Iterator[Path]:
     if name != STANDARD_STREAM:
-        yield Path(name)
-        return
+        return _lines_of(Path(name))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "standard input"
+        path = Path(folder) / "input"
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        try:
-            yield path
-        except UserError as error:
-            raise UserError(str(error).replace(f"{folder}/", "")) from error
+        return _lines_of(path, piped_from="standard input")
+
+
+def _lines_of(path: Path, piped_from: str | None = None) -> list[str]:
+    from t2t_repro.data.text_files import read_lines
+
+    if path.is_file() and path.stat().st_size == 0:
+        return []
+    return list(read_lines(path, piped_from))
 
 
 def check_writable(flag: str, name: str) -> None:

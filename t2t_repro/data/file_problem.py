@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, Self, TypeVar, cast
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.text_files import (
     PairFiles,
+    PairLists,
     TreeFile,
     has_byte_order_mark,
     identities,
@@ -18,7 +19,7 @@ from t2t_repro.errors import UsageError
 
 logger = logging.getLogger(__name__)
 
-Files = TypeVar("Files", PairFiles, TreeFile)
+Files = TypeVar("Files", bound=PairFiles | PairLists | TreeFile)
 
 
 class FileProblem(Problem, Generic[Files]):
@@ -78,7 +79,8 @@ class FileProblem(Problem, Generic[Files]):
             for path in set(files.paths.values()):
                 if has_byte_order_mark(path):
                     logger.warning("%s: its byte-order mark is left out", path)
-            logger.info("%s: %s", split, " and ".join(map(str, files.paths.values())))
+            names = " and ".join(map(str, files.paths.values()))
+            logger.info("%s: %s", split, names or "given in memory")
 
     def _require_files(self) -> None:
         if "train" not in self._files:

@@ -15,7 +15,7 @@ import hashlib
 import shlex
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, ClassVar, cast
@@ -58,6 +58,30 @@ class PairFiles:
 
 
 @dataclass(frozen=True)
+class PairLists:
+    """The pairs of a split, in memory.
+
+    Attributes:
+        sources: Source sentences.
+        targets: Their translations.
+    """
+
+    kind: ClassVar[str] = "pairs"
+    paths: ClassVar[Mapping[str, Path]] = {}
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+
+    def identity(self) -> dict[str, object]:
+        """Return the number of pairs and a sha256 of their text."""
+        digest = hashlib.sha256()
+        for side in (self.sources, self.targets):
+            for text in side:
+                digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+        return {"pairs": len(self.sources), "sha256": digest.hexdigest()}
+
+
+@dataclass(frozen=True)
 class TreeFile:
     """The file of the bracketed trees of a split.
 
@@ -75,16 +99,18 @@ class TreeFile:
         return {"trees": self.trees}
 
 
-def read_pairs(files: PairFiles) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of plain or gzipped text files, in order.
+def read_pairs(files: PairFiles | PairLists) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of plain or gzipped text files, or of lists, in order.
 
     Args:
-        files: Files of a split.
+        files: Files or lists of a split.
 
     Raises:
         UserError: If a file is missing, empty, damaged or not UTF-8, has NUL bytes, or
             the sides do not match line by line.
     """
+    if isinstance(files, PairLists):
+        return _pairs_of_lists(files)
     if files.target is None:
         return _pairs_of_columns(files.source)
     return _pairs_of_lines(files.source, files.target)
@@ -143,21 +169,27 @@ def identity(path: Path) -> dict[str, object]:
 
 
 def identities(
-    files: Mapping[str, PairFiles | TreeFile],
+    files: Mapping[str, PairFiles | PairLists | TreeFile],
 ) -> dict[str, dict[str, object]]:
     """Return the identity of each file, by split and role, such as "train_source".
 
     Args:
-        files: Files by split.
+        files: Files or lists by split.
 
     Raises:
         UserError: If a file cannot be read.
     """
-    return {
+    of_files = {
         f"{split}_{role}": identity(path)
         for split, own in files.items()
         for role, path in own.paths.items()
     }
+    of_lists = {
+        f"{split}_pairs": own.identity()
+        for split, own in files.items()
+        if isinstance(own, PairLists)
+    }
+    return of_files | of_lists
 
 
 @dataclass(frozen=True)
@@ -182,6 +214,15 @@ class _Origin:
             return f"... | {command} | t2t ..."
         path, converted = str(self.path), f"{self.path.name}.utf8"
         return f"{command} {shlex.quote(path)} > {shlex.quote(converted)}"
+
+
+def _pairs_of_lists(lists: PairLists) -> Iterator[tuple[str, str]]:
+    if len(lists.sources) != len(lists.targets):
+        raise UserError(
+            f"received {len(lists.sources):,} sources and {len(lists.targets):,} "
+            "targets, expected one target per source"
+        )
+    yield from zip(lists.sources, lists.targets, strict=True)
 
 
 def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:

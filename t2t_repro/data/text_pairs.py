@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import heapq
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from t2t_repro.data.file_problem import FileProblem
 from t2t_repro.data.filters import has_empty_side
 from t2t_repro.data.problem import SPLITS
-from t2t_repro.data.text_files import PairFiles, read_pairs
+from t2t_repro.data.text_files import PairFiles, PairLists, read_pairs
 from t2t_repro.errors import UserError
 
 logger = logging.getLogger(__name__)
@@ -22,7 +23,7 @@ HELD_OUT_DIVISOR = 20
 MOST_HELD_OUT = 1_000
 
 
-class TextPairProblem(FileProblem[PairFiles]):
+class TextPairProblem(FileProblem[PairFiles | PairLists]):
     """Pairs of lines from two files per split, or from one TSV.
 
     Without development text, the sources with the smallest hashes are held out of the
@@ -30,7 +31,7 @@ class TextPairProblem(FileProblem[PairFiles]):
     and the model never trains on a held-out source.
 
     Args:
-        files: The files of "train" and, if given, of "dev" and "test".
+        files: The files or lists of "train" and, if given, of "dev" and "test".
     """
 
     drop_duplicates = True
@@ -38,14 +39,39 @@ class TextPairProblem(FileProblem[PairFiles]):
     contents = "text"
     training_flags = "--train_source and --train_target, or --train_tsv"
 
-    def __init__(self, files: Mapping[str, PairFiles] | None = None) -> None:
+    def __init__(
+        self, files: Mapping[str, PairFiles | PairLists] | None = None
+    ) -> None:
         super().__init__(files)
         self._largest_held_out: int | None = None
         self.splits = tuple(
             split for split in SPLITS if split != "test" or split in self._files
         )
 
-    def read(self, files: PairFiles) -> Iterator[tuple[str, str]]:
+    @classmethod
+    def from_lists(
+        cls,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        dev: tuple[Sequence[str], Sequence[str]] | None = None,
+        test: tuple[Sequence[str], Sequence[str]] | None = None,
+    ) -> Self:
+        """Return the problem on sentences in memory.
+
+        Args:
+            sources: Source sentences to train on.
+            targets: Their translations.
+            dev: Sources and targets to evaluate on during training; by default some
+                of the training sentences are held out.
+            test: Sources and targets of a test split.
+        """
+        lists = {"train": PairLists(sources, targets)}
+        for split, pair in (("dev", dev), ("test", test)):
+            if pair is not None:
+                lists[split] = PairLists(*pair)
+        return cls(lists)
+
+    def read(self, files: PairFiles | PairLists) -> Iterator[tuple[str, str]]:
         return read_pairs(files)
 
     def pairs(
@@ -79,7 +105,7 @@ class TextPairProblem(FileProblem[PairFiles]):
         return self._largest_held_out
 
 
-def _largest_held_out(files: PairFiles) -> int:
+def _largest_held_out(files: PairFiles | PairLists) -> int:
     """Choose the held-out sources and return the largest of their hashes.
 
     Repeats, and pairs with an empty side, do not count.

@@ -158,3 +158,35 @@ def test_reversed_files_swap_the_sides(tmp_path):
         {"train": part, "dev": part}
     )
     assert next(iter(problem.pairs("train", None))) == ("target 0", "source 0")
+
+
+def from_lists(*arguments, **splits):
+    return type(catalogue.problem("text_pairs")).from_lists(*arguments, **splits)
+
+
+def test_lists_in_memory_are_read_as_they_are():
+    problem = from_lists(["a", "b"], ["c", "d"], dev=(["e"], ["f"]), test=(["g"], ["h"]))
+    assert problem.splits == ("train", "dev", "test")
+    assert list(problem.pairs("train", None)) == [("a", "c"), ("b", "d")]
+    assert list(problem.pairs("dev", None)) == [("e", "f")]
+    assert list(problem.pairs("test", None)) == [("g", "h")]
+
+
+def test_lists_without_dev_hold_some_sources_out():
+    sources_, targets = zip(*numbered(40), strict=True)
+    problem = from_lists(sources_, targets)
+    assert len(list(problem.pairs("dev", None))) == 2
+    assert len(list(problem.pairs("train", None))) == 38
+
+
+def test_lists_of_different_lengths_are_refused():
+    with pytest.raises(UserError, match="received 2 sources and 1 targets"):
+        from_lists(["a", "b"], ["c"]).check(None)
+
+
+def test_other_text_in_lists_is_noticed():
+    first, second = (
+        from_lists(["a", "b"], [target, "d"]).source_identities(None)["train_pairs"]
+        for target in ("c", "x")
+    )
+    assert first != second
