@@ -164,7 +164,7 @@ def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="one vocabulary per side (default: one for both)",
     )
-    _add_number(group, "character_coverage", float, "default: 0.9999")
+    _add_number(group, "character_coverage", float)
     group.add_argument(
         "--source_model",
         metavar="FILE",
@@ -179,8 +179,8 @@ def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("preparation")
-    _add_number(group, "max_pair_length", int, "default: 256")
-    _add_number(group, "max_length_ratio", float, "default: 0")
+    _add_number(group, "max_pair_length", int)
+    _add_number(group, "max_length_ratio", float)
     repeats = group.add_mutually_exclusive_group()
     repeats.add_argument(
         "--drop_duplicates",
@@ -195,22 +195,33 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="keep them (default for other problems)",
     )
-    _add_number(group, "num_shards", int, "default: 10")
-    _add_number(group, "shuffle_seed", int, "default: 1")
+    _add_number(group, "num_shards", int)
+    _add_number(group, "shuffle_seed", int)
     add_refused_flag(parser, "--seed", "it is now called --shuffle_seed")
     add_refused_flag(parser, "--max_length", "it is now called --max_pair_length")
 
 
 def _add_number(
-    group: FlagContainer, name: str, kind: type[int | float], default: str
+    group: FlagContainer,
+    name: str,
+    kind: type[int | float],
+    remark: str | None = None,
 ) -> None:
-    """Add the flag of a number among the `PrepareSettings`."""
+    """Add the flag of a number among the `PrepareSettings`.
+
+    Args:
+        group: Group of flags.
+        name: Name of the setting.
+        kind: Type of the number.
+        remark: Last part of the help; by default the setting's default.
+    """
     about = PrepareSettings.about(name)
+    remark = remark or f"default: {getattr(PrepareSettings(), name):g}"
     group.add_argument(
         f"--{name}",
         metavar="N" if kind is int else "X",
         type=at_least(about.at_least or 0, kind, about.at_most),
-        help=f"{about.help} ({default})",
+        help=f"{about.help} ({remark})",
     )
 
 

@@ -95,9 +95,10 @@ def _check(
     )
     found += _source_differences(manifest.sources, sources)
     if found:
+        advice = way_out(data.folder)
         raise UserError(
             f"{data.folder} holds {manifest.problem} prepared otherwise: "
-            f"{'; '.join(found)}.\n{way_out(data.folder).capitalize()}"
+            f"{'; '.join(found)}.\n{advice[0].upper()}{advice[1:]}"
         )
 
 

@@ -141,6 +141,13 @@ def test_opening_data_of_another_setting_is_refused(folder):
         open_or_prepare(Animals(), folder, {"shuffle_seed": 2})
 
 
+def test_the_name_of_a_folder_keeps_its_capitals_in_the_advice(tmp_path):
+    folder = tmp_path / "My Data"
+    prepare(Animals(), folder, settings=SETTINGS)
+    with pytest.raises(UserError, match=f"\nRemove {folder} or give another"):
+        open_or_prepare(Animals(), folder, {"num_shards": 3})
+
+
 def test_an_unknown_setting_is_refused_with_the_closest_one(folder):
     with pytest.raises(UsageError, match="Did you mean num_shards"):
         open_or_prepare(Animals(), folder, {"num_shard": 2})
