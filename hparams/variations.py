@@ -90,8 +90,8 @@ _CARD = """{heading}.
 
 Source: Vaswani et al. 2017, {table}; values that the row leaves out are the base
     model's.
-Published: newstest2013 en-de perplexity {perplexity} per subword, BLEU {bleu} (beam
-    4, alpha 0.6, no averaging; {steps:,} steps).
+Published: newstest2013 en-de perplexity {perplexity} a subword, BLEU {bleu} (beam 4,
+    alpha 0.6, no averaging; {steps:,} steps).
 Measured: `t2t reproduce {command}`.
 Command: t2t train --problem translate_ende_wmt14 --hparams_set {name}
     --data_dir DATA --output_dir OUT --train_steps {steps}
