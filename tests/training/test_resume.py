@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from t2t_repro.errors import UserError
 from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_training import (
     BATCHES_AN_EPOCH,
     STEPS,
@@ -99,7 +100,7 @@ def test_the_signal_that_stopped_a_run_is_known(shards, tmp_path):
 
 
 class Killed(BaseException):
-    """Stands for `kill -9`: nothing of the trainer runs after it."""
+    """Replaces `kill -9`: the trainer cannot catch it."""
 
 
 def scores(step, log):
@@ -154,6 +155,31 @@ def test_a_run_stopped_at_an_evaluation_makes_up_for_it(shards, tmp_path, stop):
     assert stop not in dict(evaluations_of(tmp_path))
     interrupt(tmp_path, shards, scores)
     assert evaluations_of(tmp_path) == EVALUATIONS
+
+
+def test_a_signal_during_a_save_does_not_lose_the_evaluation(
+    shards, tmp_path, monkeypatch
+):
+    """The checkpoint to resume from is that of the next step."""
+    real_save = TrainingCheckpoints.save
+
+    def save(self, step):
+        if step == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real_save(self, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingCheckpoints, "save", save)
+        interrupt(tmp_path, shards, scores, save_every_steps=4)
+    assert saved_steps(tmp_path) == [4, 5]
+    interrupt(tmp_path, shards, scores)
+    assert evaluations_of(tmp_path) == EVALUATIONS
+
+
+def test_a_trainer_removes_what_a_killed_save_left(shards, tmp_path):
+    (tmp_path / "model.ckpt-9_temp").mkdir()
+    train(tmp_path, shards, train_steps=1)
+    assert not (tmp_path / "model.ckpt-9_temp").exists()
 
 
 def test_an_evaluation_that_is_in_the_metrics_is_not_made_again(shards, tmp_path):
