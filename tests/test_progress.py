@@ -42,6 +42,16 @@ def test_the_first_batch_is_not_part_of_the_estimate(lines, clock):
     assert lines()[1:] == ["sentence 40/100  0.5 per second  time left 02:00"]
 
 
+def test_a_second_is_too_short_for_an_estimate(lines, clock):
+    progress = Progress(100, "step", seconds_between_lines=None)
+    progress.advance()
+    for _ in range(2):
+        clock[0] += 1.5
+        progress.advance()
+        progress.message("a")
+    assert lines() == ["step 2/100  a", "step 3/100  a  time left 02:25"]
+
+
 def test_a_line_appears_after_half_a_minute(lines, clock):
     with Progress(100, "sentence") as progress:
         for _ in range(10):

@@ -18,7 +18,7 @@ from tests.support.tiny_model import padded, random_sentences, tiny_transformer
 
 
 class Texts:
-    """Stands for the log of a run."""
+    """Replaces the log of a run."""
 
     def __init__(self):
         self.written = {}
@@ -28,7 +28,7 @@ class Texts:
 
 
 class Dictionary:
-    """Stands for a translator."""
+    """Replaces a translator."""
 
     def __init__(self, translations):
         self.translations = translations
@@ -141,3 +141,33 @@ def test_translations_are_written_as_a_table_of_text():
         r"| zwei \| drei | two \| three | two or three |",
         "| Ende |  | end |",
     ]
+
+
+def test_only_the_first_three_translations_are_written():
+    log = Texts()
+    sources = [*TRANSLATIONS, "vier", "drei"]
+    translations = TRANSLATIONS | {"vier": "four", "drei": "three"}
+    references = [*REFERENCES, "four", "three"]
+    translation_evaluator(Dictionary(translations), sources, references, Problem())(
+        1, log
+    )
+    table = log.written["eval", 1, "translations"]
+    assert len(table.splitlines()) == 2 + 3
+    assert "four" not in table
+
+
+class LengthProblem(Problem):
+    """Scores hypotheses and references differently."""
+
+    metric = "length"
+
+    def development_score(self, hypotheses, references):
+        return len("".join(hypotheses)) + 1000 * len(references)
+
+
+def test_the_problem_names_and_computes_the_score():
+    evaluator = translation_evaluator(
+        Dictionary(TRANSLATIONS), list(TRANSLATIONS), REFERENCES, LengthProblem()
+    )
+    length = sum(map(len, TRANSLATIONS.values()))
+    assert evaluator(1, Texts()) == {"length": length + 3000}

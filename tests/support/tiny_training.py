@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.checkpoints import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.schedules import FactorSchedule
 from t2t_repro.training.step import StepOptions
@@ -24,6 +25,7 @@ SEED = 1
 PAIRS, LONGEST = 40, 8
 PLAN = BatchPlan((LONGEST,), (8,))
 BATCHES_AN_EPOCH = 5
+STEPS = 2 * BATCHES_AN_EPOCH + 3
 
 
 def tiny_model(**options: Any) -> Transformer:
@@ -105,5 +107,36 @@ def losses_of(output_dir: Path) -> dict[int, float]:
 
 
 def weights_of(model: keras.Model) -> dict[str, np.ndarray]:
-    """Give the arrays of a model by path."""
+    """Return the arrays of a model by path."""
     return {v.path: v.numpy() for v in model.trainable_variables}
+
+
+def train(output_dir: Path, shards: Sequence[str], **options: Any) -> Trainer:
+    """Train `Bigrams`, with dropout unless told otherwise, and return the trainer."""
+    trainer = tiny_trainer(output_dir, shards, **({"dropout": 0.2} | options))
+    trainer.train()
+    return trainer
+
+
+def saved_steps(output_dir: Path) -> list[int]:
+    """Return the steps of the checkpoints in a folder."""
+    return [step_of(path) for path in all_checkpoints(output_dir)]
+
+
+def checkpoints_of(
+    model: keras.Model, folder: Path, keep: int = 5
+) -> TrainingCheckpoints:
+    """Make the checkpoints of a run of this model."""
+    return TrainingCheckpoints(folder, model, tiny_optimizer(model), keep)
+
+
+def fill(model: keras.Model, value: float) -> None:
+    """Give all weights one value."""
+    for variable in model.trainable_variables:
+        variable.assign(np.full(variable.shape, value))
+
+
+def one_value(model: keras.Model) -> float:
+    """Return the value that all weights have."""
+    (value,) = {float(x) for w in weights_of(model).values() for x in w.ravel()}
+    return value

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.training.averaging import average_checkpoints
+from t2t_repro.training.checkpoints import (
+    all_checkpoints,
+    find_checkpoint,
+    model_variables,
+    restore,
+)
+from tests.support.tiny_training import (
+    checkpoints_of,
+    one_value,
+    tiny_model,
+    weights_of,
+)
+
+
+def test_the_average_is_found_where_a_killed_process_put_it_aside(own_run, model):
+    average_checkpoints(model, own_run, all_checkpoints(own_run))
+    (own_run / "averaged").rename(own_run / "averaged.replaced")
+    restore(model_variables(model), find_checkpoint(own_run, "averaged"))
+    assert one_value(model) == 3.0
+
+
+def test_the_average_of_one_checkpoint_is_that_checkpoint(run, own_run, model):
+    path = average_checkpoints(model, own_run, [str(run / "model.ckpt-200")])
+    averaged = tiny_model()
+    restore(model_variables(averaged), path)
+    assert one_value(averaged) == 2.0
+
+
+def test_the_average_of_equal_checkpoints_has_exactly_their_weights(tmp_path):
+    model = tiny_model()
+    expected = weights_of(model)
+    checkpoints = checkpoints_of(model, tmp_path)
+    paths = [checkpoints.save(step) for step in (1, 2, 3)]
+    average_checkpoints(model, tmp_path, paths)
+    for path, weights in weights_of(model).items():
+        np.testing.assert_array_equal(weights, expected[path])
+
+
+def test_the_average_is_the_mean(own_run, model):
+    average_checkpoints(model, own_run, all_checkpoints(own_run))
+    assert one_value(model) == 3.0
+
+
+def test_the_averaged_checkpoint_bears_the_last_step_and_replaces_the_one_before(
+    own_run, model
+):
+    paths = all_checkpoints(own_run)
+    average_checkpoints(model, own_run, paths[:2])
+    average_checkpoints(model, own_run, paths)
+    assert all_checkpoints(own_run / "averaged") == [
+        str(own_run / "averaged" / "model.ckpt-300")
+    ]
+    assert not (own_run / "averaged.incomplete").exists()
+
+
+def test_averaging_a_damaged_checkpoint_leaves_the_old_average(own_run, model):
+    paths = all_checkpoints(own_run)
+    average_checkpoints(model, own_run, paths)
+    (own_run / "model.ckpt-200.data-00000-of-00001").write_bytes(b"")
+    with pytest.raises(UserError):
+        average_checkpoints(model, own_run, paths)
+    restore(model_variables(model), find_checkpoint(own_run, "averaged"))
+    assert one_value(model) == 3.0

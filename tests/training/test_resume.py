@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from tests.support.tiny_training import (
+    BATCHES_AN_EPOCH,
+    STEPS,
+    losses_of,
+    metrics_of,
+    saved_steps,
+    tiny_trainer,
+    train,
+    weights_of,
+)
+
+
+def rising_and_falling(step, log):
+    return {"bleu": {2: 10.0, 4: 30.0}.get(step, 20.0)}
+
+
+# In the middle of the first epoch, at its end, in the middle of a later one.
+@pytest.mark.parametrize("stop", [3, BATCHES_AN_EPOCH, BATCHES_AN_EPOCH + 2])
+def test_a_resumed_run_equals_an_uninterrupted_one(
+    uninterrupted, shards, tmp_path, stop
+):
+    train(tmp_path, shards, train_steps=stop)
+    trainer = train(tmp_path, shards, train_steps=STEPS)
+    losses, weights = uninterrupted
+    assert losses_of(tmp_path) == losses
+    for path, values in weights_of(trainer.model).items():
+        np.testing.assert_array_equal(values, weights[path])
+
+
+def test_a_finished_run_does_nothing_more(shards, tmp_path):
+    train(tmp_path, shards, train_steps=2)
+    assert train(tmp_path, shards, train_steps=2).step == 2
+    assert list(losses_of(tmp_path)) == [1, 2]
+
+
+def signal_at(step, number=signal.SIGTERM):
+    """An evaluator that is hit by a signal."""
+
+    def evaluate(now, log):
+        if now == step:
+            os.kill(os.getpid(), number)
+        return {}
+
+    return evaluate
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_the_update_that_follows_and_stops(shards, tmp_path, number):
+    trainer = tiny_trainer(
+        tmp_path,
+        shards,
+        train_steps=STEPS,
+        eval_every_steps=1,
+        evaluators=[signal_at(4, number)],
+    )
+    assert trainer.train() == 5
+    assert saved_steps(tmp_path) == [5]
+
+
+def test_a_run_stopped_by_a_signal_continues_with_the_same_losses(
+    uninterrupted, shards, tmp_path
+):
+    train(
+        tmp_path,
+        shards,
+        train_steps=STEPS,
+        eval_every_steps=1,
+        evaluators=[signal_at(6)],
+    )
+    train(tmp_path, shards, train_steps=STEPS)
+    assert losses_of(tmp_path) == uninterrupted[0]
+
+
+def test_signals_act_as_before_once_training_is_over(shards, tmp_path):
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    train(tmp_path, shards, train_steps=1)
+    after = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    assert after == before
+
+
+def test_the_signal_that_stopped_a_run_is_known(shards, tmp_path):
+    trainer = train(tmp_path, shards, train_steps=2)
+    assert trainer.stop_signal is None
+    options = {"eval_every_steps": 1, "evaluators": [signal_at(3)]}
+    trainer = train(tmp_path, shards, train_steps=9, **options)
+    assert trainer.stop_signal == signal.SIGTERM
+
+
+class Killed(BaseException):
+    """Replaces `kill -9`: the trainer cannot catch it."""
+
+
+def scores(step, log):
+    return {"bleu": {4: 30.0}.get(step, 20.0 + step / 10)}
+
+
+def killed_at(step):
+    """An evaluator of a process that is killed before it has evaluated."""
+
+    def evaluate(now, log):
+        if now == step:
+            raise Killed
+        return scores(now, log)
+
+    return evaluate
+
+
+def evaluations_of(folder):
+    return [(line["step"], line["bleu"]) for line in metrics_of(folder, "eval")]
+
+
+# 10 steps with an evaluation every 4, and one at the end.
+EVALUATIONS = [(4, 30.0), (8, 20.8), (10, 21.0)]
+
+
+EVALUATING = {"train_steps": 10, "eval_every_steps": 4}
+
+
+def interrupt(folder, shards, evaluator, **options):
+    """Train until `evaluator` kills or stops the run."""
+    with contextlib.suppress(Killed):
+        train(folder, shards, evaluators=[evaluator], **EVALUATING | options)
+
+
+@pytest.mark.parametrize("save_every_steps", [1, 3])
+@pytest.mark.parametrize("step", [4, 8, 10])
+def test_a_run_killed_in_an_evaluation_makes_up_for_it(
+    shards, tmp_path, step, save_every_steps
+):
+    options = {"save_every_steps": save_every_steps}
+    interrupt(tmp_path, shards, killed_at(step), **options)
+    train(tmp_path, shards, evaluators=[scores], **EVALUATING | options)
+    assert evaluations_of(tmp_path) == EVALUATIONS
+    assert saved_steps(tmp_path / "best") == [4]
+
+
+# The update after the signal is saved, and not evaluated.
+@pytest.mark.parametrize("stop", [4, 8, 10])
+def test_a_run_stopped_at_an_evaluation_makes_up_for_it(shards, tmp_path, stop):
+    interrupt(tmp_path, shards, scores, monitors=[signal_at(stop - 1)])
+    assert saved_steps(tmp_path)[-1] == stop
+    assert stop not in dict(evaluations_of(tmp_path))
+    interrupt(tmp_path, shards, scores)
+    assert evaluations_of(tmp_path) == EVALUATIONS
+
+
+def test_a_signal_during_a_save_does_not_lose_the_evaluation(
+    shards, tmp_path, monkeypatch
+):
+    """The checkpoint to resume from is that of the next step."""
+    real_save = TrainingCheckpoints.save
+
+    def save(self, step):
+        if step == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real_save(self, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingCheckpoints, "save", save)
+        interrupt(tmp_path, shards, scores, save_every_steps=4)
+    assert saved_steps(tmp_path) == [4, 5]
+    interrupt(tmp_path, shards, scores)
+    assert evaluations_of(tmp_path) == EVALUATIONS
+
+
+def test_a_trainer_removes_what_a_killed_save_left(shards, tmp_path):
+    (tmp_path / "model.ckpt-9_temp").mkdir()
+    train(tmp_path, shards, train_steps=1)
+    assert not (tmp_path / "model.ckpt-9_temp").exists()
+
+
+def test_an_evaluation_that_is_in_the_metrics_is_not_made_again(shards, tmp_path):
+    for _ in range(2):
+        train(tmp_path, shards, evaluators=[scores], **EVALUATING)
+    assert evaluations_of(tmp_path) == EVALUATIONS
+
+
+def test_a_longer_run_does_not_evaluate_where_it_was_resumed(shards, tmp_path):
+    """Step 3 was the last one of a run that never evaluated."""
+    train(tmp_path, shards, train_steps=3)
+    train(tmp_path, shards, evaluators=[scores], **EVALUATING)
+    assert evaluations_of(tmp_path) == EVALUATIONS
+
+
+def test_a_run_killed_after_saving_the_best_makes_up_for_the_metrics(
+    shards, tmp_path, monkeypatch
+):
+    def be_killed(self, split, step, values):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MetricsLog, "scalars", be_killed)
+        interrupt(tmp_path, shards, scores, log_every_steps=100, save_every_steps=4)
+    train(tmp_path, shards, evaluators=[scores], **EVALUATING)
+    assert evaluations_of(tmp_path) == EVALUATIONS
+    assert saved_steps(tmp_path / "best") == [4]
+
+
+def damage(folder, step):
+    (folder / f"model.ckpt-{step}.data-00000-of-00001").write_bytes(b"")
+
+
+def test_a_run_resumes_from_the_checkpoint_before_a_damaged_one(
+    uninterrupted, shards, tmp_path
+):
+    train(tmp_path, shards, train_steps=7, save_every_steps=3)
+    damage(tmp_path, 7)
+    trainer = train(tmp_path, shards, train_steps=STEPS)
+    losses, weights = uninterrupted
+    # The lines of step 7 would be there twice.
+    assert [line["step"] for line in metrics_of(tmp_path)] == list(losses)
+    assert losses_of(tmp_path) == losses
+    for path, values in weights_of(trainer.model).items():
+        np.testing.assert_array_equal(values, weights[path])
+
+
+def no_space(*args, **kwargs):
+    raise tf.errors.ResourceExhaustedError(
+        None, None, "run/model.ckpt-5_temp/part-0; No space left on device"
+    )
+
+
+def test_a_full_disk_says_where_the_run_resumes(shards, tmp_path, monkeypatch):
+    train(tmp_path, shards, train_steps=3)
+    monkeypatch.setattr(tf.train.Checkpoint, "write", no_space)
+    with pytest.raises(
+        UserError,
+        match=r"^cannot write .*: No space left on device; free space, then the same "
+        r"command resumes from step 3\.$",
+    ):
+        train(tmp_path, shards, train_steps=5)
+
+
+def test_a_disk_that_is_full_from_the_start_says_so(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr(tf.train.Checkpoint, "write", no_space)
+    with pytest.raises(UserError, match="then the same command starts again"):
+        train(tmp_path, shards, train_steps=2)
+
+
+def test_no_memory_is_not_a_full_disk(shards, tmp_path):
+    def evaluate(step, log):
+        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        train(tmp_path, shards, train_steps=2, evaluators=[evaluate])
+
+
+def test_a_resumed_run_knows_how_good_the_best_was(shards, tmp_path):
+    options = {"eval_every_steps": 2, "evaluators": [rising_and_falling]}
+    train(tmp_path, shards, train_steps=4, **options)
+    train(tmp_path, shards, train_steps=8, **options)
+    assert saved_steps(tmp_path / "best") == [4]

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.training.averaging import average_checkpoints
+from t2t_repro.training.checkpoints import (
+    all_checkpoints,
+    find_checkpoint,
+    model_variables,
+    restore,
+    step_of,
+)
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from tests.support.tiny_training import (
+    checkpoints_of,
+    fill,
+    one_value,
+    tiny_model,
+    tiny_optimizer,
+)
+
+
+def test_the_position_in_the_data_is_restored(tmp_path):
+    model = tiny_model(residual_dropout=0.5)
+    saved = checkpoints_of(model, tmp_path)
+    saved.epoch.assign(3)
+    saved.batches.assign(4)
+    saved.save(1)
+    found = checkpoints_of(tiny_model(residual_dropout=0.5), tmp_path)
+    found.restore_latest()
+    assert (int(found.epoch), int(found.batches)) == (3, 4)
+
+
+def test_the_optimizers_moments_are_restored(tmp_path):
+    model = tiny_model()
+    optimizer = tiny_optimizer(model)
+    for number, variable in enumerate(optimizer.variables):
+        variable.assign(np.full(variable.shape, number))
+    TrainingCheckpoints(tmp_path, model, optimizer, 5).save(1)
+    fresh = tiny_optimizer(model)
+    TrainingCheckpoints(tmp_path, model, fresh, 5).restore_latest()
+    values = [float(np.max(v.numpy())) for v in fresh.variables]
+    assert values == list(range(len(values)))
+
+
+def test_the_state_of_dropout_is_restored(tmp_path):
+    model = tiny_model(residual_dropout=0.5)
+    checkpoints = checkpoints_of(model, tmp_path)
+    features = {"inputs": tf.constant([[3, 1]]), "targets": tf.constant([[4, 1]])}
+    model(features, training=True)
+    checkpoints.save(1)
+    expected = model(features, training=True).numpy()
+    again = tiny_model(residual_dropout=0.5)
+    checkpoints_of(again, tmp_path).restore_latest()
+    np.testing.assert_array_equal(again(features, training=True), expected)
+
+
+def test_nothing_is_restored_from_an_empty_folder(model, tmp_path):
+    assert checkpoints_of(model, tmp_path).restore_latest() is None
+
+
+def test_only_the_newest_are_kept(model, tmp_path):
+    checkpoints = checkpoints_of(model, tmp_path, keep=2)
+    for step in (9, 10, 100):
+        checkpoints.save(step)
+    assert [step_of(path) for path in all_checkpoints(tmp_path)] == [10, 100]
+
+
+def test_a_resumed_run_still_keeps_only_the_newest(model, tmp_path):
+    for step in (1, 2, 3):
+        checkpoints_of(model, tmp_path, keep=2).save(step)
+    assert [step_of(path) for path in all_checkpoints(tmp_path)] == [2, 3]
+
+
+def test_only_one_best_checkpoint_is_kept(model, tmp_path):
+    for step in (1, 2):
+        checkpoints_of(model, tmp_path).save_best(step, "bleu", float(step))
+    assert [step_of(path) for path in all_checkpoints(tmp_path / "best")] == [2]
+
+
+def test_the_score_of_the_best_is_kept_with_it(run, model):
+    assert checkpoints_of(model, run).best_value("bleu") == 30.5
+    assert checkpoints_of(model, run).best_value("other") == -math.inf
+
+
+def test_a_damaged_score_counts_as_none(own_run, model):
+    (own_run / "best" / "bleu").write_text("")
+    assert checkpoints_of(model, own_run).best_value("bleu") == -math.inf
+
+
+def test_tensorflow_finds_the_newest_too(run):
+    assert tf.train.latest_checkpoint(str(run)) == find_checkpoint(run)
+
+
+@pytest.mark.parametrize("content", [None, "", "nonsense"])
+def test_the_file_of_tensorflow_beside_the_checkpoints_may_be_lost(
+    own_run, model, content
+):
+    if content is None:
+        (own_run / "checkpoint").unlink()
+    else:
+        (own_run / "checkpoint").write_text(content)
+    found = checkpoints_of(model, own_run).restore_latest()
+    assert step_of(found) == 300
+    assert one_value(model) == 6.0
+
+
+def test_a_clock_that_was_set_back_changes_nothing(own_run, model, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1.0)
+    assert step_of(checkpoints_of(model, own_run).restore_latest()) == 300
+
+
+def test_checkpoints_are_ordered_by_step_and_not_by_name(model, tmp_path):
+    checkpoints = checkpoints_of(model, tmp_path)
+    for step in (9, 100, 20):
+        checkpoints.save(step)
+    assert [step_of(path) for path in all_checkpoints(tmp_path)] == [9, 20, 100]
+
+
+@pytest.mark.parametrize("part", ["data-00000-of-00001", "index"])
+def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(
+    own_run, model, part, caplog
+):
+    (own_run / f"model.ckpt-300.{part}").write_bytes(b"")
+    path = checkpoints_of(model, own_run).restore_latest()
+    assert step_of(path) == 200
+    assert one_value(model) == 2.0
+    assert "model.ckpt-300 is damaged" in caplog.text
+    assert "resuming from step 200" in caplog.text
+    assert find_checkpoint(own_run) == path
+    # Nothing is thrown away, and a second damaged one finds its place.
+    assert len(list(own_run.glob("model.ckpt-300.damaged.*"))) == 2
+    checkpoints_of(model, own_run).save(300)
+    (own_run / f"model.ckpt-300.{part}").write_bytes(b"")
+    assert checkpoints_of(model, own_run).restore_latest() == path
+
+
+def test_two_damaged_checkpoints_are_set_aside(own_run, model):
+    for step in (200, 300):
+        (own_run / f"model.ckpt-{step}.index").write_bytes(b"")
+    assert step_of(checkpoints_of(model, own_run).restore_latest()) == 100
+    assert one_value(model) == 1.0
+
+
+def test_damaged_checkpoints_alone_are_a_users_error(own_run, model):
+    for step in (100, 200, 300):
+        (own_run / f"model.ckpt-{step}.index").write_bytes(b"")
+    fill(model, 7.0)
+    with pytest.raises(
+        UserError,
+        match=r"model\.ckpt-300, model\.ckpt-200, model\.ckpt-100(.|\n)*another folder",
+    ):
+        checkpoints_of(model, own_run).restore_latest()
+    assert one_value(model) == 7.0
+    assert [step_of(path) for path in all_checkpoints(own_run)] == [100, 200, 300]
+
+
+def test_a_checkpoint_of_another_model_is_not_passed_over(own_run):
+    (own_run / "model.ckpt-300.index").write_bytes(b"")
+    other = checkpoints_of(tiny_model(num_encoder_layers=2), own_run)
+    with pytest.raises(UserError, match=r"ckpt-200: it is of a model with other"):
+        other.restore_latest()
+    assert len(all_checkpoints(own_run)) == 3
+
+
+def test_a_file_that_may_not_be_read_is_not_damaged(own_run, model, monkeypatch):
+    """The rights themselves mean nothing to root, who may run the tests."""
+
+    def refuse(self, *args):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(PermissionError):
+        checkpoints_of(model, own_run).restore_latest()
+
+
+def test_leftovers_of_killed_saves_are_removed(own_run, model):
+    before = sorted(own_run.iterdir())
+    temporary = own_run / "model.ckpt-400_temp"
+    temporary.mkdir()
+    (temporary / "part-00000-of-00001.data-00000-of-00001").write_bytes(b"x")
+    (own_run / "model.ckpt-400.index.tempstate123").write_bytes(b"x")
+    # Renamed, but the index is not there yet; or its index has been removed.
+    (own_run / "model.ckpt-400.data-00000-of-00001").write_bytes(b"x")
+    (own_run / "best.incomplete").mkdir()
+    checkpoints_of(model, own_run).clean_up()
+    assert sorted(own_run.iterdir()) == before
+
+
+def test_a_save_that_fails_leaves_nothing_behind(own_run, model, monkeypatch):
+    before = sorted(own_run.iterdir())
+
+    def fill_the_disk(self, path):
+        Path(f"{path}_temp").mkdir()
+        raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+    monkeypatch.setattr(tf.train.Checkpoint, "write", fill_the_disk)
+    checkpoints = checkpoints_of(model, own_run)
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        checkpoints.save(400)
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        checkpoints.save_best(400, "bleu", 99.0)
+    with pytest.raises(UserError, match=r"cannot write .*averaged: No space left"):
+        average_checkpoints(model, own_run, all_checkpoints(own_run)[:1])
+    assert sorted(own_run.iterdir()) == before
+    assert checkpoints.best_value("bleu") == 30.5
+
+
+def test_the_best_is_found_where_a_killed_process_put_it_aside(own_run, model):
+    (own_run / "best").rename(own_run / "best.replaced")
+    assert checkpoints_of(model, own_run).best_value("bleu") == 30.5
+    restore(model_variables(model), find_checkpoint(own_run, "best"))
+    assert one_value(model) == 9.0
+    checkpoints_of(model, own_run).clean_up()
+    assert (own_run / "best" / "bleu").exists()
+    assert not (own_run / "best.replaced").exists()
+
+
+def test_without_the_newest_checkpoint_the_one_before_is_restored(own_run, model):
+    for file in own_run.glob("model.ckpt-300.*"):
+        file.unlink()
+    path = checkpoints_of(model, own_run).restore_latest()
+    assert step_of(path) == 200
+    assert one_value(model) == 2.0
+
+
+def test_a_run_that_has_moved_is_found(own_run, model):
+    moved = own_run.rename(own_run.with_name("moved"))
+    assert checkpoints_of(model, moved).restore_latest() == str(
+        moved / "model.ckpt-300"
+    )
