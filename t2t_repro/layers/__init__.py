@@ -1,4 +1,4 @@
-"""The papers' layers: `keras.ops` only, explicit arguments, no hparams."""
+"""Layers of the papers, in `keras.ops`, with explicit arguments."""
 
 from t2t_repro.layers.attention import (
     MultiheadAttention,

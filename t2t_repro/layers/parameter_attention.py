@@ -70,7 +70,7 @@ class ParameterAttention(keras.layers.Layer):
 
     @classmethod
     def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
-        """Make the sublayer of a layer; `kwargs` are those of the class."""
+        """Make the sublayer from the options of a layer; `kwargs` go to the class."""
         return cls(
             hidden_size=options.hidden_size,
             num_heads=options.parameter_attention_heads,
