@@ -12,7 +12,8 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.attention import masked_softmax, projection
+from t2t_repro.layers.attention import projection
+from t2t_repro.layers.attention_functions import masked_softmax
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.options import LayerOptions
 
