@@ -1,8 +1,8 @@
-"""Beam search in `keras.ops`: one loop, static shapes, no gathering of caches.
+"""Beam search in `keras.ops`: one loop, static shapes, caches are never gathered.
 
 Paper section 6.1: beam 4, length penalty alpha 0.6, at most source length + 50
 tokens, "terminate early when possible". tensor2tensor: `utils/beam_search.py`.
-With beam_size 1 it is greedy search: the best token at every step, to the first EOS.
+With beam_size 1 it is greedy search: the best token at every step, until the first EOS.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 
-# Below every reachable score, and far from float32's limits when added to.
+# Below every reachable score; sums of it stay within the range of float32.
 MINUS_INFINITY = -1e9
 
 # (ids [batch, beam], position, history [batch, beam, slots], cache)
@@ -24,50 +24,49 @@ StepFunction = Callable[
     [KerasTensor, KerasTensor, KerasTensor, Any], tuple[KerasTensor, Any]
 ]
 
-
-# (cache, slots) -> the cache with that many slots, the new ones behind the others
+# (cache, slots) -> the cache with that many slots, the new ones after the others
 GrowFunction = Callable[[Any, KerasTensor | int], Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class BeamSearchOptions:
-    """What is searched for.
+    """Settings of the search.
 
     Attributes:
-        beam_size: Hypotheses kept for a sentence (K).
-        alpha: Exponent of the length penalty ((5 + length) / 6)^alpha; 0 = none.
-        num_hypotheses: How many of the best finished hypotheses must be certain
-            before the search of a sentence ends, 1 to `beam_size`.
-        cache_growth: Positions by which the cache grows at a time. A step costs in
-            proportion to the cache's size, and most sentences end long before their
-            limit. 0 = allocate all positions at once, which XLA and JAX need because
-            their shapes are static.
+        beam_size: Number of hypotheses kept per sentence (K).
+        alpha: Exponent of the length penalty ((5 + length) / 6)^alpha; 0 means none.
+        num_hypotheses: Number of best finished hypotheses that must be certain before
+            the search of a sentence ends, from 1 to `beam_size`.
+        cache_growth: Number of positions by which the cache grows at a time. The time
+            of a step is proportional to the size of the cache, and most sentences end
+            long before their limit. 0 allocates all positions at once, which XLA and
+            JAX need because their shapes are static.
     """
 
-    beam_size: int = 4
-    alpha: float = 0.6
+    beam_size: int
+    alpha: float
     num_hypotheses: int = 1
     cache_growth: int = 0
 
 
 @dataclasses.dataclass
 class BeamState:
-    """Everything that one step of the search changes.
+    """The loop variables of the search.
 
-    "Living" hypotheses go on; "finished" ones end in EOS. Both are sorted, best
-    first; places not taken yet have a score of about `MINUS_INFINITY`.
+    "Living" hypotheses can be extended; "finished" ones end in EOS. Both are sorted,
+    best first. Empty places have a score of about `MINUS_INFINITY`.
 
     Attributes:
-        position: int32 scalar, number of tokens that living hypotheses have.
+        position: int32 scalar, number of tokens of the living hypotheses.
         living_ids: int32 `[batch, beam, max_length]`, padded with PAD_ID.
         living_log_probs: float32 `[batch, beam]`, sums of log-probabilities.
-        history: bool `[batch, beam, slots]`, the cache slots on each
-            living hypothesis' path: slot p * beam + k was written at position p
-            by the hypothesis that was then in place k.
+        history: bool `[batch, beam, slots]`, the cache slots on the path of each
+            living hypothesis. Slot p * beam + k was written at position p by the
+            hypothesis that was then in place k.
         finished_ids: int32 `[batch, beam, max_length]`.
         finished_scores: float32 `[batch, beam]`, with length penalty.
-        done: bool `[batch]`, nothing can change a sentence's answer any more.
-        cache: Nested tensors, `[batch, ...]`, as the step function returns them.
+        done: bool `[batch]`, whether the answer of a sentence can no longer change.
+        cache: Nested tensors, `[batch, ...]`, returned by the step function.
     """
 
     position: KerasTensor
@@ -86,10 +85,10 @@ class BeamState:
 
 @dataclasses.dataclass(frozen=True)
 class BeamSearchResult:
-    """Hypotheses of each sentence, best first.
+    """Hypotheses of every sentence, best first.
 
     Attributes:
-        ids: int32 `[batch, beam, max_length]`, EOS included, padded with PAD_ID.
+        ids: int32 `[batch, beam, max_length]`, including EOS, padded with PAD_ID.
         scores: float32 `[batch, beam]`: log-probability over length penalty.
     """
 
@@ -98,11 +97,11 @@ class BeamSearchResult:
 
 
 def length_penalty(length: KerasTensor, alpha: float) -> KerasTensor:
-    """Compute lp(Y) = ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14).
+    """Return lp(Y) = ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14).
 
     Args:
-        length: Number of tokens, EOS included.
-        alpha: The exponent.
+        length: Number of tokens, including EOS.
+        alpha: Exponent.
 
     Returns:
         float32, of the same shape.
@@ -118,31 +117,33 @@ def beam_search(
     max_length: int | KerasTensor,
     options: BeamSearchOptions,
 ) -> BeamSearchResult:
-    """Search the best finished hypotheses of every sentence.
+    """Find the best finished hypotheses of every sentence.
 
     Each step extends the K living hypotheses by every token and takes the 2K best
-    extensions: at most K of them end, so K that go on are left. (With K = 1 only the
-    best one is taken: a worse one that ends is no greedy choice.) A sentence is done
-    when it reaches its own `max_lengths`, or when no living hypothesis can still
-    beat the finished ones that are asked for: its log-probability can only fall,
-    and its penalty is at most that of the longest length.
-    Differs from tensor2tensor: the limit is each sentence's own, and a sentence
-    that is done stays as it is, so its answer does not depend on the batch; PAD
-    is never generated; a hypothesis cut at the limit, returned where none has
-    finished, has its score penalised like the others.
+    extensions. At most K of them end, so at least K can be extended again. (With K = 1
+    only the best one is taken, because greedy search does not choose a worse one that
+    ends.) A sentence is done when it reaches its own limit in `max_lengths`, or when no
+    living hypothesis can rank above the requested finished ones: its log-probability
+    can only fall, and its penalty is at most that of the longest length.
+    Differs from tensor2tensor: every sentence has its own limit, and a sentence that is
+    done does not change, so its answer does not depend on the batch; PAD is never
+    generated; if no hypothesis has finished, those cut at the limit are returned, with
+    the length penalty applied to their scores too.
 
     Args:
         step_function: `(ids, position, history, cache) -> (logits, cache)`; see
             `Transformer.decode_step`.
         grow_function: `(cache, slots) -> cache`; see `Transformer.grow_cache`.
         cache: Initial cache, without slots.
-        max_lengths: int32 `[batch]`, most tokens of each sentence, EOS included.
-        max_length: The largest of them; the length of the output. A tensor if
-            `cache_growth` is set: inside a graph the cache's shape must be unknown.
-        options: See `BeamSearchOptions`.
+        max_lengths: int32 `[batch]`, limit of the tokens of each sentence, including
+            EOS.
+        max_length: Largest of `max_lengths`, which is the length of the output. A
+            tensor if `cache_growth` is set, because inside a graph the shape of the
+            cache must be unknown.
+        options: Settings of the search.
 
     Returns:
-        See `BeamSearchResult`.
+        The hypotheses and their scores.
     """
     search = _Search(step_function, grow_function, max_lengths, max_length, options)
     state = BeamState(
@@ -156,7 +157,7 @@ def beam_search(
 
 
 class _Search:
-    """The parts of the loop; arguments as for `beam_search`."""
+    """The steps of the loop; for the arguments, see `beam_search`."""
 
     def __init__(
         self,
@@ -179,8 +180,8 @@ class _Search:
     def initial_state(self, cache: Any) -> BeamState:
         batch, beam = ops.shape(self.max_lengths)[0], self.beam_size
         no_ids = ops.full((batch, beam, self.max_length), PAD_ID, dtype="int32")
-        nothing = ops.full((batch, beam), MINUS_INFINITY, dtype="float32")
-        # One living hypothesis, the empty one: K equal ones would stay equal.
+        no_scores = ops.full((batch, beam), MINUS_INFINITY, dtype="float32")
+        # One living hypothesis, the empty one. K equal ones would stay equal.
         first = ops.arange(beam) == 0
         positions = self.max_length
         if self.cache_growth:
@@ -188,10 +189,10 @@ class _Search:
         return BeamState(
             position=ops.zeros((), dtype="int32"),
             living_ids=no_ids,
-            living_log_probs=ops.where(first[None, :], 0.0, nothing),
+            living_log_probs=ops.where(first[None, :], 0.0, no_scores),
             history=ops.zeros((batch, beam, positions * beam), dtype="bool"),
             finished_ids=no_ids,
-            finished_scores=nothing,
+            finished_scores=no_scores,
             done=ops.zeros((batch,), dtype="bool"),
             cache=self.grow_function(cache, positions * beam),
         )
@@ -226,11 +227,11 @@ class _Search:
         )
         ends = ops.equal(tokens, EOS_ID)
         finished_ids, finished_scores = self._finish(state, ids, scores, ends)
-        # Living: the K best extensions that do not end.
+        # Keep the K best extensions that do not end.
         living_log_probs, places = ops.top_k(
             ops.where(ends, MINUS_INFINITY, scores), self.beam_size
         )
-        # A sentence that is done keeps its living hypotheses: they may be its answer.
+        # A sentence that is done keeps its living hypotheses; they may be its answer.
         new_state = BeamState(
             position=state.position + 1,
             living_ids=ops.where(
@@ -265,7 +266,7 @@ class _Search:
     def _best_extensions(
         self, state: BeamState, log_probs: KerasTensor
     ) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
-        """Return scores, parents and tokens of the best, each `[batch, 2K]`."""
+        """Return scores, parents and tokens of the best extensions, `[batch, 2K]`."""
         vocab_size = log_probs.shape[-1]
         totals = state.living_log_probs[:, :, None] + log_probs
         flat = ops.reshape(totals, (ops.shape(totals)[0], self.beam_size * vocab_size))
@@ -281,12 +282,12 @@ class _Search:
         ends: KerasTensor,
     ) -> tuple[KerasTensor, KerasTensor]:
         """Merge the extensions that end with the finished hypotheses."""
-        # Extensions of a place that is not taken are none.
+        # Extensions of an empty place do not count.
         real = ops.logical_and(ends, scores > 0.5 * MINUS_INFINITY)
         allowed = ops.logical_and(real, ops.logical_not(state.done)[:, None])
-        penalised = scores / length_penalty(state.position + 1, self.alpha)
+        penalized = scores / length_penalty(state.position + 1, self.alpha)
         all_scores = ops.concatenate(
-            [state.finished_scores, ops.where(allowed, penalised, MINUS_INFINITY)],
+            [state.finished_scores, ops.where(allowed, penalized, MINUS_INFINITY)],
             axis=1,
         )
         allowed_ids = ops.where(allowed[:, :, None], ids, PAD_ID)
@@ -303,7 +304,7 @@ class _Search:
         return ops.logical_or(state.done, ops.logical_or(certain, at_limit))
 
     def result(self, state: BeamState) -> BeamSearchResult:
-        """Take the finished hypotheses; the living ones where there are none."""
+        """Return the finished hypotheses of a sentence, or else the living ones."""
         any_finished = state.finished_scores[:, :1] > 0.5 * MINUS_INFINITY
         cut_scores = state.living_log_probs / length_penalty(
             ops.minimum(state.position, self.max_lengths)[:, None], self.alpha
@@ -317,13 +318,13 @@ class _Search:
 
 
 def _take_beams(x: KerasTensor, places: KerasTensor) -> KerasTensor:
-    """Take hypotheses: `[batch, n, ...]` at `[batch, m]` gives `[batch, m, ...]`."""
+    """Gather hypotheses: `[batch, n, ...]` at `[batch, m]` gives `[batch, m, ...]`."""
     return ops.take_along_axis(x, ops.cast(places, "int32")[:, :, None], axis=1)
 
 
 def _replace_column(
     ids: KerasTensor, column: KerasTensor, tokens: KerasTensor
 ) -> KerasTensor:
-    """Write `tokens` `[batch, n]` at a position of `ids` `[batch, n, max_length]`."""
+    """Write tokens `[batch, n]` at a position of ids `[batch, n, max_length]`."""
     here = ops.arange(ops.shape(ids)[2]) == column
     return ops.where(here[None, None, :], tokens[:, :, None], ids)

@@ -1,7 +1,7 @@
-"""The papers' layers: `keras.ops` only, explicit arguments, no hparams."""
+"""Layers of the papers, in `keras.ops`, with explicit arguments."""
 
-from t2t_repro.layers.attention import (
-    MultiheadAttention,
+from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.attention_functions import (
     dot_product,
     masked_softmax,
     scaled_dot_product,

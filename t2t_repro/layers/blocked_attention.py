@@ -15,7 +15,8 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.choices import Compatibility
-from t2t_repro.layers.attention import MultiheadAttention, masked_softmax
+from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.attention_functions import masked_softmax
 from t2t_repro.registry import register_attention
 
 

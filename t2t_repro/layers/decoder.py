@@ -149,7 +149,7 @@ class DecoderLayer(keras.layers.Layer):
             A cache without slots for positions of the target.
         """
         key, value = self.memory_attention.project_memory(memory)
-        # Of no positions, for the shapes.
+        # No positions yet; this gives the slots their shapes.
         self_key, self_value = self.self_attention.project_memory(memory[:, :0])
         return {
             "self_key": self_key,

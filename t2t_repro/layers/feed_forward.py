@@ -64,7 +64,7 @@ class FeedForward(keras.layers.Layer):
 
     @classmethod
     def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
-        """Make the sublayer of a layer; `kwargs` are those of the class."""
+        """Make the sublayer from the options of a layer; `kwargs` go to the class."""
         return cls(
             hidden_size=options.hidden_size,
             filter_size=options.filter_size,

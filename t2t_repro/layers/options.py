@@ -123,14 +123,9 @@ class LayerOptions:
         """Return whether the attention of this role is branched attention."""
         if self.branched == "none":
             return False
-        in_decoder = {
-            "memory": AttentionRole.MEMORY,
-            "self": AttentionRole.DECODER_SELF,
-        }
-        return role in (
-            AttentionRole.ENCODER_SELF,
-            in_decoder[self.branched_in_decoder],
-        )
+        in_memory = self.branched_in_decoder == "memory"
+        in_decoder = AttentionRole.MEMORY if in_memory else AttentionRole.DECODER_SELF
+        return role in (AttentionRole.ENCODER_SELF, in_decoder)
 
 
 def with_options(config: Mapping[str, Any]) -> dict[str, Any]:

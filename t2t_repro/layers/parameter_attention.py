@@ -12,7 +12,8 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.attention import masked_softmax, projection
+from t2t_repro.layers.attention import projection
+from t2t_repro.layers.attention_functions import masked_softmax
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.options import LayerOptions
 
@@ -70,7 +71,7 @@ class ParameterAttention(keras.layers.Layer):
 
     @classmethod
     def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
-        """Make the sublayer of a layer; `kwargs` are those of the class."""
+        """Make the sublayer from the options of a layer; `kwargs` go to the class."""
         return cls(
             hidden_size=options.hidden_size,
             num_heads=options.parameter_attention_heads,

@@ -71,7 +71,7 @@ class ResidualConnection(keras.layers.Layer):
 
     @classmethod
     def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
-        """Make the connection around a sublayer; `kwargs` are those of the class."""
+        """Make the layer from the options of a layer; `kwargs` go to the class."""
         return cls(
             hidden_size=options.hidden_size,
             norm=options.norm,

@@ -1,1 +1,1 @@
-"""Models: what `--model` names."""
+"""Models that `--model` selects."""

@@ -1,4 +1,4 @@
-"""Parameters and work of a `Transformer`, counted by formula and not by building it."""
+"""Count the parameters and operations of a `Transformer` without building it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ def parameter_count(
     """Count the parameters of `Transformer.from_hparams`.
 
     Args:
-        hparams: A hparams set.
+        hparams: Hparams of the model, with a built-in attention.
         source_vocab_size: Size of the source vocabulary.
         target_vocab_size: Size of the target vocabulary.
 
     Returns:
-        The number of trained values.
+        Number of trained values.
     """
     h = hparams.resolved()
     d = h.hidden_size
@@ -34,13 +34,16 @@ def parameter_count(
 def wall_time_flops(hours: float, devices: int, flops_per_second: float) -> float:
     """Estimate the cost of a training as the paper does (section 6.1, last paragraph).
 
-    Time, times the number of devices, times what each sustains: more than what the
-    model multiplies (`training_flops`), as no device is always busy.
+    The estimate exceeds the operations of the model (`training_flops`), because no
+    device is always busy.
 
     Args:
-        hours: Of training.
-        devices: That were used.
-        flops_per_second: That one sustains.
+        hours: Time of training.
+        devices: Number of devices.
+        flops_per_second: Operations per second that one device sustains.
+
+    Returns:
+        Floating-point operations.
     """
     return hours * 3600 * devices * flops_per_second
 
@@ -48,17 +51,17 @@ def wall_time_flops(hours: float, devices: int, flops_per_second: float) -> floa
 def training_flops(
     hparams: HParams, target_vocab_size: int, tokens: int, length: int
 ) -> float:
-    """Count the multiplications and additions of training on some tokens.
+    """Count the multiplications and additions of a training.
 
-    Every weight matrix meets every token of its side once forward and twice backward,
-    and so do the products of attention, whose sentences are taken to be of one length.
-    Normalisations, softmaxes and the optimizer are left out.
+    Every weight matrix is multiplied by every token of its side once forward and twice
+    backward. The same holds for the products of attention; all sentences are assumed to
+    have one length. Normalizations, softmaxes and the optimizer are not counted.
 
     Args:
-        hparams: A hparams set.
+        hparams: Hparams of the model, with a built-in attention.
         target_vocab_size: Size of the target vocabulary (V).
-        tokens: Of each side, over the whole training.
-        length: Of a sentence, in tokens.
+        tokens: Tokens per side over the whole training.
+        length: Length of a sentence in tokens.
 
     Returns:
         Floating-point operations.
@@ -66,14 +69,14 @@ def training_flops(
     h = hparams.resolved()
     softmax = h.hidden_size * target_vocab_size
     channels = h.attention_key_channels + h.attention_value_channels
-    # A neighbourhood is of self-attention alone.
+    # A neighbourhood restricts self-attention only.
     seen = min(h.attention_neighbourhood or length, length)
     self_attentions = h.num_encoder_layers + h.num_decoder_layers
     positions = self_attentions * seen + h.num_decoder_layers * length
     multiplications = sum(_stack_matrices(h)) + softmax + positions * channels
     if h.branched_attention == "shared":
-        # The one network of a layer is applied to every branch, as equation (6) of the
-        # Weighted Transformer has it; BranchedAttention needs fewer multiplications.
+        # As in equation (6) of the Weighted Transformer, the network of a layer is
+        # applied to every branch. BranchedAttention needs fewer multiplications.
         layers = h.num_encoder_layers + h.num_decoder_layers
         network = 2 * h.hidden_size * h.filter_size
         multiplications += layers * (h.num_heads - 1) * network
@@ -81,7 +84,7 @@ def training_flops(
 
 
 def _stack_matrices(h: HParams) -> tuple[int, int]:
-    """Count the values in the matrices of the encoder's layers and the decoder's."""
+    """Count the values in the matrices of all encoder and of all decoder layers."""
     d = h.hidden_size
     attention = 2 * d * (h.attention_key_channels + h.attention_value_channels)
     feed_forward = 2 * d * h.filter_size
@@ -97,7 +100,7 @@ def _stack_matrices(h: HParams) -> tuple[int, int]:
 
 
 def _vectors(h: HParams) -> int:
-    """Count biases and what else is no matrix, normalisations left out."""
+    """Count the values of biases and other vectors, without normalizations."""
     layers = h.num_encoder_layers + h.num_decoder_layers
     attentions = h.num_encoder_layers + 2 * h.num_decoder_layers
     values = 0
@@ -111,6 +114,7 @@ def _vectors(h: HParams) -> int:
 
 
 def _normalizations(h: HParams) -> int:
+    """Count the layer normalizations."""
     branched = h.branched_attention != "none"
     encoder = h.num_encoder_layers * (1 if branched else 2)
     decoder = h.num_decoder_layers * (2 if branched else 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro import catalogue
-from t2t_repro.data.prepare import open_or_prepare  # pyrefly: ignore
+from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.metrics.bracketing import BracketingScores
@@ -17,11 +17,11 @@ from t2t_repro.reproduction.plan import Plan, RunFolders, check_folders
 from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.results import Result, hardware
 from t2t_repro.reproduction.tables import Row
-from t2t_repro.runs import System, TrainSettings, train  # pyrefly: ignore
+from t2t_repro.runs import System, TrainSettings, train
 
 if TYPE_CHECKING:
-    from t2t_repro.data.prepared import PreparedData  # pyrefly: ignore
-    from t2t_repro.runs import Evaluation  # pyrefly: ignore
+    from t2t_repro.data.prepared import PreparedData
+    from t2t_repro.runs import Evaluation
 
 
 def run_row(plan: Plan, folders: RunFolders) -> list[Path]:

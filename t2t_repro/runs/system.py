@@ -31,6 +31,8 @@ from t2t_repro.training.checkpoints import (
 
 logger = logging.getLogger(__name__)
 
+_OTHER_CHECKPOINT = "Give another checkpoint with --checkpoint_path."
+
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
@@ -99,7 +101,7 @@ class System:
         path = choose_checkpoint(output_dir, checkpoint)
         tokenizers = run.load_tokenizers(output_dir)
         model = run.build_model(*tokenizers)
-        restore(model_variables(model), path)
+        restore(model_variables(model), path, advice=_OTHER_CHECKPOINT)
         return cls(run, catalogue.problem(run.problem), model, tokenizers, path)
 
     def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:

@@ -86,8 +86,10 @@ def train(settings: TrainSettings, data: PreparedData) -> TrainResult:
         strategy = make_strategy(settings.cpu_replicas)
         run = _begin_or_resume(settings, hparams, data, strategy)
         step_before = latest_step(settings.output_dir)
-        steps = _make_trainer(run, settings, data, strategy).train()
-        complete = steps >= settings.train_steps
+        trainer = _make_trainer(run, settings, data, strategy)
+        steps = trainer.train()
+        # A signal during the last update leaves out the last evaluation.
+        complete = steps >= settings.train_steps and trainer.stop_signal is None
         averaged = _average(run, settings, step_before) if complete else None
     return TrainResult(Path(settings.output_dir), steps, complete, averaged)
 

@@ -8,17 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from t2t_repro import runs
 from t2t_repro.cli.main import main
 from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.plan import RunFolders
 from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
 from tests.cli.conftest import sentence_pairs
 from tests.support.result import RESULT
-
-needs_use_cases = pytest.mark.skipif(
-    not hasattr(runs, "train"), reason="`t2t_repro.runs` has no use cases yet"
-)
 
 
 def test_without_a_table_all_tables_are_listed(capsys):
@@ -217,7 +212,6 @@ def small(tmp_path, monkeypatch):
     return ["reproduce", "--text_dir=.", "--data_dir=data", "--output_dir=o", "--run"]
 
 
-@needs_use_cases
 def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
     small, tmp_path, capsys
 ):
@@ -265,7 +259,6 @@ def test_table_1_is_measured(monkeypatch, capsys):
     assert "8, 17" in counts
 
 
-@needs_use_cases
 def test_a_parser_is_trained_and_scored_at_the_small_scale(
     tmp_path, monkeypatch, capsys
 ):

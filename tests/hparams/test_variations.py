@@ -1,4 +1,4 @@
-"""Every value of every row, written a second time, and its exact parameters."""
+"""Every value of every row, written a second time, and its exact parameter count."""
 
 from __future__ import annotations
 

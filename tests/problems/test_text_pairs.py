@@ -165,7 +165,9 @@ def from_lists(*arguments, **splits):
 
 
 def test_lists_in_memory_are_read_as_they_are():
-    problem = from_lists(["a", "b"], ["c", "d"], dev=(["e"], ["f"]), test=(["g"], ["h"]))
+    problem = from_lists(
+        ["a", "b"], ["c", "d"], dev=(["e"], ["f"]), test=(["g"], ["h"])
+    )
     assert problem.splits == ("train", "dev", "test")
     assert list(problem.pairs("train", None)) == [("a", "c"), ("b", "d")]
     assert list(problem.pairs("dev", None)) == [("e", "f")]

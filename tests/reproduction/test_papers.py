@@ -167,7 +167,7 @@ def test_a_variations_card_prints_its_published_scores(row):
     catalogue.load()
     card = " ".join(hparams_sets.get(row.hparams_set).__doc__.split())
     perplexity, bleu = row.published["PPL"], row.published["BLEU"]
-    assert f"perplexity {perplexity} a subword, BLEU {bleu} (beam 4," in card
+    assert f"perplexity {perplexity} per subword, BLEU {bleu} (beam 4," in card
     assert "100,000 steps)" in card
 
 

@@ -63,6 +63,8 @@ def recorded(data, tmp_path, monkeypatch):
     found = Recorded({}, [])
 
     class Recorder:
+        stop_signal = None
+
         def __init__(self, **arguments):
             found.arguments = arguments
 
@@ -107,6 +109,8 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
         return original(output_dir, model, optimizer, keep)
 
     class Idle:
+        stop_signal = None
+
         def __init__(self, **arguments):
             pass
 

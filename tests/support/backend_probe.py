@@ -1,7 +1,7 @@
-"""Forward pass, loss, beam search and training on whatever backend Keras has.
+"""Forward pass, loss, beam search and training on the backend that Keras uses.
 
 ``KERAS_BACKEND=jax python tests/support/backend_probe.py given.npz found.npz`` reads
-weights and a batch (see `given`), and writes what `results` computes.
+weights and a batch, and writes the arrays of `results`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_LENGTH = 6
 
 
 def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
-    """Arrays to compare between backends, by name."""
+    """Return the arrays to compare between backends, by name."""
     model = tiny_transformer(**OPTIONS)
     model.set_weights(weights)
     logits = model(batch)
@@ -40,7 +40,7 @@ def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
 
 
 def trained_weights(model: keras.Model, batch: dict[str, np.ndarray]) -> np.ndarray:
-    """All weights behind one another, after three updates by Keras's own `fit`."""
+    """Return all weights in one array, after three updates by Keras's `fit`."""
     model.compile(keras.optimizers.SGD(0.1), mean_loss(0.1))
     model.fit(batch, batch["targets"], epochs=3, verbose=0)
     return np.concatenate([np.ravel(w) for w in model.get_weights()])

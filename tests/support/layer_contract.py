@@ -1,4 +1,4 @@
-"""What every public layer must be able to do, in the way of keras-hub's layer tests."""
+"""Checks that every public layer must pass, modelled on keras-hub's layer tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests.support.tiny_model import randomize
 
-# Runs a layer on inputs that the caller has chosen, and returns its output.
+# Runs a layer on inputs chosen by the caller, and returns its output.
 Run = Callable[..., Any]
 
 
@@ -25,11 +25,11 @@ def check_layer(
     """Check configuration, weights, gradients and mixed precision of a layer.
 
     Args:
-        layer_class: The class.
-        options: Its arguments.
-        run: Calls a layer of that class and returns its output.
-        output_shape: Of that output.
-        num_weights: Trainable arrays of the layer.
+        layer_class: Class of the layer.
+        options: Arguments of the class.
+        run: Calls a layer of the class and returns its output.
+        output_shape: Expected shape of the output.
+        num_weights: Expected number of trainable arrays.
     """
     layer = layer_class(**options)
     output = run(layer)
@@ -61,7 +61,7 @@ def check_copy_computes_the_same(layer: keras.layers.Layer, run: Run) -> None:
 def check_gradients_reach_every_weight(layer: keras.layers.Layer, run: Run) -> None:
     with tf.GradientTape() as tape:
         output = run(layer)
-        # Not a plain sum: that of a layer normalisation is constant.
+        # Not a plain sum, because the sum of a layer normalization is constant.
         loss = tf.reduce_sum(output * tf.random.stateless_normal(output.shape, (1, 2)))
     for weight, gradient in zip(
         layer.trainable_weights,

@@ -1,9 +1,9 @@
 """The Transformer of the paper in NumPy, one sentence pair at a time.
 
-Written from the equations of "Attention Is All You Need" (numbers of sections and
-equations below), with no look at the layers it checks. A sentence has no padding
-here and nothing is masked: a position is given the positions that it may see. All
-arithmetic is float64.
+Written from the equations of "Attention Is All You Need" (sections and equations are
+cited below), independently of the layers that it checks. Sentences have no padding and
+there are no masks: a position receives the positions that it may see. All arithmetic
+is float64.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def softmax(x: Array) -> Array:
 
 
 def sinusoid(position: int, width: int, form: str) -> Array:
-    """Section 3.5, or tensor2tensor's `get_timing_signal_1d`; one row."""
+    """Return one row of section 3.5, or of tensor2tensor's `get_timing_signal_1d`."""
     encoding = np.zeros(width)
     for i in range(width // 2):
         if form == "interleaved":
@@ -40,13 +40,13 @@ class NumpyTransformer:
     """The model as a function of its weights.
 
     Attributes:
-        weights: Arrays by name, "encoder/layer_0/self_attention/query/kernel" and
-            so on; matrices are `[in, out]`.
+        weights: Arrays by name, such as "encoder/layer_0/self_attention/query/kernel".
+            Matrices are `[in, out]`.
         num_heads: h.
-        num_layers: N, of encoder and decoder.
+        num_layers: N of the encoder and of the decoder.
         norm: "post": LayerNorm(x + Sublayer(x)), section 3.1; or "pre".
         positions: "interleaved", "concatenated", "learned" or "none".
-        epsilon: Of the layer normalisation.
+        epsilon: Added to the variance in layer normalization.
     """
 
     weights: Mapping[str, Array]
@@ -60,18 +60,18 @@ class NumpyTransformer:
         return np.asarray(self.weights[name], np.float64)
 
     def table(self, *names: str) -> Array:
-        """The first of some matrices that the model has: tied or its own."""
+        """Return the first of these matrices that the model has."""
         return self.weight(next(n for n in names if n in self.weights))
 
     def layer_norm(self, x: Array, name: str) -> Array:
-        """Ba et al. 2016, equation 4."""
+        """Apply equation 4 of Ba et al. 2016."""
         mean = x.mean(axis=-1, keepdims=True)
         variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
         normal = (x - mean) / np.sqrt(variance + self.epsilon)
         return normal * self.weight(f"{name}/gamma") + self.weight(f"{name}/beta")
 
     def attention(self, queries: Array, seen: Sequence[Array], name: str) -> Array:
-        """Section 3.2.2; row t of `queries` attends to the rows of `seen[t]`."""
+        """Apply section 3.2.2; row t of `queries` attends to the rows of `seen[t]`."""
         w_q, w_k, w_v, w_o = (
             self.weight(f"{name}/{part}/kernel")
             for part in ("query", "key", "value", "output")
@@ -89,7 +89,7 @@ class NumpyTransformer:
         return np.stack(rows)
 
     def feed_forward(self, x: Array, name: str) -> Array:
-        """Section 3.3, equation (2)."""
+        """Apply equation (2) of section 3.3."""
         inner = x @ self.weight(f"{name}/filter/kernel")
         inner = np.maximum(0.0, inner + self.weight(f"{name}/filter/bias"))
         outer = inner @ self.weight(f"{name}/output/kernel")
@@ -122,7 +122,7 @@ class NumpyTransformer:
         )
 
     def embed(self, ids: Sequence[int], side: str) -> Array:
-        """Sections 3.4 and 3.5; PAD, which only starts a target, is the zero vector."""
+        """Apply sections 3.4 and 3.5; PAD, the start of a target, is a zero vector."""
         table = self.table("shared_embedding/table", f"{side}_embedding/table")
         width = table.shape[1]
         rows = []
@@ -145,7 +145,7 @@ class NumpyTransformer:
         return x
 
     def encode(self, inputs: Sequence[int]) -> Array:
-        """`[source_length, d_model]` of one sentence without padding."""
+        """Return `[source_length, d_model]` for a sentence without padding."""
         x = self.embed(inputs, "source")
         for n in range(self.num_layers):
             name = f"encoder/layer_{n}"
@@ -154,7 +154,7 @@ class NumpyTransformer:
         return self.stack_output(x, "encoder")
 
     def logits(self, inputs: Sequence[int], targets: Sequence[int]) -> Array:
-        """`[target_length, V]`; row t predicts target t from those before it."""
+        """Return `[target_length, V]`; row t predicts target t from earlier ones."""
         memory = self.encode(inputs)
         x = self.embed([PAD, *targets[:-1]], "target")
         for n in range(self.num_layers):
@@ -169,9 +169,9 @@ class NumpyTransformer:
 def smoothed_cross_entropy(
     logits: Array, targets: Sequence[int], smoothing: float
 ) -> Array:
-    """Section 5.4 with a full distribution for each target, `[target_length]`.
+    """Return the losses of section 5.4, `[target_length]`.
 
-    1 - smoothing goes to the target, the rest evenly to all other entries.
+    The target has probability 1 - smoothing; the other entries share the rest evenly.
     """
     vocab_size = logits.shape[-1]
     losses = []
