@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.cli.flags import add_data_flags, problem_and_settings
+from t2t_repro.cli.data_request import problem_and_settings
+from t2t_repro.cli.flags import add_data_flags
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.data.prepared import PreparedData

@@ -97,10 +97,10 @@ def continued(train, stopped, tmp_path_factory):
     return folders
 
 
-def test_a_terminated_run_says_how_to_go_on(stopped):
+def test_a_terminated_run_says_how_to_resume(stopped):
     _, codes, errors, _ = stopped
     assert codes[0] == 1
-    assert "the same command goes on from there" in errors[0]
+    assert "resumes the run" in errors[0]
     assert "Traceback" not in errors[0]
 
 

@@ -90,7 +90,7 @@ def test_trees_are_preferred_unless_the_papers_search_is_asked_for(trained, aske
     [
         ("text_pairs", "--train_trees", "received trees for problem text_pairs"),
         ("parsing_ptb", "--train_tsv", "received pairs for problem parsing_ptb"),
-        ("parsing_synthetic", "--train_trees", "which has text of its own"),
+        ("parsing_synthetic", "--train_trees", "which has its own text"),
     ],
 )
 def test_files_of_another_kind_are_refused(tmp_path, capsys, problem, flag, message):
