@@ -11,7 +11,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.text_files import PairFiles
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.runs import TrainSettings, train, training
+from t2t_repro.runs import TrainSettings, train, trainer, training
 from t2t_repro.settings.hparams import HParams
 from tests.cli.conftest import write_text
 
@@ -71,8 +71,8 @@ def recorded(data, tmp_path, monkeypatch):
         def train(self):
             return 0
 
-    monkeypatch.setattr(training, "Trainer", Recorder)
-    monkeypatch.setattr(training, "make_repeatable", found.seeds.append)
+    monkeypatch.setattr(trainer, "Trainer", Recorder)
+    monkeypatch.setattr(trainer, "make_repeatable", found.seeds.append)
     train(TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS), data)
     return found
 
@@ -102,7 +102,7 @@ def test_every_step_option_comes_from_its_hparam(recorded):
 
 def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
     kept = []
-    original = training.TrainingCheckpoints
+    original = trainer.TrainingCheckpoints
 
     def checkpoints(output_dir, model, optimizer, keep):
         kept.append(keep)
@@ -117,8 +117,8 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
         def train(self):
             return 0
 
-    monkeypatch.setattr(training, "TrainingCheckpoints", checkpoints)
-    monkeypatch.setattr(training, "Trainer", Idle)
+    monkeypatch.setattr(trainer, "TrainingCheckpoints", checkpoints)
+    monkeypatch.setattr(trainer, "Trainer", Idle)
     for keep, average in ((2, 6), (8, 3)):
         changed = SETTINGS | {"keep_checkpoint_max": keep, "average_last": average}
         train(TrainSettings(output_dir=str(tmp_path / str(keep)), **changed), data)
