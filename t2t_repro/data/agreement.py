@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.data.manifest import way_out
+from t2t_repro.data.manifest import repair_advice
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.text_files import identity
@@ -95,7 +95,7 @@ def _check(
     )
     found += _source_differences(manifest.sources, sources)
     if found:
-        advice = way_out(data.folder)
+        advice = repair_advice(data.folder)
         raise UserError(
             f"{data.folder} holds {manifest.problem} prepared otherwise: "
             f"{'; '.join(found)}.\n{advice[0].upper()}{advice[1:]}"

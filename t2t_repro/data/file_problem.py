@@ -49,7 +49,7 @@ class FileProblem(Problem, Generic[Files]):
         """Yield the pairs of the files of one split.
 
         Raises:
-            UserError: A file is missing or broken.
+            UserError: If a file is missing or broken.
         """
         raise NotImplementedError
 

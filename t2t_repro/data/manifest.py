@@ -90,7 +90,7 @@ class Manifest:
             Path(folder) / manifest_name(problem),
             cls._from_values,
             expected_format=FORMAT,
-            way_out=way_out(folder),
+            advice=repair_advice(folder),
         )
 
     @classmethod
@@ -121,6 +121,6 @@ def raw_text_names(prefix: str, split: str) -> tuple[str, str]:
     return f"{prefix}-{split}.inputs.txt", f"{prefix}-{split}.targets.txt"
 
 
-def way_out(folder: str | Path) -> str:
-    """Return what the user can do about data that cannot be used, for messages."""
+def repair_advice(folder: str | Path) -> str:
+    """Return the next step for data that cannot be used, for messages."""
     return f"remove {folder} or give another --data_dir"

@@ -91,7 +91,7 @@ def read_tree(line: str) -> Tree:
     """Read the only tree of a line.
 
     Raises:
-        UserError: The line is not one bracketed tree.
+        UserError: If the line is not one bracketed tree.
     """
     try:
         found = [tree for _, tree in read_trees([line])]

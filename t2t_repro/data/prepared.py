@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from t2t_repro.data.manifest import Manifest, raw_text_names, way_out
+from t2t_repro.data.manifest import Manifest, raw_text_names, repair_advice
 from t2t_repro.data.pipeline import Shards
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.text_files import identity, read_lines
@@ -128,7 +128,7 @@ class PreparedData:
             trouble = _trouble(self.folder / name, expected, checksums)
             if trouble is not None:
                 raise UserError(
-                    f"{self.folder / name} {trouble}: {way_out(self.folder)} to "
+                    f"{self.folder / name} {trouble}: {repair_advice(self.folder)} to "
                     "prepare it again"
                 )
 

@@ -1,4 +1,4 @@
-"""Translation between two texts of the user's own."""
+"""Translation between two of the user's own texts."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _largest_held_out(files: PairFiles | PairLists) -> int:
     Repeats, and pairs with an empty side, do not count.
 
     Raises:
-        UserError: There are fewer than two distinct sources.
+        UserError: If there are fewer than two distinct sources.
     """
     distinct = set()
     pairs = 0

@@ -63,7 +63,7 @@ class TranslateWmt14(Problem):
         """Return the builder with its text on disk, and download missing text.
 
         Raises:
-            UserError: The download failed.
+            UserError: If the download fails.
         """
         builder = self._builder(tmp_dir)
         try:

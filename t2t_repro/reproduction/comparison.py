@@ -74,7 +74,7 @@ def compare(
 
     Args:
         table: The table.
-        hparams_of: Function from the name of a hparams set to the set.
+        hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
     """
     return [line for row in table.rows for line in _lines(row, hparams_of, results)]

@@ -15,7 +15,7 @@ def recipe_of(table: Table, row: Row) -> Recipe:
 
     Args:
         table: Its table.
-        row: A row with a hparams set.
+        row: A row with an hparams set.
 
     Raises:
         UsageError: If the paper does not give the number of steps.

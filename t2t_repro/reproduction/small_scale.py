@@ -74,7 +74,7 @@ def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
 
     Args:
         table: Its table.
-        row: A row with a hparams set.
+        row: A row with an hparams set.
         hparams: That set.
 
     Raises:
@@ -92,7 +92,7 @@ def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
 
 
 def scaled(hparams: HParams) -> HParams:
-    """Return a hparams set of a translation table at the small scale."""
+    """Return an hparams set of a translation table at the small scale."""
     changes: dict[str, int | float] = {
         name: getattr(hparams, name) // WIDTH_DIVISOR for name in _WIDTHS
     }

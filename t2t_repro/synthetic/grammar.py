@@ -82,7 +82,7 @@ def sentences(split: str, count: int) -> Iterator[SyntheticSentence]:
         count: Number of sentences.
 
     Raises:
-        ValueError: There is no such split.
+        ValueError: If there is no such split.
     """
     if split not in ("train", "dev", "test"):
         raise ValueError(f"split must be train, dev or test. Received: split={split}")
