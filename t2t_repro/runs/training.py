@@ -60,7 +60,7 @@ class TrainResult:
         output_dir: Folder of the run.
         steps: Updates done.
         complete: Whether training reached its last step; False after a signal to stop.
-        averaged: Path of the averaged checkpoint, None if none was made.
+        averaged: Path of the averaged checkpoint, or None.
     """
 
     output_dir: Path
@@ -107,14 +107,14 @@ def resolved_hparams(settings: TrainSettings) -> HParams:
 def check_run_folder(settings: TrainSettings, problem: str) -> None:
     """Create the folder of a run, or check that the run in it can be resumed.
 
-    Answers before data is prepared; `train` also compares the data.
+    Call this before data is prepared; `train` also compares the data.
 
     Args:
         settings: Settings of the training.
         problem: Name of the problem.
 
     Raises:
-        UserError: If the run in the folder has other settings or is further on.
+        UserError: If the run in the folder has other settings or more steps.
     """
     output_dir = Path(settings.output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
@@ -140,13 +140,13 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
 
 
 def resumable_run(output_dir: Path) -> Run | None:
-    """Return the run in a folder, None if it has no checkpoint to resume from."""
+    """Return the run in a folder, or None if it has no checkpoint to resume from."""
     run = Run.load(output_dir)
     return run if run is not None and all_checkpoints(output_dir) else None
 
 
 def latest_step(output_dir: str | Path) -> int:
-    """Return the step of a run's newest checkpoint, 0 without one."""
+    """Return the step of a run's newest checkpoint, or 0 without a checkpoint."""
     paths = all_checkpoints(output_dir)
     return step_of(paths[-1]) if paths else 0
 
@@ -188,7 +188,7 @@ def _begin_or_resume(
 
 
 def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> None:
-    """Log that two vocabularies share no embedding.
+    """Log if embeddings are not shared because there are two vocabularies.
 
     Raises:
         UsageError: If the user asked for sharing.
@@ -267,7 +267,7 @@ def _monitors(model: keras.Model, hparams: HParams) -> list[Monitor]:
 def _evaluators(
     model: keras.Model, hparams: HParams, sentences: int, data: PreparedData
 ) -> list[Evaluator]:
-    """Return the evaluators of the dev split, none without one."""
+    """Return the evaluators of the dev split, or none without a dev split."""
     if "dev" not in data.splits:
         return []
     batches = evaluation_batches(data.shards("dev"), _plan(hparams, 1))
@@ -302,7 +302,7 @@ def _translation_evaluator(
 def _average(run: Run, settings: TrainSettings, step_before: int) -> str | None:
     """Average the last checkpoints, or as many as a short training has.
 
-    An average stays if nothing was trained since it was made.
+    An existing average stays if nothing was trained since.
     """
     if settings.average_last < 2:
         return None
