@@ -58,7 +58,7 @@ class TrainResult:
 
     Attributes:
         output_dir: Folder of the run.
-        steps: Updates done.
+        steps: Number of completed updates.
         complete: Whether training reached its last step; False after a signal to stop.
         averaged: Path of the averaged checkpoint, or None.
     """
