@@ -1,4 +1,4 @@
-"""Report on a table: the published values beside ours."""
+"""Report on a table: published values beside ours."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ SECONDS_BETWEEN_CHECKPOINTS = 600  # section 6.1
 
 
 def recipe_of(table: Table, row: Row) -> Recipe:
-    """Return the recipe by which the paper trained and scored a row.
+    """Return the recipe with which the paper trained and scored a row.
 
     Args:
         table: Its table.

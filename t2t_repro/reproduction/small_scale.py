@@ -3,8 +3,8 @@
 Translation has one rule: widths are a quarter of the paper's and layers half as many.
 Heads, dropout, smoothing and everything else that a row varies stay. Text, steps and
 schedule are the same for all rows. Scores can be compared within this scale, but not
-with the paper's. Parsing has its own set, and a recipe only for the row trained on the
-WSJ alone.
+with the paper's. Parsing has its own set, and a recipe only for the row of the parser
+trained on the WSJ alone.
 """
 
 from __future__ import annotations
