@@ -1,8 +1,8 @@
 """Sentences with a noun in one clause and its pronoun in the next.
 
 In German, a thing is er, sie or es by the gender of its noun, so the pronoun can be
-translated only by looking back. "It" cannot refer to any other earlier noun: the others are
-men and women, and the adverbials in these clauses have no nouns.
+translated only by looking back. "It" cannot refer to any other earlier noun: the others
+are men and women, and the adverbials in these clauses have no nouns.
 """
 
 from __future__ import annotations
