@@ -13,7 +13,7 @@ from .transformer import transformer_base, transformer_big, transformer_big_enfr
 
 
 class Variation(NamedTuple):
-    """A row of one of the two tables.
+    """One row of either table.
 
     Attributes:
         row: Suffix of the set's name.

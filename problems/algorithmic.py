@@ -47,8 +47,8 @@ class AlgorithmicAddition(AlgorithmicProblem):
     vocabulary = Vocabulary(kind="symbols", symbols=(*DIGITS, PLUS))
 
     def draw(self, generator: random.Random) -> list[str]:
-        # As in tensor2tensor: the first number takes up to half of the symbols, and
-        # the second number up to what the first one and the plus sign leave.
+        # As in tensor2tensor: the first number takes up to half of the symbols, the
+        # second one up to all that remain after the plus sign.
         first = generator.randint(1, MAX_SYMBOLS // 2)
         second = generator.randint(1, MAX_SYMBOLS - first - 1)
         return [*_number(generator, first), PLUS, *_number(generator, second)]

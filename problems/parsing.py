@@ -37,10 +37,10 @@ class ParsingPtbInitials(TreeFileProblem):
     """As parsing_ptb_tags, but each part of speech follows the initial of its word.
 
     `(NP t/DT c/NN )NP` for (NP (DT the) (NN cat)). Differs from Vinyals et al. 2015,
-    who leave the words out: then only a count of leaves tells a model which word is
-    next, and it learns to count last. To write an initial, the model must find the next
-    word from the beginning. If it skips a word nevertheless, the leaves after it keep
-    their words.
+    who leave the words out. Then a model knows which word is next only by counting
+    leaves, which it learns last. To write an initial, it must find the next word from
+    the beginning of training. If it still skips a word, the leaves after that word
+    keep theirs.
     """
 
     leaves = "initial"

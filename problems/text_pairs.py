@@ -1,4 +1,4 @@
-"""Translation between two texts of the user's own."""
+"""Translation between two of the user's own texts."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class TranslateEndeSynthetic(Problem):
     """English to German from an embedded grammar; needs no download.
 
     Word order, agreement, separable verbs, compounds and pronouns make the German
-    depend on words far apart; each English sentence has exactly one translation.
+    depend on distant words; each English sentence has exactly one translation.
     """
 
     version = 2  # 1 had 200,000 training pairs

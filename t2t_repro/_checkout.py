@@ -1,8 +1,8 @@
-"""Finds `t2t_repro.problems` and `t2t_repro.hparams` in a checkout.
+"""Find `t2t_repro.problems` and `t2t_repro.hparams` in a checkout.
 
 An installed wheel has the two catalogues inside the package (`setup.py` maps them). In
-a checkout they lie beside it, and this finder answers for exactly these two names. It
-is asked first: an editable install of another checkout would answer for them as well.
+a checkout, they are beside it, and this finder finds exactly these two names. It comes
+first, because an editable install of another checkout has a finder for them, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FOLDERS = {f"t2t_repro.{name}": name for name in ("problems", "hparams")}
 
 
 class CatalogueFinder(MetaPathFinder):
-    """Answers for the two catalogue packages with the folders beside `t2t_repro/`."""
+    """Finder of the two catalogue packages in the folders beside `t2t_repro/`."""
 
     def find_spec(
         self, fullname: str, path: object = None, target: object = None
@@ -31,6 +31,6 @@ class CatalogueFinder(MetaPathFinder):
 
 
 def make_catalogues_importable() -> None:
-    """Puts the finder before the others, where the package lies in a checkout."""
+    """Put the finder before all others if the package is in a checkout."""
     if not any((_PACKAGE / name).is_dir() for name in _FOLDERS.values()):
         sys.meta_path.insert(0, CatalogueFinder())

@@ -1,4 +1,4 @@
-"""Everything that is registered, found by name.
+"""Find registered problems, hparams sets and models by name.
 
 The catalogues are imported when first asked for: the modules of `problems/` and
 `hparams/`, and the user's own package given by `--t2t_usr_dir`.
@@ -31,14 +31,14 @@ MODELS = {
 
 
 def load(usr_dir: str | Path | None = None) -> None:
-    """Registers everything there is; what is there already stays.
+    """Register the built-in catalogues and the user's package.
 
     Args:
-        usr_dir: Folder of the user's own package (with `__init__.py`), imported by its
-            name; its registrations count like the built-in ones.
+        usr_dir: Folder of the user's package, which has an `__init__.py` and is
+            imported under the name of the folder.
 
     Raises:
-        UsageError: `usr_dir` is not such a folder.
+        UsageError: If `usr_dir` is not such a folder.
     """
     for package in (PROBLEMS, HPARAMS):
         _load_catalogue(package)
@@ -70,7 +70,7 @@ def _load_user_package(folder: Path) -> ModuleType:
         if getattr(loaded, "__file__", None) == str(init_file):
             return loaded
         raise UsageError(
-            f"--t2t_usr_dir: a module called {folder.name} is loaded already; "
+            f"--t2t_usr_dir: a module called {folder.name} is already loaded; "
             f"rename the folder {folder}."
         )
     return _import_package(folder.name, init_file)
@@ -91,10 +91,10 @@ def _import_package(name: str, init_file: Path) -> ModuleType:
 
 
 def problem(name: str) -> Problem:
-    """Returns the problem of that name; `<name>_rev` swaps inputs and targets.
+    """Return the problem of that name; `<name>_rev` swaps inputs and targets.
 
     Raises:
-        UsageError: The name is unknown; the message holds the closest ones.
+        UsageError: If the name is unknown; the message names the closest ones.
     """
     _load_catalogue(PROBLEMS)
     base = name.removesuffix(registry.REVERSED_SUFFIX)
@@ -104,20 +104,20 @@ def problem(name: str) -> Problem:
 
 
 def hparams(name: str) -> HParams:
-    """Returns the hparams set of that name.
+    """Return the hparams set of that name.
 
     Raises:
-        UsageError: The name is unknown; the message holds the closest ones.
+        UsageError: If the name is unknown; the message names the closest ones.
     """
     _load_catalogue(HPARAMS)
     return registry.hparams_sets.get(name)()
 
 
 def model(name: str) -> type:
-    """Returns the model class of that name; imports Keras.
+    """Return the model class of that name; imports Keras.
 
     Raises:
-        UsageError: The name is unknown; the message holds the closest ones.
+        UsageError: If the name is unknown; the message names the closest ones.
     """
     _declare_models()
     importlib.import_module(registry.models.entry(name).module)

@@ -1,8 +1,8 @@
 """Options with a fixed set of values, declared once for hparams and layers.
 
 Imports nothing, so that hparams can be parsed before Keras is loaded. A `Literal` is a
-choice whose values hparams and layers share. A mapping goes from the value of a hparam,
-which is tensor2tensor's, to the layers' own.
+choice whose values hparams and layers share. A mapping translates the value of an
+hparam, which is tensor2tensor's, to the value that the layers use.
 """
 
 from typing import Any, Literal, NamedTuple, get_args
@@ -65,7 +65,7 @@ DTYPE_POLICIES = {
 }
 
 # hparam `self_attention_type` -> the class that registers under this name. A user's
-# package adds others with `registry.register_attention`.
+# package can add others with `registry.register_attention`.
 SELF_ATTENTIONS = {
     "dot_product": BuiltIn(
         "t2t_repro.layers.attention", "Attention to all positions (the paper's)."

@@ -20,7 +20,7 @@ def load_description(
     build: Callable[[dict[str, Any]], _Description],
     *,
     expected_format: int,
-    way_out: str,
+    advice: str,
 ) -> _Description | None:
     """Read a description, or return None if there is no file.
 
@@ -28,10 +28,10 @@ def load_description(
         path: Path of the file.
         build: Makes the description from the values of the file.
         expected_format: Value that the file must have under "format".
-        way_out: What the user can do if the file cannot be used, for messages.
+        advice: Next step if the file cannot be used, for messages.
 
     Returns:
-        What `build` returned.
+        The return value of `build`.
 
     Raises:
         UserError: If the file is damaged or has another format.
@@ -43,12 +43,12 @@ def load_description(
         if values["format"] != expected_format:
             raise UserError(
                 f"{path} has format {values['format']}, expected {expected_format}: "
-                f"another version of t2t_repro wrote it; {way_out}"
+                f"another version of t2t_repro wrote it; {advice}"
             )
         return build(values)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} is damaged ({type(error).__name__}: {error}); {way_out}"
+            f"{path} is damaged ({type(error).__name__}: {error}); {advice}"
         ) from error
 
 
@@ -62,7 +62,7 @@ def differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
     Args:
         there: Values of the description in the folder.
-        now: Values that are asked for. Names that are missing here are not compared.
+        now: Requested values. Names that are missing here are not compared.
 
     Returns:
         Phrases such as "num_shards is 10 there, 3 now", in the order of `now`.

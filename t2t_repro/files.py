@@ -62,7 +62,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(incomplete, ignore_errors=True)
         raise
-    # A folder cannot be renamed onto another one: the old one steps aside first.
+    # A folder cannot be renamed onto another one, so the old one is renamed first.
     replaced = _replaced(folder)
     if folder.exists():
         folder.rename(replaced)
@@ -104,8 +104,8 @@ def full_disk_as_user_error(
 ) -> Iterator[None]:
     """Turn the error of a full disk into a `UserError`; let other errors pass.
 
-    TensorFlow raises an error of its own (`ResourceExhaustedError`, also raised when
-    memory runs out), so errors are recognised by the system's message.
+    TensorFlow raises another error (`ResourceExhaustedError`, also raised when memory
+    runs out), so errors are recognised by the system's message.
 
     Args:
         folder: Folder that the block writes to, for the message.
@@ -130,16 +130,16 @@ def full_disk_as_user_error(
 
 @contextmanager
 def folder_lock(folder: Path, name: str, doing: str) -> Iterator[None]:
-    """Keep other processes from doing the same in a folder while the block runs.
+    """Keep other processes from the same work in a folder while the block runs.
 
-    The kernel releases the lock when the process ends, however it ends, so a file
-    that a killed process left behind blocks nobody. Where there is no `fcntl`
-    (Windows), or the file system has no locks, nothing is locked.
+    The kernel releases the lock when the process ends, however it ends, so the file of
+    a killed process blocks nobody. Nothing is locked without `fcntl` (Windows), or on a
+    file system without locks.
 
     Args:
         folder: Folder to lock; it is made if it does not exist.
         name: Name of the lock file inside the folder.
-        doing: What this process does, for the message of another one: "training".
+        doing: Work of this process, such as "training", for the message of another one.
 
     Raises:
         UserError: If another process holds the lock.
@@ -152,13 +152,14 @@ def folder_lock(folder: Path, name: str, doing: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed before it is released: afterwards it may be somebody else's.
+        # Remove the file before releasing the lock: afterwards it may belong to
+        # another process.
         (folder / name).unlink(missing_ok=True)
         os.close(descriptor)
 
 
 def _lock(folder: Path, name: str, doing: str) -> int | None:
-    """Return the descriptor of a locked file, or None where files have no locks."""
+    """Return the descriptor of a locked file, or None if files have no locks."""
     if fcntl is None:
         return None
     path = folder / name
@@ -178,17 +179,17 @@ def _lock(folder: Path, name: str, doing: str) -> int | None:
             logger.warning("%s cannot be locked: %s", folder, error.strerror)
             return None
         if _is_file(descriptor, path):
-            # On a full disk the message of another process lacks the pid.
+            # On a full disk, the message of another process lacks the pid.
             with suppress(OSError):
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
             return descriptor
-        # Its last owner removed it between our opening and locking it.
+        # Its last owner removed it after we opened it and before we locked it.
         os.close(descriptor)
 
 
 def _is_file(descriptor: int, path: Path) -> bool:
-    """Say whether an open file is the one that has this path now."""
+    """Return whether an open file is the file at this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

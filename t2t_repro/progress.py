@@ -13,7 +13,7 @@ from tqdm import tqdm
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LINES = 30.0
-SECONDS_BEFORE_RATE = 2.0  # of a shorter time, a rate says little
+SECONDS_BEFORE_RATE = 2.0  # a rate over a shorter time is unreliable
 
 
 class Progress:
@@ -25,7 +25,7 @@ class Progress:
     Args:
         total: Number of units at the end.
         unit: Name of a unit, in the singular.
-        done: Number of units done before.
+        done: Number of units that are already done.
         seconds_between_lines: Without a terminal, `advance` logs a line after this
             many seconds; None = only `message` logs.
         keep_bar: Whether the bar stays on the terminal at the end.

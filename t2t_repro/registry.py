@@ -1,7 +1,7 @@
 """Names for problems, models and hparams sets; tensor2tensor's utils/registry.py.
 
-A name is registered where the thing is defined, by a decorator that is used bare,
-called empty, or called with a name. Without a name it is the snake_case form of
+A decorator registers a class or function where it is defined. It is used bare, called
+without arguments, or called with a name. The default name is the snake_case form of
 `__name__`.
 """
 
@@ -32,9 +32,10 @@ class Entry:
     Attributes:
         name: The name.
         summary: One line for listings.
-        module: Module that defines the thing.
+        module: Module that defines the object.
         location: `file:line` of the registration.
-        value: The thing; None for a declared name whose module is not imported yet.
+        value: The registered object; None for a declared name whose module is not yet
+            imported.
     """
 
     name: str
@@ -45,11 +46,11 @@ class Entry:
 
 
 class Registry:
-    """Name -> thing, for one kind of thing.
+    """Registered objects of one kind, by name.
 
     Args:
-        kind: Word for messages, e.g. "problem".
-        how_to_list: Next step for somebody who gave an unknown name.
+        kind: Name of the kind in messages, e.g. "problem".
+        how_to_list: Next step after an unknown name, for messages.
     """
 
     def __init__(self, kind: str, how_to_list: str) -> None:
@@ -62,14 +63,14 @@ class Registry:
         return name in self._entries
 
     def names(self) -> list[str]:
-        """Returns all names, sorted."""
+        """Return all names, sorted."""
         return sorted(self._entries)
 
     def entry(self, name: str) -> Entry:
-        """Returns what is known of a name, without importing anything.
+        """Return the entry of a name, without importing anything.
 
         Raises:
-            UsageError: The name is unknown; the message holds the closest ones.
+            UsageError: If the name is unknown; the message names the closest ones.
         """
         self.check_not_refused(name)
         if name not in self._entries:
@@ -77,15 +78,15 @@ class Registry:
         return self._entries[name]
 
     def get(self, name: str) -> Any:
-        """Returns the registered thing.
+        """Return the registered object.
 
         Raises:
-            UsageError: The name is unknown; the message holds the closest ones.
+            UsageError: If the name is unknown; the message names the closest ones.
         """
         return self.entry(name).value
 
     def declare(self, name: str, *, module: str, summary: str) -> None:
-        """Makes a name known whose module, imported sooner or later, registers it."""
+        """Make a name known before its module is imported and registers it."""
         known = self._entries.get(name)
         if known is not None and known.module == module:
             self._entries[name] = replace(known, summary=summary)
@@ -93,10 +94,10 @@ class Registry:
             self._insert(Entry(name, summary, module, _caller()))
 
     def add(self, name: str, value: Any) -> None:
-        """Registers a class or function; completes the name's declaration if any.
+        """Register a class or function, and complete its declaration if it has one.
 
         Raises:
-            UserError: The name is malformed or taken; both places are named.
+            UserError: If the name is malformed or taken; the message names both places.
         """
         first_line = (value.__doc__ or "").strip().partition("\n")[0]
         entry = Entry(name, first_line, value.__module__, _caller(), value)
@@ -107,11 +108,11 @@ class Registry:
             self._insert(entry)
 
     def refuse(self, name: str, why: str) -> None:
-        """Answers a name with an explanation: it means something else elsewhere."""
+        """Refuse a name with an explanation, as it has another meaning elsewhere."""
         self._refused[name] = why
 
     def check_not_refused(self, name: str) -> None:
-        """Raises UsageError, with the explanation, for a name that is refused."""
+        """Raise UsageError, with the explanation, if a name is refused."""
         if name in self._refused:
             raise UsageError(f"no {self.kind} {name!r} here: {self._refused[name]}")
 
@@ -131,7 +132,7 @@ class Registry:
 
     @contextmanager
     def isolated(self) -> Iterator[Registry]:
-        """Forgets, on leaving, what was registered inside."""
+        """Remove the registrations of the block when it ends."""
         before = dict(self._entries)
         try:
             yield self
@@ -144,8 +145,8 @@ models = Registry("model", "`t2t list models` names them all.")
 hparams_sets = Registry("hparams set", "`t2t list hparams` names them all.")
 attentions = Registry(
     "self_attention_type",
-    f"Built in are {', '.join(SELF_ATTENTIONS)}; --t2t_usr_dir names a package that "
-    "registers others.",
+    f"The built-in ones are {', '.join(SELF_ATTENTIONS)}; a package in --t2t_usr_dir "
+    "can register others.",
 )
 
 
@@ -157,12 +158,12 @@ class _HParams(Protocol):
 
 
 def snake_case(name: str) -> str:
-    """Returns `translate_ende_wmt14` for `TranslateEndeWmt14`."""
+    """Return `translate_ende_wmt14` for `TranslateEndeWmt14`."""
     return _WORD_START.sub("_", name).lower()
 
 
 def _caller() -> str:
-    """Returns `file:line` of the code outside this module that registers."""
+    """Return `file:line` of the registration outside this module."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename == __file__ and frame.f_back is not None:
         frame = frame.f_back
@@ -172,7 +173,7 @@ def _caller() -> str:
 def _decorator(
     register: Callable[[str, Any], Any], name: str | Callable[..., Any] | None
 ) -> Any:
-    """Makes `register` usable bare, called empty, or called with a name."""
+    """Let `register` be used bare, or called with or without a name."""
     if callable(name):
         return register(snake_case(name.__name__), name)
     return lambda value: register(name or snake_case(value.__name__), value)
@@ -214,12 +215,12 @@ def _add_hparams(name: str, function: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def register_problem(name: str | type | None = None) -> Any:
-    """Registers a subclass of `data.problem.Problem`; `<name>_rev` comes with it."""
+    """Register a subclass of `data.problem.Problem`, and with it `<name>_rev`."""
     return _decorator(_add_problem, name)
 
 
 def register_model(name: str | type | None = None) -> Any:
-    """Registers a model class with a `from_hparams` constructor."""
+    """Register a model class with a `from_hparams` constructor."""
     return _decorator(_add_model, name)
 
 
@@ -234,10 +235,10 @@ def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
 
 
 def register_hparams(name: str | Callable[[], Any] | None = None) -> Any:
-    """Registers a function without arguments that returns an `HParams`.
+    """Register a function without arguments that returns an `HParams`.
 
-    The function that stands in its place notes the set's name as the origin of every
-    value that does not come from another set.
+    The registered function records the set's name as the origin of every value that
+    does not come from another set.
     """
     return _decorator(_add_hparams, name)
 

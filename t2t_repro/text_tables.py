@@ -39,8 +39,8 @@ def markdown(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list
     """
     if len({len(row) for row in rows}) != 1:
         raise ValueError(
-            "`rows` must hold a row of headings and equally long rows. Received rows "
-            f"of lengths {[len(row) for row in rows]}"
+            "`rows` must hold headings and equally long rows. Received rows of lengths "
+            f"{[len(row) for row in rows]}"
         )
     headings, *body = ([cell.replace("|", r"\|") for cell in row] for row in rows)
     rule = ["---:" if index in right else "---" for index in range(len(headings))]

@@ -14,7 +14,7 @@ from t2t_repro.errors import UserError
 
 def load(path):
     return load_description(
-        path, lambda values: values["name"], expected_format=3, way_out="start anew"
+        path, lambda values: values["name"], expected_format=3, advice="start anew"
     )
 
 
@@ -29,14 +29,14 @@ def test_a_file_that_is_not_there_gives_none(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"format": 3}'])
-def test_a_damaged_file_is_refused_with_the_way_out(tmp_path, content):
+def test_a_damaged_file_is_refused_with_advice(tmp_path, content):
     path = tmp_path / "file.json"
     path.write_text(content)
     with pytest.raises(UserError, match=r"file\.json is damaged .*; start anew"):
         load(path)
 
 
-def test_another_format_is_refused_with_the_way_out(tmp_path):
+def test_another_format_is_refused_with_advice(tmp_path):
     path = tmp_path / "file.json"
     path.write_text(json.dumps({"name": "a", "format": 4}))
     with pytest.raises(UserError, match=r"has format 4, expected 3: .*; start anew"):

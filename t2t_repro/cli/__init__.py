@@ -1,1 +1,1 @@
-"""The `t2t` command: one module a command, TensorFlow imported when one runs."""
+"""The `t2t` command: one module per command, which imports TensorFlow when it runs."""

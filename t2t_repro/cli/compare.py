@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Compare and print."""
     names = [args.baseline, *args.systems]
     if len(set(names)) < len(names):
-        raise UsageError("received a file twice, expected different translations.")
+        raise UsageError("received one file twice, expected different translations.")
     systems = {name: read_input(name) for name in names}
     references = read_input(args.reference)
     found = compare_translations(systems, references, args.test, args.samples)

@@ -1,4 +1,4 @@
-"""Read the flags of the data: a problem, its files, and how to prepare them."""
+"""Read the data flags: a problem, its files, and how to prepare them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def problem_and_settings(
         default_usr_dir: Folder of the user's package if the flags name none.
 
     Returns:
-        The problem, on its files if there are any, and the values of `PrepareSettings`
-        by name whose flags are given.
+        The problem, with its files if there are any, and the given values of
+        `PrepareSettings` by name.
 
     Raises:
         UsageError: If the flags contradict each other or the problem.

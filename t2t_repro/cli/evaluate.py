@@ -54,8 +54,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--branch_weights",
         choices=BRANCH_WEIGHT_MODES,
         default=BRANCH_WEIGHT_MODES[0],
-        help="score a Weighted Transformer with other kappa and alpha than the learned "
-        "ones (default: learned)",
+        help="kappa and alpha of a Weighted Transformer for this evaluation (default: "
+        "learned)",
     )
     parser.add_argument(
         "--branch_seed",

@@ -1,8 +1,7 @@
 """Flags that several commands share.
 
-A flag of the data or of training that is not given has the value None, so that it can
-be told from one that is given. Then the problem's setting applies, or the setting that
-data was prepared with, or that a run began with.
+A data flag or training flag that is not given is None, which no given flag is. The
+setting then comes from the problem, the prepared data, or the run to resume.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from t2t_repro.settings.typed_settings import TypedSettings
 
 
 class FlagContainer(Protocol):
-    """An argparse parser, or a group of one."""
+    """An argparse parser, or one of its groups."""
 
     def add_argument(self, *names: str, **options: Any) -> Any:
         """Add a flag; see `argparse`."""
@@ -69,7 +68,7 @@ def add_setting_flag(
     settings: type[TypedSettings],
     name: str,
 ) -> None:
-    """Add the flag of a setting; None stands for a flag that is not given.
+    """Add the flag of a setting, which is None if the flag is not given.
 
     Args:
         parser: Parser or group.
@@ -105,7 +104,7 @@ def _add_place_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tmp_dir",
         metavar="DIR",
-        help="folder for downloads (default: that of tensorflow-datasets)",
+        help="folder for downloads (default: the folder of tensorflow-datasets)",
     )
     add_usr_dir_flag(parser)
 
@@ -186,7 +185,7 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
         "--drop_duplicates",
         action="store_const",
         const=True,
-        help="leave out training pairs seen before (default for text_pairs)",
+        help="leave out repeated training pairs (default for text_pairs)",
     )
     repeats.add_argument(
         "--keep_duplicates",
@@ -207,7 +206,7 @@ def _add_number(
     kind: type[int | float],
     remark: str | None = None,
 ) -> None:
-    """Add the flag of a number among the `PrepareSettings`.
+    """Add the flag of a numeric setting of `PrepareSettings`.
 
     Args:
         group: Group of flags.
@@ -226,7 +225,7 @@ def _add_number(
 
 
 class _Refused(argparse.Action):
-    """Answer a flag that other versions have, or had, with an explanation."""
+    """Refuse a flag of other versions, with an explanation."""
 
     def __call__(
         self,
@@ -239,7 +238,7 @@ class _Refused(argparse.Action):
 
 
 def add_refused_flag(parser: argparse.ArgumentParser, flag: str, why: str) -> None:
-    """Answer a flag with a usage error, whatever its value.
+    """Refuse a flag, whatever its value.
 
     Args:
         parser: Parser of the command.

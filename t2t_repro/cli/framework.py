@@ -27,7 +27,7 @@ def import_tensorflow() -> None:
 
 @contextmanager
 def _without_banner() -> Iterator[None]:
-    """Hold back the stderr of native code, then pass on all but the banner."""
+    """Buffer stderr, also of native code, then write all of it but the banner."""
     sys.stderr.flush()
     stderr = os.dup(2)
     with tempfile.TemporaryFile() as held_back:

@@ -1,7 +1,7 @@
 """The table of commands, and how their errors are reported.
 
 Only the module of the requested command is imported, so that help and usage errors
-answer at once.
+appear at once.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{_prog(command)}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        _forget_stdout()
+        _discard_stdout()
         return BROKEN_PIPE
     except OSError as error:
         place = error.filename or "reading or writing failed"
@@ -132,7 +132,7 @@ def run_command(arguments: Sequence[str]) -> int:
             "command", command, COMMANDS, "`t2t --help` lists the commands."
         )
     # TensorFlow writes device banners to stderr unless this is set before its import;
-    # without a GPU driver it would report as an error that there is none.
+    # without a GPU driver, it would report the missing driver as an error.
     has_driver = Path("/proc/driver/nvidia").exists()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_driver else "3")
     module = importlib.import_module(COMMANDS[command][0])
@@ -174,8 +174,8 @@ def _log_to_stderr() -> Iterator[None]:
         logger.propagate = before[1]
 
 
-def _forget_stdout() -> None:
-    """Keep Python from reporting at exit that nobody reads standard output."""
+def _discard_stdout() -> None:
+    """Keep Python from reporting a closed standard output at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 

@@ -43,8 +43,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="TABLE[/ROW]",
         help="table or row to show (default: the list of tables); all = every table "
-        f"but {MEASURED_TABLE}, which is measured when asked for and takes about two "
-        "minutes",
+        f"but {MEASURED_TABLE}, which is measured on request, in about two minutes",
     )
     parser.add_argument(
         "--format", choices=FORMATS, help="form of a table (default: text)"
@@ -109,20 +108,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_show_flags(args: argparse.Namespace) -> None:
-    """Refuse flags that do not go together.
+    """Refuse flags that cannot be combined.
 
     Raises:
         UsageError: If a flag needs --run or another table.
     """
     for flag in RUN_FLAGS:
         if getattr(args, flag) is not None:
-            raise UsageError(f"--{flag} goes with --run TABLE/ROW.")
+            raise UsageError(f"--{flag} needs --run TABLE/ROW.")
     if args.format is not None and args.what is None:
-        raise UsageError("--format goes with a table.")
+        raise UsageError("--format needs a table.")
     if args.plot is None:
         return
     if (args.what or "").partition("/")[0] != MEASURED_TABLE:
-        raise UsageError(f"--plot goes with {MEASURED_TABLE} alone.")
+        raise UsageError(f"--plot needs {MEASURED_TABLE}.")
     check_plot(args.plot)
 
 
@@ -151,7 +150,7 @@ def _run_row(args: argparse.Namespace) -> int:
     """Train and score a row, or print the commands of the paper's recipe.
 
     Raises:
-        UsageError: If the row cannot be trained, or flags do not go together.
+        UsageError: If the row cannot be trained, or flags cannot be combined.
     """
     others = {"--plot": args.plot, "--format": args.format, "a table": args.what}
     for flag, value in others.items():

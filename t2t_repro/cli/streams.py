@@ -40,7 +40,7 @@ def _lines_of(path: Path, piped_from: str | None = None) -> list[str]:
 
 
 def check_writable(flag: str, name: str) -> None:
-    """Refuse an output file that cannot be written, before the work is done.
+    """Refuse an output file that cannot be written, before any work is done.
 
     Raises:
         UserError: If its folder does not exist or is not writable.
@@ -69,7 +69,7 @@ def write_lines(name: str, lines: Iterable[str]) -> None:
 
     Args:
         name: File, device, pipe, or "-".
-        lines: Lines without their ends.
+        lines: Lines without line breaks.
 
     Raises:
         UserError: If writing fails; an incomplete file is removed.

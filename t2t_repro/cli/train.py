@@ -31,8 +31,8 @@ SAMPLES = 3
 
 DESCRIPTION = (
     "Train a model. Without flags: the embedded problem and a tiny set, a few minutes "
-    "on a laptop's CPU. To resume a run, --output_dir is enough; with more "
-    "--train_steps it is trained further."
+    "on a laptop's CPU. To resume a run, give only its --output_dir; to train it "
+    "further, add a higher --train_steps."
 )
 _MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
 _DEVICE_FLAGS = ("cpu_replicas", "xla")
@@ -59,21 +59,21 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no_final_score",
         action="store_true",
-        help="do not translate the test split, or dev, after training",
+        help="do not translate and score the test or dev split after training",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Train, then print scores, sample translations and the next commands."""
-    before = _run_before(args)
-    settings = _settings(args, before)
+    existing = _existing_run(args)
+    settings = _settings(args, existing)
     problem, given = problem_and_settings(
         args,
-        default_problem=before.problem if before is not None else DEMO_PROBLEM,
+        default_problem=existing.problem if existing is not None else DEMO_PROBLEM,
         default_usr_dir=settings.t2t_usr_dir,
     )
     data_dir = args.data_dir or (
-        before.data_dir if before is not None else DEMO_FOLDER / "data"
+        existing.data_dir if existing is not None else DEMO_FOLDER / "data"
     )
     # Report a mistyped name or value before TensorFlow is imported.
     named_set = catalogue.hparams(settings.hparams_set)
@@ -101,14 +101,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _run_before(args: argparse.Namespace) -> Run | None:
-    """Return the run in the output folder, None if there is none."""
+def _existing_run(args: argparse.Namespace) -> Run | None:
+    """Return the run in the output folder, or None if there is none."""
     if args.output_dir is None and args.problem is not None:
         return None
     return Run.load(args.output_dir or DEMO_FOLDER / "run")
 
 
-def _settings(args: argparse.Namespace, before: Run | None) -> TrainSettings:
+def _settings(args: argparse.Namespace, existing: Run | None) -> TrainSettings:
     """Complete the flags from the run to resume, the demonstration, or the defaults.
 
     Raises:
@@ -121,8 +121,8 @@ def _settings(args: argparse.Namespace, before: Run | None) -> TrainSettings:
     }
     if args.problem is None and args.output_dir is None:
         given["output_dir"] = str(DEMO_FOLDER / "run")
-    if before is not None:
-        return before.train_settings(given["output_dir"]).replace(**given)
+    if existing is not None:
+        return existing.train_settings(given["output_dir"]).replace(**given)
     if args.problem is None:
         logger.info("no --problem given: training on %s", DEMO_PROBLEM)
         demonstration: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Whether prepared data agrees with the text and settings that are asked for."""
+"""Check that prepared data agrees with the requested text and settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.data.manifest import way_out
+from t2t_repro.data.manifest import repair_advice
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.text_files import identity
@@ -14,7 +14,7 @@ from t2t_repro.description_file import differences
 from t2t_repro.errors import UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings, recorded_name
 
-# The user's own models are compared by their content, among the sources.
+# The user's own models are sources: their content is compared.
 MODEL_ROLES = ("source_model", "target_model")
 
 Sources = dict[str, dict[str, Any]]
@@ -23,7 +23,7 @@ Sources = dict[str, dict[str, Any]]
 def sources_of(
     problem: Problem, settings: PrepareSettings, tmp_dir: str | Path | None
 ) -> Sources:
-    """Return the identities of everything that the data is made from, by role.
+    """Return the identity of each source of the data, by role.
 
     Raises:
         UserError: If a file cannot be read.
@@ -41,7 +41,7 @@ def _model_identities(settings: PrepareSettings) -> Sources:
 
 
 def check_all(data: PreparedData, settings: PrepareSettings, sources: Sources) -> None:
-    """Refuse data that differs in anything from what is asked for.
+    """Refuse data that differs in any way from the request.
 
     Raises:
         UserError: If it differs; the message names every difference.
@@ -55,12 +55,12 @@ def check_given(
     given: Collection[str],
     tmp_dir: str | Path | None,
 ) -> None:
-    """Refuse data that differs from the settings, models and text that are given.
+    """Refuse data that differs from the given settings, models and text.
 
     Args:
         data: The data.
-        settings: Settings with the given ones in place.
-        given: Names of the settings that are given. The others may differ.
+        settings: Settings that include the given ones.
+        given: Names of the given settings. The others may differ.
         tmp_dir: Folder for downloads, or None for the source's own default.
 
     Raises:
@@ -95,7 +95,7 @@ def _check(
     )
     found += _source_differences(manifest.sources, sources)
     if found:
-        advice = way_out(data.folder)
+        advice = repair_advice(data.folder)
         raise UserError(
             f"{data.folder} holds {manifest.problem} prepared otherwise: "
             f"{'; '.join(found)}.\n{advice[0].upper()}{advice[1:]}"

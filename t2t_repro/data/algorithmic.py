@@ -18,7 +18,7 @@ DIGITS = tuple("0123456789")
 MAX_SYMBOLS = 20
 PAIRS = {"train": 20_000, "dev": 500, "test": 500}
 
-# Of a hundred inputs, one may be in the dev split and one in the test split.
+# One of a hundred inputs may be in the dev split, and one in the test split.
 _BUCKETS = 100
 _SPLIT_OF_BUCKET = {0: "dev", 1: "test"}
 

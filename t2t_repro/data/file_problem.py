@@ -23,14 +23,14 @@ Files = TypeVar("Files", bound=PairFiles | PairLists | TreeFile)
 
 
 class FileProblem(Problem, Generic[Files]):
-    """A problem on the user's own files. A subclass reads them in `read`.
+    """A problem on the user's own files, which a subclass reads in `read`.
 
     Args:
-        files: The files of "train" and, if given, of "dev" and "test".
+        files: Files of "train" and, if given, of "dev" and "test".
 
     Attributes:
-        contents: What the files hold, for messages.
-        training_flags: The flags that name the training files, for messages.
+        contents: Contents of the files, such as "trees", for messages.
+        training_flags: Flags that name the training files, for messages.
     """
 
     contents: ClassVar[str]
@@ -49,7 +49,7 @@ class FileProblem(Problem, Generic[Files]):
         """Yield the pairs of the files of one split.
 
         Raises:
-            UserError: A file is missing or broken.
+            UserError: If a file is missing or broken.
         """
         raise NotImplementedError
 

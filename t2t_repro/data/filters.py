@@ -16,13 +16,13 @@ LENGTH_RATIO = "length_ratio"
 
 def pair_digest(source: str, target: str) -> int:
     """Return a 64-bit hash of a pair of texts; millions of them fit in memory."""
-    # No line holds a newline, so the two sides cannot run into each other.
+    # No line contains a newline, so the boundary of the two sides is unambiguous.
     text = f"{source}\n{target}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
 def has_empty_side(pair: tuple[str, str]) -> bool:
-    """Say whether a side is empty or only white space."""
+    """Return whether a side is empty or only white space."""
     return not all(text.strip() for text in pair)
 
 
@@ -30,8 +30,8 @@ class PairFilter:
     """Decide which pairs of a split are kept, and count the others.
 
     A pair is counted under the first reason that applies. Repeats and odd length
-    ratios would hurt learning, so they are left out of the training split only. Empty
-    and too long sides are left out of every split.
+    ratios would hurt learning, so they are left out of the training split only. Pairs
+    with an empty side or a side that is too long are left out of every split.
 
     Args:
         settings: Limits of the filter.
@@ -64,7 +64,7 @@ class PairFilter:
         source_ids: Sequence[int],
         target_ids: Sequence[int],
     ) -> bool:
-        """Say whether a pair goes into the shards; if not, count it.
+        """Return whether a pair is kept; count it under a reason if not.
 
         Args:
             pair: Source text and target text.

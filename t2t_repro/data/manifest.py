@@ -26,12 +26,12 @@ class SplitCounts:
         pairs_read: Number of pairs that the problem has.
         pairs_written: Number of pairs in the shards.
         dropped: Number of pairs left out of the shards, by reason.
-        source_subwords: Number of ids of all inputs in the shards, end of sentence
-            included.
-        target_subwords: Number of ids of all targets in the shards, end of sentence
-            included.
+        source_subwords: Number of ids of all inputs in the shards, including the ends
+            of sentences.
+        target_subwords: Number of ids of all targets in the shards, including the ends
+            of sentences.
         pairs_by_length: Number of pairs in the shards that have 0, 1, 2, ... subwords
-            on their longer side, end of sentence included.
+            on their longer side, including the end of sentence.
         also_held_out: Number of training pairs that are also in the dev or test text.
         shards: Names of the TFRecord files.
     """
@@ -56,16 +56,16 @@ class Manifest:
 
     Attributes:
         problem: Name of the problem, without `_rev`.
-        problem_version: `Problem.version` of the problem.
-        settings: `PrepareSettings.recorded` of the settings.
-        sources: `Problem.source_identities`, and the identities of the user's own
-            models.
+        problem_version: Its `Problem.version`.
+        settings: Return value of `PrepareSettings.recorded`.
+        sources: Return value of `Problem.source_identities`, and the identities of the
+            user's own models.
         splits: Counts of each split, in the order train, dev, test.
         tokenizers: File names of the tokenizers of "inputs" and "targets".
         vocab_sizes: Vocabulary sizes of "inputs" and "targets".
         files: Bytes and sha256 of every file, by its name.
         versions: Versions of the software that prepared the data.
-        format: Version of the file format.
+        format: Version of the file's format.
     """
 
     problem: str
@@ -90,7 +90,7 @@ class Manifest:
             Path(folder) / manifest_name(problem),
             cls._from_values,
             expected_format=FORMAT,
-            way_out=way_out(folder),
+            advice=repair_advice(folder),
         )
 
     @classmethod
@@ -106,7 +106,7 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """A sha256 of the names and contents of all files."""
+        """The sha256 of the names and contents of all files."""
         contents = sorted((name, facts["sha256"]) for name, facts in self.files.items())
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
@@ -121,6 +121,6 @@ def raw_text_names(prefix: str, split: str) -> tuple[str, str]:
     return f"{prefix}-{split}.inputs.txt", f"{prefix}-{split}.targets.txt"
 
 
-def way_out(folder: str | Path) -> str:
-    """Return what the user can do about data that cannot be used, for messages."""
+def repair_advice(folder: str | Path) -> str:
+    """Return the next step for data that cannot be used, for messages."""
     return f"remove {folder} or give another --data_dir"

@@ -16,7 +16,7 @@ from t2t_repro.files import INCOMPLETE, folder_lock
 class OutputFiles:
     """Files that get their names together when all are complete, or not at all.
 
-    The last file that was asked for gets its name last.
+    The file that was requested last gets its name last.
 
     Args:
         folder: Folder of the files.
@@ -37,7 +37,7 @@ class OutputFiles:
         return self._incomplete(name)
 
     def identities(self) -> dict[str, dict[str, Any]]:
-        """Return bytes and sha256 of every file so far, by its name."""
+        """Return the size and sha256 of every file so far, by its name."""
         return {name: identity(self._incomplete(name)) for name in self._names}
 
     def __enter__(self) -> Self:
@@ -63,11 +63,11 @@ class OutputFiles:
 
 @contextlib.contextmanager
 def locked_folder(folder: Path, prefix: str) -> Iterator[None]:
-    """Make a folder and lock it; remove it again if the block fails and it is empty.
+    """Create and lock a folder; remove it if the block fails and it is empty.
 
     Args:
         folder: Folder that the block writes to.
-        prefix: Prefix of the files that the block writes. Another process may write
+        prefix: Prefix of the files that the block writes. Another process can write
             files with another prefix at the same time.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The pairs of a problem, checked: a problem may be somebody's own code."""
+"""Check the pairs of a problem, which may be the user's own code."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Constituency parsing as translation of words into a bracketed tree (section 6.3).
 
 The pairs are sentences and their trees in Penn Treebank brackets. A model writes
-brackets and one symbol per word. Whatever it writes is repaired until it is a tree over
-the words.
+brackets and one symbol per word. Any output is repaired into a tree over the words.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ class ParsingProblem(Problem):
     """Sentences and their trees.
 
     Attributes:
-        leaves: How a model writes leaves: "any" is XX for every word, as in Vinyals et
-            al. 2015, "tag" the part of speech, "initial" the part of speech with the
-            initial of the word before it.
+        leaves: Form of the leaves that a model writes. "any": XX for every word, as in
+            Vinyals et al. 2015. "tag": the part of speech. "initial": the initial of
+            the word, then its part of speech.
     """
 
     vocabulary = Vocabulary(kind="subwords_to_symbols", size=16_000, shared=False)
     max_length = 512
     metric = "f1"
-    # Section 6.3. The batch size keeps the keys and values of 21 beams in memory.
+    # Section 6.3. With this batch size, keys and values of 21 beams fit in memory.
     # Differs from the paper, which does not mention it: valid trees over the words rank
     # above hypotheses that need repair (measured in docs/results.md).
     decode_defaults = MappingProxyType(
@@ -88,10 +87,10 @@ def sentence_and_tree(tree: Tree) -> tuple[str, str]:
 
 
 def read_tree(line: str) -> Tree:
-    """Read the only tree of a line.
+    """Read the one tree of a line.
 
     Raises:
-        UserError: The line is not one bracketed tree.
+        UserError: If the line is not one bracketed tree.
     """
     try:
         found = [tree for _, tree in read_trees([line])]

@@ -13,12 +13,12 @@ import tensorflow as tf
 from t2t_repro.constants import INPUTS, TARGETS
 
 Batch = dict[str, tf.Tensor]
-# Any number of rows and tokens, so that a function of a batch is traced once.
+# Any number of rows and tokens, so that a function of batches is traced once.
 BATCH_SIGNATURE = {
     name: tf.TensorSpec([None, None], tf.int32, name=name) for name in (INPUTS, TARGETS)
 }
 
-SHUFFLE_BUFFER = 2**17  # examples; about 40 MB at 30 tokens a side
+SHUFFLE_BUFFER = 2**17  # examples; about 40 MB at 30 tokens per side
 PARSE_BLOCK = 512  # records parsed by one call
 
 
@@ -67,8 +67,8 @@ class BatchPlan:
         window size, which cost up to a quarter of a batch.
 
         Args:
-            batch_size: Tokens per replica of the longer side, padding included.
-            max_length: Length of the longest side in tokens, EOS included.
+            batch_size: Tokens per replica of the longer side, including padding.
+            max_length: Length of the longest side in tokens, including EOS.
             min_length_bucket: Shortest boundary in tokens.
             length_bucket_step: Ratio of neighbouring boundaries.
             num_replicas: Number of replicas that share a global batch.
@@ -183,10 +183,8 @@ def training_epoch(
         plan: Shapes of the global batches.
         seed: Seed of the run.
         epoch: Number of the epoch, counted from 0.
-        skip_batches: Number of global batches of this epoch to skip, because they were
-            trained on before.
-        num_replicas: Number of elements of equal shape that each global batch is cut
-            into, one per replica.
+        skip_batches: Number of global batches of this epoch that are already done.
+        num_replicas: Number of equal parts of each global batch, one per replica.
 
     Returns:
         Dataset of {"inputs", "targets"}, int32 `[rows / num_replicas, boundary]`.

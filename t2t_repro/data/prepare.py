@@ -1,4 +1,4 @@
-"""From a problem's text to shards of ids, raw text for scoring, and a manifest.
+"""Turn a problem's text into shards of ids, raw text for scoring and a manifest.
 
 All text is checked before anything is written, and no incomplete file gets its final
 name.
@@ -76,13 +76,13 @@ def open_or_prepare(
     given_settings: Mapping[str, Any] | None = None,
     tmp_dir: str | Path | None = None,
 ) -> PreparedData:
-    """Return a problem's prepared data; prepare it if it is not there.
+    """Return a problem's prepared data, after preparing it if it does not exist.
 
-    Data that is there has to agree with the given settings and text only, so nobody has
-    to repeat the settings it was prepared with.
+    Existing data has to agree only with the given settings and text, so the settings
+    that it was prepared with need not be repeated.
 
     Args:
-        problem: The problem, on its files if it reads files.
+        problem: The problem, with its files if it reads files.
         data_dir: Folder of the data.
         given_settings: Values of `PrepareSettings` by name. The problem decides the
             others if the data has to be prepared.

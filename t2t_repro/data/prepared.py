@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from t2t_repro.data.manifest import Manifest, raw_text_names, way_out
+from t2t_repro.data.manifest import Manifest, raw_text_names, repair_advice
 from t2t_repro.data.pipeline import Shards
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.text_files import identity, read_lines
@@ -22,8 +22,8 @@ _Side = TypeVar("_Side")
 class PreparedData:
     """A problem and a folder that holds its data.
 
-    The sides of a `_rev` problem are swapped here, on the files of its base; nothing
-    that uses the data has to know of it.
+    The sides of a `_rev` problem are swapped here, on the files of its base, so no user
+    of the data needs to know about it.
 
     Attributes:
         problem: The problem.
@@ -64,12 +64,12 @@ class PreparedData:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits that are prepared, in the order train, dev, test."""
+        """The prepared splits, in the order train, dev, test."""
         return tuple(self.manifest.splits)
 
     @property
     def digest(self) -> str:
-        """A sha256 of the names and contents of all files."""
+        """The sha256 of the names and contents of all files."""
         return self.manifest.digest
 
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
@@ -98,7 +98,7 @@ class PreparedData:
     def raw_text(self, split: str) -> tuple[list[str], list[str]]:
         """Read the text of a split's inputs and targets, for scoring.
 
-        It has every pair that the problem has: unfiltered and not tokenized.
+        It has all pairs of the problem, neither filtered nor tokenized.
 
         Args:
             split: "dev" or "test".
@@ -122,13 +122,14 @@ class PreparedData:
             checksums: Whether to read the files and compare their checksums.
 
         Raises:
-            UserError: If a file is not as it was written; the message names the first.
+            UserError: If a file is missing, incomplete or changed; the message names
+                the first one.
         """
         for name, expected in self.manifest.files.items():
-            trouble = _trouble(self.folder / name, expected, checksums)
+            trouble = _fault(self.folder / name, expected, checksums)
             if trouble is not None:
                 raise UserError(
-                    f"{self.folder / name} {trouble}: {way_out(self.folder)} to "
+                    f"{self.folder / name} {trouble}: {repair_advice(self.folder)} to "
                     "prepare it again"
                 )
 
@@ -144,13 +145,13 @@ class PreparedData:
         return (second, first) if self.problem.was_reversed else sides
 
 
-def _trouble(path: Path, expected: dict[str, Any], checksums: bool) -> str | None:
-    """Say what is wrong with a file, or return None."""
+def _fault(path: Path, expected: dict[str, Any], checksums: bool) -> str | None:
+    """Return the fault of a file, or None."""
     if not path.is_file():
         return "is missing"
     found = identity(path) if checksums else {"bytes": path.stat().st_size}
     if found["bytes"] != expected["bytes"]:
         return f"has {found['bytes']:,} bytes, expected {expected['bytes']:,}"
     if checksums and found["sha256"] != expected["sha256"]:
-        return "has other content than was written"
+        return "has changed since it was written"
     return None

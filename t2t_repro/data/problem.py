@@ -1,4 +1,4 @@
-"""A problem: where its text comes from and how the text is cut into subwords.
+"""A problem: the source of its text, and how it is split into subwords.
 
 A problem yields pairs of plain text, so everything downstream (preparation, decoding,
 scoring, serving) treats embedded, public and the user's own data alike. After
@@ -34,12 +34,12 @@ class Vocabulary:
             "symbols" (the given symbols, written with spaces between them), or
             "subwords_to_symbols" (subwords for the inputs, and for the targets the
             symbols that the training targets are written with).
-        size: Entries of the subword vocabulary, the three special ones included.
+        size: Number of entries of the subword vocabulary, including the three special
+            ones.
         model_type: SentencePiece's algorithm, "bpe" or "unigram".
         shared: Whether both sides share one vocabulary, as in the paper's section 5.1.
         symbols: The symbols if `kind` is "symbols".
-        source_model: Path of a SentencePiece model of the inputs, instead of learning
-            one.
+        source_model: Path of a SentencePiece model of the inputs; None = learn one.
         target_model: Path of a SentencePiece model of the targets.
     """
 
@@ -54,11 +54,11 @@ class Vocabulary:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """The output for a source, as the user gets it.
+    """The output that the user gets for a source.
 
     Attributes:
         text: Text on one line.
-        repairs: Kinds of repairs that the model's text needed, each kind once.
+        repairs: Kinds of repairs of the model's text, each kind once.
     """
 
     text: str
@@ -68,12 +68,11 @@ class Output:
 class Problem:
     """A task on pairs of text; subclasses are registered in `problems/`.
 
-    A subclass implements `pairs` and overrides the class attributes below where their
-    defaults do not fit. All pairs are text: a problem on symbols writes them with
-    spaces between them.
+    A subclass implements `pairs` and overrides class attributes whose defaults do not
+    fit. All pairs are text: a problem on symbols writes them with spaces between them.
 
-    If the model should not write the targets themselves, `encode_target` returns what
-    it should write, and `postprocess` turns the model's text into the user's output.
+    If the model should write another text than the targets, `encode_target` returns
+    that text, and `postprocess` turns the model's text into the user's output.
     If users write sentences in another form than `pairs`, `normalize_source` converts
     them.
 
@@ -82,8 +81,8 @@ class Problem:
         splits: Splits that `pairs` knows, a subset of "train", "dev", "test".
         max_length: Default of `PrepareSettings.max_pair_length`.
         drop_duplicates: Default of `PrepareSettings.drop_duplicates`.
-        version: Version of the text. Raise it when `pairs` changes, so that shards
-            prepared before are refused.
+        version: Version of the text. Increase it when `pairs` changes, so that earlier
+            shards are refused.
         was_reversed: Whether inputs and targets are swapped when shards are read.
         file_kind: Kind of files that `with_files` accepts: "pairs", "trees", or "" if
             the problem does not read the user's files.
@@ -104,14 +103,14 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """The name it is registered under, or would be without another name."""
+        """The registered name, or the default name if it is not registered."""
         cls = type(self)
         # Not inherited: a subclass that is not registered has its own name and files.
         return vars(cls).get("registered_name") or snake_case(cls.__name__)
 
     @property
     def base(self) -> Problem:
-        """The problem that the files belong to: itself, unless it is a `_rev`."""
+        """The problem that owns the files: itself, unless it is a `_rev` problem."""
         return self
 
     @property
@@ -121,12 +120,12 @@ class Problem:
 
     @property
     def has_text(self) -> bool:
-        """Whether `pairs` can be read; not so for a problem that lacks its files."""
+        """Whether `pairs` can be read; False for a problem without its files."""
         return True
 
     @property
     def prepare_settings(self) -> PrepareSettings:
-        """The settings that are used unless the user gives others."""
+        """The default settings of its preparation."""
         vocabulary = self.vocabulary
         return PrepareSettings(
             vocab_size=vocabulary.size,
@@ -139,7 +138,7 @@ class Problem:
         )
 
     def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
-        """Return the same problem on the user's files.
+        """Return the same problem with the user's files.
 
         Args:
             files: Files of its `file_kind`, by split.
@@ -156,7 +155,7 @@ class Problem:
     def pairs(
         self, split: str, tmp_dir: str | Path | None
     ) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of a split, always the same pairs in the same order.
+        """Yield the pairs of a split: always the same pairs in the same order.
 
         Args:
             split: One of `splits`.
@@ -196,7 +195,7 @@ class Problem:
     def score(
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> TranslationScores | BracketingScores:
-        """Compute all usual scores of outputs.
+        """Compute all scores of outputs.
 
         Args:
             hypotheses: Outputs, after `postprocess`.

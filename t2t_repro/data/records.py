@@ -29,10 +29,10 @@ def example_bytes(inputs: Sequence[int], targets: Sequence[int]) -> bytes:
 
 
 class ShardWriter:
-    """Write records to several files in turn, and shuffle each file in the end.
+    """Write records to several files in turn, and shuffle each file at the end.
 
-    Each file is an even sample of the records, whatever their order was. At most one
-    file at a time is held in memory.
+    Each file is an even sample of the records, whatever their order. At most one file
+    is in memory at a time.
 
     Args:
         paths: Files to write.
@@ -76,7 +76,7 @@ class ShardWriter:
                     _shuffle(path, random.Random(f"{self._seed}/{index}"))
 
     def _abandon(self) -> None:
-        """Close the files; on a full disk, closing fails like writing did."""
+        """Close the files; on a full disk, closing fails as writing did."""
         for file in self._files:
             with contextlib.suppress(tf.errors.OpError):
                 file.close()
@@ -88,7 +88,7 @@ def _errors_of_the_system() -> Iterator[None]:
     try:
         yield
     except tf.errors.OpError as error:
-        # TensorFlow writes "<path>; <reason of the system>".
+        # TensorFlow's message is "<path>; <reason of the system>".
         raise OSError(error.message.rpartition("; ")[2]) from error
 
 

@@ -1,4 +1,4 @@
-"""The files and settings that a user gives for a problem, checked against it."""
+"""Check the files and settings that a user gives for a problem."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILE_FLAGS = {"pairs": "--train_source and --train_target", "trees": "--train_t
 
 
 def with_files(problem: Problem, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
-    """Return a problem on the user's files; without files, the problem itself.
+    """Return a problem with the user's files or, without files, the problem itself.
 
     Args:
         problem: The problem.
@@ -51,10 +51,10 @@ def with_files(problem: Problem, files: Mapping[str, PairFiles | TreeFile]) -> P
 
 
 def requested_settings(problem: Problem, given: Mapping[str, Any]) -> PrepareSettings:
-    """Return the settings of a problem with the given ones in place.
+    """Return the settings of a problem, with the given ones replaced.
 
     Args:
-        problem: The problem, which decides the settings that are not given.
+        problem: The problem, whose defaults apply to settings that are not given.
         given: Values of `PrepareSettings` by name.
 
     Raises:
@@ -80,7 +80,7 @@ def requested_settings(problem: Problem, given: Mapping[str, Any]) -> PrepareSet
 
 
 def _check_vocabulary(problem: Problem, given: Mapping[str, Any]) -> None:
-    """Refuse settings of a vocabulary that the problem does not have."""
+    """Refuse vocabulary settings that do not apply to the problem."""
     if problem.vocabulary.kind == "symbols":
         refused = (*OWN_MODEL, *LEARNED_MODEL)
         reason = f"whose vocabulary is its {len(problem.vocabulary.symbols)} symbols"

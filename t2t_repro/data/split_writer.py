@@ -38,10 +38,10 @@ def write_splits(
 
     Args:
         problem: The problem.
-        tmp_dir: Folder for downloads, or None for the source's own default.
+        tmp_dir: Folder for downloads, or None for the source's default.
         settings: Settings of the filters and shards.
         tokenizers: Tokenizers of the inputs and of the targets.
-        outputs: Where the files go.
+        outputs: Collects the files.
 
     Returns:
         The counts of each split, in the order train, dev, test.
@@ -51,7 +51,7 @@ def write_splits(
     """
     held_out: set[int] = set()
     counts = {}
-    # Training comes last: its pairs are looked up among those of the other splits.
+    # Training comes last, because its pairs are looked up in the other splits.
     for split in sorted(problem.splits, key=SPLITS.index, reverse=True):
         pairs = checked_pairs(problem, split, tmp_dir)
         if split == "train":
@@ -77,7 +77,7 @@ def write_splits(
 def _keep_raw(
     pairs: Iterable[Pair], split: str, outputs: OutputFiles, digests: set[int]
 ) -> Iterator[Pair]:
-    """Pass pairs on, while writing their text and collecting their digests."""
+    """Yield the pairs, and write their text and collect their digests."""
     names = raw_text_names(outputs.prefix, split)
     source_path, target_path = (outputs.path(name) for name in names)
     with source_path.open("wb") as source_file, target_path.open("wb") as target_file:
@@ -94,7 +94,7 @@ def _write_line(file: BinaryIO, text: str) -> None:
 
 @dataclasses.dataclass
 class _Totals:
-    """Counts of the pairs of a split that were read, and of those written."""
+    """Counts of the pairs of a split that were read and written."""
 
     read: int = 0
     source_subwords: int = 0
@@ -115,7 +115,7 @@ def _write_pairs(
     pair_filter: PairFilter,
     writer: ShardWriter,
 ) -> _Totals:
-    """Encode the pairs, and write those that the filter keeps."""
+    """Encode the pairs, and write the ones that the filter keeps."""
     totals = _Totals()
     for batch in _batches(pairs):
         source_ids = tokenizers[0].encode_batch([source for source, _ in batch])

@@ -1,9 +1,8 @@
 """Read the user's text files strictly: every error names the file and the line.
 
-A line ends at a line feed only: if U+0085, U+2028 or a form feed inside a sentence
-ended a line, two parallel files would get out of step. A carriage return before the
-line feed belongs to the line's end, and a byte-order mark at the start of a file is not
-part of its text.
+Only a line feed ends a line: if U+0085, U+2028 or a form feed inside a sentence did,
+two parallel files would get out of step. A carriage return before the line feed is part
+of the line break, and a byte-order mark at the start of a file is not part of its text.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class PairFiles:
 
     @property
     def paths(self) -> dict[str, Path]:
-        """The files by role: "source" and "target", or "tsv"."""
+        """Paths by role: "source" and "target", or "tsv"."""
         if self.target is None:
             return {"tsv": self.source}
         return {"source": self.source, "target": self.target}
@@ -95,7 +94,7 @@ class TreeFile:
 
     @property
     def paths(self) -> dict[str, Path]:
-        """The file by role."""
+        """Path by role: "trees"."""
         return {"trees": self.trees}
 
 
@@ -121,9 +120,8 @@ def read_lines(path: Path, piped_from: str | None = None) -> Iterator[str]:
 
     Args:
         path: Path of the file.
-        piped_from: If the file is only a copy of a stream, the stream's name for
-            messages, such as "standard input". They then show how to convert the
-            stream instead of the file.
+        piped_from: Name of the stream of which the file is a copy, such as "standard
+            input". Messages then show how to convert the stream instead of the file.
 
     Raises:
         UserError: If the file is missing, empty, damaged or not UTF-8, or has NUL
@@ -141,19 +139,19 @@ def read_lines(path: Path, piped_from: str | None = None) -> Iterator[str]:
 
 
 def has_byte_order_mark(path: Path) -> bool:
-    """Say whether a UTF-8 file begins with a byte-order mark."""
+    """Return whether a UTF-8 file begins with a byte-order mark."""
     with _open(_Origin(path)) as file:
         return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
 
 
 def identity(path: Path) -> dict[str, object]:
-    """Return facts about a file that depend on its content and not on its location.
+    """Return facts about a file that depend only on its content.
 
     Args:
         path: Path of the file.
 
     Returns:
-        "bytes", the file's size, and "sha256", in hexadecimal.
+        "bytes", the size of the file, and "sha256", in hexadecimal.
 
     Raises:
         UserError: If the file cannot be read.
@@ -194,11 +192,11 @@ def identities(
 
 @dataclass(frozen=True)
 class _Origin:
-    """Where text comes from, for messages.
+    """Origin of text, for messages.
 
     Attributes:
         path: Path of the file that is read.
-        piped_from: Name of the stream that the file is a copy of, if it is one.
+        piped_from: Name of the stream of which the file is a copy, or None.
     """
 
     path: Path
@@ -258,7 +256,7 @@ def _pairs_of_columns(path: Path) -> Iterator[tuple[str, str]]:
 
 @contextlib.contextmanager
 def _open(origin: _Origin) -> Iterator[IO[bytes]]:
-    """Open plain or gzipped text; errors of reading it become a `UserError`."""
+    """Open plain or gzipped text, and turn errors of reading it into `UserError`."""
     try:
         with origin.path.open("rb") as plain:
             _refuse_pipe(origin)
@@ -309,11 +307,11 @@ def _encoding_of_mark(head: bytes) -> str | None:
 
 
 def _encoding_of_nulls(head: bytes) -> str | None:
-    """Guess UTF-16 or UTF-32 without a mark from the positions of NUL bytes."""
+    """Recognise UTF-16 or UTF-32 without a mark by the positions of NUL bytes."""
     quarter = len(head) // 4
     if not quarter:
         return None
-    # A Latin letter is one byte beside one NUL in UTF-16, beside three in UTF-32.
+    # A Latin letter is one byte with one NUL in UTF-16, and with three in UTF-32.
     null = [head[place::4].count(0) > quarter // 2 for place in range(4)]
     patterns = {
         (False, True, True, True): "UTF-32LE",

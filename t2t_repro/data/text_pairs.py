@@ -1,4 +1,4 @@
-"""Translation between two texts of the user's own."""
+"""Translation between two of the user's own texts."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
     """Pairs of lines from two files per split, or from one TSV.
 
     Without development text, the sources with the smallest hashes are held out of the
-    training text with all their pairs. So they do not depend on the order of the lines,
-    and the model never trains on a held-out source.
+    training text, with all their pairs. The choice does not depend on the order of the
+    lines, and the model never trains on a held-out source.
 
     Args:
-        files: The files or lists of "train" and, if given, of "dev" and "test".
+        files: Files or lists of "train" and, if given, of "dev" and "test".
     """
 
     drop_duplicates = True
@@ -56,7 +56,7 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
         dev: tuple[Sequence[str], Sequence[str]] | None = None,
         test: tuple[Sequence[str], Sequence[str]] | None = None,
     ) -> Self:
-        """Return the problem on sentences in memory.
+        """Return the problem with sentences in memory.
 
         Args:
             sources: Source sentences to train on.
@@ -93,7 +93,7 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
     def _part_of_training(self, *, held_out: bool) -> Iterator[tuple[str, str]]:
         limit = self._find_held_out()
         for pair in read_pairs(self._files["train"]):
-            # A pair with an empty side stays in the training text, which counts it.
+            # A pair with an empty side stays in the training text, where it is counted.
             is_held_out = not has_empty_side(pair) and _hash(pair[0]) <= limit
             if is_held_out == held_out:
                 yield pair
@@ -111,7 +111,7 @@ def _largest_held_out(files: PairFiles | PairLists) -> int:
     Repeats, and pairs with an empty side, do not count.
 
     Raises:
-        UserError: There are fewer than two distinct sources.
+        UserError: If there are fewer than two distinct sources.
     """
     distinct = set()
     pairs = 0

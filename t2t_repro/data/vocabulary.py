@@ -20,7 +20,7 @@ from t2t_repro.text.symbols import split_symbols
 
 logger = logging.getLogger(__name__)
 
-# More text than this hardly changes the subwords, and costs memory and time.
+# More text hardly changes the subwords, and costs memory and time.
 MAX_TRAINING_PAIRS = 2_000_000
 
 
@@ -31,7 +31,7 @@ def given_tokenizers(
 
     Args:
         problem: The problem.
-        settings: Settings with the user's own models, if there are any.
+        settings: Settings, which may name the user's own models.
 
     Returns:
         Tokenizers of the inputs and of the targets (one object twice if the
@@ -119,8 +119,8 @@ def _learn(lines: Sequence[str], settings: PrepareSettings) -> Tokenizer:
 def spread_sample(pairs: Iterable[Pair], limit: int) -> list[Pair]:
     """Return evenly spaced pairs of a text of unknown length.
 
-    All pairs are taken until there are too many. Then every second one is dropped, and
-    only every second one is taken from there on, and so forth.
+    All pairs are taken until there are too many. Then every second one is dropped, only
+    every second one of the rest is taken, and so on.
 
     Args:
         pairs: Pairs of the text.

@@ -1,8 +1,8 @@
-"""WMT 2014 translation, on the text that tensorflow-datasets fetches.
+"""WMT 2014 translation, with the text from tensorflow-datasets.
 
 The training split is all the text of the constrained task, the dev split is
 newstest2013, and the test split is newstest2014, as in section 5.1 of arXiv:1706.03762.
-The text is raw; the papers' scores on tokenised text are a matter of scoring.
+The text is raw; the tokenisation of the papers' scores belongs to the scoring.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class TranslateWmt14(Problem):
     """A language pair of `wmt14_translate`, English first.
 
     Attributes:
-        tfds_config: The name of the pair there, such as "de-en".
-        target_language: The code of the other language.
+        tfds_config: Name of the pair in `wmt14_translate`, such as "de-en".
+        target_language: Code of the other language.
     """
 
     tfds_config: str
@@ -60,15 +60,15 @@ class TranslateWmt14(Problem):
         return tfds.builder(f"wmt14_translate/{self.tfds_config}", data_dir=tmp_dir)
 
     def _downloaded(self, tmp_dir: str | Path | None) -> tfds.core.DatasetBuilder:
-        """Return the builder with its text on disk, and download missing text.
+        """Return the builder, after downloading its text if it is missing.
 
         Raises:
-            UserError: The download failed.
+            UserError: If the download fails.
         """
         builder = self._builder(tmp_dir)
         try:
             builder.download_and_prepare()
-        # A mirror that is gone causes a network error, a wrong checksum, a broken
+        # If a mirror is gone, there is a network error, a wrong checksum, a broken
         # archive, or a page instead of an archive.
         except Exception as error:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,1 +1,1 @@
-"""Search for translations, and translating text with a trained system."""
+"""Search for translations, and translate text with a trained system."""

@@ -65,7 +65,7 @@ class BeamState:
             hypothesis that was then in place k.
         finished_ids: int32 `[batch, beam, max_length]`.
         finished_scores: float32 `[batch, beam]`, with length penalty.
-        done: bool `[batch]`, whether the answer of a sentence can no longer change.
+        done: bool `[batch]`, whether the answer for a sentence can no longer change.
         cache: Nested tensors, `[batch, ...]`, returned by the step function.
     """
 

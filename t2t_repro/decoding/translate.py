@@ -95,7 +95,7 @@ def search_translations(
 
 
 class Translator:
-    """Translates lists of sentences with a model in memory.
+    """Translate lists of sentences with a model in memory.
 
     Sentences are sorted by length, batched by tokens and padded to one of few
     lengths. The translation of a sentence does not depend on its batch.
@@ -159,7 +159,7 @@ class Translator:
         """Translate sentences, all batched together.
 
         Args:
-            sentences: Source texts. One without any token has an empty translation.
+            sentences: Source texts. A text without tokens has an empty translation.
             advance: Called with the number of sentences completed since the last call.
 
         Returns:
@@ -272,8 +272,8 @@ class Translator:
     ) -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield the numbers of pieces and their padded ids, longest first.
 
-        Starting with the longest shows at once whether memory suffices. For XLA, a
-        batch that is not full repeats its last piece, so that shapes stay few.
+        The longest come first, to show at once whether there is enough memory. For XLA,
+        a batch that is not full repeats its last piece, so that there are few shapes.
         """
         buckets: dict[int, list[int]] = {}
         for number in sorted(range(len(sources)), key=lambda n: -len(sources[n])):

@@ -42,7 +42,7 @@ def likelihood_evaluator(
 
     @tf.function(input_signature=[BATCH_SIGNATURE], jit_compile=jit_compile)
     def sums(batch: Batch) -> tf.Tensor:
-        """Return total loss, number of right tokens, and of tokens; float32 `[3]`."""
+        """Return the total loss, correct tokens and all tokens, float32 `[3]`."""
         logits = model(batch, training=False)
         targets = batch[TARGETS]
         _, nll = token_losses(targets, logits, 0.0)
@@ -77,8 +77,8 @@ def translation_evaluator(
 ) -> Callable[[int, MetricsLog], dict[str, float]]:
     """Make the evaluator that translates dev sentences and scores them.
 
-    Differs from tensor2tensor's `approx_bleu_score`: the model searches translations,
-    and their text is scored, with sacreBLEU (13a, cased) for translation problems.
+    Differs from tensor2tensor's `approx_bleu_score`: a beam search finds the
+    translations, and sacreBLEU (13a, cased) scores their text in translation problems.
 
     Args:
         translator: Translator with the model in training.
@@ -104,5 +104,5 @@ def translation_evaluator(
 
 
 def _cell(text: str) -> str:
-    """Write a text so that it stays in one cell of a Markdown table."""
+    """Escape a text for one cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")

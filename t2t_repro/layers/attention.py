@@ -25,7 +25,7 @@ from t2t_repro.registry import register_attention
 
 
 def projection(name: str, channels: int, dtype: object) -> keras.layers.Dense:
-    """Make a matrix W^Q, W^K, W^V or W^O: no bias, initially Glorot uniform."""
+    """Make W^Q, W^K, W^V or W^O: no bias, initially Glorot uniform."""
     return keras.layers.Dense(
         channels,
         use_bias=False,
@@ -45,8 +45,8 @@ class MultiheadAttention(keras.layers.Layer):
     head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). One matrix holds the projections of
     all heads. No projection has a bias, as in the paper's equations. The paper does not
     say how the matrices are initialized; here each is Glorot uniform. Differs from
-    tensor2tensor before 2017-11, where queries, keys and values were one matrix and so
-    had a smaller limit.
+    tensor2tensor before 2017-11, where queries, keys and values were one matrix and
+    therefore had a smaller limit.
 
     A subclass can override `logits`, `visible_history` or `merge`. Then `call`, on
     whole sequences, and `attend`, on cached keys and values, both follow.
@@ -60,9 +60,9 @@ class MultiheadAttention(keras.layers.Layer):
             "dot_product", the same without 1 / sqrt(d_k); or "additive", Bahdanau et
             al.'s v^T tanh(q + k) with a vector v per head, which section 3.2.1
             compares with the other two.
-        causal: Whether later positions are hidden from a position.
-        neighbourhood: Number of positions that self-attention sees around each position
-            (r of section 4), odd, with the position itself in the middle; 0 means all.
+        causal: Whether a position cannot see later positions.
+        neighbourhood: Number of positions that each position sees in self-attention (r
+            of section 4), odd, with the position itself in the middle; 0 means all.
         dropout_rate: Dropout on the attention weights (not in the paper's base;
             tensor2tensor `attention_dropout`).
         **kwargs: Arguments of `keras.layers.Layer`.
@@ -274,7 +274,7 @@ class MultiheadAttention(keras.layers.Layer):
 
         Args:
             heads: `[batch, num_heads, query_length, value_depth]`.
-            training: Whether dropout is active; a subclass may have some here.
+            training: Whether dropout is active; a subclass may apply some here.
 
         Returns:
             `[batch, query_length, hidden_size]`.

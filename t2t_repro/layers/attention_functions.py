@@ -35,8 +35,8 @@ def masked_softmax(logits: KerasTensor, mask: KerasTensor | None = None) -> Kera
         mask: Boolean, True = may attend, broadcastable to the logits.
 
     Returns:
-        Weights, float32, of the shape of the logits. A query that may attend to
-        nothing gets equal weights.
+        Weights, float32, of the shape of the logits. A query without a key to attend
+        to gets equal weights.
     """
     logits = ops.cast(logits, "float32")
     if mask is not None:

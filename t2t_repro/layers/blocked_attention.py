@@ -25,7 +25,7 @@ from t2t_repro.registry import register_attention
 class BlockedAttention(MultiheadAttention):
     """Multi-head self-attention to a neighbourhood, computed block by block.
 
-    Returns the same numbers as `MultiheadAttention` with the same `neighbourhood`.
+    It returns the same numbers as `MultiheadAttention` with the same `neighbourhood`.
 
     Args:
         hidden_size: Width of the inputs and of the output (d_model).
@@ -34,22 +34,21 @@ class BlockedAttention(MultiheadAttention):
         value_channels: Total width of values over all heads (h d_v).
         neighbourhood: Number of positions that each position sees (r), odd.
         compatibility: See `MultiheadAttention`.
-        causal: Whether later positions are hidden from a position.
+        causal: Whether a position cannot see later positions.
         dropout_rate: Dropout on the attention weights.
         **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
         query_input: `[batch, length, hidden_size]`.
         memory_input: The same tensor.
-        attention_mask: Boolean, True = may be attended to, `[batch, 1, 1, length]`.
+        attention_mask: Boolean, True = may attend, `[batch, 1, 1, length]`.
         training: Whether dropout is active.
 
     Returns:
         `[batch, length, hidden_size]`.
 
     Raises:
-        ValueError: If `neighbourhood` is not positive, or for the reasons of
-            `MultiheadAttention`.
+        ValueError: If `neighbourhood` is not positive, or as for `MultiheadAttention`.
     """
 
     def __init__(
@@ -133,7 +132,7 @@ def _window_mask(
     Args:
         key_mask: Boolean `[batch, 1, length]`.
         block: Number of positions per block.
-        reach: Number of positions that are seen on each side.
+        reach: Number of visible positions on each side.
         causal: Whether later positions are hidden.
 
     Returns:

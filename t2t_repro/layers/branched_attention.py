@@ -52,8 +52,8 @@ class BranchedAttention(MultiheadAttention):
     * Normalization and residuals. They "are retained", and two sublayers become one, so
       there is one of each around it. A layer has one layer normalization fewer than
       in the Transformer.
-    * The initial kappa and alpha, see `simplex.RandomOnSimplex`, and the projection
-      that keeps their bounds, see `simplex.Simplex`.
+    * The initial kappa and alpha (see `simplex.RandomOnSimplex`), and the projection
+      that keeps their bounds (see `simplex.Simplex`).
 
     Args:
         hidden_size: Width of the inputs and of the output (d_model).
@@ -65,11 +65,11 @@ class BranchedAttention(MultiheadAttention):
         feed_forward: "split" or "shared".
         normalization: "simplex", the paper's, or "softmax", which the paper found
             worse.
-        top_k: Number of branches of largest alpha that are summed (the paper's gating
-            experiment); 0 means all.
+        top_k: Number of branches with the largest alphas that are summed (the paper's
+            gating experiment); 0 means all.
         relu_dropout: Dropout after the ReLU.
         compatibility: See `MultiheadAttention`.
-        causal: Whether later positions are hidden from a position.
+        causal: Whether a position cannot see later positions.
         neighbourhood: See `MultiheadAttention`.
         dropout_rate: Dropout on the attention weights.
         **kwargs: Arguments of `keras.layers.Layer`.
@@ -83,7 +83,7 @@ class BranchedAttention(MultiheadAttention):
     Raises:
         ValueError: If `feed_forward` or `normalization` is unknown, `num_heads` does
             not divide the `filter_size` of split networks, `top_k` exceeds `num_heads`,
-            or for the reasons of `MultiheadAttention`.
+            or as for `MultiheadAttention`.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class BranchedAttention(MultiheadAttention):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class _BranchwiseGlorot(keras.initializers.Initializer):
-    """Initializes each matrix of `[branches, fan_in, fan_out]` as Glorot uniform."""
+    """Initialize each matrix of `[branches, fan_in, fan_out]` as Glorot uniform."""
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
         limit = (6.0 / (shape[1] + shape[2])) ** 0.5

@@ -4,7 +4,7 @@ The stack runs in two ways that return the same numbers: `call` on whole target
 sequences under a causal mask, and `step` on one position at a time with cached
 keys and values.
 
-In `step`, the hypotheses of a sentence lie along the length axis:
+In `step`, the hypotheses of a sentence are on the length axis:
 `[batch, beam_size, hidden_size]`. All of them write their keys and values into
 one cache of `max_length * beam_size` slots, and a mask holds the slots that belong to
 the history of each hypothesis. A beam search that reorders its hypotheses therefore
@@ -149,7 +149,7 @@ class DecoderLayer(keras.layers.Layer):
             A cache without slots for positions of the target.
         """
         key, value = self.memory_attention.project_memory(memory)
-        # No positions yet; this gives the slots their shapes.
+        # No positions yet, but the shapes of their slots.
         self_key, self_value = self.self_attention.project_memory(memory[:, :0])
         return {
             "self_key": self_key,

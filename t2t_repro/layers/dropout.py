@@ -67,7 +67,7 @@ class Dropout(keras.layers.Dropout):
     """Zero each unit with probability `rate`, scale the others by 1 / (1 - rate).
 
     Args:
-        rate: Probability, from 0 to below 1.
+        rate: Probability, at least 0 and below 1.
         seed: Seed of the layer's generator. By default, drawn from Keras's global seed.
         **kwargs: Arguments of `keras.layers.Dropout`.
 

@@ -1,4 +1,4 @@
-"""Boolean attention masks. True means "may attend" everywhere in this package.
+"""Boolean attention masks. True always means "may attend".
 
 A mask has the shape `[batch or 1, 1, query_length, key_length]`, broadcastable
 to the attention logits `[batch, num_heads, query_length, key_length]`. No layer has an
@@ -13,7 +13,7 @@ from t2t_repro.constants import PAD_ID
 
 
 def padding_mask(ids: KerasTensor) -> KerasTensor:
-    """Let every query attend to the tokens that are not padding.
+    """Mask padding for every query.
 
     Args:
         ids: Token ids, int32 `[batch, key_length]`.
@@ -25,7 +25,7 @@ def padding_mask(ids: KerasTensor) -> KerasTensor:
 
 
 def causal_mask(length: int | KerasTensor) -> KerasTensor:
-    """Hide from every position the positions after it (paper section 3.2.3).
+    """Mask the positions after each position (paper section 3.2.3).
 
     Args:
         length: Number of positions.
@@ -38,12 +38,12 @@ def causal_mask(length: int | KerasTensor) -> KerasTensor:
 
 
 def neighbourhood_mask(length: int | KerasTensor, neighbourhood: int) -> KerasTensor:
-    """Hide from every position the positions that are not near it (paper section 4).
+    """Mask the positions outside the neighbourhood of each one (paper section 4).
 
     Args:
         length: Number of positions.
         neighbourhood: Number of positions that each position sees (r), odd, with
-            itself in the middle.
+            the position itself in the middle.
 
     Returns:
         Boolean mask `[1, 1, length, length]`.

@@ -32,7 +32,7 @@ class AttentionRole(enum.Enum):
 
     @property
     def is_causal(self) -> bool:
-        """Whether a position must not see later positions."""
+        """Whether a position cannot see later positions."""
         return self is AttentionRole.DECODER_SELF
 
 
@@ -53,11 +53,11 @@ class LayerOptions:
         attention_dropout: Dropout on attention weights.
         relu_dropout: Dropout after the ReLU.
         compatibility: Function of queries and keys; see `MultiheadAttention`.
-        self_attention: Name in `registry.attentions` of the self-attention of both
-            stacks: "dot_product" (the paper), "restricted", "restricted_masked", or a
-            name that a user's package registers.
-        neighbourhood: Number of positions that restricted self-attention sees around
-            each position (r), odd; 0 means all.
+        self_attention: Name of the self-attention of both stacks in
+            `registry.attentions`: "dot_product" (the paper), "restricted",
+            "restricted_masked", or a name that a user's package registers.
+        neighbourhood: Number of positions that each position sees in restricted
+            self-attention (r), odd; 0 means all.
         feed_forward: "dense_relu_dense" (the paper) or "parameter_attention".
         parameter_attention_heads: Number of heads of attention over parameters (h_p).
         parameter_attention_key_channels: Width of its keys over all heads (h_p d_pk).
@@ -71,8 +71,8 @@ class LayerOptions:
         branch_top_k: Number of branches that are summed; 0 means all.
 
     Raises:
-        ValueError: If an option does not have one of its values, or if
-            `neighbourhood` and `self_attention` contradict each other.
+        ValueError: If an option has an unknown value, or if `neighbourhood` and
+            `self_attention` contradict each other.
     """
 
     hidden_size: int

@@ -11,14 +11,14 @@ from keras import KerasTensor, ops
 def project_to_simplex(x: KerasTensor) -> KerasTensor:
     """Return the point of the probability simplex that is nearest to `x`.
 
-    Subtracts the one threshold for which the positive values that remain sum to one;
-    sorting finds it (Chen and Ye 2011, arXiv 1101.6081, algorithm 1).
+    It subtracts the threshold for which the remaining positive values sum to one, which
+    is found by sorting (Chen and Ye 2011, arXiv 1101.6081, algorithm 1).
 
     Args:
         x: Float `[size]`.
 
     Returns:
-        Float `[size]`, at least zero, of sum one.
+        Float `[size]`, at least zero, with sum one.
     """
     size = x.shape[-1]
     # A shift does not change the projection. Without it, 1e8 - 1.0 loses the 1.0.
@@ -33,7 +33,7 @@ def project_to_simplex(x: KerasTensor) -> KerasTensor:
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class Simplex(keras.constraints.Constraint):
-    """Projects a weight to the probability simplex after every update.
+    """Project a weight to the probability simplex after every update.
 
     The paper says "by projection" without saying which. The Euclidean projection
     changes an updated weight least.
@@ -45,7 +45,7 @@ class Simplex(keras.constraints.Constraint):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class RandomOnSimplex(keras.initializers.Initializer):
-    """Initializes a weight with uniform random numbers divided by their sum.
+    """Initialize a weight with uniform random numbers divided by their sum.
 
     Differs from "initialized randomly, as with the rest of the weights" (section 4.1):
     the initial values must lie on the simplex.

@@ -1,4 +1,4 @@
-"""Choose and apply the sublayers that encoder and decoder layers have in common."""
+"""Make and apply the sublayers that encoder and decoder layers share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_attention(
         **kwargs: Arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Returns:
-        The sublayer, not built.
+        The sublayer, not yet built.
 
     Raises:
         UsageError: If no attention is registered under `options.self_attention`.
@@ -49,7 +49,7 @@ def make_feed_forward(options: LayerOptions, **kwargs: Any) -> keras.layers.Laye
         **kwargs: Arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Returns:
-        The sublayer, not built.
+        The sublayer, not yet built.
     """
     if options.feed_forward == "parameter_attention":
         return ParameterAttention.from_options(options, **kwargs)
@@ -82,10 +82,10 @@ def apply_with_residual(
     x: KerasTensor,
     training: bool | None = None,
 ) -> KerasTensor:
-    """Apply a sublayer of one input, and the connection around it.
+    """Apply a sublayer with one input, and its residual connection.
 
     Args:
-        sublayer: Takes and returns `[batch, length, hidden_size]`.
+        sublayer: Function from and to `[batch, length, hidden_size]`.
         residual: Connection around the sublayer.
         x: `[batch, length, hidden_size]`.
         training: Whether dropout is active.

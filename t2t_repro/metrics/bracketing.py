@@ -2,7 +2,7 @@
 
 Collins 1997; EVALB (Sekine and Collins), README section 7. Punctuation is deleted by
 its part of speech before spans are counted, empty constituents are dropped, ADVP and
-PRT are the same label, and repeated brackets match as often as both trees repeat them.
+PRT are the same label, and a repeated bracket matches as often as both trees have it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BracketingScores:
         """Return the scores that papers report, one per line.
 
         Args:
-            how: The description of the data and the decoder, such as "dev, beam 21".
+            how: Description of the data and the decoder, such as "dev, beam 21".
         """
         return [
             f"F1 on {how}: {self.f1:.2f}",
@@ -87,16 +87,17 @@ def score_trees(
 
     Args:
         hypotheses: Trees over the same words as the references.
-        references: The true trees; their parts of speech define what is punctuation.
+        references: The true trees, whose parts of speech tell which words are
+            punctuation.
 
     Raises:
-        UserError: The numbers of trees or the words differ, or there is no tree. EVALB
-            skips such sentences, which favours a parser that fails on hard ones.
+        UserError: If the numbers of trees or the words differ, or there is no tree.
+            EVALB skips such sentences, which favours a parser that fails on hard ones.
     """
     if len(hypotheses) != len(references) or not hypotheses:
         raise UserError(
             f"received {len(hypotheses)} trees and {len(references)} references, "
-            "expected as many of one as of the other, and at least one."
+            "expected equal numbers of both, and at least one."
         )
     pairs = list(zip(hypotheses, references, strict=True))
     counts = [

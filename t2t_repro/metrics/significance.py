@@ -11,7 +11,7 @@ from sacrebleu.significance import PairedTest, Result
 
 from t2t_repro.errors import UserError
 
-# Name -> sacreBLEU's.
+# Name of a test -> sacreBLEU's name for it.
 TESTS = {"bootstrap": "bs", "approximate_randomization": "ar"}
 
 
@@ -26,7 +26,7 @@ class Comparison:
         p_value: Probability of so large a difference between systems that are equally
             good; None for the baseline itself.
         confidence: Half of the 95 % confidence interval; None unless by bootstrap.
-        signature: The signature of sacreBLEU, including the test.
+        signature: Signature of sacreBLEU, including the test.
     """
 
     system: str
@@ -58,7 +58,7 @@ def compare_translations(
         One comparison per metric and system.
 
     Raises:
-        UserError: There is only a baseline, there is no sentence, or the numbers of
+        UserError: If there is only a baseline or no sentence, or the numbers of
             sentences differ.
     """
     if len(systems) < 2 or not references:
@@ -70,8 +70,7 @@ def compare_translations(
         if len(translations) != len(references):
             raise UserError(
                 f"received {len(translations)} translations in {name} and "
-                f"{len(references)} references, expected as many of one as of the "
-                "other."
+                f"{len(references)} references, expected equal numbers."
             )
     references, baseline = list(references), list(next(iter(systems.values())))
     metrics = {

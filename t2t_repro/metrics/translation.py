@@ -16,7 +16,7 @@ class Score:
 
     Attributes:
         value: The score, 0 to 100.
-        signature: The signature of sacreBLEU, which names case, tokeniser, smoothing
+        signature: Signature of sacreBLEU, which names case, tokeniser, smoothing
             and version.
     """
 
@@ -46,7 +46,7 @@ class TranslationScores:
         """Return the scores that papers report, one per line.
 
         Args:
-            how: The description of the data and the decoder, such as "dev, beam 4".
+            how: Description of the data and the decoder, such as "dev, beam 4".
         """
         return [
             f"BLEU on {how}: {self.bleu.value:.2f}  {self.bleu.signature}",
@@ -69,12 +69,12 @@ def score_translations(
         references: One untokenised reference per translation.
 
     Raises:
-        UserError: The numbers of sentences differ, or are zero.
+        UserError: If the numbers of sentences differ, or are zero.
     """
     if len(hypotheses) != len(references) or not hypotheses:
         raise UserError(
             f"received {len(hypotheses)} translations and {len(references)} "
-            "references, expected as many of one as of the other, and at least one."
+            "references, expected equal numbers of both, and at least one."
         )
     streams = list(hypotheses), [list(references)]
     cased, lowercase, chrf = BLEU(), BLEU(lowercase=True), CHRF()

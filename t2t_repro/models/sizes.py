@@ -69,7 +69,7 @@ def training_flops(
     h = hparams.resolved()
     softmax = h.hidden_size * target_vocab_size
     channels = h.attention_key_channels + h.attention_value_channels
-    # A neighbourhood restricts self-attention only.
+    # A neighbourhood restricts only self-attention.
     seen = min(h.attention_neighbourhood or length, length)
     self_attentions = h.num_encoder_layers + h.num_decoder_layers
     positions = self_attentions * seen + h.num_decoder_layers * length

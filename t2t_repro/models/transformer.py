@@ -122,7 +122,7 @@ class Transformer(keras.Model):
         This and `layer_options` are the only places where hparams become arguments.
 
         Args:
-            hparams: Hparams, resolved or not.
+            hparams: Resolved or unresolved hparams.
             source_vocab_size: Size of the source vocabulary.
             target_vocab_size: Size of the target vocabulary.
 
@@ -265,7 +265,7 @@ class Transformer(keras.Model):
 
         Args:
             cache: Cache from `initial_cache` or `decode_step`.
-            slots: Number of positions times beam size, at least the present number.
+            slots: Number of positions times beam size, at least the current number.
 
         Returns:
             The cache with that many slots.

@@ -1,1 +1,1 @@
-"""The tables of the two papers: published values beside what this package measured."""
+"""The tables of the two papers: published values beside our measurements."""

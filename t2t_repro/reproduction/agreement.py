@@ -1,4 +1,4 @@
-"""Compare the order of our scores with the published order of a table's rows."""
+"""Compare the order of our scores with the published order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from t2t_repro.reproduction.tables import Table
 
 # Published column -> score of a result.
 SCORES = {"PPL": "perplexity", "BLEU": "BLEU", "Weighted": "BLEU", "en-de": "BLEU"}
-FEWEST_ROWS = 3  # below, an order means little
+FEWEST_ROWS = 3  # with fewer, an order means little
 
 
 class Scores(NamedTuple):
@@ -36,9 +36,9 @@ def agreement_notes(table: Table, results: Sequence[Result]) -> list[str]:
         results: Results of any systems.
 
     Returns:
-        Up to two lines per scale and column: how many pairs of rows have the published
-        order, if three rows or more are measured; and the deviation between seeds, if
-        a row has two.
+        Up to two lines per scale and column: the number of pairs of rows in the
+        published order, if at least three rows are measured, and the deviation between
+        seeds, if a row has at least two.
     """
     notes = []
     for scale, column in itertools.product(SCALES, table.columns):
@@ -80,7 +80,7 @@ def pairs_in_order(rows: Sequence[Scores]) -> tuple[int, int]:
 
 
 def pooled_deviation(groups: Sequence[Sequence[float]]) -> float | None:
-    """Return the standard deviation of values about the means of their groups.
+    """Return the standard deviation of values around the means of their groups.
 
     Returns:
         The square root of the sum of squares over the degrees of freedom; None if no

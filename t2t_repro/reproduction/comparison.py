@@ -1,4 +1,4 @@
-"""Lines of a table: published values, sizes and costs of our systems, our scores."""
+"""Lines of a table: published values, our scores, sizes and costs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Line:
         hparams_set: Set that builds the system; None if it is not ours.
         parameters: Number of parameters at the paper's vocabulary size.
         flops_by_formula: Operations of the paper's training, counted.
-        flops_by_hours: Operations of the paper's training, estimated as in section
-            6.1 from its duration.
-        measured: Our results; None if there are none.
+        flops_by_hours: Operations of the paper's training, estimated from its duration
+            as in section 6.1.
+        measured: Our results, or None.
     """
 
     row: str
@@ -74,7 +74,7 @@ def compare(
 
     Args:
         table: The table.
-        hparams_of: Function from the name of a hparams set to the set.
+        hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
     """
     return [line for row in table.rows for line in _lines(row, hparams_of, results)]
@@ -110,7 +110,7 @@ def _lines(
 def _at_every_scale(
     line: Line, system: str | None, results: Sequence[Result]
 ) -> Iterator[Line]:
-    """Yield the line per scale with results, or as it is if there are none."""
+    """Yield a copy of the line per scale with results, or the line itself."""
     own = [result for result in results if result.system == system]
     measured = [
         summarize([result for result in own if result.scale == scale])

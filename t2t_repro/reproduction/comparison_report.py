@@ -1,4 +1,4 @@
-"""Report on a table: the published values beside ours."""
+"""Report on a table: published values beside ours."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def comparison_report(
 
     Args:
         table: The table.
-        hparams_of: Function from the name of a hparams set to the set.
+        hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
     """
     lines = compare(table, hparams_of, results)

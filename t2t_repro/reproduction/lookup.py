@@ -1,4 +1,4 @@
-"""Tables and rows by the names that users type."""
+"""Find tables and rows by the names that users type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HOW_TO_LIST = "`t2t reproduce` lists the tables."
 
 
 def find_table(name: str) -> Table:
-    """Return the table of a name.
+    """Return the table with a name.
 
     Raises:
         UsageError: If there is none.
@@ -24,7 +24,7 @@ def find_table(name: str) -> Table:
 
 
 def find_row(name: str) -> tuple[Table, Row]:
-    """Return the table and the row of TABLE/ROW.
+    """Return the table and the row given by TABLE/ROW.
 
     Raises:
         UsageError: If there is no such row.
@@ -42,7 +42,7 @@ def find_row(name: str) -> tuple[Table, Row]:
 
 
 def select(name: str) -> Table:
-    """Return the table of TABLE, or that of TABLE/ROW with this row only.
+    """Return a table given by TABLE, or with only one row, given by TABLE/ROW.
 
     Raises:
         UsageError: If there is no such table or row.

@@ -11,11 +11,11 @@ SECONDS_BETWEEN_CHECKPOINTS = 600  # section 6.1
 
 
 def recipe_of(table: Table, row: Row) -> Recipe:
-    """Return the recipe by which the paper trained and scored a row.
+    """Return the recipe with which the paper trained and scored a row.
 
     Args:
         table: Its table.
-        row: A row with a hparams set.
+        row: A row with an hparams set.
 
     Raises:
         UsageError: If the paper does not give the number of steps.

@@ -1,4 +1,4 @@
-"""Plan of a row's run: its recipe, the rows that it serves, and its folders."""
+"""Plan of a row's run: its recipe, the rows that share it, and its folders."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def plan_of(table: Table, row: Row, scale: str = "small", seed: int = 1) -> Plan
 
 
 def _rows_of_the_training(table: Table, row: Row) -> tuple[Row, ...]:
-    """Return the rows that differ from a row in nothing but their branch weights."""
+    """Return the rows that differ from a row only in their branch weights."""
     if len({each.branch_weights for each in table.rows}) == 1:
         return (row,)
     return tuple(each for each in table.rows if each.hparams_set == row.hparams_set)
@@ -77,7 +77,7 @@ class RunFolders:
     Attributes:
         data_dir: Folder of the prepared data.
         output_dir: Folder of the training.
-        text_dir: Folder of the raw text; None if the problem has its own.
+        text_dir: Folder of the raw text, or None if the problem has its own text.
         result_dir: Folder of the result files; None = `output_dir`.
     """
 

@@ -1,4 +1,4 @@
-"""Recipes: the data, the length of training and the splits to score for a row."""
+"""Recipes: data, length of training, and splits to score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from t2t_repro.errors import UserError
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a row is trained and scored.
+    """Recipe to train and score a row.
 
     Attributes:
         problem: Name of the problem.
@@ -28,7 +28,7 @@ class Recipe:
         text: File names by split: source and target, or one file of trees. Empty if
             the problem has its own text.
         text_source: Origin of the files.
-        vocab_size: Number of subwords; None = the problem's own.
+        vocab_size: Number of subwords; None = the problem's default.
     """
 
     problem: str
@@ -45,7 +45,7 @@ class Recipe:
 
     @property
     def file_names(self) -> list[str]:
-        """Names of all files, training text first."""
+        """Names of all files, beginning with the training text."""
         return [name for names in self.text.values() for name in names]
 
     def text_flags(self) -> Iterator[tuple[str, str]]:

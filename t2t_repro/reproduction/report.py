@@ -45,7 +45,7 @@ class Block:
 
 
 def make_block(columns: Sequence[Column[Line]], lines: Sequence[Line]) -> Block:
-    """Return the table that has a row per line."""
+    """Return a table with a row per line."""
     return Block(
         rows=[
             [column.heading for column in columns],
@@ -59,11 +59,11 @@ def make_block(columns: Sequence[Column[Line]], lines: Sequence[Line]) -> Block:
 
 @dataclass(frozen=True)
 class Report:
-    """What a user is shown of a table.
+    """A table as the user sees it.
 
     Attributes:
         title: Name and title of the table.
-        blocks: Its parts, one below the other, so that lines stay short.
+        blocks: Its parts, one below another, so that lines stay short.
         notes: Remarks below the parts.
         data: The same content for programs; JSON values only.
     """
@@ -75,7 +75,7 @@ class Report:
 
 
 def write_report(report: Report, form: str = "text") -> str:
-    """Return a report as a text of a form in `FORMATS`."""
+    """Return a report as text in one of `FORMATS`."""
     if form == "json":
         return _json(report.data)
     return _markdown(report) if form == "markdown" else _text(report)

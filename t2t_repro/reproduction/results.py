@@ -1,7 +1,7 @@
-"""Result files: measured scores, with the commands, data and hardware behind them.
+"""Result files: measured scores, with their commands, data and hardware.
 
-The package ships the files of its folder `results`. Only runs write them; nobody edits
-their numbers. A file belongs to a system, which may be in several tables.
+The package includes the files in its folder `results`. Only runs write them; their
+numbers are never edited. A file belongs to a system, which may be in several tables.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Result:
         parameters: Number of parameters of the trained model.
         commands: Commands that reproduce the result, in order.
         data: sha256 of each file of text, by name.
-        hardware: Processor, and how many of its cores the run could use.
+        hardware: Processor, and number of its cores that the run could use.
         versions: Versions of the software.
     """
 
@@ -87,7 +87,7 @@ def read_result(text: str) -> Result:
 
 @cache
 def shipped_results() -> tuple[Result, ...]:
-    """Return the results that the package ships, in the order of their file names."""
+    """Return the results that the package includes, ordered by file name."""
     folder = resources.files("t2t_repro.reproduction") / FOLDER
     if not folder.is_dir():
         return ()
@@ -97,7 +97,7 @@ def shipped_results() -> tuple[Result, ...]:
 def results_with(folder: str | Path | None) -> tuple[Result, ...]:
     """Return the package's results and those of a folder.
 
-    Of two results with the same file name, the folder's is returned.
+    If two results have the same file name, the folder's is returned.
 
     Raises:
         UserError: If the folder does not exist, or contains a damaged result.
@@ -130,7 +130,7 @@ def hardware() -> str:
     """Describe the hardware of this process, e.g. "1 of 2 x PROCESSOR"."""
     cpu = _processor()
     cores = os.cpu_count() or 1
-    # A process may be limited to fewer cores; only Linux can tell.
+    # A process may be limited to fewer cores; only Linux reports it.
     granted = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
     return f"{cores} x {cpu}" if granted == cores else f"{granted} of {cores} x {cpu}"
 

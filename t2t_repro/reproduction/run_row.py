@@ -1,4 +1,4 @@
-"""Train and score a row of a table."""
+"""Train and score one row of a table."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def run_row(plan: Plan, folders: RunFolders) -> list[Path]:
-    """Train a row, score it, and write a result file per row that the training serves.
+    """Train a row, and score and write a result file for each row of the training.
 
     A training that was interrupted is resumed.
 
     Args:
-        plan: What to train and score.
-        folders: Where to read and write.
+        plan: Training, and rows to score.
+        folders: Folders to read and write.
 
     Returns:
         Paths of the result files.
@@ -88,7 +88,7 @@ def _score(
     data: PreparedData,
     text_digests: Mapping[str, str],
 ) -> Result:
-    """Score a row on every split of the recipe, and write its outputs to files."""
+    """Score one row in every split of the recipe, and write its outputs to files."""
     recipe = plan.recipe
     checkpoint = "averaged" if recipe.average_last else "latest"
     system = System.load(output_dir, checkpoint)
@@ -130,7 +130,7 @@ def named_scores(evaluation: Evaluation, split: str) -> dict[str, float]:
 
 
 def _signature(evaluation: Evaluation) -> str:
-    """Return sacreBLEU's signature, empty for other scores."""
+    """Return sacreBLEU's signature, or an empty string for other scores."""
     scores = evaluation.scores
     return "" if isinstance(scores, BracketingScores) else scores.bleu.signature
 

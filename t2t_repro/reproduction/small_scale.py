@@ -3,8 +3,8 @@
 Translation has one rule: widths are a quarter of the paper's and layers half as many.
 Heads, dropout, smoothing and everything else that a row varies stay. Text, steps and
 schedule are the same for all rows. Scores can be compared within this scale, but not
-with the paper's. Parsing has its own set, and a recipe only for the row trained on the
-WSJ alone.
+with the paper's. Parsing has its own set, and a recipe only for the row of the parser
+trained on the WSJ alone.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
 
     Args:
         table: Its table.
-        row: A row with a hparams set.
+        row: A row with an hparams set.
         hparams: That set.
 
     Raises:
@@ -92,7 +92,7 @@ def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
 
 
 def scaled(hparams: HParams) -> HParams:
-    """Return a hparams set of a translation table at the small scale."""
+    """Return an hparams set of a translation table at the small scale."""
     changes: dict[str, int | float] = {
         name: getattr(hparams, name) // WIDTH_DIVISOR for name in _WIDTHS
     }

@@ -1,4 +1,4 @@
-"""What a table and a row of a paper hold."""
+"""The contents of a table of a paper, and of its rows."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Row:
         train_steps: Number of updates in the paper; None if the paper does not say.
         train_hours: Training time in the paper, on 8 P100 GPUs; None if the paper
             does not say.
-        branch_weights: What replaces kappa and alpha at test time; one of
-            `constants.BRANCH_WEIGHT_MODES`. Rows of a table that differ in nothing
-            else share a training.
+        branch_weights: Replacement of kappa and alpha at test time; one of
+            `constants.BRANCH_WEIGHT_MODES`. Rows of a table that differ only in it
+            share a training.
         baseline_set: Set of a second system whose published value is in the row.
         average_last: Number of checkpoints that the paper averaged; 0 = none.
         vocab_sizes: Sizes of the source and target vocabulary.
-        no_small_scale: Why the row has no recipe at the small scale; empty if it has
-            one.
+        no_small_scale: Reason for having no recipe at the small scale; empty if there
+            is a recipe.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Table:
 
     Attributes:
         name: Name in `t2t reproduce`.
-        title: What the table shows, and where it is printed.
+        title: Contents of the table, and the paper that prints it.
         columns: Names of the published columns, in order.
         rows: Its systems.
         notes: Remarks for the reader of the numbers.
@@ -78,5 +78,5 @@ class Table:
     task: str = "translation"
 
     def row(self, name: str) -> Row | None:
-        """Return the row of a name, or None if there is none."""
+        """Return the row with a name, or None."""
         return next((row for row in self.rows if row.name == name), None)

@@ -75,9 +75,9 @@ class Run:
         num_replicas: Replicas that share a global batch.
         data_dir: Absolute path of the prepared data.
         data_digest: Digest of the prepared data.
-        usr_dir: Absolute path of the user's package, None without one.
+        usr_dir: Absolute path of the user's package, or None.
         tokenizers: File names, in the run's folder, of "inputs" and "targets".
-        training: Settings of `TrainSettings` that may change when a run is resumed;
+        training: Values of `TrainSettings` that may change when a run is resumed;
             empty if an earlier version wrote the file.
         versions: Versions of the software that began the run.
         format: Version of the file's format.
@@ -99,7 +99,7 @@ class Run:
 
     @classmethod
     def load(cls, output_dir: str | Path) -> Run | None:
-        """Read a run's file, or return None where there is none.
+        """Read a run's file, or return None if there is none.
 
         Raises:
             UserError: If the file is damaged or of another version.
@@ -108,7 +108,7 @@ class Run:
             Path(output_dir) / RUN_FILE,
             cls._from_values,
             expected_format=FORMAT,
-            way_out="restore it from a copy, or train into another --output_dir.",
+            advice="restore it from a copy, or train into another --output_dir.",
         )
 
     @classmethod
@@ -131,7 +131,7 @@ class Run:
         return run
 
     def save(self, output_dir: str | Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file, completely or not at all."""
         text = description_text(self._values() | {"hparams": self.hparams.to_dict()})
         atomic_write(Path(output_dir) / RUN_FILE, text)
 
@@ -145,7 +145,7 @@ class Run:
         return {**self.hparams.values(), **fixed}
 
     def train_settings(self, output_dir: str | Path) -> TrainSettings:
-        """Return the settings that this run was last trained with.
+        """Return the settings of this run's last training.
 
         Args:
             output_dir: Folder of this run.

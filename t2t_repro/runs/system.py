@@ -88,8 +88,8 @@ class System:
 
         Args:
             output_dir: Folder of the run.
-            checkpoint: "latest", "best", "averaged" or the path of a checkpoint. By
-                default the averaged one if it is as new as the latest, else the
+            checkpoint: "latest", "best", "averaged" or the path of a checkpoint. The
+                default is the averaged one if it is as new as the latest, else the
                 latest.
             t2t_usr_dir: Folder of the user's package; by default the run's.
 
@@ -127,7 +127,7 @@ class System:
         )
 
     def translator(self, decode_hparams: DecodeHParams | None = None) -> Translator:
-        """Return a translator with the model; equal settings share one.
+        """Return a translator of the model; equal settings share one.
 
         Raises:
             UsageError: See `with_problem_defaults`.
@@ -158,7 +158,7 @@ class System:
         decode_hparams: DecodeHParams | None = None,
         advance: Callable[[int], object] = lambda count: None,
     ) -> Iterator[list[Hypothesis]]:
-        """Yield the hypotheses of each sentence, best first, some sentences at a time.
+        """Yield the hypotheses of each sentence, best first, chunk by chunk.
 
         Args:
             sentences: Sources.

@@ -107,7 +107,7 @@ def _monitors(model: keras.Model, hparams: HParams) -> list[Monitor]:
 def _evaluators(
     model: keras.Model, hparams: HParams, sentences: int, data: PreparedData
 ) -> list[Evaluator]:
-    """Return the evaluators of the dev split, none without one."""
+    """Return the evaluators of the dev split, or none without a dev split."""
     if "dev" not in data.splits:
         return []
     batches = evaluation_batches(data.shards("dev"), _plan(hparams, 1))

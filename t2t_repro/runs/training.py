@@ -36,9 +36,9 @@ class TrainResult:
 
     Attributes:
         output_dir: Folder of the run.
-        steps: Updates done.
+        steps: Number of completed updates.
         complete: Whether training reached its last step; False after a signal to stop.
-        averaged: Path of the averaged checkpoint, None if none was made.
+        averaged: Path of the averaged checkpoint, or None.
     """
 
     output_dir: Path
@@ -85,14 +85,14 @@ def resolved_hparams(settings: TrainSettings) -> HParams:
 def check_run_folder(settings: TrainSettings, problem: str) -> None:
     """Create the folder of a run, or check that the run in it can be resumed.
 
-    Answers before data is prepared; `train` also compares the data.
+    Call this before data is prepared; `train` also compares the data.
 
     Args:
         settings: Settings of the training.
         problem: Name of the problem.
 
     Raises:
-        UserError: If the run in the folder has other settings or is further on.
+        UserError: If the run in the folder has other settings or more steps.
     """
     output_dir = Path(settings.output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
@@ -118,13 +118,13 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
 
 
 def resumable_run(output_dir: Path) -> Run | None:
-    """Return the run in a folder, None if it has no checkpoint to resume from."""
+    """Return the run in a folder, or None if it has no checkpoint to resume from."""
     run = Run.load(output_dir)
     return run if run is not None and all_checkpoints(output_dir) else None
 
 
 def latest_step(output_dir: str | Path) -> int:
-    """Return the step of a run's newest checkpoint, 0 without one."""
+    """Return the step of a run's newest checkpoint, or 0 without a checkpoint."""
     paths = all_checkpoints(output_dir)
     return step_of(paths[-1]) if paths else 0
 
@@ -166,7 +166,7 @@ def _begin_or_resume(
 
 
 def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> None:
-    """Log that two vocabularies share no embedding.
+    """Log if embeddings are not shared because there are two vocabularies.
 
     Raises:
         UsageError: If the user asked for sharing.
@@ -186,7 +186,7 @@ def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> No
 def _average(run: Run, settings: TrainSettings, step_before: int) -> str | None:
     """Average the last checkpoints, or as many as a short training has.
 
-    An average stays if nothing was trained since it was made.
+    An existing average stays if nothing was trained since.
     """
     if settings.average_last < 2:
         return None

@@ -1,1 +1,1 @@
-"""Typed settings: what can be set about preparation, models, training, decoding."""
+"""Typed settings of preparation, models, training and decoding."""

@@ -12,7 +12,7 @@ _SEARCHES = ("decode", "evaluate", "export")
 
 @dataclass(frozen=True, kw_only=True)
 class DecodeHParams(TypedSettings):
-    """How a trained model searches for translations, however it was trained.
+    """Settings of the search for translations, independent of the training.
 
     The paper's section 6.1 gives beam 4, alpha 0.6 and source length + 50. The batch
     size is this project's: about 64 sentences of WMT length, whose keys and values for

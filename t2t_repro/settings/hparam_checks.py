@@ -9,7 +9,7 @@ from t2t_repro.settings.hparam_fields import LEARNING_RATE_FACTORS, HParamFields
 
 
 def misfits(h: HParamFields) -> Iterator[str]:
-    """Yield a message for every combination of values that makes no model."""
+    """Yield a message for every combination of values that cannot make a model."""
     yield from _schedule_misfits(h)
     yield from _head_misfits(h)
     yield from _self_attention_misfits(h)

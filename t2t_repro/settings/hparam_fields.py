@@ -2,8 +2,8 @@
 
 Names are tensor2tensor's (layers/common_hparams.py, models/transformer.py). The fields
 have no defaults, because a value is written once, in the registered set that it belongs
-to (the catalogue `hparams/`). A field that is added later needs the default that leaves
-models as they are, so that the `hparams.json` of earlier runs can still be read.
+to (the catalogue `hparams/`). A field that is added later needs a default that does not
+change existing models, so that the `hparams.json` of earlier runs can still be read.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class HParamFields(TypedSettings):
         choices=get_args(BranchNormalization),
     )
     branch_top_k: int = setting(
-        "branches of largest alpha that are summed; 0 = all",
+        "branches with the largest alphas that are summed; 0 = all",
         unit="branches",
         at_least=0,
     )
@@ -208,5 +208,5 @@ class HParamFields(TypedSettings):
 
     @property
     def learning_rate_factors(self) -> tuple[str, ...]:
-        """The factors of `learning_rate_schedule`."""
+        """Factors of `learning_rate_schedule`."""
         return tuple(self.learning_rate_schedule.split("*"))

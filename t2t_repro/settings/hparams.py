@@ -20,10 +20,9 @@ RETIRED = ("optimizer",)
 
 @dataclass(frozen=True, kw_only=True)
 class HParams(HParamFields):
-    """A model and its training: every value explicit, typed and checked.
+    """Settings of a model and its training, all explicit, typed and checked.
 
-    `with_origin`, called by `register_hparams`, records the set that a value comes
-    from.
+    `register_hparams` calls `with_origin` to record the set that a value comes from.
     """
 
     flag: ClassVar[str] = "--hparams"
@@ -33,7 +32,7 @@ class HParams(HParamFields):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read the settings back, without those of `RETIRED`."""
+        """Read saved settings, without the `RETIRED` ones."""
         kept = {name: value for name, value in values.items() if name not in RETIRED}
         return super().from_dict(kept)
 
@@ -69,11 +68,11 @@ class HParams(HParamFields):
             raise UserError(problem)
 
     def ineffective_settings(self) -> dict[str, str]:
-        """Return the settings that have no effect beside the others, with reasons."""
+        """Return the reason by name for settings that have no effect."""
         return dict(ineffective(self))
 
     def resolved(self) -> Self:
-        """Return a copy without zeros that mean the value of another setting.
+        """Return a copy with the values that zeros take from other settings.
 
         The numbers of layers and the channels of attention are then those of the model.
 

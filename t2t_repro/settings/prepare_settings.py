@@ -13,7 +13,7 @@ _RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareSettings(TypedSettings):
-    """How text becomes shards; two preparations are equal only if all of it is equal.
+    """How text becomes shards; preparations are equal only if all settings are.
 
     The user's own models are paths and not settings: a manifest compares their content.
 
@@ -27,14 +27,14 @@ class PrepareSettings(TypedSettings):
     how_to_list: ClassVar[str] = "`t2t datagen --help` explains every name."
 
     vocab_size: int = setting(
-        "subwords, the special ones and 256 bytes included", 8_000, at_least=1
+        "subwords, including the special ones and 256 bytes", 8_000, at_least=1
     )
     model_type: str = setting(
         "algorithm that learns the subwords", "bpe", choices=("bpe", "unigram")
     )
     shared_vocabulary: bool = setting("one vocabulary for both sides", True)
     max_pair_length: int = setting(
-        "leave out pairs with a longer side, end of sentence included",
+        "leave out pairs with a longer side, including the end of sentence",
         256,
         unit="subwords",
         at_least=2,
@@ -45,7 +45,7 @@ class PrepareSettings(TypedSettings):
         0.0,
         at_least=0,
     )
-    drop_duplicates: bool = setting("leave out training pairs seen before", False)
+    drop_duplicates: bool = setting("leave out repeated training pairs", False)
     num_shards: int = setting("files of the training split", 10, at_least=1)
     shuffle_seed: int = setting("order of the training pairs", 1, at_least=0)
     character_coverage: float = setting(

@@ -16,7 +16,7 @@ MAX_SEED = 2**32 - 1  # NumPy's limit
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings(TypedSettings):
-    """Names of a run's model and folder, and how long and how often to do what.
+    """Settings of a run: its model, folder, length and intervals.
 
     Field names are the flags of `t2t train`.
     """
@@ -94,14 +94,14 @@ class TrainSettings(TypedSettings):
 
     @property
     def steps_between_evaluations(self) -> int:
-        """Resolved value of `local_eval_frequency`."""
+        """Value of `local_eval_frequency` or, if it is None, the default."""
         if self.local_eval_frequency is not None:
             return self.local_eval_frequency
         return min(-(-self.train_steps // 3), MAX_STEPS_BETWEEN_EVALUATIONS)
 
     @property
     def steps_between_checkpoints(self) -> int:
-        """Resolved value of `save_checkpoints_steps`."""
+        """Value of `save_checkpoints_steps` or, if it is None, the default."""
         if self.save_checkpoints_steps is not None:
             return self.save_checkpoints_steps
         if self.save_checkpoints_secs:
@@ -111,5 +111,5 @@ class TrainSettings(TypedSettings):
 
     @property
     def checkpoints_to_keep(self) -> int:
-        """Number of newest checkpoints to keep, enough to average."""
+        """Number of newest checkpoints to keep; enough for the average."""
         return max(self.keep_checkpoint_max, self.average_last)

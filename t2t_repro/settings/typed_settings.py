@@ -1,8 +1,8 @@
 """Frozen, typed settings with units, ranges, text overrides and JSON.
 
 The base class of `HParams`, `DecodeHParams`, `PrepareSettings` and `TrainSettings`.
-Differs from tensor2tensor's `HParams` (utils/hparam.py), which accepts any attribute,
-whether or not anything reads it.
+Differs from tensor2tensor's `HParams` (utils/hparam.py), which also accepts attributes
+that nothing reads.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclasses.dataclass(frozen=True)
 class About:
-    """Describes a setting beyond its type.
+    """Description of a setting beyond its type.
 
     Attributes:
         help: One line for listings.
@@ -124,7 +124,7 @@ def _types(cls: type[TypedSettings]) -> dict[str, SettingType]:
 
 
 def _typed(name: str, value: object, expected: SettingType) -> Value:
-    """Return `value` as the type of its field; whole numbers pass as floats."""
+    """Return `value` as the type of its field, which for floats may be an int."""
     if value is None and expected.optional:
         return None
     if expected.kind is float and type(value) is int:
@@ -136,7 +136,7 @@ def _typed(name: str, value: object, expected: SettingType) -> Value:
 
 
 def _from_text(name: str, text: str, kind: type) -> Value:
-    """Read one value as the user wrote it."""
+    """Parse one value that the user wrote."""
     try:
         return _BOOLEANS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
@@ -206,8 +206,8 @@ class TypedSettings:
         """Apply overrides written as `name=value,name=value`.
 
         Raises:
-            UsageError: A name is unknown or given twice, a value has the wrong type or
-                is out of range, or an override would have no effect.
+            UsageError: If a name is unknown or given twice, a value has the wrong type
+                or is out of range, or an override would have no effect.
         """
         try:
             given = self._assignments(text)
@@ -229,7 +229,7 @@ class TypedSettings:
         """Apply overrides as `parse` does, for a command that may not read all.
 
         Raises:
-            UsageError: See `parse`; also if the command does not read a setting.
+            UsageError: If the command does not read a setting, or as for `parse`.
         """
         changed = self.parse(text)
         for name, origin in changed.origins.items():
@@ -290,7 +290,7 @@ class TypedSettings:
         """Read the output of `to_dict`.
 
         Raises:
-            UserError: A name is unknown or missing, or a value is refused.
+            UserError: If a name is unknown or missing, or a value is refused.
         """
         for name in values:
             if name not in (*cls.names(), "origins"):

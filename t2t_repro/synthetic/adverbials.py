@@ -86,7 +86,7 @@ def _calendar(draw: Draw) -> Pair:
 
 
 def time(draw: Draw, tense: Tense) -> Pair:
-    """Draw an adverbial of time that goes with the tense."""
+    """Draw an adverbial of time that fits the tense."""
     if tense in PERFECTS:
         return _TODAY
     if draw.chance(0.4):
@@ -107,7 +107,7 @@ class Preposition:
         english: The English words.
         german: The German word.
         case: The case that it governs.
-        traits: Nouns with any of these traits may follow it.
+        traits: Nouns with any of these traits can follow it.
     """
 
     english: str
@@ -140,7 +140,7 @@ def prepositional(word: str, german: str, phrase: NounPhrase) -> Pair:
     """Put a preposition before a noun phrase, in both languages.
 
     The German article does not merge with the preposition before a relative clause
-    (in dem Haus, das ...). The relative clause itself is left to the caller.
+    (in dem Haus, das ...). The caller adds the relative clause itself.
     """
     if word == "in front of":
         tree = f"(PP (IN in) (NP (NP (NN front)) (PP (IN of) {phrase.tree})))"

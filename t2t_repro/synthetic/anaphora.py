@@ -1,8 +1,8 @@
 """Sentences with a noun in one clause and its pronoun in the next.
 
-German calls a thing er, sie or es by the gender of its noun, so the pronoun can only
-be translated by looking back. "It" cannot refer to any other noun before it: the other
-people are men and women, and the adverbials there have no nouns.
+In German, a thing is er, sie or es by the gender of its noun, so the pronoun can be
+translated only by looking back. "It" cannot refer to any other earlier noun: the others
+are men and women, and the adverbials in these clauses have no nouns.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _two_clauses(draw: Draw) -> Pair:
 
 
 def _one_subject(draw: Draw) -> Pair:
-    """Buy the lamp and sell it: the second verb phrase has no subject."""
+    """Draw "buy the lamp and sell it", whose second verb phrase has no subject."""
     first = _handled(draw, (Tense.PRESENT,))
     verb = _other_verb(draw, first.clause.verb, first.thing)
     second = Clause(verb, Tense.PRESENT, first.clause.agreement)

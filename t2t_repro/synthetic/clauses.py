@@ -18,7 +18,7 @@ from t2t_repro.synthetic.traits import PEOPLE, Trait
 from t2t_repro.synthetic.verbs import Frame, Verb, find_verbs
 from t2t_repro.synthetic.words import Pair
 
-# Adds a relative clause to a noun phrase, or returns it as it is.
+# Adds a relative clause to a noun phrase, or returns it unchanged.
 Attach = Callable[[NounPhrase], NounPhrase]
 
 _FRAME_SHARES = (
@@ -71,7 +71,7 @@ def draw_verb(draw: Draw, subjects: Trait) -> Verb:
 
 
 def start(draw: Draw, verb: Verb, family: Tenses) -> Clause:
-    """Return a clause with verb, tense and polarity, but without phrases yet."""
+    """Return a clause with verb, tense and polarity, but without phrases."""
     clause = Clause(verb, draw.pick(_tenses(verb, family)))
     clause.negated = clause.nicht = draw.chance(0.1)
     return clause
@@ -133,7 +133,7 @@ def _add_relative(clause: Clause, phrase: NounPhrase) -> None:
 def _draw_object(
     draw: Draw, clause: Clause, traits: Trait, case: Case, attach: Attach
 ) -> NounPhrase:
-    """Draw an object, with kein for nicht in a negated clause."""
+    """Draw an object, with kein instead of nicht in a negated clause."""
     if traits & PEOPLE and draw.chance(0.25):
         return pronoun(draw, case, clause.agreement)
     determiners = phrases.NEGATED if clause.negated else phrases.OBJECT
@@ -142,7 +142,7 @@ def _draw_object(
 
 
 def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:
-    """Add the complements that the verb calls for, particles included."""
+    """Add the complements that the verb needs, including particles."""
     verb = clause.verb
     if verb.frame in (Frame.ACCUSATIVE, Frame.DATIVE):
         case = Case.DATIVE if verb.frame is Frame.DATIVE else Case.ACCUSATIVE
@@ -191,7 +191,7 @@ def _add_two_objects(draw: Draw, clause: Clause, attach: Attach) -> None:
     else:
         recipient = phrases.noun_phrase(draw, PEOPLE, Case.DATIVE, phrases.DEFINITE)
     add_object(clause, recipient)
-    # A bare plural here would run into the recipient: "her books" has two readings.
+    # A bare plural here would merge with the recipient: "her books" has two readings.
     determiners = phrases.PLAIN
     if clause.negated:
         determiners = phrases.NEGATED_SINGULAR
@@ -221,7 +221,7 @@ def _add_prepositional(
 def add_adverbials(
     draw: Draw, clause: Clause, scale: float = 1.0, *, nouns: bool = True
 ) -> None:
-    """Add adverbials, each with some probability, where nothing forbids them.
+    """Add adverbials, each with some probability, if nothing forbids them.
 
     Args:
         draw: The source of choices.

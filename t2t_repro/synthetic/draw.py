@@ -10,7 +10,7 @@ _Choice = TypeVar("_Choice")
 
 
 class Draw:
-    """A source of random choices that is the same on every platform.
+    """A source of random choices, the same on every platform.
 
     Args:
         seed: Text that decides all choices.
@@ -28,5 +28,5 @@ class Draw:
         return int(self._random() * bound)
 
     def pick(self, choices: Sequence[_Choice]) -> _Choice:
-        """Return one of the choices; repeated ones are drawn more often."""
+        """Return one of the choices; repeated choices are drawn more often."""
         return choices[int(self._random() * len(choices))]

@@ -120,7 +120,7 @@ def be(past: bool, agreement: Agreement) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VerbGroup:
-    """A verb with its auxiliaries, cut where other words may enter.
+    """A verb with its auxiliaries, split where other words can follow.
 
     A clause reads `auxiliary`, adverb, `core`, complements, `")" * closers`;
     a question puts the subject after `auxiliary`.
@@ -193,7 +193,7 @@ def verb_group(
         verb: Its forms; the verb whose `base` is "be" is the copula.
         tense: Its tense.
         agreement: Person and number of the subject.
-        support: Whether a negation or a question calls for an auxiliary.
+        support: Whether a negation or a question needs an auxiliary.
     """
     if tense in PASSIVES:
         return _passive(verb, tense, agreement)
@@ -233,7 +233,7 @@ def with_last_child(tree: str, child: str) -> str:
 
 
 def children_of_noun_phrase(tree: str) -> str:
-    """Return what is inside "(NP ...)"."""
+    """Return the children in "(NP ...)"."""
     return tree.removeprefix("(NP ").removesuffix(")")
 
 

@@ -23,7 +23,7 @@ class Case(enum.IntEnum):
 
 
 class Gender(enum.IntEnum):
-    """A gender, or the plural, which German inflects alike for all genders."""
+    """A gender, or the plural, whose inflection is the same for all genders."""
 
     MASCULINE = 0
     FEMININE = 1
@@ -98,7 +98,7 @@ _CONTRACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun in both languages, with the forms from which all others follow.
+    """A noun in both languages, with the forms that determine all others.
 
     Attributes:
         english: The English singular.
@@ -108,7 +108,7 @@ class Noun:
         plural: The German nominative plural.
         genitive: The German genitive singular.
         weak: Whether all other German singular forms equal the plural.
-        traits: What may be said about it.
+        traits: Traits that decide what may be said about it.
     """
 
     english: str
@@ -185,8 +185,8 @@ def noun_form(noun: Noun, case: Case, plural: bool) -> str:
 def compound(modifier: Pair, head: Noun) -> Noun:
     """Join a modifier, in its German linking form, and a head noun.
 
-    Gender and inflection are those of the head: ("garden", "Garten") and Tür
-    give die Gartentür.
+    Gender and inflection are those of the head: ("garden", "Garten") and Tür make die
+    Gartentür.
     """
     return replace(
         head,

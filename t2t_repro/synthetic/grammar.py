@@ -1,9 +1,9 @@
 """The synthetic corpus: sentence number i of a split is always the same.
 
 A synchronous grammar draws an English tree and its German translation together.
-The English sentence alone decides its German: the words have one reading each, and the
-form decides the attachment. A hash of the English sentence decides its split, so no
-sentence is in two splits.
+The English sentence alone determines the German one: each word has one reading, and the
+form determines the attachment. A hash of the English sentence determines its split, so
+no sentence is in two splits.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def draw_sentence(draw: Draw) -> SyntheticSentence:
 
 
 def split_of(english: str) -> str:
-    """Return the one split that may hold a sentence: 5 % test, 5 % dev."""
+    """Return the only split that may hold a sentence: 5 % test, 5 % dev."""
     digest = hashlib.blake2b(english.encode(), digest_size=4).digest()
     return _HELD_OUT.get(int.from_bytes(digest, "big") % _SPLIT_MODULUS, "train")
 
@@ -74,15 +74,15 @@ def split_of(english: str) -> str:
 def sentences(split: str, count: int) -> Iterator[SyntheticSentence]:
     """Yield the first `count` sentences of a split, each once.
 
-    Each candidate is drawn from its own seed. Candidates that belong to another split,
-    or came before, are left out.
+    Each candidate is drawn from its own seed. Repeated candidates, and candidates of
+    another split, are left out.
 
     Args:
         split: "train", "dev" or "test".
         count: Number of sentences.
 
     Raises:
-        ValueError: There is no such split.
+        ValueError: If there is no such split.
     """
     if split not in ("train", "dev", "test"):
         raise ValueError(f"split must be train, dev or test. Received: split={split}")

@@ -127,7 +127,7 @@ class Adjective:
         stem: The German stem, which takes the endings.
         english_comparative: The English comparative, or "".
         german_comparative: The German comparative, or "".
-        traits: The nouns with any of these traits can have it.
+        traits: Nouns with any of these traits can have it.
     """
 
     english: str

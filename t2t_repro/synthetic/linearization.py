@@ -31,9 +31,9 @@ class Clause:
         tense: Its tense.
         agreement: Person and number of the subject.
         negated: Whether English negates the verb.
-        nicht: Whether German says nicht; with kein it does not.
+        nicht: Whether German has nicht; with kein it does not.
         closed: Whether the English clause ends in a relative or other clause, so
-            that nothing more may follow.
+            that nothing can follow.
         subject: The subject.
         adverb: Adverb of frequency, before the main verb.
         objects: Objects, particle and predicate, in order.

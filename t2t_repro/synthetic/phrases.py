@@ -30,7 +30,7 @@ from t2t_repro.synthetic.words import Pair
 
 
 class Form(enum.Enum):
-    """How a determiner is written."""
+    """Spelling of a determiner."""
 
     FIXED = enum.auto()  # English as given, German inflected
     ARTICLE = enum.auto()  # "a" or "an"
@@ -47,7 +47,7 @@ class Determiner:
         german: The German lemma, or "".
         plural: Whether the noun is in the plural.
         definite: Whether the noun phrase is definite.
-        form: How it is written.
+        form: Its spelling.
     """
 
     tree: str
@@ -101,7 +101,7 @@ DEFINITE = (
 PLAIN = DEFINITE + (_INDEFINITE,) * 14
 SUBJECT = PLAIN * 2 + _QUANTIFIERS * 2 + _NUMBERS * 2 + (_BARE,) * 3 + (_NO,) * 3
 OBJECT = PLAIN * 2 + _QUANTIFIERS + _NUMBERS * 2 + (_BARE,) * 5
-# Under negation an indefinite object takes kein, and the verb no nicht.
+# Under negation, an indefinite object takes kein, and the verb has no nicht.
 NEGATED_SINGULAR = DEFINITE + (replace(_INDEFINITE, german="kein"),) * 14
 NEGATED = NEGATED_SINGULAR + (replace(_BARE, german="kein"),) * 6
 
@@ -113,12 +113,12 @@ class NounPhrase:
     Attributes:
         tree: The English tree, without leading space.
         german: The German words, without the relative clause.
-        agreement: What the verb agrees with if the phrase is the subject.
+        agreement: Person and number of the verb if the phrase is the subject.
         noun: Its noun; for a pronoun, a noun without words or traits.
         relative: The German relative clause with its commas, or "".
         definite: Whether its German place is before adverbs and nicht.
         pronoun: Whether it is a personal pronoun.
-        negative: Whether it holds kein.
+        negative: Whether it contains kein.
         heavy: Whether anything follows the noun.
     """
 
@@ -134,7 +134,7 @@ class NounPhrase:
 
     @property
     def whole(self) -> str:
-        """The German words with the relative clause in its place."""
+        """The German words, including the relative clause."""
         return self.german + self.relative
 
     @property
@@ -200,7 +200,7 @@ def noun_phrase(
 
 
 def inflected(draw: Draw, noun: Noun, case: Case, chosen: Determiner) -> NounPhrase:
-    """Put together determiner, sometimes an adjective, and noun, all agreeing."""
+    """Combine a determiner, sometimes an adjective, and a noun, all in agreement."""
     gender = Gender.PLURAL if chosen.plural else noun.gender
     word = noun.english_plural if chosen.plural else noun.english
     tree, german, endings = chosen.tree, "", STRONG

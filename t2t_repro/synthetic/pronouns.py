@@ -53,7 +53,7 @@ _PRONOUNS = (
 def pronoun(
     draw: Draw, case: Case, subject_agreement: Agreement = Agreement.THIRD
 ) -> NounPhrase:
-    """Draw a personal pronoun; "we see us" and the like are left out.
+    """Draw a personal pronoun, but not one as in "we see us".
 
     Args:
         draw: The source of choices.

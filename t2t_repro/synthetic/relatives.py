@@ -1,4 +1,4 @@
-"""Whole clauses and relative clauses, which hold each other."""
+"""Whole clauses and relative clauses, which contain each other."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _gap_clause(draw: Draw, traits: Trait, agreement: Agreement, depth: int) -> 
     return clause
 
 
-# Draws a relative clause for a noun phrase, with at most `depth` more inside it.
+# Draws a relative clause for a noun phrase, with at most `depth` more in it.
 _Relative = Callable[[Draw, NounPhrase, int], Pair]
 
 

@@ -94,7 +94,7 @@ class Link:
     """A subordinating conjunction.
 
     Attributes:
-        words: It in both languages.
+        words: The conjunction in both languages.
         past: Whether it links clauses in the past.
     """
 
@@ -103,12 +103,12 @@ class Link:
 
     @property
     def main(self) -> Tenses:
-        """The tenses of the main clause."""
+        """Tenses of the main clause."""
         return tenses.PAST if self.past else tenses.PRESENT
 
     @property
     def subordinate(self) -> Tenses:
-        """The tenses of the subordinate clause: no "when he will come"."""
+        """Tenses of the subordinate clause: no "when he will come"."""
         if self.past:
             return tenses.PAST
         return tenses.PRESENT if self.words in _REASONS else tenses.NOW
@@ -147,7 +147,7 @@ def main_first(main: Clause, link: Link, other: Clause) -> Pair:
 
 
 def main_last(main: Clause, link: Link, other: Clause) -> Pair:
-    """Put a subordinate clause into the front field of a main clause."""
+    """Put a subordinate clause in the front field of a main clause."""
     clause = _subordinate(link.words, other)
     predicate = english_predicate(main)
     tree = f"(S {clause.english} (, ,){main.subject}{predicate} (. .))"
@@ -185,7 +185,7 @@ def _start_reporting(draw: Draw, frame: Frame, family: Tenses) -> Clause:
 
 
 def _complement(draw: Draw) -> Pair:
-    """Say that ..., or ask whether ..."""
+    """Draw "say that ..." or "ask whether ..."."""
     past = draw.chance(0.5)
     frame, conjunction = Frame.THAT, Pair("that", "dass")
     if draw.chance(0.3):
@@ -208,7 +208,7 @@ def _infinitive_clause(draw: Draw) -> Clause:
 
 
 def _infinitive(draw: Draw) -> Pair:
-    """Try to ..., or go to the city in order to ..."""
+    """Draw "try to ..." or "go to the city in order to ..."."""
     inner = _infinitive_clause(draw)
     if draw.chance(0.6):
         main = _start_reporting(draw, Frame.CONTROL, tenses.ANY)

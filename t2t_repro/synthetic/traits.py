@@ -33,7 +33,7 @@ class Trait(enum.Flag):
     COMPOUND_HEAD = enum.auto()  # "garden door"
     RELATION = enum.auto()  # "the sister of the king"
     ORIGIN = enum.auto()  # "from the village"
-    HARD = enum.auto()  # may be of stone, glass or gold
+    HARD = enum.auto()  # can be of stone, glass or gold
 
     PEOPLE = MAN | WOMAN | CHILD
 

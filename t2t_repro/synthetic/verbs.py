@@ -1,4 +1,4 @@
-"""The verbs of the grammar, in both languages, and what they go with.
+"""The verbs of the grammar, in both languages, with their complements.
 
 Verbs whose forms have two readings are left out. If only the simple past has two
 readings ("read"), the verb has no simple past here.
@@ -25,7 +25,7 @@ from t2t_repro.synthetic.words import table_rows
 
 
 class Frame(enum.Enum):
-    """The complements that a verb calls for."""
+    """The complements that a verb needs."""
 
     INTRANSITIVE = enum.auto()
     ACCUSATIVE = enum.auto()
@@ -248,7 +248,7 @@ def find_verbs(
     Args:
         frame: The complements.
         subjects: Traits of the subject.
-        objects: Traits of the object; without a trait, any object will do.
+        objects: Traits of the object; without traits, every verb qualifies.
     """
     return tuple(
         verb

@@ -27,7 +27,7 @@ def load_tokenizer(path: str | Path) -> Tokenizer:
         path: A `.model` (SentencePiece) or `.symbols` file.
 
     Raises:
-        UserError: The file is missing, damaged or of another kind.
+        UserError: If the file is missing, damaged or of another kind.
     """
     for tokenizer in _TOKENIZERS:
         if Path(path).suffix == tokenizer.filename_suffix:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 def align(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
     """Align with the fewest insertions, deletions and substitutions (Levenshtein).
 
-    Several alignments may have equally few edits. Then each element of `written`, the
-    last one first, gets the first possible of: the last element of `wanted` before the
-    partners already given, no partner, an element before it (the nearest one first).
+    Ties between alignments are broken element by element, beginning with the last one
+    of `written`. Its partner is the first possible of these: the last element of
+    `wanted` before the partners already chosen; no partner; an earlier element, the
+    nearest first.
 
     Args:
         written: The sequence to align.
@@ -35,7 +36,7 @@ def align(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
 
 
 def _edits(written: Sequence[str], wanted: Sequence[str]) -> list[list[int]]:
-    """Return the edit distances of all prefixes: [i][j] of the first i and first j."""
+    """Return the edit distances of prefixes: [i][j] of the first i and first j."""
     edits = [[*range(len(wanted) + 1)]]
     for i, one in enumerate(written, start=1):
         above, row = edits[-1], [i]

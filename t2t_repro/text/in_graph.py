@@ -12,7 +12,7 @@ from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 
 
 class InGraphTokenizer(tf.Module, abc.ABC):
-    """A tokenizer inside the graph, which gives the same ids and texts as in Python."""
+    """A tokenizer inside the graph; its ids and texts are the same as in Python."""
 
     @abc.abstractmethod
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:

@@ -56,10 +56,10 @@ class SentencePieceTokenizer(Tokenizer):
     """A SentencePiece model with padding 0, end of sentence 1, unknown 2.
 
     Args:
-        model: The content of the model, or the path of its file.
+        model: Content of the model, or path of its file.
 
     Raises:
-        UserError: The file is missing, is not a SentencePiece model, or has other
+        UserError: If the file is missing, is not a SentencePiece model, or has other
             special ids.
     """
 
@@ -108,8 +108,8 @@ def train_sentencepiece(
 ) -> bytes:
     """Train a subword model; the same lines always give the same model.
 
-    A text too small for `vocab_size` subwords gives a smaller vocabulary and a warning,
-    so that a few hundred lines are enough to try the toolkit.
+    If the text is too small for `vocab_size` subwords, the vocabulary is smaller and a
+    warning is logged, so that a few hundred lines are enough to try the toolkit.
 
     Args:
         lines: The training text; lines may have any length.
@@ -120,10 +120,10 @@ def train_sentencepiece(
             bytes.
 
     Returns:
-        The content of a SentencePiece model file.
+        Content of a SentencePiece model file.
 
     Raises:
-        UserError: The text is empty, or `vocab_size` is too small for its characters.
+        UserError: If the text is empty or `vocab_size` is too small for its characters.
     """
     if model_type not in MODEL_TYPES:
         raise UserError(

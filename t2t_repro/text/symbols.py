@@ -22,13 +22,13 @@ def split_symbols(text: str) -> list[str]:
 
 
 class SymbolTokenizer(Tokenizer):
-    """Maps symbols to ids in their given order, after the three special ones.
+    """Map symbols to ids in their given order, after the three special ones.
 
     Args:
         symbols: The symbols, without the special ones and without white space.
 
     Raises:
-        ValueError: A symbol is empty, contains white space, or occurs twice.
+        ValueError: If a symbol is empty, contains white space, or occurs twice.
     """
 
     filename_suffix = ".symbols"

@@ -19,7 +19,7 @@ class Tokenizer(abc.ABC):
     """Text to ids and back. Ids 0, 1, 2 are padding, end of sentence, unknown.
 
     Attributes:
-        filename_suffix: The end of the name of its file, with the dot.
+        filename_suffix: Suffix of its file's name, with the dot.
         vocab_size: Number of ids, including the special ones.
     """
 
@@ -32,7 +32,7 @@ class Tokenizer(abc.ABC):
         """Read the file that `save` writes.
 
         Raises:
-            UserError: The file is missing or damaged.
+            UserError: If the file is missing or damaged.
         """
 
     @abc.abstractmethod
@@ -75,7 +75,7 @@ def read_vocabulary_file(path: str | Path) -> bytes:
     """Read the bytes of a vocabulary file.
 
     Raises:
-        UserError: The file cannot be read, or is empty.
+        UserError: If the file cannot be read, or is empty.
     """
     try:
         content = Path(path).read_bytes()

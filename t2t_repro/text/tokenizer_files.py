@@ -1,4 +1,4 @@
-"""The files of a pair of tokenizers in one folder, of a run or of prepared data."""
+"""The files of two tokenizers in the folder of a run or of prepared data."""
 
 from __future__ import annotations
 

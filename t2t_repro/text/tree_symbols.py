@@ -1,4 +1,4 @@
-"""Trees as the symbols that a parser writes, and back, with repairs.
+"""Convert trees to the symbols that a parser writes, and back with repairs.
 
 The form is that of Vinyals et al. 2015, "Grammar as a Foreign Language":
 `(S (NP XX )NP (VP XX )VP )S` for (S (NP (NNP John)) (VP (VBZ runs))), without the
@@ -38,8 +38,8 @@ class RepairedTree:
     """A tree over given words.
 
     Attributes:
-        tree: The tree, with exactly these words as its leaves.
-        repairs: The faults of the symbols, each once.
+        tree: Tree with exactly these words as its leaves.
+        repairs: Faults of the symbols, each once.
     """
 
     tree: Tree
@@ -69,7 +69,7 @@ def _leaf_symbol(leaf: Leaf, form: LeafForm) -> str:
 
 
 def _tag(symbol: str, form: LeafForm) -> str:
-    """Return the part of speech of a written leaf, ANY_TAG if it has none."""
+    """Return the part of speech of a written leaf, or ANY_TAG without one."""
     return (symbol[2:] if form == "initial" else symbol) or ANY_TAG
 
 

@@ -42,8 +42,8 @@ class Tree:
     """The tree of a sentence.
 
     Attributes:
-        leaves: The words in their order, with their parts of speech.
-        constituents: The constituents in preorder: an outer one before its inner ones.
+        leaves: Words in order, with their parts of speech.
+        constituents: Constituents in preorder: an outer one before its inner ones.
             The root, which spans everything and means nothing, is left out.
     """
 
@@ -52,7 +52,7 @@ class Tree:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words in their order."""
+        """The words in order."""
         return tuple(leaf.word for leaf in self.leaves)
 
     def __str__(self) -> str:
@@ -98,10 +98,10 @@ def walk(tree: Tree) -> Iterator[Bracket | Leaf]:
 
 
 class TreeBuilder:
-    """Builds a tree from left to right.
+    """Build a tree from left to right.
 
     Attributes:
-        leaves: The leaves so far.
+        leaves: Leaves so far.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class TreeBuilder:
         """End the innermost constituent; drop it if it has no leaf.
 
         Returns:
-            Its label, and whether it had a leaf.
+            The label of the constituent, and whether it had a leaf.
         """
         label, start, place = self._open.pop()
         has_leaf = start < len(self.leaves)
@@ -157,11 +157,11 @@ def read_trees(text: Iterable[str]) -> Iterator[tuple[int, Tree]]:
         text: The lines.
 
     Yields:
-        The number of the line on which a tree begins, and the tree. A tree of traces
-        only has no leaves.
+        The number of the line on which a tree begins, and the tree. A tree that
+        consists of traces has no leaves.
 
     Raises:
-        ValueError: Brackets do not match, or a leaf is not `(TAG word)`. The message
+        ValueError: If brackets do not match, or a leaf is not `(TAG word)`. The message
             names the line.
     """
     reader = _Reader()
@@ -177,7 +177,7 @@ class _Reader:
     """The state of reading brackets.
 
     Attributes:
-        begun_on: The line on which the current tree began.
+        begun_on: Number of the line on which the current tree began.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ _ORIGINS = {
 # Part ("model", "optimizer", "random", "data") -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
 
-# TensorFlow's reader raises Python's own for some, IndexError for a file cut short.
+# TensorFlow's reader raises some of Python's errors: IndexError if a file is cut short.
 _READ_ERRORS = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
 
 
@@ -39,7 +39,7 @@ class DamagedCheckpointError(UserError):
     """The files of a checkpoint cannot be read.
 
     Attributes:
-        reason: What TensorFlow says about them, in one line.
+        reason: First line of TensorFlow's message.
     """
 
     def __init__(self, path: str, error: Exception, advice: str) -> None:
@@ -73,7 +73,7 @@ def write_checkpoint(variables: Variables, folder: Path, step: int) -> str:
     Args:
         variables: The variables to save.
         folder: An existing folder.
-        step: Number of updates done.
+        step: Number of completed updates.
     """
     path = str(folder / f"{CHECKPOINT_NAME}-{step}")
     try:
@@ -85,14 +85,14 @@ def write_checkpoint(variables: Variables, folder: Path, step: int) -> str:
 
 
 def remove_checkpoint(path: str) -> None:
-    """Remove a checkpoint: first its index, without which it is none."""
+    """Remove the files of a checkpoint, its index first, so that no part is read."""
     Path(f"{path}.index").unlink()
     for data in Path(path).parent.glob(f"{Path(path).name}.data-*"):
         data.unlink()
 
 
 def remove_partial_checkpoints(folder: Path) -> None:
-    """Remove what is left of checkpoints whose writing or removal was interrupted."""
+    """Remove the remains of interrupted writing or removal of checkpoints."""
     for temporary in folder.glob(f"{CHECKPOINT_NAME}-*_temp"):
         shutil.rmtree(temporary, ignore_errors=True)
     for file in folder.glob(f"{CHECKPOINT_NAME}-*.tempstate*"):
@@ -124,7 +124,7 @@ def restore(
         DamagedCheckpointError: If the files cannot be read.
         UserError: If the checkpoint belongs to another model.
     """
-    # A file that may not be read is no damage; this error names it.
+    # A file without read permission is not damaged; this error names it.
     for file in Path(path).parent.glob(f"{Path(path).name}.*"):
         file.open("rb").close()
     try:
@@ -148,7 +148,7 @@ def restore(
 
 
 def _mismatch(variables: Variables, shapes: Mapping[str, list[int]]) -> str | None:
-    """Describe the first variable that a checkpoint does not have in its shape."""
+    """Describe the first variable that is missing or has another shape."""
     for part, named in variables.items():
         for name, variable in named.items():
             found = shapes.get(_key(part, name))

@@ -1,4 +1,4 @@
-"""Notice that training has diverged, and say what to do."""
+"""Detect that training has diverged, and say what to do."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class DivergedError(UserError):
     """Training has diverged.
 
     Args:
-        symptom: What is not finite, as a sentence without its full stop.
-        step: Number of updates done.
+        symptom: The value that is not finite, as a sentence without its full stop.
+        step: Number of completed updates.
         checkpoint: Path of the newest checkpoint of the run, whose weights are finite;
             None if the run diverged before its first checkpoint.
 

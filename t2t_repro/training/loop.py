@@ -1,4 +1,4 @@
-"""Train: update the weights, and log, save and evaluate in between."""
+"""Train: update the weights, and log, save and evaluate between updates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Monitor = Callable[[int, MetricsLog], None]
 
 @dataclasses.dataclass(frozen=True)
 class LoopOptions:
-    """Length of training, and intervals between the things done meanwhile.
+    """Length of training, and intervals of logging, evaluation and saving.
 
     Attributes:
         train_steps: Total number of updates, including those before a resume.
@@ -70,7 +70,7 @@ class TrainingData:
 
 
 class Trainer:
-    """Train a model on global batches, under any strategy.
+    """Train a model on global batches with any strategy.
 
     Args:
         model: A model made under the strategy's scope.
@@ -84,7 +84,7 @@ class Trainer:
         monitors: Functions called with every line of training metrics.
 
     Attributes:
-        step: Number of updates done.
+        step: Number of completed updates.
         stop_signal: Number of the signal that stopped training, or None.
     """
 
@@ -121,10 +121,10 @@ class Trainer:
 
         SIGTERM or Ctrl-C saves a checkpoint and stops after the current update.
         An evaluation that an earlier process missed, because it was killed or stopped,
-        is made first, so that every run has the metrics of an uninterrupted one.
+        comes first, so that every run has the metrics of an uninterrupted one.
 
         Returns:
-            The number of updates done; less than `train_steps` after a signal.
+            The number of completed updates; less than `train_steps` after a signal.
 
         Raises:
             DivergedError: If training has diverged.
@@ -172,7 +172,7 @@ class Trainer:
         self._best = self.checkpoints.best_value(self.options.best_metric)
 
     def _next_step(self) -> str:
-        """Say how to continue when the disk is full."""
+        """Return how to continue after a full disk."""
         saved = all_checkpoints(self.checkpoints.output_dir)
         step = f"resumes from step {step_of(saved[-1])}" if saved else "starts again"
         return f"then the same command {step}"
@@ -181,7 +181,7 @@ class Trainer:
         return self._is_complete() or self.step % self.options.eval_every_steps == 0
 
     def _make_missed_evaluation(self, progress: Progress) -> None:
-        """Evaluate the restored weights if that was due and is not in the log."""
+        """Evaluate the restored weights if this was due and is not in the log."""
         due = self.step > 0 and self._evaluation_is_due()
         if due and not self.log.has_line("eval", self.step):
             self._evaluate(progress)
@@ -219,7 +219,7 @@ class Trainer:
         self, window: MetricsWindow, progress: Progress, stopping: bool
     ) -> None:
         last = stopping or self._is_complete()
-        # When stopping, the evaluation is left to the process that resumes.
+        # When stopping, the process that resumes makes the evaluation.
         evaluates = self._evaluation_is_due() and not stopping
         saves = last or self._save_is_due()
         if last or self.step % self.options.log_every_steps == 0:
@@ -267,7 +267,7 @@ class Trainer:
         if value > self._best:
             self._best = value
             self.checkpoints.save_best(self.step, self.options.best_metric, value)
-        # Written last: a resumed run repeats an evaluation that has no line.
+        # Write the line last: a resumed run repeats an evaluation without a line.
         self.log.scalars("eval", self.step, metrics)
         progress.message(
             "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())

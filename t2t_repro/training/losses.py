@@ -12,8 +12,8 @@ def token_losses(
 ) -> tuple[KerasTensor, KerasTensor]:
     """Compute cross-entropy and negative log-likelihood of every target token.
 
-    The smoothed distribution q gives 1 - e to the target and e / (V - 1) to each
-    other entry (tensor2tensor `common_layers.py: smoothing_cross_entropy`). With
+    The smoothed distribution q is 1 - e for the target and e / (V - 1) for each other
+    entry (tensor2tensor `common_layers.py: smoothing_cross_entropy`). With
     low = e / (V - 1)::
 
         -sum_v q_v log p_v = -(1 - e - low) log p_target - low sum_v log p_v

@@ -17,7 +17,7 @@ METRICS_FILE = "metrics.jsonl"
 
 
 class MetricsLog:
-    """Write numbers and sample texts of a run.
+    """Write the metrics and sample texts of a run.
 
     Args:
         output_dir: Folder of the run. Each split has its TensorBoard events in a
@@ -39,14 +39,14 @@ class MetricsLog:
 
         Args:
             split: "train", "eval", or the name of another folder of events.
-            step: Number of updates done.
+            step: Number of completed updates.
             values: Numbers by name.
 
         Raises:
-            OSError: If the line cannot be written; none of it is left in the file.
+            OSError: If the line cannot be written; no part of it remains in the file.
         """
         record = {"split": split, "step": step, "time": round(time.time(), 3)}
-        # JSON has no infinity, the gradient norm of a step that overflowed.
+        # JSON has no infinity, the gradient norm of an overflow.
         numbers = {k: v if math.isfinite(v) else None for k, v in values.items()}
         _append(self.output_dir / METRICS_FILE, json.dumps(record | numbers) + "\n")
         with self._writer(split).as_default(step=step):
@@ -55,9 +55,9 @@ class MetricsLog:
         self._writer(split).flush()
 
     def truncate_after(self, step: int) -> None:
-        """Drop the lines of updates that a resumed run will do again.
+        """Drop the lines of updates that a resumed run repeats.
 
-        TensorBoard keeps its events; where steps overlap it shows both.
+        TensorBoard keeps its events, and shows both where steps overlap.
 
         Args:
             step: Step of the checkpoint that training resumes from.
@@ -69,7 +69,7 @@ class MetricsLog:
             atomic_write(path, "".join(kept))
 
     def has_line(self, split: str, step: int) -> bool:
-        """Say whether `metrics.jsonl` has a line of this split and step."""
+        """Return whether `metrics.jsonl` has a line of this split and step."""
         lines = (line for line in self._lines() if _step_of(line) == step)
         return any(json.loads(line).get("split") == split for line in lines)
 
@@ -88,7 +88,7 @@ class MetricsLog:
 
 
 def _append(path: Path, line: str) -> None:
-    """Append a line to a file, or none of it if there is no space."""
+    """Append a complete line to a file, or nothing if there is no space."""
     size = path.stat().st_size if path.exists() else 0
     try:
         with path.open("a", encoding="utf-8") as file:

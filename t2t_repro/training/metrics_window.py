@@ -1,4 +1,4 @@
-"""Averages the metrics of the steps between two lines of the log."""
+"""Average the metrics of the steps between two lines of the log."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import tensorflow as tf
 
 
 class MetricsWindow:
-    """Collects the metrics of the steps since the last summary.
+    """Collect the metrics of the steps since the last summary.
 
-    Values stay on the device until they are summarized, so that a step need not wait
-    for the one before.
+    Values stay on the device until they are summarized, so that a step does not wait
+    for the previous one.
     """
 
     def __init__(self) -> None:

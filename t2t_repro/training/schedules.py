@@ -68,7 +68,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         """Return the learning rate of an update, a float32 scalar.
 
         Args:
-            step: Number of updates done before this one, as Keras optimizers count.
+            step: Number of earlier updates, as Keras optimizers count.
         """
         step = ops.cast(step, "float32") + 1.0
         rate = ops.ones((), dtype="float32")

@@ -56,7 +56,7 @@ def _make_cpu_replicas(count: int) -> None:
 
 
 def make_repeatable(seed: int) -> None:
-    """Make the same program compute the same numbers again on this machine.
+    """Let the same program compute the same numbers again on this machine.
 
     Args:
         seed: Seed of initial weights and dropout, from 0 to 2^32 - 1.
@@ -164,7 +164,7 @@ def _adam(
 
 
 def learning_rate_of(optimizer: keras.optimizers.Optimizer) -> tf.Tensor:
-    """Return the learning rate of the next update, outside of kappa and alpha."""
+    """Return the learning rate of the next update, except for kappa and alpha."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if isinstance(optimizer, keras.optimizers.MultiOptimizer):
         optimizer = optimizer.optimizers[-1]  # the default is the last one

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def random_states(model: keras.Model) -> dict[str, tf.Variable]:
-    """Return the states of the dropout generators under numbers.
+    """Return the states of the dropout generators by number.
 
     Their names differ between processes.
     """
@@ -55,7 +55,7 @@ class TrainingCheckpoints:
 
     Attributes:
         epoch: int64 variable, number of complete passes over the data.
-        batches: int64 variable, number of global batches done in this epoch.
+        batches: int64 variable, number of completed global batches of this epoch.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class TrainingCheckpoints:
     def save(self, step: int) -> str:
         """Write the checkpoint of a step, remove the oldest, and return its path.
 
-        Differs from `tf.train.CheckpointManager`: the checkpoints are those whose
-        files exist, as in `find_checkpoint`. The manager relies on a file of its own,
-        and starts anew if that is lost or the clock has been set back.
+        Differs from `tf.train.CheckpointManager`: every checkpoint whose files exist
+        counts, as in `find_checkpoint`. The manager relies on another file, and starts
+        anew if it is lost or the clock has been set back.
         """
         path = write_checkpoint(self._variables, self.output_dir, step)
         for old in all_checkpoints(self.output_dir)[: -self._keep]:
             remove_checkpoint(old)
-        # For programs that ask tf.train.latest_checkpoint.
+        # For programs that call tf.train.latest_checkpoint.
         state = f'model_checkpoint_path: "{CHECKPOINT_NAME}-{step}"\n'
         atomic_write(self.output_dir / "checkpoint", state)
         return path
@@ -96,7 +96,7 @@ class TrainingCheckpoints:
         """Replace the best model so far, which is stored with its score.
 
         Args:
-            step: Number of updates done.
+            step: Number of completed updates.
             metric: Name of the score.
             value: The score.
         """
@@ -105,7 +105,7 @@ class TrainingCheckpoints:
             (folder / metric).write_text(f"{value!r}\n", encoding="utf-8")
 
     def best_value(self, metric: str) -> float:
-        """Return the score of the best model so far, minus infinity without one."""
+        """Return the score of the best model so far, or minus infinity without one."""
         folder = current_folder(self.output_dir / BEST_FOLDER)
         try:
             return float((folder / metric).read_text("utf-8"))
@@ -113,7 +113,7 @@ class TrainingCheckpoints:
             return -math.inf
 
     def clean_up(self) -> None:
-        """Remove what an earlier process left half-written.
+        """Remove the half-written files of an earlier process.
 
         Call this only where no other process is training in the folder.
         """
@@ -123,10 +123,10 @@ class TrainingCheckpoints:
     def restore_latest(self) -> str | None:
         """Restore the newest checkpoint that is not damaged.
 
-        Newer ones, which are damaged, are renamed to `model.ckpt-N.damaged`.
+        Newer ones are damaged and renamed to `model.ckpt-N.damaged`.
 
         Returns:
-            Its path, or None if the folder holds no checkpoint.
+            Path of the checkpoint, or None if the folder has none.
 
         Raises:
             UserError: If all checkpoints are damaged, or the newest intact one belongs
@@ -152,7 +152,7 @@ class TrainingCheckpoints:
         return None
 
     def _set_aside(self, path: str, reason: str, step: int) -> None:
-        """Rename a damaged checkpoint, so that nothing takes it for the newest."""
+        """Rename a damaged checkpoint, so that it does not count as the newest."""
         aside = f"{path}.damaged"
         name = Path(path).name
         for kind in ("data-*", "index"):

@@ -28,7 +28,7 @@ def test_the_answer_is_a_list_in_json(files, capsys):
 def test_one_file_twice_is_refused(files, capsys):
     command = ["compare", files["base"], files["base"], "--reference"]
     assert main([*command, files["reference"]]) == 2
-    assert "received a file twice" in capsys.readouterr().err
+    assert "received one file twice" in capsys.readouterr().err
 
 
 def test_a_missing_file_is_named(files, capsys):

@@ -407,7 +407,7 @@ def test_a_shard_cut_short_is_refused(data_dir, tmp_path):
 def test_a_changed_shard_is_refused(data_dir, tmp_path):
     content = contents(data_dir)[SHARD]
     folder = damaged_copy(data_dir, tmp_path, SHARD, content[:-1] + b"?")
-    with pytest.raises(UserError, match=f"{SHARD} has other content"):
+    with pytest.raises(UserError, match=f"{SHARD} has changed"):
         prepare(Numbers(), folder, settings=SETTINGS)
 
 

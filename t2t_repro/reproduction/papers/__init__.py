@@ -1,4 +1,4 @@
-"""The numbers that the two papers print; nothing that was measured here.
+"""The numbers that the two papers print, without any of our measurements.
 
 Vaswani et al. 2017 (arXiv 1706.03762), including the section on attention over
 parameters that only its LaTeX source has, and Ahmed, Keskar and Socher 2017 (arXiv

@@ -1,9 +1,9 @@
-"""Facts of the papers' text that several tables share."""
+"""Facts from the text of the papers that several tables share."""
 
-# Vaswani et al. 2017, section 5.1: tokens per side and training step.
+# Vaswani et al. 2017, section 5.1: tokens per side and per training step.
 TOKENS_PER_STEP = 25_000
 # Section 5.2 and the footnote of section 6.1: the GPUs, and the operations per second
-# that each was assumed to sustain in single precision.
+# that each is assumed to sustain in single precision.
 NUM_GPUS = 8
 P100_FLOPS = 9.5e12
 

@@ -20,7 +20,7 @@ def _parser(
     source_vocab_size: int = 0,
     no_small_scale: str = "",
 ) -> Row:
-    """Return a row of Table 4.
+    """Return one row of Table 4.
 
     Args:
         name: Name of the row.

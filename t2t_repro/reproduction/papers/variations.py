@@ -18,7 +18,7 @@ def _variation(
     hours: float | None = None,
     hours_are_printed: bool = False,
 ) -> Row:
-    """Return a row of Table 3, or of the one on attention over parameters.
+    """Return one row of Table 3 or of the table on attention over parameters.
 
     Args:
         name: Name of the row.
@@ -29,7 +29,7 @@ def _variation(
         hparams_set: Set that builds the system.
         steps: Number of updates.
         hours: Training time on 8 P100 GPUs.
-        hours_are_printed: Whether the table prints the hours; if not, it prints steps.
+        hours_are_printed: Whether the table prints hours instead of steps.
     """
     last = {"hours": hours} if hours_are_printed else {"steps": steps}
     return Row(
@@ -114,7 +114,7 @@ TABLE_3 = Table(
     notes=(
         "PPL: perplexity per subword. params: the paper's in millions; ours are exact, "
         "with 37,000 subwords.",
-        "No way of counting gives the paper's 65 and 213 million with 37,000 subwords.",
+        "No count reaches the paper's 65 and 213 million with 37,000 subwords.",
     ),
 )
 
@@ -170,7 +170,7 @@ def _sensitivity(
     hparams_sets: tuple[str, str],
     train_steps: int = facts.WEIGHTED_BASE_STEPS,
 ) -> Row:
-    """Return a row of the sensitivity analysis.
+    """Return one row of the sensitivity analysis.
 
     Args:
         name: Name of the row.

@@ -29,7 +29,7 @@ class Measured:
         seconds_by_width: Seconds of a forward and backward pass by d.
         length_exponent: Slope of log(seconds) over log(n).
         width_exponent: Slope of log(seconds) over log(d).
-        sequential: Number of operations on the longest way through the layer, by n.
+        sequential: Number of operations on the longest path through the layer, by n.
             Every iteration of a loop counts.
         paths: Number of hops between the two positions farthest apart, by n.
     """
@@ -88,7 +88,7 @@ def _seconds(kind: SequenceLayer, length: int, width: int) -> float:
 
 
 def sequential_operations(kind: SequenceLayer, length: int) -> int:
-    """Count the operations on the longest way from input to output.
+    """Count the operations on the longest path from input to output.
 
     Args:
         kind: Kind of layer; a recurrent one is unrolled.
@@ -114,7 +114,7 @@ def sequential_operations(kind: SequenceLayer, length: int) -> int:
 def longest_path(kind: SequenceLayer, length: int) -> int:
     """Count the hops between the two positions farthest apart.
 
-    A hop connects the positions between which its gradient is not zero. Pairs that no
+    A hop connects two positions if its gradient between them is not zero. Pairs that no
     number of hops connects, as in a recurrent layer backwards, do not count.
 
     Args:

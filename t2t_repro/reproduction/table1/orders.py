@@ -1,4 +1,4 @@
-"""Orders of complexity that the paper prints in Table 1 and in section 4.
+"""Orders of complexity from Table 1 and section 4 of the paper.
 
 n is the number of positions, d the width, k the size of a kernel and r that of a
 neighbourhood.
@@ -19,7 +19,7 @@ class LayerOrders:
 
     Attributes:
         row: Name of its row in `t2t reproduce table1`.
-        label: Kind of layer, as Table 1 names it.
+        label: Name of the kind in Table 1.
         complexity: Operations per layer.
         sequential: Operations that must wait for each other.
         path: Longest path between two positions.

@@ -1,4 +1,4 @@
-"""Plot of the measured times, by matplotlib."""
+"""Plot the measured times with matplotlib."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_plot(path: str) -> None:
     """Check, before anything is measured, that a plot can be drawn to a file.
 
     Raises:
-        UsageError: If matplotlib does not draw such a file, or is not installed.
+        UsageError: If matplotlib cannot write such a file, or is not installed.
         UserError: If the folder is missing or not writable.
     """
     if not path.endswith(FILE_TYPES):

@@ -32,7 +32,7 @@ def measure_layers(
     kinds: Sequence[SequenceLayer],
     advance: Callable[[int], object] = lambda count: None,
 ) -> dict[str, Measured]:
-    """Measure layers, which takes about 15 seconds each.
+    """Measure layers, about 15 seconds each.
 
     Args:
         kinds: Kinds of layers.
@@ -130,7 +130,7 @@ def _notes() -> list[str]:
         "time: forward and backward pass of one sequence, median of "
         f"{complexity.REPETITIONS}; n grows at d = {WIDTH_OF_LENGTHS}. Attention "
         "includes its projections, 4 n d^2, which Table 1 leaves out.",
-        "sequential: operations on the longest way through the graph, loops unrolled.",
+        "sequential: operations on the longest path through the graph, loops unrolled.",
         "path: hops between the positions farthest apart, found from gradients that "
         "are not zero; dilation grows k-fold from layer to layer, below n.",
     ]

@@ -32,14 +32,14 @@ class SequenceLayer:
     """A kind of layer from Table 1 or section 4.
 
     Attributes:
-        orders: Orders that the paper gives for it.
+        orders: Its orders in the paper.
         label: Short description.
         make: Function from a width to the layer, which maps `[batch, n, width]` to
             `[batch, n, width]`.
         sizes: Sizes at which it is timed.
         make_hop: Function from d, n and the number of a hop (from 0) to the operation
-            that takes signals one hop further. The path through a layer is as long as
-            its number of hops. By default, a hop is the layer itself.
+            that takes signals one hop further. The length of a path is its number of
+            hops. By default, a hop is the layer itself.
         hops_differ: Whether hops of different numbers connect different positions.
     """
 

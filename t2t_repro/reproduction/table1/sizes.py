@@ -11,9 +11,9 @@ WIDTH_OF_LENGTHS = 64  # d while n grows
 class Sizes:
     """Sizes at which a layer is timed.
 
-    The term that Table 1 names must be the largest, so n is much larger than d where n
-    grows, and everywhere for n^2 d. A pass takes milliseconds at least, so that the
-    cost of starting operations is negligible.
+    The term that Table 1 names must be the largest. Therefore n is much larger than d
+    while n grows and, for n^2 d, also while d grows. A pass takes at least
+    milliseconds, so that the cost of starting operations is negligible.
 
     Attributes:
         lengths: Values of n, at d = `WIDTH_OF_LENGTHS`.
