@@ -1,4 +1,4 @@
-"""Fixtures that every test may ask for."""
+"""Fixtures that every test can use."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="session")
 def repository() -> Path:
-    """The checkout that the tests stand in."""
+    """Return the root of the checkout."""
     return REPOSITORY
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of data sets beside the checkout; skips the test where there is none."""
+    """Return the folder of data sets beside the checkout, or skip the test."""
     given = os.environ.get("T2T_SHARED_DATA")
     folder = Path(given) if given else REPOSITORY.parent / "shared" / "data"
     if not folder.is_dir():
