@@ -73,5 +73,5 @@ def test_learned_weights_stay_as_they_are(model):
 
 
 def test_an_unknown_mode_is_refused(model):
-    with pytest.raises(ValueError, match="`how` must be"):
+    with pytest.raises(ValueError, match="`mode` must be"):
         replace_branch_weights(model, "equal", seed=1)
