@@ -1,6 +1,6 @@
 """Find registered problems, hparams sets and models by name.
 
-The catalogues are imported when first asked for: the modules of `problems/` and
+The catalogues are imported on first use: the modules of `problems/` and
 `hparams/`, and the user's own package given by `--t2t_usr_dir`.
 """
 

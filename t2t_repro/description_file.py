@@ -57,18 +57,18 @@ def description_text(values: Mapping[str, Any]) -> str:
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
-def differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return a phrase for each value in which `there` does not agree with `now`.
+def differences(recorded: Mapping[str, Any], requested: Mapping[str, Any]) -> list[str]:
+    """Return a phrase for each value that differs.
 
     Args:
-        there: Values of the description in the folder.
-        now: Requested values. Names that are missing here are not compared.
+        recorded: Values of the description in the folder.
+        requested: Requested values. Names that are missing here are not compared.
 
     Returns:
-        Phrases such as "num_shards is 10 there, 3 now", in the order of `now`.
+        Phrases such as "num_shards is 10 there, 3 now", in the order of `requested`.
     """
     return [
-        f"{name} is {there.get(name)!r} there, {value!r} now"
-        for name, value in now.items()
-        if there.get(name) != value
+        f"{name} is {recorded.get(name)!r} there, {value!r} now"
+        for name, value in requested.items()
+        if recorded.get(name) != value
     ]

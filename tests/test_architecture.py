@@ -1,4 +1,4 @@
-"""What may import what: the floor plan, read from the imports themselves."""
+"""Imports follow the floor plan."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def _modules() -> dict[str, Path]:
-    """Module name -> file, for the package and both catalogues."""
+    """Return the file by module name, for the package and both catalogues."""
     roots = {"t2t_repro": "t2t_repro", **CATALOGUES}
     found = {}
     for folder, package in roots.items():
@@ -81,7 +81,7 @@ MODULES = _modules()
 
 
 def _unit(module: str) -> str:
-    """The entry of the floor plan that a module belongs to."""
+    """Return the entry of the floor plan that a module belongs to."""
     return ".".join(module.split(".")[:2])
 
 
@@ -91,7 +91,7 @@ def _floor(module: str) -> float:
 
 
 def _imports(module: str) -> Iterator[str]:
-    """Names that a module imports, anywhere in its text."""
+    """Return the names that a module imports, anywhere in its text."""
     package = module.split(".")
     if MODULES[module].name != "__init__.py":
         package = package[:-1]
@@ -111,13 +111,13 @@ def _own_imports(module: str) -> set[str]:
 
 
 def _siblings(module: str) -> set[str]:
-    """Imports from the same package."""
+    """Return the imports from the same package."""
     imported = _own_imports(module) & MODULES.keys()
     return {name for name in imported if _unit(name) == _unit(module)}
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_every_module_stands_on_a_floor(module):
+def test_every_module_has_a_floor(module):
     assert _unit(module) in {*FLOORS, *CATALOGUES.values()}
 
 
@@ -141,7 +141,7 @@ def test_nothing_imports_a_catalogue_but_itself(module):
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_imports_inside_a_package_do_not_go_round(module):
+def test_imports_inside_a_package_have_no_cycle(module):
     seen: set[str] = set()
     waiting = _siblings(module)
     while waiting:
@@ -160,7 +160,7 @@ def test_layers_are_keras_only_and_never_see_hparams(module):
     assert "t2t_repro.settings.hparams" not in _own_imports(module)
 
 
-def test_what_must_answer_at_once_imports_no_framework():
+def test_modules_that_must_load_quickly_import_no_framework():
     catalogues = [n for n in MODULES if _unit(n) in CATALOGUES.values()]
     names = [*WITHOUT_TENSORFLOW, *catalogues]
     program = (

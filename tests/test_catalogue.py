@@ -69,17 +69,17 @@ def test_a_name_with_rev_gives_the_problem_with_sides_swapped():
 
 
 @pytest.mark.parametrize("name", ["translate_ende_wmt41", "translate_ende_wmt41_rev"])
-def test_an_unknown_problem_is_answered_with_the_closest(name):
+def test_an_unknown_problem_is_answered_with_the_closest_name(name):
     with pytest.raises(UsageError, match="translate_ende_wmt14"):
         catalogue.problem(name)
 
 
-def test_an_unknown_set_is_answered_with_the_closest():
+def test_an_unknown_set_is_answered_with_the_closest_name():
     with pytest.raises(UsageError, match="transformer_base"):
         catalogue.hparams("transformer_bas")
 
 
-def test_an_unknown_model_is_answered_with_the_closest():
+def test_an_unknown_model_is_answered_with_the_closest_name():
     with pytest.raises(UsageError, match="Did you mean transformer"):
         catalogue.model("transfomer")
 
@@ -129,6 +129,6 @@ def test_a_catalogue_cannot_be_imported_under_its_short_name(name, repository):
 
 @pytest.mark.parametrize("name", ["problems", "hparams"])
 def test_a_checkout_uses_its_own_catalogues(name, repository):
-    # Whatever an editable install of another checkout answers.
+    # Even if another checkout has an editable install.
     package = importlib.import_module(f"t2t_repro.{name}")
     assert package.__file__ == str(repository / name / "__init__.py")

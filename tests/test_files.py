@@ -71,7 +71,7 @@ def test_leftovers_of_a_killed_process_do_not_disturb(tmp_path):
     assert names(folder) == ["new"]
 
 
-def test_a_folder_that_had_stepped_aside_survives_when_writing_fails(tmp_path):
+def test_an_old_folder_that_was_renamed_survives_a_failed_write(tmp_path):
     folder = tmp_path / "folder"
     leave(folder, ".incomplete", ".replaced")
     with pytest.raises(IsADirectoryError), atomic_folder(folder) as beside:
@@ -101,7 +101,7 @@ def test_recovery_of_nothing_does_nothing(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_readers_find_the_folder_that_has_stepped_aside_and_leave_it(tmp_path):
+def test_readers_find_an_old_folder_that_was_renamed_and_leave_it(tmp_path):
     folder = tmp_path / "folder"
     assert current_folder(folder) == folder
     leave(folder, ".replaced")
@@ -142,7 +142,7 @@ def full(path=None):
         (RuntimeError("run/model.ckpt-1_temp; No space left on device"), "run"),
     ],
 )
-def test_a_full_disk_is_a_users_error(error, place):
+def test_a_full_disk_is_a_user_error(error, place):
     with (
         pytest.raises(UserError, match=rf"^cannot write {place}: .*; free space, then"),
         full_disk_as_user_error(Path("run"), "then try again"),
@@ -175,7 +175,7 @@ def test_other_errors_pass(error):
 
 @pytest.fixture
 def holder(tmp_path):
-    """Another process that holds the lock of the folder "run"."""
+    """Start another process that holds the lock of the folder "run"."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.hold_lock", str(tmp_path / "run")],
         stdin=subprocess.PIPE,
@@ -188,7 +188,7 @@ def holder(tmp_path):
         process.kill()
 
 
-def test_a_lock_held_by_another_process_is_a_users_error(tmp_path, holder):
+def test_a_lock_held_by_another_process_is_a_user_error(tmp_path, holder):
     expected = (
         rf"^another process \(pid {holder.pid}\) is training in .*/run: wait for it "
         r"to end, or give another folder\.$"
@@ -198,7 +198,7 @@ def test_a_lock_held_by_another_process_is_a_users_error(tmp_path, holder):
         folder_lock(tmp_path / "run", "lock", "training"),
     ):
         pass
-    # The refused process leaves the other one's file alone.
+    # The refused process does not touch the other one's file.
     assert (tmp_path / "run" / "lock").read_text() == f"{holder.pid}\n"
 
 
@@ -243,7 +243,7 @@ def test_a_lock_file_that_was_removed_before_it_was_locked_does_not_count(
         assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
 
 
-def test_without_locks_of_the_system_the_work_is_done(tmp_path, monkeypatch, caplog):
+def test_without_system_locks_the_work_is_done(tmp_path, monkeypatch, caplog):
     def flock(descriptor, operation):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 

@@ -10,7 +10,7 @@ from t2t_repro.progress import Progress
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that the test moves."""
+    """Return a clock that the test moves."""
     seconds = [100.0]
     monkeypatch.setattr("t2t_repro.progress.time.monotonic", lambda: seconds[0])
     return seconds
@@ -64,7 +64,7 @@ def test_a_line_appears_after_half_a_minute(lines, clock):
     ]
 
 
-def test_only_messages_appear_if_so_asked(lines, clock):
+def test_only_messages_appear_on_request(lines, clock):
     with Progress(100, "step", seconds_between_lines=None) as progress:
         clock[0] += 1000.0
         progress.advance()

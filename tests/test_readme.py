@@ -25,7 +25,7 @@ def code_blocks(language=""):
 
 
 def commands():
-    """Every `t2t` command of the code blocks, on one line."""
+    """Return every `t2t` command of the code blocks, on one line."""
     text = "\n".join(code_blocks()).replace("\\\n", " ")
     lines = [line.partition(" #")[0] for line in text.splitlines()]
     return [line[line.index("t2t ") :] for line in lines if re.search(r"\bt2t ", line)]
@@ -64,7 +64,7 @@ def test_the_users_package_trains(tmp_path):
     (example,) = (b for b in code_blocks("python") if "register_problem" in b)
     package = tmp_path / "my_package"
     package.mkdir()
-    # As printed but for the number of sentences, to be quick.
+    # As printed, but with fewer sentences to be quick.
     small = example.replace("20_000", "500").replace("else 200", "else 20")
     assert small != example
     (package / "__init__.py").write_text(small, encoding="utf-8")

@@ -146,7 +146,7 @@ def test_another_module_cannot_complete_a_declaration(words):
         words.add("model", Problem)
 
 
-def test_isolation_forgets_what_was_registered_inside(words):
+def test_isolation_removes_the_registrations_of_the_block(words):
     with words.isolated():
         words.add("passing", int)
     assert "passing" not in words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from t2t_repro.cli.flags import add_usr_dir_flag, at_least
+from t2t_repro.cli.flags import add_usr_dir_flag, number_in_range
 from t2t_repro.cli.framework import import_tensorflow
 
 DESCRIPTION = (
@@ -21,7 +21,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--last",
         metavar="N",
-        type=at_least(1, int),
+        type=number_in_range(1, int),
         default=5,
         help="number of checkpoints (default: 5)",
     )

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import json
 
-from t2t_repro.cli.flags import at_least
+from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.streams import read_input
 from t2t_repro.errors import UsageError
 from t2t_repro.metrics.significance import TESTS, compare_translations
@@ -34,7 +34,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--samples",
         metavar="N",
-        type=at_least(0, int),
+        type=number_in_range(0, int),
         default=0,
         help="resamples or trials (default: 0 = sacreBLEU's 1,000 or 10,000)",
     )

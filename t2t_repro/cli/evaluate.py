@@ -7,7 +7,11 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags, at_least
+from t2t_repro.cli.flags import (
+    add_decode_hparams_flag,
+    add_system_flags,
+    number_in_range,
+)
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
@@ -60,7 +64,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--branch_seed",
         metavar="N",
-        type=at_least(0, int),
+        type=number_in_range(0, int),
         default=1,
         help="seed of --branch_weights random (default: 1)",
     )

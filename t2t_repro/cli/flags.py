@@ -83,7 +83,7 @@ def add_setting_flag(
     elif kind is str:
         options = {"metavar": "NAME"}
     else:
-        limits = at_least(about.at_least, kind, about.at_most)
+        limits = number_in_range(about.at_least, kind, about.at_most)
         options = {"metavar": "N", "type": limits}
     parser.add_argument(f"--{name}", help=about.help + shown, **options)
 
@@ -219,7 +219,7 @@ def _add_number(
     group.add_argument(
         f"--{name}",
         metavar="N" if kind is int else "X",
-        type=at_least(about.at_least or 0, kind, about.at_most),
+        type=number_in_range(about.at_least or 0, kind, about.at_most),
         help=f"{about.help} ({remark})",
     )
 
@@ -250,7 +250,7 @@ def add_refused_flag(parser: argparse.ArgumentParser, flag: str, why: str) -> No
     )
 
 
-def at_least(
+def number_in_range(
     smallest: float | None, kind: Callable[[str], Any], largest: float | None = None
 ) -> Callable[[str], Any]:
     """Make the `type` of a flag whose value is a number in a range.

@@ -47,7 +47,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the message that argparse would print with the whole usage."""
-        raise UsageError(f"{message}.\n`{self.prog} --help` shows what is accepted.")
+        raise UsageError(f"{message}.\n`{self.prog} --help` shows the accepted flags.")
 
     def flags(self) -> list[str]:
         """Return the long flags, as the usage names them."""
@@ -148,7 +148,7 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def _unknown_argument(parser: CommandParser, argument: str) -> UsageError:
-    how_to_list = f"`{parser.prog} --help` shows what is accepted."
+    how_to_list = f"`{parser.prog} --help` shows the accepted flags."
     if not argument.startswith("-"):
         return UsageError(f"unexpected argument {argument!r}.\n{how_to_list}")
     name = argument.partition("=")[0]

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from t2t_repro import catalogue
-from t2t_repro.cli.flags import at_least
+from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
@@ -39,7 +39,7 @@ DESCRIPTION = (
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument(
-        "what",
+        "table",
         nargs="?",
         metavar="TABLE[/ROW]",
         help="table or row to show (default: the list of tables); all = every table "
@@ -83,7 +83,7 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--output_dir", metavar="DIR", help="folder of the run")
     group.add_argument(
         "--seed",
-        type=at_least(0, int, MAX_SEED),
+        type=number_in_range(0, int, MAX_SEED),
         metavar="N",
         help="random seed of weights, dropout and data order (default: 1)",
     )
@@ -96,11 +96,11 @@ def run(args: argparse.Namespace) -> int:
         return _run_row(args)
     _check_show_flags(args)
     form = args.format or "text"
-    if args.what is None:
+    if args.table is None:
         print("\n".join(aligned([(table.name, table.title) for table in TABLES])))
-    elif args.what == "all":
+    elif args.table == "all":
         print(write_reports([_compare(table, args) for table in TABLES], form))
-    elif (table := select(args.what)).name == MEASURED_TABLE:
+    elif (table := select(args.table)).name == MEASURED_TABLE:
         print(write_report(_measure(table, args.plot), form))
     else:
         print(write_report(_compare(table, args), form))
@@ -116,11 +116,11 @@ def _check_show_flags(args: argparse.Namespace) -> None:
     for flag in RUN_FLAGS:
         if getattr(args, flag) is not None:
             raise UsageError(f"--{flag} needs --run TABLE/ROW.")
-    if args.format is not None and args.what is None:
+    if args.format is not None and args.table is None:
         raise UsageError("--format needs a table.")
     if args.plot is None:
         return
-    if (args.what or "").partition("/")[0] != MEASURED_TABLE:
+    if (args.table or "").partition("/")[0] != MEASURED_TABLE:
         raise UsageError(f"--plot needs {MEASURED_TABLE}.")
     check_plot(args.plot)
 
@@ -152,7 +152,7 @@ def _run_row(args: argparse.Namespace) -> int:
     Raises:
         UsageError: If the row cannot be trained, or flags cannot be combined.
     """
-    others = {"--plot": args.plot, "--format": args.format, "a table": args.what}
+    others = {"--plot": args.plot, "--format": args.format, "a table": args.table}
     for flag, value in others.items():
         if value is not None:
             raise UsageError(f"received --run and {flag}, expected one of them.")

@@ -161,11 +161,11 @@ def _print_scores(system: System, data: PreparedData, split: str) -> None:
     sources, references = data.raw_text(split)
     evaluation = system.evaluate(sources, references)
     hparams = system.translator().hparams
-    how = (
+    description = (
         f"{split} ({len(sources)} sentences, beam {hparams.beam_size}, alpha "
         f"{hparams.alpha})"
     )
-    print("\n".join(evaluation.scores.lines(how)))
+    print("\n".join(evaluation.scores.lines(description)))
     print(_samples_text(sources, evaluation.hypotheses, references))
 
 

@@ -46,12 +46,12 @@ class ShardWriter:
         self._paths = paths
         self._seed = seed
         self._count = 0
-        with _errors_of_the_system():
+        with _system_errors():
             self._files = [tf.io.TFRecordWriter(str(path)) for path in paths]
 
     def write(self, records: Sequence[bytes]) -> None:
         """Append records, each to the next file in turn."""
-        with _errors_of_the_system():
+        with _system_errors():
             for record in records:
                 self._files[self._count % len(self._files)].write(record)
                 self._count += 1
@@ -68,7 +68,7 @@ class ShardWriter:
         if error is not None:
             self._abandon()
             return
-        with _errors_of_the_system():
+        with _system_errors():
             for file in self._files:
                 file.close()
             if self._seed is not None:
@@ -83,7 +83,7 @@ class ShardWriter:
 
 
 @contextlib.contextmanager
-def _errors_of_the_system() -> Iterator[None]:
+def _system_errors() -> Iterator[None]:
     """Raise TensorFlow's errors as `OSError`, as Python's own files do."""
     try:
         yield

@@ -61,7 +61,7 @@ def write_splits(
             )
             shard_count, seed = settings.num_shards, settings.shuffle_seed
         else:
-            pairs = _keep_raw(pairs, split, outputs, held_out)
+            pairs = _write_raw_text(pairs, split, outputs, held_out)
             pair_filter = PairFilter(settings, is_training=False)
             shard_count, seed = 1, None
         names = [
@@ -74,7 +74,7 @@ def write_splits(
     return {split: counts[split] for split in SPLITS if split in counts}
 
 
-def _keep_raw(
+def _write_raw_text(
     pairs: Iterable[Pair], split: str, outputs: OutputFiles, digests: set[int]
 ) -> Iterator[Pair]:
     """Yield the pairs, and write their text and collect their digests."""

@@ -53,7 +53,7 @@ def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
     return write
 
 
-def replace_branch_weights(model: keras.Model, how: str, seed: int) -> None:
+def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:
     """Replace kappa and alpha in a trained model by random weights or by 1 / M.
 
     This is the randomisation baseline of the Weighted Transformer (section 4.4), which
@@ -61,29 +61,29 @@ def replace_branch_weights(model: keras.Model, how: str, seed: int) -> None:
 
     Args:
         model: A trained `Transformer` with branched attention.
-        how: "learned" (nothing changes), "random" (uniform numbers divided by their
+        mode: "learned" (nothing changes), "random" (uniform numbers divided by their
             sum, as at the start of training) or "uniform".
         seed: Seed of the random weights.
 
     Raises:
-        ValueError: If `how` is none of these.
+        ValueError: If `mode` is none of these.
         UserError: If the model has no branches.
     """
-    if how not in BRANCH_WEIGHT_MODES:
+    if mode not in BRANCH_WEIGHT_MODES:
         raise ValueError(
-            f"`how` must be one of {BRANCH_WEIGHT_MODES}. Received: {how!r}"
+            f"`mode` must be one of {BRANCH_WEIGHT_MODES}. Received: {mode!r}"
         )
-    if how == "learned":
+    if mode == "learned":
         return
     layers = list(branched_layers(model))
     if not layers:
         raise UserError(
-            f"received branch weights {how}, expected a Weighted Transformer: this "
+            f"received branch weights {mode}, expected a Weighted Transformer: this "
             "model has no branches."
         )
     random = np.random.default_rng(seed)
     for _, layer in layers:
         for weight in (layer.kappa, layer.alpha):
             (size,) = weight.shape
-            draw = random.random(size) if how == "random" else np.ones(size)
+            draw = random.random(size) if mode == "random" else np.ones(size)
             weight.assign(draw / draw.sum())

@@ -45,14 +45,14 @@ class BracketingScores:
     sentences_up_to_40: int
     sentences: int
 
-    def lines(self, how: str) -> list[str]:
+    def lines(self, description: str) -> list[str]:
         """Return the scores that papers report, one per line.
 
         Args:
-            how: Description of the data and the decoder, such as "dev, beam 21".
+            description: The data and the decoder, such as "dev, beam 21".
         """
         return [
-            f"F1 on {how}: {self.f1:.2f}",
+            f"F1 on {description}: {self.f1:.2f}",
             f"precision {self.precision:.2f}, recall {self.recall:.2f}, complete match "
             f"{self.complete_match:.2f}",
             f"F1 up to {SHORT_SENTENCE} words: {self.f1_up_to_40:.2f}  "

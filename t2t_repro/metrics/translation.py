@@ -42,14 +42,14 @@ class TranslationScores:
     length_ratio: float
     sentences: int
 
-    def lines(self, how: str) -> list[str]:
+    def lines(self, description: str) -> list[str]:
         """Return the scores that papers report, one per line.
 
         Args:
-            how: Description of the data and the decoder, such as "dev, beam 4".
+            description: The data and the decoder, such as "dev, beam 4".
         """
         return [
-            f"BLEU on {how}: {self.bleu.value:.2f}  {self.bleu.signature}",
+            f"BLEU on {description}: {self.bleu.value:.2f}  {self.bleu.signature}",
             f"chrF: {self.chrf.value:.2f}  {self.chrf.signature}",
         ]
 

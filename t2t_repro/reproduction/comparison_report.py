@@ -85,9 +85,9 @@ def _cost_columns(table: Table) -> list[Column[Line]]:
             "FLOPs by formula", lambda line: _scientific(line.flops_by_formula)
         ),
         Column[Line]("by hours", lambda line: _scientific(line.flops_by_hours)),
-        Column[Line]("our steps", lambda line: _of_measured(line, _steps)),
-        Column[Line]("minutes", lambda line: _of_measured(line, _minutes)),
-        Column[Line]("seeds", lambda line: _of_measured(line, _seeds), False),
+        Column[Line]("our steps", lambda line: _measured_cell(line, _steps)),
+        Column[Line]("minutes", lambda line: _measured_cell(line, _minutes)),
+        Column[Line]("seeds", lambda line: _measured_cell(line, _seeds), False),
     ]
 
 
@@ -129,7 +129,7 @@ def _runs(line: Line) -> str:
     return f"{len(line.measured.seeds)} {line.measured.scale}"
 
 
-def _of_measured(line: Line, text: Callable[[Measured], str]) -> str:
+def _measured_cell(line: Line, text: Callable[[Measured], str]) -> str:
     return "" if line.measured is None else text(line.measured)
 
 

@@ -169,7 +169,7 @@ class Run:
         """Refuse to resume a run with other settings than it began with.
 
         Args:
-            other: Description of the training that was asked for.
+            other: Description of the requested training.
             output_dir: Folder of this run.
 
         Raises:

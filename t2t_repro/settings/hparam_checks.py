@@ -8,15 +8,15 @@ from t2t_repro.choices import SINUSOIDS, WIRINGS
 from t2t_repro.settings.hparam_fields import LEARNING_RATE_FACTORS, HParamFields
 
 
-def misfits(h: HParamFields) -> Iterator[str]:
+def contradictions(h: HParamFields) -> Iterator[str]:
     """Yield a message for every combination of values that cannot make a model."""
-    yield from _schedule_misfits(h)
-    yield from _head_misfits(h)
-    yield from _self_attention_misfits(h)
+    yield from _schedule_contradictions(h)
+    yield from _head_contradictions(h)
+    yield from _self_attention_contradictions(h)
     if h.ffn_layer == "parameter_attention":
-        yield from _parameter_attention_misfits(h)
+        yield from _parameter_attention_contradictions(h)
     if h.branched_attention != "none":
-        yield from _branched_misfits(h)
+        yield from _branched_contradictions(h)
     if h.layer_postprocess_sequence != WIRINGS[h.layer_preprocess_sequence].postprocess:
         wirings = " or ".join(f"{pre}/{w.postprocess}" for pre, w in WIRINGS.items())
         yield (
@@ -37,7 +37,7 @@ def misfits(h: HParamFields) -> Iterator[str]:
         )
 
 
-def _schedule_misfits(h: HParamFields) -> Iterator[str]:
+def _schedule_contradictions(h: HParamFields) -> Iterator[str]:
     factors = h.learning_rate_factors
     if not set(factors) <= set(LEARNING_RATE_FACTORS) or len(set(factors)) < len(
         factors
@@ -48,7 +48,7 @@ def _schedule_misfits(h: HParamFields) -> Iterator[str]:
         )
 
 
-def _head_misfits(h: HParamFields) -> Iterator[str]:
+def _head_contradictions(h: HParamFields) -> Iterator[str]:
     channels = {
         "attention_key_channels": h.attention_key_channels,
         "attention_value_channels": h.attention_value_channels,
@@ -63,7 +63,7 @@ def _head_misfits(h: HParamFields) -> Iterator[str]:
             )
 
 
-def _self_attention_misfits(h: HParamFields) -> Iterator[str]:
+def _self_attention_contradictions(h: HParamFields) -> Iterator[str]:
     neighbourhood = h.attention_neighbourhood
     if h.self_attention_type == "dot_product":
         if neighbourhood:
@@ -82,7 +82,7 @@ def _self_attention_misfits(h: HParamFields) -> Iterator[str]:
         )
 
 
-def _parameter_attention_misfits(h: HParamFields) -> Iterator[str]:
+def _parameter_attention_contradictions(h: HParamFields) -> Iterator[str]:
     heads = h.parameter_attention_heads or h.num_heads
     channels = {
         "parameter_attention_key_channels": h.parameter_attention_key_channels,
@@ -97,7 +97,7 @@ def _parameter_attention_misfits(h: HParamFields) -> Iterator[str]:
             )
 
 
-def _branched_misfits(h: HParamFields) -> Iterator[str]:
+def _branched_contradictions(h: HParamFields) -> Iterator[str]:
     if h.ffn_layer != "dense_relu_dense":
         yield (
             "branched_attention contains the feed-forward network: received "

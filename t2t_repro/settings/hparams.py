@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from t2t_repro import registry
 from t2t_repro.errors import UserError
-from t2t_repro.settings.hparam_checks import ineffective, misfits
+from t2t_repro.settings.hparam_checks import contradictions, ineffective
 from t2t_repro.settings.hparam_fields import HParamFields
 
 # Settings that earlier versions wrote to `hparams.json` and that nothing ever read.
@@ -64,7 +64,7 @@ class HParams(HParamFields):
         Raises:
             UserError: If two values that are valid alone contradict each other.
         """
-        for problem in misfits(self):
+        for problem in contradictions(self):
             raise UserError(problem)
 
     def ineffective_settings(self) -> dict[str, str]:

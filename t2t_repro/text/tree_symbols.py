@@ -26,11 +26,11 @@ _OTHER_INITIAL = "*"
 LEAF_WITHOUT_WORD = "leaf without a word"
 WORD_WITHOUT_LEAF = "word without a leaf"
 OTHER_WORD = "leaf with another word's initial"
-UNOPENED = "closes what was not opened"
-UNCLOSED = "does not close what was opened"
-OTHER_LABEL = "closes with another label"
+UNOPENED = "closing bracket without an opening one"
+UNCLOSED = "opening bracket without a closing one"
+OTHER_LABEL = "closing bracket with another label"
 EMPTY = "constituent without a word"
-NO_SYMBOL = "no symbol of a tree"
+NO_SYMBOL = "not a symbol of a tree"
 
 
 @dataclasses.dataclass(frozen=True)

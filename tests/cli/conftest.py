@@ -1,4 +1,4 @@
-"""One tiny trained system that the tests of the commands share."""
+"""A tiny trained system that the tests of the commands share."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Trained:
     """A trained system.
 
     Attributes:
-        data_dir: its data, made from `text`.
-        output_dir: its run.
-        arguments: all flags of `t2t train` but those of steps.
-        text: file by split and side, as ("dev", "source").
-        printed: what `t2t train` wrote on standard output.
-        steps: updates done.
+        data_dir: Its data, made from `text`.
+        output_dir: Its run.
+        arguments: All flags of `t2t train` except those of steps.
+        text: File by split and side, as ("dev", "source").
+        printed: Standard output of `t2t train`.
+        steps: Number of completed updates.
     """
 
     data_dir: Path
@@ -47,14 +47,14 @@ class Trained:
     steps: int
 
     def metrics(self, split: str) -> list[dict[str, Any]]:
-        """The lines of its metrics."""
+        """Return the lines of its metrics."""
         text = (self.output_dir / "metrics.jsonl").read_text(encoding="utf-8")
         records = [json.loads(line) for line in text.splitlines()]
         return [record for record in records if record["split"] == split]
 
 
 def sentence_pairs() -> list[tuple[str, str]]:
-    """A small language, translated word by word."""
+    """Return pairs of a small language, translated word by word."""
     return [
         (f"{n} times: the {t} is {c} .", f"{NUMBERS[n]} mal: das {THINGS[t]} ist {x} .")
         for n in NUMBERS
@@ -77,7 +77,7 @@ def write_text(folder: Path) -> dict[tuple[str, str], Path]:
 
 
 def printed_by(arguments: Sequence[str]) -> str:
-    """Run a command that must succeed, and give its standard output."""
+    """Run a command that must succeed, and return its standard output."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with contextlib.redirect_stdout(stream):
         assert main(arguments) == 0
@@ -88,7 +88,7 @@ def printed_by(arguments: Sequence[str]) -> str:
 def train_arguments(
     text: dict[tuple[str, str], Path], data_dir: Path, output_dir: Path
 ) -> list[str]:
-    """Flags of `t2t train` on these files, but those of steps."""
+    """Return the flags of `t2t train` on these files, except those of steps."""
     files = [
         argument
         for (split, side), path in text.items()
@@ -104,7 +104,7 @@ def train_arguments(
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory) -> Trained:
-    """A system of 60 steps with checkpoints at 20, 40 and 60."""
+    """Train a system for 60 steps with checkpoints at 20, 40 and 60."""
     folder = tmp_path_factory.mktemp("trained")
     text, steps = write_text(folder), 60
     data_dir, output_dir = folder / "data", folder / "run"

@@ -13,14 +13,14 @@ from tests.cli.conftest import printed_by
 
 @pytest.fixture
 def own_run(trained, tmp_path):
-    """A copy of the run that has no average yet."""
+    """Return a copy of the run that has no average yet."""
     folder = Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
     shutil.rmtree(folder / "averaged")
     return folder
 
 
 def model_weights(path):
-    """Arrays of a checkpoint's model by key."""
+    """Return the arrays of a checkpoint's model by key."""
     reader = tf.train.load_checkpoint(str(path))
     return {
         name: reader.get_tensor(name)
@@ -48,7 +48,7 @@ def test_the_average_is_the_mean_of_the_last_checkpoints(own_run, last, steps):
         np.testing.assert_array_equal(values, mean.astype(np.float32))
 
 
-def test_more_checkpoints_than_there_are_is_an_error_that_keeps_the_average(
+def test_too_many_checkpoints_are_an_error_and_the_average_is_kept(
     trained, tmp_path, capsys
 ):
     run = Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
@@ -85,13 +85,13 @@ def test_nothing_to_average_is_refused(trained, capsys):
     assert "--last" in capsys.readouterr().err
 
 
-def test_a_run_without_checkpoints_is_a_message(own_run, capsys):
+def test_a_run_without_checkpoints_is_reported(own_run, capsys):
     for path in own_run.glob("model.ckpt-*"):
         path.unlink()
     assert main(["average", "--output_dir", str(own_run)]) == 1
     assert "no checkpoint in" in capsys.readouterr().err
 
 
-def test_a_folder_without_a_run_is_a_message(tmp_path, capsys):
+def test_a_folder_without_a_run_is_reported(tmp_path, capsys):
     assert main(["average", "--output_dir", str(tmp_path)]) == 1
     assert "expected the folder of a run" in capsys.readouterr().err

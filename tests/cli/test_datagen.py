@@ -53,7 +53,7 @@ def test_counts_are_printed(tmp_path, capsys):
     ]
 
 
-def test_what_is_left_out_is_printed_by_reason(tmp_path, capsys):
+def test_dropped_pairs_are_printed_by_reason(tmp_path, capsys):
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_text("x\nx\n\n" + "".join(f"{n}\n" for n in range(40)))
     target.write_text("y\ny\nz\n" + "".join(f"{n}\n" for n in range(40)))
@@ -126,7 +126,7 @@ def test_a_broken_text_is_refused_before_anything_is_written(tmp_path, capsys):
     assert not (tmp_path / "data").exists()
 
 
-def test_a_usage_error_is_answered_without_tensorflow():
+def test_a_usage_error_is_reported_without_tensorflow():
     program = (
         "import sys; from t2t_repro.cli.main import main\n"
         "code = main(['datagen', '--problem', 'text_pairs', '--train_source', 'a'])\n"
@@ -165,7 +165,7 @@ def test_tensor2tensors_schedule_is_not_mistaken_for_a_seed(capsys):
     assert "seed" not in message
 
 
-def test_training_prepares_data_that_is_not_there(tmp_path):
+def test_training_prepares_missing_data(tmp_path):
     place = ("--problem", "text_pairs_rev", "--data_dir", f"{tmp_path}/d")
     data = opened(*place, *text_files(tmp_path))
     assert data.problem.was_reversed
@@ -173,7 +173,7 @@ def test_training_prepares_data_that_is_not_there(tmp_path):
     assert data.shards("train").swap_sides
 
 
-def test_training_needs_no_flags_of_data_that_is_there(tmp_path):
+def test_training_on_existing_data_needs_no_data_flags(tmp_path):
     data_dir = f"{tmp_path}/d"
     datagen(
         "--problem",
@@ -189,7 +189,7 @@ def test_training_needs_no_flags_of_data_that_is_there(tmp_path):
     assert data.splits == ("train", "dev")
 
 
-def test_training_with_the_flags_of_other_data_is_refused(tmp_path):
+def test_training_with_flags_of_other_data_is_refused(tmp_path):
     command = ["--problem", "text_pairs", "--data_dir", f"{tmp_path}/d"]
     datagen(*command, *text_files(tmp_path))
     with pytest.raises(UserError, match="num_shards is 10 there, 3 now"):
@@ -234,7 +234,7 @@ def test_flags_become_settings():
     )
 
 
-def test_flags_of_own_models_become_settings():
+def test_flags_of_the_users_models_become_settings():
     _, given = problem_and_settings(
         parsed(
             *("--problem", "translate_ende_synthetic"),

@@ -58,11 +58,11 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(trained, source):
-    """The translations of `LINES`."""
+    """Return the translations of `LINES`."""
     return translated(trained, source)
 
 
-def test_there_is_a_line_for_every_line(expected):
+def test_every_input_line_has_an_output_line(expected):
     assert len(expected) == len(LINES)
 
 
@@ -81,7 +81,9 @@ def test_translations_come_in_the_order_of_the_lines(trained, expected, tmp_path
     assert translated(trained, path) == expected[::-1]
 
 
-def test_a_file_is_written_as_standard_output_is(trained, source, expected, tmp_path):
+def test_a_file_gets_the_same_lines_as_standard_output(
+    trained, source, expected, tmp_path
+):
     target = tmp_path / "target.txt"
     printed = printed_by(decode_arguments(trained, source, target))
     assert printed == ""
@@ -89,19 +91,21 @@ def test_a_file_is_written_as_standard_output_is(trained, source, expected, tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["target.txt"]
 
 
-def test_gzipped_text_gives_the_same(trained, source, expected, tmp_path):
+def test_gzipped_text_has_the_same_translations(trained, source, expected, tmp_path):
     path = tmp_path / "source.gz"
     path.write_bytes(gzip.compress(source.read_bytes()))
     assert translated(trained, path) == expected
 
 
-def test_standard_input_gives_the_same(trained, source, expected, monkeypatch):
+def test_standard_input_has_the_same_translations(
+    trained, source, expected, monkeypatch
+):
     stream = io.TextIOWrapper(io.BytesIO(source.read_bytes()))
     monkeypatch.setattr(sys, "stdin", stream)
     assert translated(trained, "-") == expected
 
 
-def test_lines_may_end_as_on_windows_and_the_last_one_not_at_all(
+def test_lines_can_end_as_on_windows_and_the_last_one_without_a_line_break(
     trained, expected, tmp_path
 ):
     path = tmp_path / "crlf"
@@ -122,7 +126,7 @@ def test_an_over_long_line_is_reported_and_not_lost(trained, expected, source, c
     assert len(expected[6]) > len(expected[0])
 
 
-def test_hypotheses_and_scores_have_tabs_between_them(trained, expected, source):
+def test_tabs_separate_hypotheses_and_scores(trained, expected, source):
     lines = translated(trained, source, return_beams="true", write_beam_scores="true")
     for line, text, best in zip(lines, LINES, expected, strict=True):
         cells = line.split("\t")
@@ -132,7 +136,7 @@ def test_hypotheses_and_scores_have_tabs_between_them(trained, expected, source)
         assert scores == sorted(scores, reverse=True)
 
 
-def test_a_line_of_several_hypotheses_keeps_its_tabs_apart():
+def test_tabs_inside_one_of_several_hypotheses_become_spaces():
     hypotheses = [Hypothesis("a\tb\nc\u2028d", -1.0), Hypothesis("e", -2.00004)]
     hparams = DecodeHParams(return_beams=True, write_beam_scores=True)
     assert decode.format_line(hypotheses, hparams) == (
@@ -147,21 +151,21 @@ def test_a_line_of_one_translation_is_the_translation():
 
 
 @pytest.mark.parametrize("which", ["best", "averaged"])
-def test_other_checkpoints_can_be_named(trained, source, which):
+def test_another_checkpoint_can_be_chosen(trained, source, which):
     arguments = decode_arguments(trained, source)
     printed = printed_by([*arguments, "--checkpoint_path", which])
     assert len(lines_of(printed)) == len(LINES)
 
 
 def failure(capsys, arguments, code=1):
-    """What a command that must fail writes on standard error."""
+    """Run a command that must fail, and return its standard error."""
     assert main(arguments) == code
     errors = capsys.readouterr().err
     assert "Traceback" not in errors
     return errors
 
 
-def test_a_missing_file_is_a_message(trained, tmp_path, capsys):
+def test_a_missing_file_is_reported(trained, tmp_path, capsys):
     arguments = decode_arguments(trained, tmp_path / "none")
     assert f"received text file {tmp_path / 'none'}" in failure(capsys, arguments)
 
@@ -175,7 +179,7 @@ def test_a_missing_file_is_a_message(trained, tmp_path, capsys):
         (b"\x1f\x8b\x08damaged", "damaged gzip file"),
     ],
 )
-def test_a_broken_file_is_a_message_and_writes_nothing(
+def test_a_broken_file_is_reported_and_nothing_is_written(
     trained, tmp_path, capsys, content, answer
 ):
     source, target = tmp_path / "source", tmp_path / "target"
@@ -184,7 +188,7 @@ def test_a_broken_file_is_a_message_and_writes_nothing(
     assert not target.exists()
 
 
-def test_broken_standard_input_is_called_so(trained, monkeypatch, capsys):
+def test_an_error_in_standard_input_names_standard_input(trained, monkeypatch, capsys):
     stream = io.TextIOWrapper(io.BytesIO(b"\xff\n"))
     monkeypatch.setattr(sys, "stdin", stream)
     errors = failure(capsys, decode_arguments(trained, "-"))
@@ -192,20 +196,22 @@ def test_broken_standard_input_is_called_so(trained, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("target", ["none/target", "."])
-def test_an_output_that_cannot_be_written_is_refused_first(
+def test_an_unwritable_output_is_refused_before_any_work(
     trained, source, tmp_path, capsys, target
 ):
     arguments = decode_arguments(trained, source, tmp_path / target)
     assert "expected a file in an existing folder" in failure(capsys, arguments)
 
 
-def test_a_folder_without_a_run_is_a_message(trained, source, tmp_path, capsys):
+def test_a_folder_without_a_run_is_reported(trained, source, tmp_path, capsys):
     arguments = decode_arguments(trained, source)
     arguments[2] = str(tmp_path)
     assert "expected the folder of a run" in failure(capsys, arguments)
 
 
-def test_a_mistyped_decode_hparam_is_answered_with_the_closest(trained, source, capsys):
+def test_a_mistyped_decode_hparam_is_answered_with_the_closest_name(
+    trained, source, capsys
+):
     errors = failure(capsys, decode_arguments(trained, source, beam_siz=4), code=2)
     assert "Did you mean beam_size" in errors
 
@@ -227,7 +233,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path):
     os.close(reader)
 
 
-def test_what_a_link_points_to_is_replaced_and_the_link_stays(tmp_path):
+def test_the_target_of_a_link_is_replaced_and_the_link_stays(tmp_path):
     (tmp_path / "file").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "file")
     streams.write_lines(str(tmp_path / "link"), ["new"])

@@ -1,4 +1,4 @@
-"""Whole processes: stopped, killed, replicated, and left to learn."""
+"""Whole processes: stopped, killed, replicated, and trained to the end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import tensorflow as tf
 from t2t_repro.training.checkpoints import all_checkpoints
 from tests.cli.conftest import printed_by
 
-PATIENCE = 120  # seconds until a process must have done something
+PATIENCE = 120  # seconds in which a process must do something
 STEPS_AFTERWARDS = 6
 
 
 def started(arguments):
-    """A process of the command line."""
+    """Start a process of the command line."""
     return subprocess.Popen(
         [sys.executable, "-m", "t2t_repro.cli.main", *arguments],
         stdout=subprocess.DEVNULL,
@@ -32,7 +32,7 @@ def started(arguments):
 
 
 def wait_until(happened, process):
-    """Wait until a process has done something; it must not end before."""
+    """Wait until a process has done something, before it ends."""
     end = time.monotonic() + PATIENCE
     while not happened():
         assert process.poll() is None, process.stderr.read()
@@ -41,11 +41,11 @@ def wait_until(happened, process):
 
 
 def training_lines(folder):
-    """The metrics of every step, in the order of writing."""
+    """Return the metrics of every step, in the order of writing."""
     path = folder / "metrics.jsonl"
     if not path.exists():
         return []
-    # The last line may be half-written by a process that runs.
+    # A running process may not have finished the last line.
     whole = path.read_text(encoding="utf-8").split("\n")[:-1]
     records = [json.loads(line) for line in whole]
     return [record for record in records if record["split"] == "train"]
@@ -59,7 +59,7 @@ def model_weights(path):
 
 @pytest.fixture(scope="module")
 def train(trained):
-    """Gives the command that trains into a folder, dropout on, one line a step."""
+    """Return a function that makes a command: with dropout, one line per step."""
 
     def command(folder, steps):
         return [
@@ -74,7 +74,7 @@ def train(trained):
 
 @pytest.fixture(scope="module")
 def stopped(train, tmp_path_factory):
-    """Folders of a run stopped by SIGTERM and of one killed, and what they left."""
+    """Stop one run by SIGTERM and kill another; return their folders and outputs."""
     folders = [tmp_path_factory.mktemp(name) for name in ("terminated", "killed")]
     processes = [started(train(folder, 100_000)) for folder in folders]
     terminated, killed = processes
@@ -89,7 +89,7 @@ def stopped(train, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def continued(train, stopped, tmp_path_factory):
-    """The two runs gone on with, and one that never stopped; all of as many steps."""
+    """Resume both runs, and train an uninterrupted one for the same steps."""
     folders = [*stopped[0], tmp_path_factory.mktemp("uninterrupted")]
     last = max(training_lines(folder)[-1]["step"] for folder in stopped[0])
     for folder in folders:
@@ -110,28 +110,28 @@ def test_a_terminated_run_has_saved_its_last_step(stopped):
     assert all_checkpoints(terminated)[-1].endswith(f"model.ckpt-{step}")
 
 
-def test_a_killed_run_goes_on_from_its_last_checkpoint(stopped, continued):
+def test_a_killed_run_resumes_from_its_last_checkpoint(stopped, continued):
     (_, killed), codes, _, before = stopped
     assert codes[1] == -signal.SIGKILL
     after = training_lines(killed)
     assert [line["step"] for line in after] == list(range(1, len(after) + 1))
     kept = [line for line in before if line in after]
     assert kept == after[: len(kept)]
-    # Of the steps behind the last checkpoint the lines are new.
+    # The lines of the steps after the last checkpoint are new.
     assert len(kept) >= 10
     assert len(kept) % 5 == 0
     assert len(before) - len(kept) <= 5
 
 
 @pytest.mark.parametrize("run", [0, 1], ids=["terminated", "killed"])
-def test_a_run_gone_on_with_has_the_losses_of_one_that_never_stopped(continued, run):
+def test_a_resumed_run_has_the_losses_of_an_uninterrupted_one(continued, run):
     expected = {line["step"]: line["loss"] for line in training_lines(continued[2])}
     for line in training_lines(continued[run]):
         assert line["loss"] == expected[line["step"]]
 
 
 @pytest.mark.parametrize("run", [0, 1], ids=["terminated", "killed"])
-def test_a_run_gone_on_with_has_the_weights_of_one_that_never_stopped(continued, run):
+def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(continued, run):
     weights, expected = (
         model_weights(all_checkpoints(continued[number])[-1]) for number in (run, 2)
     )
@@ -158,7 +158,7 @@ def replicated_arguments(folder, replicas, batch_size):
     ]
 
 
-def test_two_replicas_train_as_one_with_twice_the_batch(tmp_path):
+def test_two_replicas_train_like_one_with_twice_the_batch(tmp_path):
     printed_by(replicated_arguments(tmp_path, 1, 512))
     process = started(replicated_arguments(tmp_path, 2, 256))
     _, errors = process.communicate()
@@ -172,8 +172,8 @@ def test_two_replicas_train_as_one_with_twice_the_batch(tmp_path):
             assert replicated[name] == pytest.approx(alone[name], abs=2e-5)
 
 
-# Without smoothing the gradients of what is learnt vanish: Adam's small epsilon would
-# turn what is left of them into leaps.
+# Without smoothing, gradients vanish once the task is learned, and Adam's small epsilon
+# would turn the rest of them into large updates.
 LEARNING = (
     "hidden_size=64,filter_size=128,num_heads=4,num_hidden_layers=2,batch_size=2048,"
     "max_length=24,min_length_bucket=24,label_smoothing=0.0,"

@@ -24,7 +24,7 @@ def files(trained, split):
 
 @pytest.fixture(scope="module")
 def on_test(trained, tmp_path_factory):
-    """The scores of the test split, and the file of its translations."""
+    """Return the scores of the test split, and the file of its translations."""
     path = tmp_path_factory.mktemp("evaluate") / "translations"
     printed = printed_by(evaluate_arguments(trained, "--decode_to_file", str(path)))
     return json.loads(printed), path
@@ -38,7 +38,7 @@ def test_standard_output_is_one_object_with_every_score(on_test):
     assert scores["length_ratio"] > 0
 
 
-def test_what_was_scored_is_told(trained, on_test):
+def test_the_report_names_what_it_scores(trained, on_test):
     scores, _ = on_test
     count = len(trained.text["test", "source"].read_text().splitlines())
     assert scores["sentences"] == count
@@ -47,7 +47,7 @@ def test_what_was_scored_is_told(trained, on_test):
     assert scores["decode_hparams"]["beam_size"] == 1
 
 
-def test_bleu_is_sacrebleus_of_the_written_translations(trained, on_test):
+def test_bleu_is_that_of_sacrebleu_for_the_written_translations(trained, on_test):
     scores, path = on_test
     references = trained.text["test", "target"].read_text().splitlines()
     expected = sacrebleu.corpus_bleu(path.read_text().splitlines(), [references])
@@ -68,7 +68,7 @@ def test_the_same_text_given_as_files_has_the_same_scores(trained, on_test):
     assert scores["data"] == str(trained.text["test", "source"])
 
 
-def test_another_split_and_checkpoint_can_be_named(trained):
+def test_another_split_and_checkpoint_can_be_chosen(trained):
     arguments = evaluate_arguments(
         trained, "--split", "dev", "--checkpoint_path", "averaged"
     )
@@ -78,7 +78,7 @@ def test_another_split_and_checkpoint_can_be_named(trained):
     assert "averaged" in scores["checkpoint"]
 
 
-def test_different_numbers_of_lines_are_a_message(trained, tmp_path, capsys):
+def test_different_numbers_of_lines_are_reported(trained, tmp_path, capsys):
     (tmp_path / "short").write_text("one line\n")
     arguments = files(trained, "test")
     arguments[-1] = str(tmp_path / "short")
@@ -88,7 +88,7 @@ def test_different_numbers_of_lines_are_a_message(trained, tmp_path, capsys):
     )
 
 
-def test_empty_files_are_a_message(trained, tmp_path, capsys):
+def test_empty_files_are_reported(trained, tmp_path, capsys):
     (tmp_path / "empty").write_text("")
     empty = str(tmp_path / "empty")
     arguments = ["--source", empty, "--reference", empty]
@@ -100,18 +100,18 @@ def test_empty_files_are_a_message(trained, tmp_path, capsys):
     "arguments",
     [["--source", "a"], ["--reference", "a"], ["--split", "train"]],
 )
-def test_flags_that_do_not_fit_are_refused(trained, arguments, capsys):
+def test_flags_that_cannot_be_combined_are_refused(trained, arguments, capsys):
     assert main(evaluate_arguments(trained, *arguments)) == 2
     assert arguments[0] in capsys.readouterr().err
 
 
-def test_a_split_and_files_are_not_given_together(trained, capsys):
+def test_a_split_and_files_together_are_refused(trained, capsys):
     arguments = [*files(trained, "test"), "--split", "dev"]
     assert main(evaluate_arguments(trained, *arguments)) == 2
     assert "not both" in capsys.readouterr().err
 
 
-def test_an_output_that_cannot_be_written_is_refused_first(trained, tmp_path, capsys):
+def test_an_unwritable_output_is_refused_before_any_work(trained, tmp_path, capsys):
     target = str(tmp_path / "none" / "translations")
     assert main(evaluate_arguments(trained, "--decode_to_file", target)) == 1
     assert "expected a file in an existing folder" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from tests.cli.conftest import printed_by
 
 HPARAMS = "beam_size=2,extra_length=20"
 
-# All that a program which serves the system needs.
+# Everything that a program needs to serve the system.
 SERVE = """
 import json, sys
 import tensorflow as tf, tensorflow_text
@@ -51,7 +51,7 @@ def sentences(trained):
 
 @pytest.fixture(scope="module")
 def served(trained, sentences, tmp_path_factory):
-    """What a program gives that knows TensorFlow and nothing of this package."""
+    """Return the output of a program that uses TensorFlow without this package."""
     folder = tmp_path_factory.mktemp("export")
     printed = printed_by(export_arguments(trained, folder / "system"))
     assert printed.startswith(f"{folder / 'system'}\n")
@@ -66,7 +66,7 @@ def served(trained, sentences, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def decoded(trained, sentences, tmp_path_factory):
-    """Cells of `t2t decode` with all hypotheses and scores."""
+    """Return the cells of `t2t decode` with all hypotheses and scores."""
     path = tmp_path_factory.mktemp("decode") / "source"
     path.write_text("".join(f"{sentence}\n" for sentence in sentences))
     hparams = f"{HPARAMS},return_beams=true,write_beam_scores=true"
@@ -80,7 +80,7 @@ def decoded(trained, sentences, tmp_path_factory):
     return [line.split("\t") for line in printed.split("\n")[:-1]]
 
 
-def test_served_text_is_what_decode_writes(served, trained, sentences, tmp_path):
+def test_served_text_equals_the_output_of_decode(served, trained, sentences, tmp_path):
     path = tmp_path / "source"
     path.write_text("".join(f"{sentence}\n" for sentence in sentences))
     command = ["decode", "--output_dir", str(trained.output_dir)]
@@ -121,7 +121,7 @@ def test_an_existing_folder_is_refused(trained, tmp_path, capsys):
     assert "Traceback" not in errors
 
 
-def test_an_unknown_form_is_refused(trained, tmp_path, capsys):
+def test_an_unknown_format_is_refused(trained, tmp_path, capsys):
     arguments = [*export_arguments(trained, tmp_path / "e"), "--format", "onnx"]
     assert main(arguments) == 2
     assert "onnx" in capsys.readouterr().err

@@ -36,8 +36,8 @@ sys.exit(f"imported {loaded}" if loaded else code)
         ("list --prblem", 2),
     ],
 )
-def test_help_listings_and_mistakes_answer_without_tensorflow(arguments, code):
-    # -W ignore: the outer run's settings are not this process's subject.
+def test_help_listings_and_errors_need_no_tensorflow(arguments, code):
+    # -W ignore: warnings are errors only in the outer process.
     command = [sys.executable, "-c", WITHOUT_TENSORFLOW, *arguments.split()]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == code, ended.stderr
@@ -49,7 +49,7 @@ def test_list_names_each_kind(kind, capsys):
     assert f"{kind} (" in capsys.readouterr().out
 
 
-def test_list_of_one_kind_has_one_name_and_summary_a_line(capsys):
+def test_list_of_one_kind_has_one_name_and_summary_per_line(capsys):
     main(["list", "models"])
     name, _, summary = capsys.readouterr().out.partition("  ")
     assert name == "transformer"
@@ -148,7 +148,7 @@ def test_a_mistake_gets_two_lines_on_stderr_and_exit_code_2(arguments, answer, c
         (PermissionError(13, "Permission denied", "f"), 1, "f: Permission denied"),
     ],
 )
-def test_what_ends_a_command_is_told_in_one_line(
+def test_an_error_that_ends_a_command_is_one_line(
     error, code, message, monkeypatch, capsys
 ):
     def fail(*_):
@@ -168,7 +168,7 @@ def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):
         main(["list"])
 
 
-def test_a_reader_that_leaves_early_is_no_error():
+def test_closing_standard_output_early_is_no_error():
     command = f"{sys.executable} -m t2t_repro.cli.main show transformer_base"
     ended = subprocess.run(
         ["bash", "-c", f"{command} | head -c 1"],
@@ -179,7 +179,7 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert ended.stderr == ""
 
 
-def test_every_command_of_the_table_can_say_what_it_accepts(capsys):
+def test_every_command_of_the_table_explains_its_flags(capsys):
     for command in cli.COMMANDS:
         assert main([command, "--help"]) == 0
         assert f"usage: t2t {command}" in capsys.readouterr().out

@@ -15,7 +15,7 @@ VERBS = ("runs", "sleeps", "reads")
 
 
 def treebank():
-    """Sentences of two or three words and their trees."""
+    """Return the trees of sentences of two or three words."""
     simple = [f"(S (NP (NNP {n})) (VP (VBZ {v})) (. .))" for n in NAMES for v in VERBS]
     asked = [f"(SQ (VBZ Is) (NP (NNP {n})) (ADJP (JJ ill)) (. ?))" for n in NAMES]
     return [f"( {tree} )\n" for tree in (*simple, *asked)]
@@ -42,7 +42,7 @@ def trained(flags):
     return folder, printed_by(command)
 
 
-def test_training_watches_f1_and_ends_with_it(trained):
+def test_training_evaluates_f1_and_prints_it_at_the_end(trained):
     folder, printed = trained
     assert "F1 on dev (16 sentences, beam 21, alpha 0.3)" in printed
     lines = (folder / "run" / "metrics.jsonl").read_text().splitlines()
@@ -78,7 +78,7 @@ def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
 
 
 @pytest.mark.parametrize("asked", ["", "prefer_unrepaired=false"])
-def test_trees_are_preferred_unless_the_papers_search_is_asked_for(trained, asked):
+def test_trees_are_preferred_unless_the_papers_search_is_requested(trained, asked):
     folder, _ = trained
     command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
     scores = json.loads(printed_by([*command, "--decode_hparams", asked]))

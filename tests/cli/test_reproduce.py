@@ -25,14 +25,14 @@ def test_without_a_table_all_tables_are_listed(capsys):
     ]
 
 
-def test_a_row_alone_is_shown(capsys):
+def test_a_single_row_is_shown(capsys):
     assert main(["reproduce", "table3/a_h1"]) == 0
     printed = capsys.readouterr().out
     assert "5.29" in printed
     assert "5.00" not in printed
 
 
-def test_a_row_alone_is_compared_on_the_split_of_its_table(capsys):
+def test_a_single_row_is_compared_on_the_split_of_its_table(capsys):
     assert main(["reproduce", "weighted/transformer_small"]) == 0
     printed = capsys.readouterr().out
     # newstest2014, not newstest2013.
@@ -48,7 +48,7 @@ def test_a_row_alone_is_compared_on_the_split_of_its_table(capsys):
         ("weigthed", "Did you mean weighted"),
     ],
 )
-def test_a_mistyped_name_is_answered_with_the_closest(what, answer, capsys):
+def test_a_mistyped_name_is_answered_with_the_closest_name(what, answer, capsys):
     assert main(["reproduce", what]) == 2
     assert answer in capsys.readouterr().err
 
@@ -84,7 +84,7 @@ def test_a_mistyped_name_is_answered_with_the_closest(what, answer, capsys):
         (["table1", "--plot", "x.xyz"], "expected a file name in .png, .pdf, .svg"),
     ],
 )
-def test_flags_that_do_not_go_together_are_refused(arguments, answer, capsys):
+def test_flags_that_cannot_be_combined_are_refused(arguments, answer, capsys):
     assert main(["reproduce", *arguments]) == 2
     assert answer in capsys.readouterr().err
 
@@ -130,7 +130,7 @@ def test_without_folders_the_papers_recipe_is_shown(
     assert ("--checkpoint_path averaged" in evaluate) == bool(averaged)
 
 
-def test_json_and_markdown_are_printed_when_asked_for(capsys):
+def test_json_and_markdown_are_printed_on_request(capsys):
     assert main(["reproduce", "table3/a_h1", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [line["row"] for line in data["lines"]] == ["a_h1"]
@@ -189,7 +189,7 @@ def test_a_small_run_has_its_own_defaults(monkeypatch):
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """The command of a small run of two steps, without the name of its row.
+    """Return the command of a small run of two steps, without the name of its row.
 
     The names of its folders also occur in flags and settings.
     """
@@ -205,14 +205,14 @@ def small(tmp_path, monkeypatch):
             (tmp_path / f"{name}.{suffix}").write_text(text)
     tiny = dataclasses.replace(TRANSLATION, train_steps=2, vocab_size=350)
     monkeypatch.setattr(small_scale, "TRANSLATION", tiny)
-    # Two batch shapes and narrow layers, to be compiled in seconds.
+    # Two batch shapes and narrow layers compile in seconds.
     monkeypatch.setattr(small_scale, "WIDTH_DIVISOR", 32)
     longest = small_scale._TRAINING["max_length"]
     monkeypatch.setitem(small_scale._TRAINING, "min_length_bucket", longest - 1)
     return ["reproduce", "--text_dir=.", "--data_dir=data", "--output_dir=o", "--run"]
 
 
-def test_a_small_run_leaves_a_result_file_for_every_row_of_its_training(
+def test_a_small_run_writes_a_result_file_for_every_row_of_its_training(
     small, tmp_path, capsys
 ):
     assert main([*small, "randomisation/random", "--seed", "3"]) == 0
@@ -278,6 +278,6 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
         "F1 up to 40 words (dev)",
         "% repaired (dev)",
     }
-    # Two steps teach nobody to write trees.
+    # A model cannot learn to write trees in two steps.
     assert result["scores"]["% repaired (dev)"] == 100
     assert "--checkpoint_path averaged" in result["commands"][1]

@@ -1,4 +1,4 @@
-"""Resuming a run: what may be left out, what must agree, and what is refused."""
+"""Resume a run: optional flags, flags that must agree, and refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.cli.conftest import HPARAMS, printed_by
 
 @pytest.fixture
 def own_run(trained, tmp_path):
-    """A copy of the trained run."""
+    """Return a copy of the trained run."""
     return Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
 
 

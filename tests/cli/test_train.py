@@ -27,20 +27,20 @@ sys.exit(f"imported {heavy}" if heavy else code)
 
 @pytest.fixture
 def own_run(trained, tmp_path):
-    """A copy of the run, to go on with; give it with another --output_dir."""
+    """Return a copy of the run to resume, for another --output_dir."""
     return Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
 
 
 def on(output_dir, arguments):
-    """The same flags for another run."""
+    """Return the same flags for another run."""
     return [*arguments[:-1], str(output_dir)]
 
 
-def test_data_that_is_not_there_is_prepared(trained):
+def test_missing_data_is_prepared(trained):
     assert (trained.data_dir / "text_pairs.manifest.json").exists()
 
 
-def test_the_folder_of_a_run_holds_everything_about_it(trained):
+def test_the_folder_of_a_run_is_complete(trained):
     names = {path.name for path in trained.output_dir.iterdir()}
     assert names >= {"hparams.json", "metrics.jsonl", "train", "eval", "shared.model"}
     assert names >= {"averaged", "best"}
@@ -53,7 +53,7 @@ def test_the_runs_file_holds_the_hparams_with_their_overrides(trained):
     assert (run.hparams.hidden_size, run.hparams.num_heads) == (32, 2)
 
 
-def test_checkpoints_are_kept_at_the_steps_asked_for(trained):
+def test_checkpoints_are_kept_at_the_requested_steps(trained):
     steps = [step_of(path) for path in all_checkpoints(trained.output_dir)]
     assert steps == [20, 40, 60]
 
@@ -67,8 +67,8 @@ def test_the_end_prints_scores_samples_and_the_next_commands(trained):
         assert f"\n  {command} --" in printed
 
 
-def test_the_end_may_go_without_a_score(trained, own_run):
-    """But not without the average, which is what is scored later."""
+def test_training_can_end_without_a_score(trained, own_run):
+    """It still averages, because the average is scored later."""
     shutil.rmtree(own_run / "averaged")
     steps = ["--train_steps", str(trained.steps), "--average_last", "2"]
     printed = printed_by(
@@ -96,7 +96,7 @@ def test_metrics_hold_both_sides_speed_and_dev_scores(trained):
 
 
 @pytest.mark.parametrize("split", ["train", "eval"])
-def test_tensorboard_has_what_the_metrics_have(trained, split):
+def test_tensorboard_has_the_values_of_the_metrics(trained, split):
     events = EventAccumulator(str(trained.output_dir / split))
     events.Reload()
     own = set(trained.metrics(split)[0]) - {"split", "step", "time"}
@@ -119,14 +119,14 @@ def test_the_same_command_with_more_steps_resumes(trained, own_run, capsys):
     assert step_of(all_checkpoints(own_run)[-1]) == 62
 
 
-def test_a_finished_run_only_reports_again(trained, own_run):
+def test_a_finished_run_only_prints_its_report_again(trained, own_run):
     before = (own_run / "metrics.jsonl").read_text()
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "60"]
     assert "BLEU on test (" in printed_by(command)
     assert (own_run / "metrics.jsonl").read_text() == before
 
 
-def test_a_run_with_other_hparams_is_refused_naming_them(trained, own_run, capsys):
+def test_a_run_with_other_hparams_is_refused_by_their_names(trained, own_run, capsys):
     arguments = on(own_run, trained.arguments)
     place = arguments.index(HPARAMS)
     arguments[place] = HPARAMS.replace("filter_size=32", "filter_size=48")
@@ -138,7 +138,7 @@ def test_a_run_with_other_hparams_is_refused_naming_them(trained, own_run, capsy
 
 
 def test_a_run_with_other_replicas_is_refused(trained, own_run, capsys):
-    # Recorded as begun on two: more replicas cannot be made in this process.
+    # The record says two, because this process cannot make more replicas.
     description = json.loads((own_run / RUN_FILE).read_text())
     (own_run / RUN_FILE).write_text(json.dumps(description | {"num_replicas": 2}))
     assert main(["train", *on(own_run, trained.arguments)]) == 1
@@ -183,7 +183,7 @@ def test_two_vocabularies_cannot_be_made_to_share(trained, tmp_path, capsys):
     assert "Traceback" not in errors
 
 
-def test_a_folder_that_cannot_be_made_is_answered_before_data_is_prepared(
+def test_a_folder_that_cannot_be_created_is_reported_before_data_is_prepared(
     trained, tmp_path, capsys
 ):
     (tmp_path / "file").write_text("")
@@ -217,7 +217,7 @@ def test_a_run_on_another_vocabulary_is_refused(trained, own_run, tmp_path, caps
     assert "another vocabulary" in capsys.readouterr().err
 
 
-def test_a_damaged_newest_checkpoint_is_passed_over(trained, own_run, capsys):
+def test_a_damaged_newest_checkpoint_is_skipped(trained, own_run, capsys):
     (own_run / "model.ckpt-60.data-00000-of-00001").write_bytes(b"")
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "60"]
     assert main([*command, "--eval_sentences", "2"]) == 0
@@ -226,7 +226,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over(trained, own_run, capsys):
     assert "resuming from step 40" in errors
 
 
-def test_damaged_checkpoints_alone_are_a_message_and_no_traceback(
+def test_a_run_with_only_damaged_checkpoints_is_reported_without_traceback(
     trained, own_run, capsys
 ):
     for file in own_run.glob("model.ckpt-*.data-00000-of-00001"):
@@ -238,7 +238,7 @@ def test_damaged_checkpoints_alone_are_a_message_and_no_traceback(
     assert "Traceback" not in errors
 
 
-def test_no_pair_that_is_short_enough_is_a_message(trained, tmp_path, capsys):
+def test_training_text_without_a_short_pair_is_reported(trained, tmp_path, capsys):
     arguments = on(tmp_path / "run", trained.arguments)
     place = arguments.index(HPARAMS)
     arguments[place] = HPARAMS.replace(
@@ -304,7 +304,7 @@ def test_a_value_out_of_range_is_refused(trained, flag, value, capsys):
         (["--train_source", "a"], "without --train_target"),
     ],
 )
-def test_a_mistyped_name_is_answered_without_tensorflow(tmp_path, changes, answer):
+def test_a_mistyped_name_is_reported_without_tensorflow(tmp_path, changes, answer):
     flags = {
         "--problem": "algorithmic_sort",
         "--hparams_set": "transformer_tiny",

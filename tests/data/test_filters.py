@@ -41,28 +41,28 @@ def test_a_ratio_is_kept_up_to_the_limit():
     assert pair_filter.dropped == {"length_ratio": 1}
 
 
-def test_no_ratio_is_too_odd_by_default():
+def test_every_ratio_is_accepted_by_default():
     assert training().keeps(PAIR, [5], [6] * 200)
 
 
-def test_a_repeat_is_counted_when_asked_for():
+def test_a_repeat_is_counted_on_request():
     pair_filter = training(drop_duplicates=True)
     kept = [pair_filter.keeps(pair, [5], [6]) for pair in (PAIR, PAIR, ("a", "c"))]
     assert kept == [True, False, True]
     assert pair_filter.dropped == {"exact_repeat": 1}
 
 
-def test_a_repeat_is_kept_when_not_asked_for():
+def test_a_repeat_is_kept_by_default():
     pair_filter = training(drop_duplicates=False)
     assert [pair_filter.keeps(PAIR, [5], [6]) for _ in range(2)] == [True, True]
 
 
-def test_pairs_for_evaluation_are_neither_repeats_nor_odd():
+def test_evaluation_pairs_are_kept_despite_repeats_and_odd_ratios():
     pair_filter = evaluation(drop_duplicates=True, max_length_ratio=1.5)
     assert [pair_filter.keeps(PAIR, [5], [6] * 9) for _ in range(2)] == [True, True]
 
 
-def test_pairs_for_evaluation_must_fit_a_batch():
+def test_evaluation_pairs_must_fit_a_batch():
     assert not evaluation(max_pair_length=5).keeps(PAIR, [5] * 5, [6])
 
 
@@ -75,7 +75,7 @@ def test_training_pairs_of_the_other_splits_are_counted_and_kept():
     assert pair_filter.also_held_out == 1
 
 
-def test_a_digest_tells_the_sides_apart():
+def test_a_digest_distinguishes_the_sides():
     assert (
         len({pair_digest("ab", "c"), pair_digest("a", "bc"), pair_digest("c", "ab")})
         == 3

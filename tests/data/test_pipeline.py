@@ -30,7 +30,7 @@ def shards(tmp_path_factory):
 
 
 def epoch_of(shards, **options):
-    """The pairs of every batch of an epoch, in order."""
+    """Return the pairs of every batch of an epoch, in order."""
     options = {"plan": PLAN, "seed": 1, "epoch": 0} | options
     return [rows_of(batch) for batch in training_epoch(shards, **options)]
 
@@ -47,7 +47,7 @@ def test_boundaries_are_tensor2tensors_and_the_longest_length():
     assert bucket_boundaries(256, 8, 1.1) == (*small, *large)
 
 
-def test_one_bucket_is_left_where_the_shortest_is_not_below_the_longest():
+def test_there_is_one_bucket_if_the_shortest_is_not_below_the_longest():
     assert bucket_boundaries(16, 16, 2.0) == (16,)
 
 
@@ -90,12 +90,12 @@ def test_a_pair_goes_to_the_first_boundary_that_holds_it(shards):
         assert all(shorter < length <= boundary for length in longer_sides)
 
 
-def test_every_pair_comes_once_an_epoch(shards):
+def test_every_pair_comes_once_per_epoch(shards):
     rows = [row for batch in epoch_of(shards) for row in batch]
     assert as_counter(rows) == as_counter(PAIRS)
 
 
-def test_pairs_that_are_too_long_are_left_out_and_no_other(shards):
+def test_only_pairs_that_are_too_long_are_left_out(shards):
     plan = BatchPlan((6, 12), (8, 4))
     rows = [row for batch in epoch_of(shards, plan=plan) for row in batch]
     short = [pair for pair in PAIRS if max(map(len, pair)) <= 12]
@@ -106,7 +106,7 @@ def test_the_order_is_a_function_of_seed_and_epoch(shards):
     assert epoch_of(shards, seed=3, epoch=2) == epoch_of(shards, seed=3, epoch=2)
 
 
-def test_a_data_set_gives_the_same_order_whenever_it_is_read(shards):
+def test_reading_a_data_set_again_repeats_the_order(shards):
     batches = training_epoch(shards, PLAN, seed=1, epoch=0)
     assert [rows_of(b) for b in batches] == [rows_of(b) for b in batches]
 
@@ -115,7 +115,7 @@ def test_a_data_set_gives_the_same_order_whenever_it_is_read(shards):
 def test_another_seed_or_epoch_shuffles_the_pairs_of_one_shard_differently(
     shards, other
 ):
-    # One shard has one order of shards: the shuffling of its pairs must differ.
+    # A single shard has no order of shards: the shuffling of its pairs must differ.
     one = Shards(shards.paths[:1])
     rows = [row for batch in epoch_of(one, **other) for row in batch]
     assert as_counter(rows) == as_counter(PAIRS[::3])
@@ -126,7 +126,7 @@ def test_another_seed_or_epoch_shuffles_the_pairs_of_one_shard_differently(
 def test_another_seed_or_epoch_reads_the_shards_in_another_order(
     tmp_path, monkeypatch, other
 ):
-    # A buffer of one pair shuffles nothing: only the order of the shards is left.
+    # A buffer of one pair shuffles nothing, so only the order of the shards differs.
     monkeypatch.setattr(pipeline, "SHUFFLE_BUFFER", 1)
     pairs = [([5 + number, 1], [6, 1]) for number in range(12)]
     shards = write_shards(tmp_path, pairs, 12)
@@ -143,7 +143,7 @@ def test_another_seed_or_epoch_reads_the_shards_in_another_order(
 
 
 @pytest.mark.parametrize("done", [1, 7])
-def test_skipping_batches_goes_on_exactly_where_they_end(shards, done):
+def test_the_batches_after_the_skipped_ones_follow(shards, done):
     assert epoch_of(shards, skip_batches=done) == epoch_of(shards)[done:]
 
 
@@ -181,7 +181,7 @@ def test_the_parts_of_the_replicas_make_up_the_global_batch(shards, replicas):
 
 
 @pytest.mark.parametrize("replicas", [2, 4])
-def test_the_replicas_parts_of_a_batch_have_one_shape(shards, replicas):
+def test_the_parts_of_a_batch_have_equal_shapes(shards, replicas):
     plan = BatchPlan(PLAN.boundaries, tuple(replicas * rows for rows in PLAN.rows))
     parts = list(training_epoch(shards, plan, seed=1, epoch=0, num_replicas=replicas))
     for start in range(0, len(parts), replicas):

@@ -106,7 +106,7 @@ def test_shards_hold_every_pair_with_its_end_of_sentence(data_dir):
     assert sorted(examples(data_dir, Numbers(), "train")) == sorted(expected)
 
 
-def test_training_pairs_are_not_in_their_order(data_dir):
+def test_training_pairs_are_shuffled(data_dir):
     source, _ = PreparedData.load(data_dir, Numbers()).tokenizers()
     texts = [source.decode(ids) for ids, _ in examples(data_dir, Numbers(), "train")]
     assert texts != [left for left, _ in Numbers().text["train"]]
@@ -148,7 +148,7 @@ def test_preparing_elsewhere_gives_the_same_bytes(data_dir, tmp_path):
     assert contents(tmp_path) == contents(data_dir)
 
 
-def test_another_seed_changes_the_order_alone(data_dir, tmp_path):
+def test_another_seed_changes_only_the_order(data_dir, tmp_path):
     prepare(Numbers(), tmp_path, settings=dataclasses.replace(SETTINGS, shuffle_seed=2))
     here, there = (examples(path, Numbers(), "train") for path in (tmp_path, data_dir))
     assert here != there
@@ -188,7 +188,7 @@ def test_the_raw_text_keeps_pairs_that_the_shards_leave_out(tmp_path):
     assert data.manifest.splits["dev"].dropped == {"empty_side": 1, "too_long": 1}
 
 
-def test_drops_of_training_pairs_are_counted_by_reason(tmp_path):
+def test_dropped_training_pairs_are_counted_by_reason(tmp_path):
     train = [
         *counting(0, 50),
         ("one", " "),
@@ -238,12 +238,12 @@ DIFFERENCES = {
 }
 
 
-def test_every_setting_is_compared_here():
+def test_the_differences_cover_every_setting():
     assert set(PrepareSettings.names()) == set(DIFFERENCES)
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
-def test_data_of_another_setting_is_refused_with_that_difference_alone(data_dir, name):
+def test_data_of_another_setting_is_refused_with_only_that_difference(data_dir, name):
     value, message = DIFFERENCES[name]
     settings = dataclasses.replace(SETTINGS, **{name: value})
     with pytest.raises(UserError, match=rf"prepared otherwise: {message}\.\n"):
@@ -258,7 +258,7 @@ def test_every_difference_of_settings_is_named(data_dir):
         prepare(Numbers(), data_dir, settings=settings)
 
 
-# Every value differs from its default and from every other one.
+# Every value differs from its default and from all others.
 DISTINCT = PrepareSettings(
     vocab_size=281,
     model_type="unigram",
@@ -313,7 +313,7 @@ def test_settings_of_the_vocabulary_reach_sentencepiece(distinct_data, side):
     assert spec.character_coverage == pytest.approx(0.985)
 
 
-def test_a_rare_character_is_spelt_in_bytes_where_the_coverage_leaves_it_out(
+def test_a_rare_character_is_spelt_in_bytes_if_the_coverage_excludes_it(
     distinct_data,
 ):
     source, _ = PreparedData.load(distinct_data, Numbers()).tokenizers()
@@ -354,7 +354,7 @@ def test_settings_of_the_shards_decide_number_and_order(distinct_data):
     ]
 
 
-def test_the_digest_is_that_of_names_and_checksums_of_all_files(data_dir):
+def test_the_digest_covers_names_and_checksums_of_all_files(data_dir):
     manifest = PreparedData.load(data_dir, Numbers()).manifest
     there = contents(data_dir)
     del there["numbers.manifest.json"]
@@ -435,7 +435,7 @@ def test_a_manifest_of_another_format_is_refused(data_dir, tmp_path):
         Manifest.load(folder, Numbers())
 
 
-def test_a_split_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_split_is_refused(tmp_path):
     problem = Digits()
     problem.splits = ("train", "dev")
     prepare(problem, tmp_path)
@@ -443,12 +443,12 @@ def test_a_split_that_is_not_there_is_refused(tmp_path):
         PreparedData.load(tmp_path, problem).shards("test")
 
 
-def test_an_empty_folder_is_refused_with_the_way_to_fill_it(tmp_path):
+def test_an_empty_folder_is_refused_with_the_command_that_fills_it(tmp_path):
     with pytest.raises(UserError, match="t2t datagen --problem numbers"):
         PreparedData.load(tmp_path, ReversedProblem(Numbers())).tokenizers()
 
 
-def test_symbols_are_the_vocabulary_where_a_problem_has_them(tmp_path):
+def test_the_symbols_of_a_problem_are_its_vocabulary(tmp_path):
     manifest = prepare(Digits(), tmp_path).manifest
     assert manifest.tokenizers == {
         "inputs": "digits.symbols",
@@ -484,7 +484,7 @@ def test_a_model_for_the_targets_alone_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
-def test_nothing_left_of_a_split_is_refused_and_nothing_stays(tmp_path, split):
+def test_a_split_without_pairs_is_refused_and_leaves_no_file(tmp_path, split):
     problem = Numbers(**{split: [("one " * 90, "eins"), ("one", "")]})
     settings = dataclasses.replace(SETTINGS, vocab_size=280)
     with pytest.raises(UserError, match=f"no {split} pair is left of 2 .1 "):
@@ -493,7 +493,7 @@ def test_nothing_left_of_a_split_is_refused_and_nothing_stays(tmp_path, split):
 
 
 class BreaksInTheMiddle(Numbers):
-    """Fails while shards are written."""
+    """A problem that fails while shards are written."""
 
     def pairs(self, split, tmp_dir):
         yield from self.text[split]
@@ -501,7 +501,7 @@ class BreaksInTheMiddle(Numbers):
             raise UserError("the text broke")
 
 
-def test_an_error_in_the_middle_leaves_what_was_there(tmp_path):
+def test_an_error_in_the_middle_keeps_the_earlier_files(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     with pytest.raises(UserError, match="the text broke"):
         prepare(BreaksInTheMiddle(), tmp_path, settings=SETTINGS)
@@ -524,9 +524,9 @@ def test_shards_of_a_killed_run_are_not_read(tmp_path):
 
 @contextlib.contextmanager
 def files_limited_to(size: int) -> Iterator[None]:
-    """Make writing fail at this size of a file, like on a full disk."""
+    """Make writing fail at this size of a file, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # By default the signal ends the process; Python ignores it from its start.
+    # By default, the signal ends the process; Python ignores it from its start.
     assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -536,7 +536,7 @@ def files_limited_to(size: int) -> Iterator[None]:
 
 
 class LongDev(Digits):
-    """Has a dev text that is longer than everything else."""
+    """A problem whose dev text is longer than everything else."""
 
     splits = ("train", "dev")
 
@@ -546,7 +546,7 @@ class LongDev(Digits):
 
 
 class LongTrain(Digits):
-    """Has training shards that are longer than everything else."""
+    """A problem whose training shards are longer than everything else."""
 
     splits = ("train", "dev")
 
@@ -556,7 +556,7 @@ class LongTrain(Digits):
 
 
 class ManySymbols(Digits):
-    """Has a vocabulary that is longer than everything else."""
+    """A problem whose vocabulary is longer than everything else."""
 
     vocabulary = Vocabulary(kind="symbols", symbols=tuple(map(str, range(9_000))))
 
@@ -590,7 +590,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
         assert contents(folder) == {"mine.txt": b"keep"}
 
 
-# Holds the lock as another `t2t datagen` does while it learns a vocabulary.
+# Hold the lock as another `t2t datagen` does while it learns a vocabulary.
 OTHER_PROCESS = """
 import sys
 from t2t_repro.data.prepare import prepare
@@ -626,7 +626,7 @@ def test_data_that_another_process_prepares_is_not_written_twice(
     message = rf"another process \(pid {other_process.pid}\) is preparing data in "
     with pytest.raises(UserError, match=f"{message}{folder}"):
         prepare(Digits(), folder)
-    # A problem with other files may be prepared at the same time.
+    # A problem with other files can be prepared at the same time.
     prepare(Numbers(), folder, settings=SETTINGS)
     other_process.communicate()
     assert other_process.returncode == 0
@@ -661,7 +661,7 @@ def test_a_process_that_was_killed_blocks_nobody(tmp_path, other_process):
 
 
 class Careless(Digits):
-    """Yields something else than pairs."""
+    """A problem that does not only yield pairs."""
 
     splits = ("train", "dev")
     vocabulary = Vocabulary(size=280)
@@ -698,7 +698,7 @@ def test_anything_but_a_pair_of_strings_is_refused(tmp_path, split, wrong, shown
     assert not (tmp_path / "data").exists()
 
 
-def test_a_training_pair_is_checked_where_no_vocabulary_is_learned(tmp_path):
+def test_a_training_pair_is_checked_if_no_vocabulary_is_learned(tmp_path):
     problem = Careless("train", "ab")
     problem.vocabulary = Vocabulary(kind="symbols", symbols=("one", "eins"))
     with pytest.raises(UserError, match="split train: received 'ab' as pair 2"):
@@ -706,13 +706,13 @@ def test_a_training_pair_is_checked_where_no_vocabulary_is_learned(tmp_path):
 
 
 class Forgetful(Digits):
-    """Forgets to yield."""
+    """A problem that forgets to yield."""
 
     def pairs(self, split, tmp_dir):
         return None
 
 
-def test_pairs_that_are_none_are_refused(tmp_path):
+def test_none_instead_of_pairs_is_refused(tmp_path):
     with pytest.raises(UserError, match="split test: received None from `pairs`"):
         prepare(Forgetful(), tmp_path / "data")
 

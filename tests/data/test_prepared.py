@@ -52,7 +52,7 @@ def reverse(folder) -> PreparedData:
     return PreparedData.load(folder, ReversedProblem(Animals()))
 
 
-def test_splits_are_those_that_were_prepared(data):
+def test_splits_are_the_prepared_ones(data):
     assert data.splits == ("train", "dev", "test")
 
 
@@ -110,26 +110,26 @@ def test_a_problem_and_its_reverse_have_one_digest(data, reverse):
     assert data.digest == reverse.digest
 
 
-def test_data_that_is_not_there_is_refused_with_the_command_that_prepares_it(tmp_path):
+def test_missing_data_is_refused_with_the_command_that_prepares_it(tmp_path):
     command = f"t2t datagen --problem animals --data_dir {tmp_path}"
     with pytest.raises(UserError, match=command):
         PreparedData.load(tmp_path, ReversedProblem(Animals()))
 
 
-def test_preparing_and_opening_give_the_same_data(tmp_path):
+def test_preparing_and_opening_return_the_same_data(tmp_path):
     problem = ReversedProblem(Animals())
     data = prepare(problem, str(tmp_path), settings=SETTINGS)
     assert data == PreparedData(problem, tmp_path, data.manifest)
     assert data.manifest == PreparedData.load(tmp_path, problem).manifest
 
 
-def test_data_that_is_there_is_opened_without_its_settings(folder, data):
+def test_existing_data_is_opened_without_its_settings(folder, data):
     problem = data.problem
     opened = open_or_prepare(problem, folder, {"num_shards": 2})
     assert opened == data
 
 
-def test_data_that_is_not_there_is_prepared_with_the_given_settings(tmp_path):
+def test_missing_data_is_prepared_with_the_given_settings(tmp_path):
     data = open_or_prepare(Animals(), tmp_path, {"vocab_size": 290, "shuffle_seed": 5})
     settings = data.manifest.settings
     assert (settings["vocab_size"], settings["seed"]) == (290, 5)

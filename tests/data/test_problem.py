@@ -21,7 +21,7 @@ class CountingGermanToEnglish(Problem):
         yield "eins", f"one {split}"
 
 
-def test_a_problem_that_is_not_registered_goes_by_its_class():
+def test_an_unregistered_problem_is_named_after_its_class():
     assert CountingGermanToEnglish().name == "counting_german_to_english"
 
 
@@ -69,6 +69,6 @@ def test_a_problem_cannot_be_reversed_twice():
         ReversedProblem(ReversedProblem(CountingGermanToEnglish()))
 
 
-def test_a_problem_with_text_of_its_own_takes_no_files():
+def test_a_problem_with_its_own_text_accepts_no_files():
     with pytest.raises(UsageError, match="text_pairs"):
         ReversedProblem(CountingGermanToEnglish()).with_files({})

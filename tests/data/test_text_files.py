@@ -81,7 +81,7 @@ def test_a_plain_file_called_gz_is_read(tmp_path):
         ("a line\n".encode("utf-32-be") * 9, "looks like UTF-32BE"),
     ],
 )
-def test_what_is_not_utf8_text_is_refused(tmp_path, content, message):
+def test_text_that_is_not_utf8_is_refused(tmp_path, content, message):
     with pytest.raises(UserError, match=message):
         lines_of(tmp_path, content)
 
@@ -151,13 +151,13 @@ def test_columns_of_one_file_are_the_two_sides(tmp_path):
 
 
 @pytest.mark.parametrize(("line", "columns"), [(b"alone", 1), (b"a\tb\tc", 3)])
-def test_other_than_two_columns_are_refused_with_the_line(tmp_path, line, columns):
+def test_a_line_without_two_columns_is_refused_by_its_number(tmp_path, line, columns):
     path = written(tmp_path / "a.tsv", b"1\tx\n" + line + b"\n")
     with pytest.raises(UserError, match=f"a.tsv:2: received {columns} column"):
         list(read_pairs(PairFiles(path)))
 
 
-def test_an_identity_does_not_depend_on_the_place(tmp_path):
+def test_an_identity_does_not_depend_on_the_location(tmp_path):
     first = identity(written(tmp_path / "a", b"text"))
     assert first == identity(written(tmp_path / "b", b"text"))
 

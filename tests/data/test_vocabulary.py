@@ -20,7 +20,7 @@ def test_a_short_text_is_taken_whole(count):
 
 
 @pytest.mark.parametrize("count", [11, 20, 99, 1_000])
-def test_a_long_text_is_taken_at_even_distances(count):
+def test_a_long_text_is_sampled_at_even_distances(count):
     pairs = spread_sample(numbered(count), 10)
     sample = [int(source.split()[1]) for source, _ in pairs]
     distances = {later - earlier for earlier, later in itertools.pairwise(sample)}

@@ -1,4 +1,4 @@
-"""Beam search over random tables, against enumeration and a search with lists."""
+"""Compare beam search over random tables with enumeration and list search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from t2t_repro.decoding.beam_search import (
 
 
 def grown(cache, slots):
-    """The grow function of a cache of ids, `[batch, slots]`."""
+    """Grow a cache of ids, `[batch, slots]`."""
     before = ops.shape(cache)
     more = ops.zeros((before[0], slots - before[1]), dtype="int32")
     return ops.concatenate([cache, more], axis=1)
@@ -30,7 +30,7 @@ Hypotheses = list[tuple[float, list[int]]]  # score and tokens, best first
 
 @dataclasses.dataclass(frozen=True)
 class TableModel:
-    """A model whose next token depends on all tokens before it, by a table.
+    """A model whose next token depends on all earlier tokens, by a table.
 
     The prefix t_1 .. t_n is row sum_p t_p V^(p-1) of its sentence's table.
 
@@ -70,9 +70,9 @@ class TableModel:
         unknown_length: bool = False,
         **compilation,
     ) -> list[Hypotheses]:
-        """Run the beam search under test; empty places are left out.
+        """Run the beam search under test, and leave out empty places.
 
-        With `unknown_length` the graph is made before the length is known.
+        With `unknown_length`, the graph is made before the length is known.
         """
 
         @tf.function(**compilation)
@@ -99,7 +99,7 @@ class TableModel:
         ]
 
     def _step_function(self, beam_size: int):
-        # What slots of position p count in a row's number; position 0 sees PAD.
+        # Weight of the slots of position p in a row's number; position 0 sees PAD.
         powers = np.arange(self.max_length * beam_size) // beam_size - 1
         weights = np.where(powers < 0, 0, self.vocab_size ** np.maximum(powers, 0))
 
@@ -123,7 +123,7 @@ def penalty(length: int, alpha: float) -> float:
 def all_hypotheses(
     model: TableModel, sentence: int, limit: int, alpha: float
 ) -> Hypotheses:
-    """Every sequence that ends in EOS within the limit, with its score."""
+    """Return every sequence that ends in EOS within the limit, with its score."""
     found = []
     others = [t for t in range(model.vocab_size) if t not in (PAD_ID, EOS_ID)]
     for length in range(1, limit + 1):
@@ -140,7 +140,7 @@ def all_hypotheses(
 def search_with_lists(
     model: TableModel, sentence: int, limit: int, alpha: float, beam_size: int
 ) -> Hypotheses:
-    """Beam search to the limit, without early stop."""
+    """Run a beam search to the limit, without stopping early."""
     living, finished = [(0.0, [])], []
     for length in range(1, limit + 1):
         extensions = sorted(
@@ -199,7 +199,7 @@ def test_n_best_equals_a_search_with_lists(alpha):
 def test_stopping_early_never_changes_the_best(alpha):
     limits = [5, 7] * 30
     model = TableModel.random(20, len(limits), 5, max_length=7)
-    # Where ends are rare, and what follows nearly certain, a longer one may win late.
+    # If ends are rare and other tokens nearly certain, a longer one may win late.
     model.logits[:, :, EOS_ID] -= 1.0
     model.logits[:, model.vocab_size :] *= 2.0
     found = model.search(limits, BeamSearchOptions(4, alpha, num_hypotheses=1))
@@ -220,7 +220,7 @@ def test_growing_the_cache_step_by_step_changes_nothing(cache_growth):
         assert_same(found[sentence], expected[sentence])
 
 
-def test_the_search_stops_when_nothing_can_win():
+def test_the_search_stops_when_no_other_hypothesis_can_win():
     # EOS is nearly certain at once: one step suffices, whatever the limit.
     model = TableModel.random(0, 2, 4, max_length=5)
     model.logits[:, :, EOS_ID] += 30.0
@@ -270,7 +270,7 @@ def test_padding_is_never_generated(beam_size):
     model = TableModel.random(60, 4, 5, max_length=5)
     model.logits[:, :, PAD_ID] += 10.0
     found = model.search([5] * 4, BeamSearchOptions(beam_size, 0.0, beam_size))
-    # `search` drops PAD: a PAD inside would leave a hypothesis with a wrong score.
+    # `search` drops PAD, so a hypothesis with a PAD inside would have a wrong score.
     for sentence, hypotheses in enumerate(found):
         for score, tokens in hypotheses:
             log_probs = [

@@ -1,4 +1,4 @@
-"""Every decoding hparam reaches the search; all values of a case are different."""
+"""Every decoding hparam reaches the search; all values of a case differ."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INPUTS = padded([[3, 4, 5, 1], [6, 1]])
 
 @pytest.fixture
 def searched(monkeypatch):
-    """The arguments of the beam search, which is not run."""
+    """Record the arguments of the beam search, which is not run."""
     calls = []
     monkeypatch.setattr(translate, "beam_search", lambda *args: calls.append(args))
     return calls

@@ -25,7 +25,7 @@ from tests.support.tiny_model import (
 
 SYMBOLS = SymbolTokenizer(tuple(string.ascii_lowercase[:8]))
 EXTRA_LENGTH = 4
-LONGEST_PIECE = 11  # symbols that are translated at once, EOS left out
+LONGEST_PIECE = 11  # symbols that are translated at once, without EOS
 SENTENCES = [
     "a b c",
     "",
@@ -40,7 +40,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def model():
-    """A model that has half learned to copy: its translations differ."""
+    """Return a model that has half learned to copy, so that translations differ."""
     keras.utils.set_random_seed(0)
     sizes = {"hidden_size": 32, "key_channels": 32, "value_channels": 32}
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -73,7 +73,7 @@ def best_texts(hypotheses) -> list[str]:
 
 
 def greedy_translation(model, sentence: str) -> tuple[str, float]:
-    """Translate with whole passes, the best token at every step."""
+    """Translate by whole passes, with the best token at every step."""
     inputs = padded([[*SYMBOLS.encode(sentence), EOS_ID]])
     limit, tokens, log_prob = inputs.shape[1] + EXTRA_LENGTH, [], 0.0
     while len(tokens) < limit and EOS_ID not in tokens:
@@ -111,8 +111,8 @@ def test_the_model_reads_the_source_form_of_a_sentence(model):
     assert other.translate(["! b c"]) == plain.translate(["a b c"])
 
 
-def test_an_empty_line_is_finished_as_if_nothing_were_written(model):
-    """Of a parser it gets a tree, as every sentence."""
+def test_an_empty_line_is_postprocessed_like_empty_output(model):
+    """A parser makes a tree of it, as of every sentence."""
     forms = {"postprocess": lambda source, written: Output(f"[{source}|{written}]")}
     assert best_texts(translator(model, forms=forms).translate([""])) == ["[|]"]
 
@@ -153,7 +153,7 @@ def test_a_translation_ends_at_the_limit_of_its_own_sentence():
 
 
 def test_progress_counts_sentences_and_not_their_pieces(model):
-    """The long one is cut into three, and two have no tokens."""
+    """The long sentence is cut into three pieces, and two have no tokens."""
     lines = ["a b", "a b c d e f g h " * 3, "", "c d", "  "]
     counts = []
     # Batches of one piece.
@@ -190,7 +190,7 @@ def test_return_beams_gives_the_n_best(model, beam_of_four):
 
 
 def shouting_unless(text: str) -> dict:
-    """Forms of a problem that repairs whatever is not `text`."""
+    """Return the forms of a problem that repairs any text but this one."""
 
     def postprocess(source: str, written: str) -> Output:
         del source
@@ -199,7 +199,7 @@ def shouting_unless(text: str) -> dict:
     return {"postprocess": postprocess}
 
 
-def test_what_needs_no_repair_is_preferred(model):
+def test_output_without_repairs_is_preferred(model):
     sentence = ["b b b b b"]
     (n_best,) = translator(model, return_beams=True).translate(sentence)
     for wanted in n_best:
@@ -208,7 +208,7 @@ def test_what_needs_no_repair_is_preferred(model):
         assert preferring.translate(sentence) == [[wanted]]
 
 
-def test_where_all_need_a_repair_the_best_is_repaired(model, beam_of_four):
+def test_if_all_outputs_need_repair_the_best_one_is_repaired(model, beam_of_four):
     preferring = translator(model, forms=shouting_unless("-"), prefer_unrepaired=True)
     sentence = ["b b b b b"]
     ((found,),) = preferring.translate(sentence)
@@ -216,7 +216,7 @@ def test_where_all_need_a_repair_the_best_is_repaired(model, beam_of_four):
     assert found.repairs == ("low",)
 
 
-def test_the_repaired_stand_behind_in_the_order_of_their_scores(model):
+def test_repaired_outputs_rank_last_in_the_order_of_their_scores(model):
     options = {"return_beams": True}
     n_best = translator(model, **options).translate(["b b b b b"])[0]
     forms = shouting_unless(n_best[2].text)

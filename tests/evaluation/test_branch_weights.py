@@ -28,7 +28,7 @@ def test_every_layer_has_one_branched_sublayer(model):
 
 
 @pytest.mark.parametrize("which", ["memory", "self"])
-def test_it_is_found_wherever_the_decoder_has_it(which):
+def test_the_branched_sublayer_is_found_at_both_places_in_the_decoder(which):
     model = tiny_transformer(branched="shared", branched_in_decoder=which)
     layers = dict(branched_layers(model))
     expected = getattr(model.decoder.layers[0], f"{which}_attention")
@@ -72,6 +72,6 @@ def test_learned_weights_stay_as_they_are(model):
     np.testing.assert_array_equal(all_weights(model), before)
 
 
-def test_any_other_word_is_refused(model):
-    with pytest.raises(ValueError, match="`how` must be"):
+def test_an_unknown_mode_is_refused(model):
+    with pytest.raises(ValueError, match="`mode` must be"):
         replace_branch_weights(model, "equal", seed=1)

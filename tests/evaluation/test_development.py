@@ -18,7 +18,7 @@ from tests.support.tiny_model import padded, random_sentences, tiny_transformer
 
 
 class Texts:
-    """Replaces the log of a run."""
+    """A replacement for the log of a run."""
 
     def __init__(self):
         self.written = {}
@@ -28,7 +28,7 @@ class Texts:
 
 
 class Dictionary:
-    """Replaces a translator."""
+    """A replacement for a translator."""
 
     def __init__(self, translations):
         self.translations = translations
@@ -66,7 +66,7 @@ def evaluate(model, batches):
 
 @pytest.fixture(scope="module")
 def expected(model):
-    """Scores of the sentences one by one, without padding."""
+    """Return the scores of the sentences one by one, without padding."""
     nll, right, tokens = 0.0, 0, 0
     for number, targets in enumerate(TARGETS):
         batch = batch_of([number], None)
@@ -157,7 +157,7 @@ def test_only_the_first_three_translations_are_written():
 
 
 class LengthProblem(Problem):
-    """Scores hypotheses and references differently."""
+    """A problem that scores hypotheses and references differently."""
 
     metric = "length"
 

@@ -12,7 +12,7 @@ from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import tiny_transformer
 
 DIGITS = SymbolTokenizer([str(digit) for digit in range(8)])
-MAX_INPUT_LENGTH = 9  # so 8 tokens a piece
+MAX_INPUT_LENGTH = 9  # so 8 tokens per piece
 HPARAMS = DecodeHParams(beam_size=3, extra_length=4, batch_size=64)
 SENTENCES = [
     "1 2 3",
@@ -28,7 +28,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def model():
-    # Its translations differ; most random models say nothing, or one thing.
+    # Its translations differ; most random models write nothing, or one text.
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     return tiny_transformer(seed=12, norm="pre", **layers)
 
@@ -48,7 +48,7 @@ def signatures(export_dir):
 
 @pytest.fixture(scope="module")
 def expected(model):
-    """Hypotheses of the same model in memory."""
+    """Return the hypotheses of the same model in memory."""
     every = HPARAMS.replace(return_beams=True)
     translator = Translator(model, DIGITS, DIGITS, every, MAX_INPUT_LENGTH)
     return translator.translate(SENTENCES)
@@ -63,7 +63,7 @@ def test_served_translations_are_those_of_the_model_in_memory(signatures, expect
     assert as_text(found["outputs"]) == [best[0].text for best in expected]
 
 
-def test_these_translations_can_be_told_apart(expected):
+def test_these_translations_differ_from_each_other(expected):
     texts = [best[0].text for best in expected]
     assert len(set(texts)) >= len(SENTENCES) - 2
 
@@ -74,7 +74,7 @@ def test_served_scores_are_those_of_the_model_in_memory(signatures, expected):
     np.testing.assert_allclose(found["scores"], scores, atol=1e-5)
 
 
-def test_what_has_no_token_has_an_empty_translation_and_no_score(signatures):
+def test_text_without_tokens_has_an_empty_translation_and_no_score(signatures):
     found = signatures["serving_default"](tf.constant(["", "1 2", " "]))
     assert as_text(found["outputs"])[::2] == ["", ""]
     assert found["scores"].numpy()[::2].tolist() == [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Writes `evalb.json`: random pairs of trees, and what EVALB counts in them.
+"""Write `evalb.json`: random pairs of trees, and EVALB's counts for them.
 
 EVALB is the C program of Sekine and Collins, public domain; the wheel of allennlp
 2.10.1 holds its source in allennlp/tools/EVALB (gcc compiles it without its
@@ -26,7 +26,7 @@ MATCHED, TRUE, FOUND = 5, 6, 7
 
 
 def random_pair(generator: random.Random) -> tuple[Tree, Tree]:
-    """Draw a true tree, and a found one that equals it, differs a bit or wholly."""
+    """Draw a true tree and a found one: equal, similar or unrelated."""
     leaves = random_leaves(generator, most=generator.choice([5, 12, 50]))
     true = random_tree(generator, leaves)
     kind = generator.choice(["same", "altered", "altered", "other"])
@@ -36,7 +36,7 @@ def random_pair(generator: random.Random) -> tuple[Tree, Tree]:
 
 
 def evalb(pairs: list[tuple[Tree, Tree]], program: str, parameters: str) -> str:
-    """Run EVALB on true and found trees; return what it prints."""
+    """Run EVALB on true and found trees, and return its output."""
     with tempfile.TemporaryDirectory() as folder:
         names = [Path(folder) / name for name in ("true", "found")]
         for path, trees in zip(names, zip(*pairs, strict=True), strict=True):

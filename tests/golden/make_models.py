@@ -5,8 +5,8 @@ Run from the root of the checkout::
     python tests/golden/make_models.py
 
 The summaries pin the names, shapes and order of variables, their initial values, and
-the masks of dropout. All of them follow from the order in which layers are made, so a
-change of the code that reorders layers shows here. Write the file again only for an
+the masks of dropout. All of them depend on the order in which layers are made, so a
+change that reorders layers shows here. Write the file again only for an
 intended change, which makes earlier runs impossible to repeat.
 """
 
@@ -102,7 +102,7 @@ VARIANTS = {
 
 
 def shrunk(hparams: HParams) -> HParams:
-    """Return a set that is small enough to run at once, with its wiring kept."""
+    """Return a set that is small enough to run quickly, with the same wiring."""
     sizes = {
         "attention_key_channels": 32,
         "attention_value_channels": 32,
@@ -154,7 +154,7 @@ def summary(hparams: HParams) -> dict[str, str | float]:
         weighted sum of the initial weights, and the losses of one batch with and
         without dropout.
     """
-    # Keras numbers seed generators through the process; this begins at 0 again.
+    # Keras numbers the seed generators of a process; this begins at 0 again.
     keras.utils.clear_session()
     keras.utils.set_random_seed(SEED)
     model = Transformer.from_hparams(hparams, VOCAB_SIZE, VOCAB_SIZE)

@@ -67,7 +67,7 @@ def _table_2(latex: str) -> list[dict[str, Any]]:
     for cells in _rows(latex, r"\label{tab:wmt-results}"):
         if len(cells) < 5 or not any(map(_number, cells[1:])):
             continue
-        # One cost stands for both languages where its cell spans two columns.
+        # If a cell spans two columns, both languages have the same cost.
         costs = cells[4:] if len(cells) == 6 else [cells[4], cells[4]]
         values = map(_number, (cells[1], cells[2], *costs))
         names = ("en-de", "en-fr", "FLOPs en-de", "FLOPs en-fr")
@@ -130,7 +130,7 @@ def _attention_over_parameters(latex: str) -> list[dict[str, Any]]:
 
 
 def _text(latex: str) -> dict[str, Any]:
-    """Return figures of sections 5 and 6 that stand in sentences."""
+    """Return the figures in the text of sections 5 and 6."""
     base = re.search(r"base models for a total of ([\d,]+) steps or (\d+) hours", latex)
     big = re.search(r"trained for ([\d,]+) steps \(([\d.]+) days\)", latex)
     averaged = re.search(
@@ -192,7 +192,7 @@ def _plain(cell: str) -> str:
 
 
 def _number(cell: str) -> float | None:
-    """Return a cell's number, None if it holds none."""
+    """Return the number in a cell, or None."""
     if power := re.search(r"([\d.]+)\\cdot10\^\{(\d+)", cell):
         return float(f"{power[1]}e{power[2]}")
     return float(cell) if re.fullmatch(r"[\d.]+", cell) else None

@@ -1,10 +1,10 @@
-"""Makes torch_layers.npz: PyTorch's own Transformer layers on random numbers.
+"""Make torch_layers.npz: PyTorch's own Transformer layers on random numbers.
 
 Run with PyTorch (made with torch 2.13.0 and numpy 2.4.6, on a CPU)::
 
     python tests/golden/make_torch_layers.py
 
-Arrays are named `<case>/<what>`: weights as PyTorch stores them (a linear layer is
+Arrays are named `<case>/<content>`: weights as PyTorch stores them (a linear layer is
 `[out, in]`), inputs, lengths and the output. Padding is masked by
 `key_padding_mask`, the future by `attn_mask`. Attention biases are zero, because the
 paper's projections have none, and are left out of the file.
@@ -35,7 +35,7 @@ def randomize(module: nn.Module) -> None:
 
 
 def padding(lengths: list[int]) -> torch.Tensor:
-    """Say where padding is, bool `[batch, length]`, as PyTorch wants it."""
+    """Return PyTorch's mask of padding, bool `[batch, length]`."""
     return torch.arange(max(lengths))[None, :] >= torch.tensor(lengths)[:, None]
 
 

@@ -63,7 +63,7 @@ V3 = {
     "learning_rate_constant": 2.0,
     "learning_rate_warmup_steps": 8000,
 }
-# Set -> what differs from the paper's base.
+# Set -> differences from the paper's base.
 SETS = {
     "transformer_base": {},
     "transformer_big": {**BIG, "layer_prepostprocess_dropout": 0.3},

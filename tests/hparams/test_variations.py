@@ -9,7 +9,7 @@ from t2t_repro.errors import UsageError
 from t2t_repro.models.sizes import parameter_count
 from t2t_repro.models.transformer import Transformer
 
-# Set -> what differs from the base model, and its parameters at 37,000 subwords.
+# Set -> differences from the base model, and its parameters at 37,000 subwords.
 ROWS = {
     "a_h1": ({"num_heads": 1}, 63_045_632),
     "a_h4": ({"num_heads": 4}, 63_045_632),
@@ -37,7 +37,7 @@ ROWS = {
             "parameter_attention_key_channels": 8 * 64,
             "parameter_attention_value_channels": 8 * 64,
         },
-        # no biases where the feed-forward network has 2,560 a layer
+        # no biases where the feed-forward network has 2,560 per layer
         63_045_632 - 12 * 2_560,
     ),
     "aop2": (
@@ -95,7 +95,7 @@ def test_a_row_has_its_parameters(row):
 
 
 @pytest.mark.parametrize("alias", ALIASES)
-def test_tensor2tensors_names_are_accepted_where_they_mean_the_same(alias):
+def test_tensor2tensors_names_are_accepted_if_they_mean_the_same(alias):
     assert catalogue.hparams(alias) == catalogue.hparams(ALIASES[alias])
 
 
@@ -107,7 +107,7 @@ def test_tensor2tensors_names_are_accepted_where_they_mean_the_same(alias):
         ("transformer_base_v2", "transformer_base_v3"),
     ],
 )
-def test_others_are_refused_with_an_explanation(name, answer):
+def test_other_names_are_refused_with_an_explanation(name, answer):
     catalogue.load()
     with pytest.raises(UsageError, match=answer):
         registry.hparams_sets.get(name)

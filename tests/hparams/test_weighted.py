@@ -6,7 +6,7 @@ from t2t_repro import catalogue
 from t2t_repro.models.sizes import parameter_count
 
 BRANCHED = {"branched_attention": "split", "attention_dropout": 0.1}
-# Set -> the plain set it changes, and what differs.
+# Set -> the plain set that it changes, and the differences.
 WEIGHTED = {
     "weighted_transformer_base": (
         "transformer_base",
@@ -46,10 +46,10 @@ def test_a_set_is_the_plain_one_with_its_branches(name):
     ("name", "branch_weights"),
     [("weighted_transformer_base", 12 * 2 * 8), ("weighted_transformer_big", 384)],
 )
-def test_what_is_added_are_the_branch_weights(name, branch_weights):
+def test_only_branch_weights_are_added(name, branch_weights):
     hparams = catalogue.hparams(name)
     plain = catalogue.hparams(WEIGHTED[name][0])
-    # One residual connection fewer a layer, with its normalisation.
+    # One residual connection fewer per layer, and its normalisation.
     norms = 12 * 2 * hparams.hidden_size
     found = parameter_count(hparams, 37_000, 37_000)
     assert found == parameter_count(plain, 37_000, 37_000) - norms + branch_weights

@@ -17,7 +17,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def heads(length: int, depth: int) -> np.ndarray:
-    """Random `[batch 2, num_heads 3, length, depth]`."""
+    """Return random numbers, `[batch 2, num_heads 3, length, depth]`."""
     return RANDOM.normal(size=(2, 3, length, depth)).astype("float32")
 
 
@@ -61,7 +61,7 @@ def written_out(
     memory: np.ndarray,
     mask: np.ndarray,
 ) -> np.ndarray:
-    """Section 3.2.2, one sentence, head, and query at a time."""
+    """Compute section 3.2.2, one sentence, head and query at a time."""
     query, key, value, output = (np.asarray(w) for w in attention.weights)
     rows = np.zeros((*x.shape[:2], value.shape[1]))
     for b, t, n in np.ndindex(*x.shape[:2], attention.num_heads):
@@ -108,7 +108,7 @@ def test_a_causal_block_equals_one_under_the_causal_mask():
     )
 
 
-def test_a_causal_block_also_applies_the_mask_that_it_is_given():
+def test_a_causal_block_also_applies_a_given_mask():
     x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
     mask = RANDOM.random((2, 1, 5, 5)) < 0.5
     mask[..., 0] = True
@@ -117,13 +117,13 @@ def test_a_causal_block_also_applies_the_mask_that_it_is_given():
     )
 
 
-def test_a_neighbourhood_is_seen_under_the_other_masks_too():
+def test_a_neighbourhood_combines_with_the_other_masks():
     x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
     real = np.arange(5) < np.array([5, 3])[:, None]
     steps = np.arange(5)[:, None] - np.arange(5)
     expected = real[:, None, None, :] & (np.abs(steps) <= 1) & (steps >= 0)
     found = block(causal=True, neighbourhood=3)(x, x, real[:, None, None, :])
-    # Rows of padding may see nothing; their weights are equal and mean nothing.
+    # Rows of padding may see no key; their weights are equal and meaningless.
     rows = expected.any(-1)[:, 0]
     np.testing.assert_array_equal(found[rows], block()(x, x, expected)[rows])
 
@@ -154,7 +154,7 @@ def test_a_query_with_everything_masked_gets_equal_weights():
     np.testing.assert_allclose(weights, np.full((2, 3, 4, 5), 0.2), rtol=1e-6)
 
 
-def test_the_softmax_runs_in_float32_whatever_comes_in():
+def test_the_softmax_is_float32_for_every_input_dtype():
     import tensorflow as tf
 
     weights = attention_weights(tf.cast(QUERY, "bfloat16"), tf.cast(KEY, "bfloat16"))
@@ -168,7 +168,7 @@ def test_attending_to_projected_memory_equals_the_call():
     np.testing.assert_array_equal(attention.attend(x, key, value), attention(x, memory))
 
 
-def test_the_order_of_what_is_attended_to_does_not_matter():
+def test_the_order_of_the_keys_does_not_matter():
     attention = block()
     x, memory = RANDOM.normal(size=(2, 2, 5, 8)).astype("float32")
     order = [3, 1, 4, 0, 2]
@@ -178,7 +178,7 @@ def test_the_order_of_what_is_attended_to_does_not_matter():
 
 
 @pytest.mark.parametrize("training", [False, None])
-def test_attention_dropout_only_in_training(training):
+def test_attention_dropout_is_active_only_in_training(training):
     x = RANDOM.normal(size=(2, 5, 8)).astype("float32")
     with_dropout, without = block(dropout_rate=0.5), block()
     np.testing.assert_array_equal(with_dropout(x, x, training=training), without(x, x))

@@ -10,7 +10,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def pair_of_layers(**options):
-    """The same weights under a mask and in blocks."""
+    """Return layers with the same weights, under a mask and in blocks."""
     layers = [
         layer_class(
             hidden_size=8, num_heads=2, key_channels=8, value_channels=4, **options
@@ -58,7 +58,7 @@ def test_a_neighbourhood_without_a_middle_is_refused(neighbourhood):
         pair_of_layers(neighbourhood=neighbourhood)
 
 
-def test_a_mask_of_single_queries_is_refused():
+def test_a_mask_that_differs_between_queries_is_refused():
     _, blocked = pair_of_layers(neighbourhood=3)
     x = RANDOM.normal(size=(1, 4, 8)).astype("float32")
     with pytest.raises(ValueError, match="the same for all queries"):

@@ -27,7 +27,7 @@ def branched(**options):
 
 
 def heads_of(layer):
-    """head_i W_i^O of every branch, `[num_heads, batch, length, hidden_size]`."""
+    """Return head_i W_i^O per branch, `[num_heads, batch, length, hidden_size]`."""
     key, value = layer.project_memory(MEMORY)
     weights = np.asarray(layer.weights_of(X, key))
     heads = np.einsum("bnts,bnsh->nbth", weights, np.asarray(value))
@@ -37,7 +37,7 @@ def heads_of(layer):
 
 
 def network(layer, i, x):
-    """FFN_i as equation (4) has it."""
+    """Compute FFN_i by equation (4)."""
     i = 0 if layer.feed_forward == "shared" else i
     first, bias, second = (
         np.asarray(w)[i]
@@ -68,12 +68,12 @@ def test_without_weights_the_branches_before_the_network_are_multi_head_attentio
     )
 
 
-def test_without_weights_and_where_the_network_is_linear_only_it_comes_many_times():
-    """sum_i FFN(head_i W_i^O) then has multi-head attention inside, and more biases."""
+def test_a_linear_network_of_unweighted_branches_applies_to_the_whole_attention():
+    """Then sum_i FFN(head_i W_i^O) is FFN(multi-head attention) plus more biases."""
     layer = branched(feed_forward="shared")
     layer.kappa.assign(np.ones(HEADS))
     layer.alpha.assign(np.ones(HEADS))
-    # Above any activation: ReLU lets everything through.
+    # The bias exceeds any activation, so that ReLU changes nothing.
     layer.filter_bias.assign(np.full((1, layer.filter_size), 50.0))
     plain = MultiheadAttention(**ATTENTION)
     plain.build()
@@ -83,7 +83,7 @@ def test_without_weights_and_where_the_network_is_linear_only_it_comes_many_time
     np.testing.assert_allclose(layer(X, MEMORY), expected, rtol=1e-4, atol=1e-3)
 
 
-def test_one_branch_is_the_network_behind_the_attention():
+def test_one_branch_is_the_network_after_the_attention():
     one = {"num_heads": 1, "key_channels": 8, "value_channels": 8}
     layer = BranchedAttention(**(ATTENTION | one), filter_size=12)
     layer.build()
@@ -133,7 +133,7 @@ def test_branch_weights_begin_on_the_simplex():
         assert values.sum() == pytest.approx(1.0, abs=1e-6)
 
 
-def test_softmax_normalises_whatever_is_learnt():
+def test_softmax_normalises_any_learned_weights():
     layer = branched(normalization="softmax")
     layer.kappa.assign([0.0, np.log(3.0)])
     kappa, alpha = layer.branch_weights()
@@ -142,14 +142,14 @@ def test_softmax_normalises_whatever_is_learnt():
     assert layer.kappa.constraint is None
 
 
-def test_gating_sums_the_branches_of_largest_alpha_alone():
+def test_gating_sums_only_the_branches_with_the_largest_alphas():
     layer = branched(top_k=1)
     np.testing.assert_allclose(layer.branch_weights()[1], [0.8, 0.0], rtol=1e-6)
     expected = 0.8 * network(layer, 0, 0.3 * heads_of(layer)[0])
     np.testing.assert_allclose(layer(X, MEMORY), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_gating_sums_as_many_branches_as_it_is_told_where_alphas_are_equal():
+def test_gating_sums_top_k_branches_if_alphas_are_equal():
     layer = branched(top_k=1)
     layer.alpha.assign(np.full(HEADS, 1 / HEADS))
     assert np.count_nonzero(layer.branch_weights()[1]) == 1
@@ -164,6 +164,6 @@ def test_gating_sums_as_many_branches_as_it_is_told_where_alphas_are_equal():
         ({"top_k": 3}, "`top_k` must be"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options, message):
+def test_invalid_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         branched(**options)

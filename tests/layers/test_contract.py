@@ -189,12 +189,12 @@ def test_it_keeps_the_contract_of_a_keras_layer(name):
     check_layer(*CONTRACTS[name])
 
 
-def test_masks_of_the_memory_can_be_given_by_place_and_be_none():
+def test_the_mask_of_the_memory_can_be_a_positional_none():
     layer = layers.DecoderLayer(**given())
     np.testing.assert_array_equal(layer(X, MEMORY, None), layer(X, MEMORY))
 
 
-def test_a_mask_that_keras_carries_along_is_not_taken_for_ours():
+def test_a_mask_that_keras_propagates_is_not_used():
     layer = layers.DecoderLayer(**given())
     memory = keras.layers.Masking()(MEMORY)
     assert memory._keras_mask is not None

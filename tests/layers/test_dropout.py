@@ -49,7 +49,7 @@ def test_neighbours_along_every_axis_are_independent(axis):
 
 @pytest.mark.parametrize("other", [(3, 10), (4, 9), (9, 3), (3 + 2**31, 9)])
 def test_steps_layers_and_replicas_get_independent_masks(other):
-    # A generator counts its second number up at every step;
+    # A generator increments its second number at every step;
     # seed_dropout_per_replica adds the replica's number to the first.
     kept, also_kept = (words(seed).ravel() > 0.3 * 2**32 for seed in ((3, 9), other))
     correlation = np.corrcoef(kept.astype(float), also_kept.astype(float))[0, 1]
@@ -77,7 +77,7 @@ def test_every_call_draws_another_mask():
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5])
-def test_a_rate_that_leaves_nothing_is_refused(rate):
+def test_a_rate_that_drops_everything_is_refused(rate):
     with pytest.raises(ValueError, match="`rate` must be"):
         Dropout(rate)
 

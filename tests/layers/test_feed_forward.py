@@ -30,6 +30,6 @@ def test_positions_do_not_see_each_other():
     assert same.tolist() == [True, False, True]
 
 
-def test_relu_dropout_only_in_training():
+def test_relu_dropout_is_active_only_in_training():
     np.testing.assert_array_equal(network(0.5)(X), network()(X))
     assert not np.array_equal(network(0.5)(X, training=True), network()(X))

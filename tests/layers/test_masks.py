@@ -11,6 +11,6 @@ def test_padding_may_not_be_attended_to():
     np.testing.assert_array_equal(mask, expected)
 
 
-def test_a_position_sees_itself_and_what_is_before_it():
+def test_a_position_sees_itself_and_earlier_positions():
     expected = [[[[True, False, False], [True, True, False], [True, True, True]]]]
     np.testing.assert_array_equal(causal_mask(3), expected)

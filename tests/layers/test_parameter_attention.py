@@ -25,7 +25,7 @@ def sublayer(dropout_rate=0.0):
 
 
 def written_out(layer, x):
-    """The section's formula, one vector and one head at a time."""
+    """Compute the section's formula, one vector and one head at a time."""
     key, value = (np.asarray(w) for w in (layer.memory_key, layer.memory_value))
     query, output = (
         np.asarray(p.kernel) for p in (layer.query, layer.output_projection)

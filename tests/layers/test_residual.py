@@ -38,7 +38,7 @@ def test_dropout_applies_to_the_sublayer_and_never_to_the_input(norm):
     np.testing.assert_array_equal(dropped, connection(norm)(X, zeros))
 
 
-def test_dropout_only_in_training():
+def test_dropout_is_active_only_in_training():
     ones = np.ones((1, 1, 1_000), "float32")
     layer = ResidualConnection(hidden_size=1_000, norm="pre", dropout_rate=0.25)
     layer.build()

@@ -1,6 +1,6 @@
-"""Every option reaches the argument of the sublayer that it is meant for.
+"""Every option reaches its argument of the sublayer.
 
-All values are different, so that two exchanged arguments show.
+All values differ, so that exchanged arguments are noticed.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def test_the_residual_connection_gets_its_options():
     }
 
 
-def test_the_last_normalization_gets_its_epsilon_and_is_of_pre_norm_alone():
+def test_only_pre_norm_has_a_last_normalization_with_its_epsilon():
     layer = make_final_normalization(OPTIONS, "float32")
     assert layer is not None
     assert layer.epsilon == 1e-3

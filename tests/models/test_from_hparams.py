@@ -1,6 +1,6 @@
-"""Every hparam of the model reaches the argument that it is meant for.
+"""Every hparam of the model reaches its argument.
 
-All values of a set are different, so that two exchanged arguments show.
+All values of a set differ, so that exchanged arguments are noticed.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def test_the_sequences_are_pre_norm_or_post_norm(pre, post, norm):
         ("restricted_masked", MultiheadAttention, 7),
     ],
 )
-def test_self_attention_type_is_that_of_self_attention_alone(
+def test_self_attention_type_applies_only_to_self_attention(
     self_attention_type, layer_class, neighbourhood
 ):
     built = model(

@@ -17,7 +17,7 @@ def test_every_registered_set_and_variant_has_a_golden_summary():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_model_begins_as_it_always_did(name):
+def test_the_initial_state_of_a_model_never_changes(name):
     found, expected = summary(CASES[name]), EXPECTED[name]
     for digest in ("variables", "order", "trainable order", "seeds"):
         assert found[digest] == expected[digest], digest

@@ -51,7 +51,7 @@ def on_tensorflow(weights) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", ["logits", "loss", "scores", "trained_weights"])
-def test_jax_gives_tensorflows_numbers(on_jax, on_tensorflow, name):
+def test_jax_computes_tensorflows_numbers(on_jax, on_tensorflow, name):
     np.testing.assert_allclose(on_jax[name], on_tensorflow[name], atol=1e-5)
 
 

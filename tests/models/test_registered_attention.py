@@ -40,7 +40,7 @@ def nothing_stays_registered():
 
 @pytest.fixture
 def load_example(repository, tmp_path):
-    """A function that loads an example of the page as a user's package."""
+    """Return a function that loads an example of the page as a user's package."""
     page = (repository / "docs" / "extending.md").read_text(encoding="utf-8")
     examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
 
@@ -84,7 +84,7 @@ def test_a_package_registers_an_attention_and_a_set_that_uses_it(load_example):
     check_cached_decoding(model)
 
 
-def test_the_attention_of_a_package_computes_what_it_says(load_example):
+def test_the_attention_of_a_package_computes_its_formula(load_example):
     load_example(0, "my_variants")
     model = random_model(catalogue.hparams("transformer_tiny_cosine").replace(**SMALL))
     attention = model.decoder.layers[0].self_attention

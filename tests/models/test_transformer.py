@@ -59,7 +59,7 @@ def logits_of(model: Transformer, batch: dict, **options) -> np.ndarray:
     return keras.ops.convert_to_numpy(model(batch, **options))
 
 
-# Proved against formulas layer by layer; here for what holds of every model.
+# Other tests compare them with formulas; these test properties of every model.
 VARIANTS = {
     "restricted": {"self_attention": "restricted", "neighbourhood": 3},
     "restricted by a mask": {
@@ -113,7 +113,7 @@ def parameters(
 ) -> int:
     """Count parameters by the paper's equations; no biases but the FFN's.
 
-    `embeddings` counts rows of width d: V where one matrix serves for all.
+    `embeddings` counts rows of width d: V if all share one matrix.
     """
     attention = 2 * d * keys + 2 * d * values
     feed_forward = 2 * d * d_ff + d_ff + d
@@ -314,7 +314,7 @@ def test_cached_decoding_follows_hypotheses_that_change_places(kind):
     history = np.zeros((batch, beam, length * beam), bool)
     tokens = np.zeros((batch, beam, 0), np.int32)
     for position in range(length):
-        # Every hypothesis goes on from a random one of the step before.
+        # Every hypothesis extends a random one of the previous step.
         parents = random.integers(0, beam, (batch, beam))
         history, tokens = history[rows, parents], tokens[rows, parents]
         history[:, range(beam), position * beam + np.arange(beam)] = True
@@ -331,7 +331,7 @@ def test_cached_decoding_follows_hypotheses_that_change_places(kind):
 @pytest.mark.parametrize(
     "rate", ["residual_dropout", "attention_dropout", "relu_dropout"]
 )
-def test_dropout_only_in_training(rate):
+def test_dropout_is_active_only_in_training(rate):
     model = tiny_transformer(seed=13, **{rate: 0.5})
     without = logits_of(tiny_transformer(seed=13), BATCH)
     np.testing.assert_array_equal(logits_of(model, BATCH), without)

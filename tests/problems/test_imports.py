@@ -1,4 +1,4 @@
-"""Commands that list problems must answer at once."""
+"""Commands that list problems must respond at once."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_the_synthetic_trees_have_the_words_of_the_synthetic_sentences():
     for _ in range(200):
         source, tree = next(parsing)
         english, _ = next(translation)
-        # A tree's words stand apart, and "cannot" is two of them.
+        # A tree separates its words, and "cannot" is two words.
         assert source.replace("can not", "cannot").replace(" ", "") == english.replace(
             " ", ""
         )

@@ -164,7 +164,7 @@ def from_lists(*arguments, **splits):
     return type(catalogue.problem("text_pairs")).from_lists(*arguments, **splits)
 
 
-def test_lists_in_memory_are_read_as_they_are():
+def test_lists_in_memory_are_read_unchanged():
     problem = from_lists(
         ["a", "b"], ["c", "d"], dev=(["e"], ["f"]), test=(["g"], ["h"])
     )

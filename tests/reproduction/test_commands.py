@@ -1,4 +1,4 @@
-"""Commands that result files record, written out: users type them."""
+"""The commands that result files record for users, written out."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def test_a_system_of_the_last_checkpoint_at_the_papers_scale():
     ]
 
 
-# Results that older versions of the recipe made, before --no_final_score and 50 steps
-# between checkpoints, train with the same remaining flags.
+# The commands of results from older recipes, before --no_final_score and 50 steps
+# between checkpoints, have the same remaining flags.
 LATER_FLAGS = (" --no_final_score", " --save_checkpoints_steps 50")
 ROWS = {
     "transformer_base": "table3/base",

@@ -19,7 +19,7 @@ def report(name, results=()):
 
 
 def cells(name, results=(), block=0):
-    """The lines of a block of the report, as cells by heading."""
+    """Return the lines of a block of the report, as cells by heading."""
     headings, *rows = report(name, results).blocks[block].rows
     return [dict(zip(headings, row, strict=True)) for row in rows]
 
@@ -30,7 +30,7 @@ def row_of(name, row, results=(), block=0):
 
 
 def results_of(system, scale="small", **scores):
-    """One result per value, of seeds 11, 12, ..."""
+    """Return one result per value, with seeds 11, 12, ..."""
     (count,) = {len(values) for values in scores.values()}
     names = {"ppl": "perplexity (dev)", "dev": "BLEU (dev)", "test": "BLEU (test)"}
     return [
@@ -83,7 +83,7 @@ def test_systems_of_others_have_only_published_cells():
     assert "convs2s" not in {line["row"] for line in cells("table2", block=1)}
 
 
-def test_perplexity_and_both_bleus_have_columns_of_their_own():
+def test_perplexity_and_both_bleus_have_separate_columns():
     results = results_of("transformer_base_a_h1", ppl=[8.0], dev=[31.0], test=[32.5])
     row = row_of("table3", "a_h1", results)
     assert row["our dev PPL"] == "8.00"
@@ -134,7 +134,7 @@ def test_parsers_have_columns_for_f1_and_repairs():
     assert row["% repaired"] == "12.25"
 
 
-def test_a_system_is_measured_once_for_all_the_tables_that_it_is_in():
+def test_one_measurement_serves_all_tables_of_a_system():
     results = [
         *results_of("transformer_base_c_n2", dev=[30.0]),
         *results_of("weighted_transformer_n2", dev=[31.0]),
@@ -169,7 +169,7 @@ def test_parsers_are_sized_with_the_papers_subwords_and_few_symbols():
 
 
 def many_results():
-    """Five seeds at both scales of every system of every table."""
+    """Return five seeds at both scales of every system of every table."""
     names = {
         "parsing": ("F1 (dev)", "F1 up to 40 words (dev)", "% repaired (dev)"),
         "translation": ("perplexity (dev)", "BLEU (dev)", "BLEU (test)"),
@@ -204,7 +204,7 @@ def test_no_line_is_wider_than_160_characters(name, results):
 
 @pytest.mark.parametrize("name", [table.name for table in TABLES])
 def test_numbers_are_aligned_to_the_right(name):
-    """Where a cell of a number ends, all cells of its column end."""
+    """All cells of a column of numbers end at the same position."""
     for block in report(name, shipped_results()).blocks:
         headings, *rows = block.rows
         for index, heading in enumerate(headings):

@@ -24,7 +24,7 @@ GOLDEN = json.loads(make_papers.RESULT.read_text(encoding="utf-8"))
 TEXT = GOLDEN["text"]
 
 
-def test_the_golden_file_is_what_its_script_writes(repository):
+def test_the_script_writes_the_golden_file(repository):
     latex = repository.parent / "shared/papers/attention-is-all-you-need.tex"
     if not latex.exists():
         pytest.skip(f"{latex} is not there: the paper's LaTeX source")
@@ -33,7 +33,7 @@ def test_the_golden_file_is_what_its_script_writes(repository):
 
 
 def published(name, *columns):
-    """The published cells of a table's rows, label first."""
+    """Return the published cells of a table's rows, label first."""
     return [
         (row.label, *(row.published.get(column) for column in columns))
         for row in table(name).rows
@@ -41,7 +41,7 @@ def published(name, *columns):
 
 
 def printed(name, *columns):
-    """The same from the paper."""
+    """Return the same cells from the paper."""
     return [tuple(row[column] for column in columns) for row in GOLDEN[name]]
 
 
@@ -87,7 +87,7 @@ def test_table_3_prints_steps_for_two_rows_and_the_others_share_the_base_models(
 
 
 def test_attention_over_parameters():
-    """The table prints training times, and no steps."""
+    """The table prints training times and no steps."""
     columns = ("PPL", "BLEU", "params", "hours")
     assert tuple(table("aop").columns) == columns
     rows = [cells for _, *cells in published("aop", *columns)]
@@ -119,7 +119,7 @@ NAMES = {
 
 
 def described(hparams, cell):
-    """A hparams set's value for a cell of the tables."""
+    """Return the value of an hparams set for a cell of the tables."""
     hparams = hparams.resolved()
     depths = {
         "d_k": (hparams.attention_key_channels, hparams.num_heads),

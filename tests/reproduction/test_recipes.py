@@ -35,7 +35,7 @@ def test_files_are_those_that_a_problem_reads():
     }
 
 
-def test_a_problem_with_text_of_its_own_needs_no_files():
+def test_a_problem_with_its_own_text_needs_no_files():
     recipe = Recipe("p", 1, ("dev",))
     assert (list(recipe.text_flags()), recipe.text_files(Path())) == ([], {})
     assert recipe.text_digests(Path("nowhere")) == {}

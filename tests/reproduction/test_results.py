@@ -54,7 +54,7 @@ def test_a_file_that_is_not_a_result_is_a_user_error(tmp_path, text):
 
 
 def test_results_on_the_same_text_are_of_one_recipe():
-    """Otherwise their scores could not be compared."""
+    """Otherwise, their scores could not be compared."""
     recipes = {}
     for result in shipped_results():
         text = (result.scale, *sorted(result.data))
@@ -62,7 +62,7 @@ def test_results_on_the_same_text_are_of_one_recipe():
         assert recipes.setdefault(text, recipe) == recipe
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux grants single cores")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux assigns cores")
 def test_hardware_counts_the_cores_that_the_process_may_use(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})

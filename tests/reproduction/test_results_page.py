@@ -46,7 +46,7 @@ def line(name: str, row: Row, results: list[Result]) -> str:
 
 
 def lines() -> list[str]:
-    """Return a line per row that is measured at the small scale, in their order."""
+    """Return a line per row that is measured at the small scale, in order."""
     measured: dict[str, list[Result]] = {}
     for result in shipped_results():
         if result.scale == "small":

@@ -1,4 +1,4 @@
-"""A row's run, with stand-ins for preparing, training and translating."""
+"""A row's run, with fakes for preparing, training and translating."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ BRACKETS = BracketingScores(
 
 
 class Stage:
-    """Stand-ins for the use cases, and a record of the calls that they received."""
+    """Fakes of the use cases, and a record of their calls."""
 
     def __init__(self):
         self.calls = []
@@ -85,7 +85,7 @@ class Stage:
 
 
 class FakeSystem:
-    """A loaded system whose outputs tell its branch weights."""
+    """A loaded system whose outputs name its branch weights."""
 
     model = SimpleNamespace(count_params=lambda: 4321)
     run = SimpleNamespace(versions={"keras": "3.15"})
@@ -111,7 +111,7 @@ class FakeSystem:
 
 @pytest.fixture
 def stage(monkeypatch):
-    """The stand-ins, where the module of `run_row` imports them from."""
+    """Put the fakes where the module of `run_row` imports them from."""
     stage = Stage()
     for owner, name, stand_in in (
         (runs, "train", stage.train),
@@ -130,7 +130,7 @@ def run(plan, folders):
 
 
 def folders_in(tmp_path, recipe):
-    """Folders of a run, with a file for each of the recipe's texts."""
+    """Return the folders of a run, with a file for each of the recipe's texts."""
     text_dir, output_dir = tmp_path / "text", tmp_path / "out"
     for folder in (text_dir, output_dir):
         folder.mkdir()
@@ -193,7 +193,7 @@ def test_every_row_of_a_training_has_its_weights_and_its_file(stage, tmp_path):
     systems = [f"weighted_transformer_n2{end}" for end in ("", "_random", "_uniform")]
     assert [path.name for path in paths] == [f"{s}-small-5.json" for s in systems]
     assert len(stage.named("train")) == 1
-    # Loaded again for each, since the weights are replaced in place.
+    # Loaded again for each row, because the weights are replaced in place.
     assert len(stage.named("load")) == 3
     outputs = [(tmp_path / "out" / f"test.{s}.txt").read_text() for s in systems]
     assert [text.splitlines()[0] for text in outputs] == [

@@ -22,7 +22,7 @@ OWN = sorted(
 
 
 def recipe(name):
-    """The recipe of TABLE/ROW."""
+    """Return the recipe of TABLE/ROW."""
     table_name, _, row_name = name.partition("/")
     found = table(table_name)
     row = found.row(row_name)
@@ -89,13 +89,13 @@ SAME_FOR_ALL = (
         ),
     ],
 )
-def test_the_overrides_of_a_row_are_these(row, overrides):
+def test_every_kind_of_row_has_its_overrides(row, overrides):
     own, expected = recipe(row).hparams.split(","), overrides.split(",")
     assert sorted(own) == sorted(expected)
 
 
 def test_branch_weights_move_in_the_papers_share_of_the_training():
-    """Set -> (steps of the paper, step after which they are frozen)."""
+    """Map each set to the paper's steps and the step after which they are frozen."""
     paper = catalogue.hparams("weighted_transformer_base")
     share = paper.branch_frozen_after_steps / 60_000
     small = small_scale.scaled(paper)
@@ -144,7 +144,7 @@ def test_every_width_and_depth_is_scaled():
 
 @pytest.mark.parametrize("name", OWN)
 def test_every_row_differs_from_the_base_as_at_full_size(name):
-    """The same settings differ, whatever their values."""
+    """The same settings differ, with any values."""
     base, row = catalogue.hparams("transformer_base"), catalogue.hparams(name)
     small = small_scale.scaled(base).diff(small_scale.scaled(row))
     same_for_all = {"max_length", "learning_rate_constant", "batch_size"}
@@ -173,7 +173,7 @@ def test_text_is_found_with_its_digests(tmp_path):
     }
 
 
-def test_text_that_is_not_there_is_a_users_error(tmp_path):
+def test_missing_text_is_a_user_error(tmp_path):
     (tmp_path / "train.en").write_text("a\n")
     with pytest.raises(UserError, match=r"train\.de is missing"):
         TRANSLATION.text_digests(tmp_path)

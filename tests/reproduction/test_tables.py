@@ -1,4 +1,4 @@
-"""Names that users type, and what each row says of itself, written a second time."""
+"""Names that users type, and the properties of rows, written a second time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from t2t_repro.reproduction.lookup import find_table as table
 from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.tables import Row
 
-# Table -> row -> hparams set; None where the system is somebody else's.
+# Table -> row -> hparams set, or None for another author's system.
 ROWS = {
     "table1": {
         "self_attention": None,
@@ -113,7 +113,7 @@ def test_the_tables_and_rows_that_a_user_types_have_their_names_and_sets():
         each.name: {row.name: row.hparams_set for row in each.rows} for each in TABLES
     }
     assert found == ROWS
-    # The order, too.
+    # The order must be equal, too.
     assert [*found] == [*ROWS]
     assert [[*rows] for rows in found.values()] == [[*rows] for rows in ROWS.values()]
 

@@ -41,7 +41,7 @@ def test_overrides_are_kept(tmp_path):
     assert Run.load_existing(tmp_path).hparams.hidden_size == 16
 
 
-def test_a_run_holds_the_versions_of_what_computes(tmp_path):
+def test_a_run_records_the_versions_of_its_libraries(tmp_path):
     make_run().save(tmp_path)
     versions = json.loads((tmp_path / RUN_FILE).read_text())["versions"]
     assert set(versions) == {
@@ -53,7 +53,7 @@ def test_a_run_holds_the_versions_of_what_computes(tmp_path):
     }
 
 
-def test_a_folder_without_a_run_gives_none(tmp_path):
+def test_a_folder_without_a_run_loads_as_none(tmp_path):
     assert Run.load(tmp_path) is None
 
 
@@ -65,19 +65,19 @@ def test_a_command_that_needs_a_run_says_so(tmp_path):
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", "{}", f'{{"format": {FORMAT}}}', "null"]
 )
-def test_a_damaged_file_is_a_users_error(tmp_path, content):
+def test_a_damaged_file_is_a_user_error(tmp_path, content):
     (tmp_path / RUN_FILE).write_text(content)
     with pytest.raises(UserError, match="is damaged"):
         Run.load(tmp_path)
 
 
-def test_a_run_of_another_format_is_a_users_error(tmp_path):
+def test_a_run_of_another_format_is_a_user_error(tmp_path):
     dataclasses.replace(make_run(), format=99).save(tmp_path)
     with pytest.raises(UserError, match=f"has format 99, expected {FORMAT}"):
         Run.load(tmp_path)
 
 
-def test_a_run_may_go_on_with_the_same_settings_elsewhere(tmp_path):
+def test_a_run_can_be_resumed_with_the_same_settings_elsewhere(tmp_path):
     make_run().check_resumable(make_run(data_dir="/other", versions={}), tmp_path)
 
 
@@ -95,7 +95,7 @@ def test_every_difference_is_named(tmp_path):
     assert "hidden_size is 128 there, 64 now" in message
 
 
-def test_where_a_value_came_from_does_not_matter(tmp_path):
+def test_the_origins_of_values_are_not_compared(tmp_path):
     same = catalogue.hparams("transformer_tiny").parse("hidden_size=128")
     make_run().check_resumable(make_run(hparams=same), tmp_path)
 

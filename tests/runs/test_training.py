@@ -1,4 +1,4 @@
-"""Every setting reaches the object that reads it, with a value of its own."""
+"""Every setting reaches the object that reads it, with a distinct value."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def data(tmp_path_factory):
 
 @dataclasses.dataclass
 class Recorded:
-    """The arguments of a trainer that trains nothing."""
+    """The arguments of a trainer that does not train."""
 
     arguments: dict
     seeds: list
@@ -59,7 +59,7 @@ class Recorded:
 
 @pytest.fixture
 def recorded(data, tmp_path, monkeypatch):
-    """What `train` hands to the trainer."""
+    """Record the arguments that `train` passes to the trainer."""
     found = Recorded({}, [])
 
     class Recorder:
@@ -177,13 +177,13 @@ def test_a_setting_out_of_range_is_refused(name, value):
 def test_the_settings_are_read_back_from_the_run(recorded, tmp_path):
     run = training.Run.load_existing(tmp_path / "run")
     settings = run.train_settings(tmp_path / "run")
-    # Keeping and averaging are as given, and overrides come back as text.
+    # Keeping and averaging are as given, and overrides are read back as text.
     expected = TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS)
     assert settings.replace(hparams="") == expected.replace(hparams="")
     assert training.resolved_hparams(settings) == training.resolved_hparams(expected)
 
 
-def test_the_runs_file_names_everything_that_rebuilds_it(recorded, data, tmp_path):
+def test_the_runs_file_names_everything_needed_to_rebuild_it(recorded, data, tmp_path):
     described = json.loads((tmp_path / "run" / "hparams.json").read_text())
     assert described["problem"] == "text_pairs"
     assert described["random_seed"] == 11

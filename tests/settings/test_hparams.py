@@ -122,7 +122,7 @@ def test_parsing_nothing_changes_nothing(base):
         ("learning_rate_schedule=constant*constant", "at most once"),
     ],
 )
-def test_a_bad_override_says_what_was_received_and_expected(base, text, message):
+def test_a_bad_override_names_the_received_and_the_expected_value(base, text, message):
     with pytest.raises(UsageError, match=message):
         base.parse(text)
 
@@ -189,7 +189,7 @@ def test_origins_do_not_count_in_comparisons(base):
     assert base.parse("hidden_size=512") == base
 
 
-def test_diff_holds_only_what_differs_with_both_values(base):
+def test_diff_has_only_the_differences_with_both_values(base):
     assert base.diff(base.replace(num_heads=4)) == {"num_heads": (8, 4)}
 
 
@@ -200,7 +200,7 @@ def test_json_round_trip_keeps_values_and_origins(name):
     assert (returned, returned.origins) == (hparams, hparams.origins)
 
 
-def test_json_of_another_version_names_what_is_missing(base):
+def test_json_of_another_version_names_the_missing_settings(base):
     values = base.to_dict()
     del values["pos"]
     with pytest.raises(UserError, match="without pos"):

@@ -42,9 +42,9 @@ class NumpyTransformer:
     Attributes:
         weights: Arrays by name, such as "encoder/layer_0/self_attention/query/kernel".
             Matrices are `[in, out]`.
-        num_heads: h.
-        num_layers: N of the encoder and of the decoder.
-        norm: "post": LayerNorm(x + Sublayer(x)), section 3.1; or "pre".
+        num_heads: Number of heads (h).
+        num_layers: Number of layers of each stack (N).
+        norm: "post" (LayerNorm(x + Sublayer(x)), section 3.1) or "pre".
         positions: "interleaved", "concatenated", "learned" or "none".
         epsilon: Added to the variance in layer normalization.
     """

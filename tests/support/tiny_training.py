@@ -1,4 +1,4 @@
-"""Tiny models to save and restore, and a trainer of one that is traced at once."""
+"""Tiny models to save and restore, and a trainer that is traced quickly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments
 
 SEED = 1
-# 40 pairs of at most 8 tokens give 5 batches of 8 an epoch.
+# 40 pairs of at most 8 tokens make 5 batches of 8 per epoch.
 PAIRS, LONGEST = 40, 8
 PLAN = BatchPlan((LONGEST,), (8,))
 BATCHES_AN_EPOCH = 5
@@ -36,7 +36,7 @@ def tiny_model(**options: Any) -> Transformer:
 
 
 class Bigrams(keras.Model):
-    """Predicts a target from the one before it; dropout makes it random."""
+    """A model that predicts a target from the previous one, with dropout."""
 
     def __init__(self, dropout: float) -> None:
         super().__init__(name="bigrams")
@@ -112,7 +112,7 @@ def weights_of(model: keras.Model) -> dict[str, np.ndarray]:
 
 
 def train(output_dir: Path, shards: Sequence[str], **options: Any) -> Trainer:
-    """Train `Bigrams`, with dropout unless told otherwise, and return the trainer."""
+    """Train `Bigrams`, by default with dropout, and return the trainer."""
     trainer = tiny_trainer(output_dir, shards, **({"dropout": 0.2} | options))
     trainer.train()
     return trainer

@@ -26,7 +26,7 @@ from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_model import tiny_transformer
 
 STEPS = 20
-MOST_WEIGHTED = 2  # replicas: tracing its step on 4 takes a minute
+MOST_WEIGHTED = 2  # replicas; tracing its step on 4 takes a minute
 # Rows of global batches, which every number of replicas divides.
 PLAN = BatchPlan((12,), (8,))
 
@@ -103,7 +103,7 @@ def _trainer(
 def dropout_masks(
     strategy: tf.distribute.Strategy, output_dir: Path, shards: list[str]
 ) -> np.ndarray:
-    """Return what dropout leaves of ones on each replica, `[replicas, 2, 64]`.
+    """Return the ones after dropout on each replica, `[replicas, 2, 64]`.
 
     Call it twice with one folder: in a new run, then in the same run resumed. The
     trainer makes no update; it prepares the replicas as it does before the first.

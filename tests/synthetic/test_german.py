@@ -161,7 +161,7 @@ def test_compound_inherits_gender_and_forms_of_its_head(
         ("waschen", "wasche wäschst wäscht waschen waschen"),
     ],
 )
-def test_present_tense(infinitive, forms):
+def test_the_present_tense_has_its_forms(infinitive, forms):
     assert list(VERBS[infinitive].present) == forms.split()
 
 

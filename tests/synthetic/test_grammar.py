@@ -156,7 +156,7 @@ class ChangedDraw(Draw):
 
 
 def test_an_english_sentence_has_one_translation_and_one_tree():
-    """A choice that does not change the English must not change anything else."""
+    """A choice that does not change the English text must not change anything."""
     places = random.Random(0)
     unchanged = 0
     for seed in map(str, range(20_000)):

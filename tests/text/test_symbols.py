@@ -51,7 +51,7 @@ def test_ambiguous_symbols_are_refused(symbols):
         SymbolTokenizer(symbols)
 
 
-def test_a_file_of_something_else_is_refused(tmp_path):
+def test_a_damaged_file_is_refused(tmp_path):
     (tmp_path / "other.symbols").write_bytes(b"a\nb\n\xff")
     with pytest.raises(UserError, match="damaged or something else"):
         load_tokenizer(tmp_path / "other.symbols")

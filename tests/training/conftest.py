@@ -28,7 +28,7 @@ def shards(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def uninterrupted(shards, tmp_path_factory):
-    """A run of `STEPS` without a stop: its losses and last weights."""
+    """Train `STEPS` without a stop, and return the losses and last weights."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     trainer = train(folder, shards, train_steps=STEPS)
     return losses_of(folder), weights_of(trainer.model)
@@ -41,7 +41,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A folder with checkpoints of steps 100, 200 and 300: all weights 1, 2 and 6."""
+    """Write checkpoints of steps 100, 200 and 300, with all weights 1, 2 and 6."""
     folder = tmp_path_factory.mktemp("run")
     model = tiny_model()
     checkpoints = checkpoints_of(model, folder)
@@ -55,5 +55,5 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def own_run(run, tmp_path):
-    """A copy of the run, to damage."""
+    """Return a copy of the run to damage."""
     return Path(shutil.copytree(run, tmp_path / "run"))

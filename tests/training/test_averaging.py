@@ -19,7 +19,7 @@ from tests.support.tiny_training import (
 )
 
 
-def test_the_average_is_found_where_a_killed_process_put_it_aside(own_run, model):
+def test_an_average_that_a_killed_process_renamed_is_found(own_run, model):
     average_checkpoints(model, own_run, all_checkpoints(own_run))
     (own_run / "averaged").rename(own_run / "averaged.replaced")
     restore(model_variables(model), find_checkpoint(own_run, "averaged"))
@@ -48,7 +48,7 @@ def test_the_average_is_the_mean(own_run, model):
     assert one_value(model) == 3.0
 
 
-def test_the_averaged_checkpoint_bears_the_last_step_and_replaces_the_one_before(
+def test_the_averaged_checkpoint_has_the_last_step_and_replaces_the_earlier_one(
     own_run, model
 ):
     paths = all_checkpoints(own_run)

@@ -17,19 +17,19 @@ from tests.support.tiny_training import (
 )
 
 
-def test_restored_weights_are_those_that_were_saved(run, model):
+def test_restored_weights_are_the_saved_ones(run, model):
     restore(model_variables(model), find_checkpoint(run))
     assert one_value(model) == 6.0
 
 
 def weights_in_file(file):
-    """The content of the file of step 300, and where the weights stand in it."""
+    """Return the content of the file of step 300, and the offset of its weights."""
     content = file.read_bytes()
     return content, content.index(np.full(8, 6.0, np.float32).tobytes())
 
 
 @pytest.mark.parametrize("part", ["data-00000-of-00001", "index"])
-def test_a_truncated_checkpoint_is_a_users_error(own_run, model, part):
+def test_a_truncated_checkpoint_is_a_user_error(own_run, model, part):
     file = own_run / f"model.ckpt-300.{part}"
     if part == "index":
         kept = file.stat().st_size // 2
@@ -40,7 +40,7 @@ def test_a_truncated_checkpoint_is_a_users_error(own_run, model, part):
         restore(model_variables(model), find_checkpoint(own_run))
 
 
-def test_a_checkpoint_with_other_bytes_is_a_users_error(own_run, model):
+def test_a_checkpoint_with_other_bytes_is_a_user_error(own_run, model):
     file = own_run / "model.ckpt-300.data-00000-of-00001"
     content, place = weights_in_file(file)
     file.write_bytes(content[:place] + b"\1" + content[place + 1 :])
@@ -82,7 +82,7 @@ def test_the_error_of_a_damaged_checkpoint_has_few_lines(own_run, model):
 @pytest.mark.parametrize(
     "other", [{"hidden_size": 16}, {"num_encoder_layers": 2}, {"target_vocab_size": 12}]
 )
-def test_a_checkpoint_of_another_model_is_a_users_error(run, other):
+def test_a_checkpoint_of_another_model_is_a_user_error(run, other):
     if "target_vocab_size" in other:
         other["source_vocab_size"] = other["target_vocab_size"]
     with pytest.raises(UserError, match="other hparams"):

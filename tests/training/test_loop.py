@@ -47,7 +47,7 @@ def test_dropout_makes_a_difference_to_these_runs(uninterrupted, shards, tmp_pat
 
 
 @pytest.mark.parametrize(("every", "saved"), [(3, [3, 6, 8]), (5, [5, 8])])
-def test_checkpoints_are_written_every_so_many_steps_and_at_the_end(
+def test_checkpoints_are_written_at_intervals_and_at_the_end(
     shards, tmp_path, every, saved
 ):
     train(tmp_path, shards, train_steps=8, save_every_steps=every)
@@ -55,7 +55,7 @@ def test_checkpoints_are_written_every_so_many_steps_and_at_the_end(
 
 
 def test_checkpoints_are_written_by_time(shards, tmp_path, monkeypatch):
-    """A step takes 4 seconds, all of them after its checkpoint."""
+    """A step takes 4 seconds, all after its checkpoint."""
     seconds = [0.0]
     monkeypatch.setattr("t2t_repro.training.loop.time.monotonic", lambda: seconds[0])
 
@@ -70,14 +70,14 @@ def test_checkpoints_are_written_by_time(shards, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("every", "logged"), [(3, [3, 6, 7]), (4, [4, 7]), (100, [7])])
-def test_metrics_are_written_every_so_many_steps_and_at_the_end(
+def test_metrics_are_written_at_intervals_and_at_the_end(
     shards, tmp_path, every, logged
 ):
     train(tmp_path, shards, train_steps=7, log_every_steps=every)
     assert list(losses_of(tmp_path)) == logged
 
 
-# The weights stay as they are, so a loss shows what is in a batch.
+# The weights do not change, so a loss identifies a batch.
 FROZEN = {"dropout": 0.0, "learning_rate": 0.0}
 
 
@@ -112,8 +112,8 @@ def test_the_loss_of_an_epoch_is_smoothed_and_a_mean_over_its_tokens(
 
 
 @pytest.mark.parametrize(("norm", "moves"), [(1e-12, False), (1.0, True)])
-def test_the_gradient_is_clipped_as_asked(shards, tmp_path, norm, moves):
-    """Adam divides by the gradient's size, unless that is far below its epsilon."""
+def test_the_gradient_is_clipped_as_requested(shards, tmp_path, norm, moves):
+    """Adam divides by the gradient's size unless it is far below epsilon."""
     before = weights_of(tiny_trainer(tmp_path, shards, train_steps=1).model)
     options = StepOptions(label_smoothing=0.1, clip_grad_norm=norm)
     trainer = train(tmp_path, shards, train_steps=1, dropout=0.0, step_options=options)
@@ -127,7 +127,7 @@ def test_without_an_interval_only_the_end_is_saved(shards, tmp_path):
     assert saved_steps(tmp_path) == [3]
 
 
-def test_a_diverged_run_is_a_users_error(shards, tmp_path):
+def test_a_diverged_run_is_a_user_error(shards, tmp_path):
     with pytest.raises(UserError, match=r"diverged(.|\n)*Lower learning_rate_constant"):
         train(tmp_path, shards, train_steps=STEPS, learning_rate=1e30)
 
@@ -149,7 +149,7 @@ def test_a_run_that_diverged_later_names_the_checkpoint_that_is_kept(shards, tmp
 def test_a_diverged_run_keeps_the_last_good_checkpoint(shards, tmp_path):
     train(tmp_path, shards, train_steps=3)
     with pytest.raises(UserError):
-        # Saved more often than the loss is looked at.
+        # Checkpoints are more frequent than checks of the loss.
         train(
             tmp_path,
             shards,
@@ -164,7 +164,7 @@ def test_a_diverged_run_keeps_the_last_good_checkpoint(shards, tmp_path):
     assert all(np.isfinite(w).all() for w in weights_of(trainer.model).values())
 
 
-def test_data_without_a_short_pair_is_a_users_error(shards, tmp_path):
+def test_data_without_a_short_pair_is_a_user_error(shards, tmp_path):
     with pytest.raises(UserError, match="no training pair is short enough"):
         train(tmp_path, shards, train_steps=1, plan=BatchPlan((1,), (4,)))
 
@@ -208,7 +208,7 @@ def test_every_epoch_has_another_order(shards, tmp_path):
     assert losses[:BATCHES_AN_EPOCH] != losses[BATCHES_AN_EPOCH:]
 
 
-def test_evaluators_run_every_so_many_steps_and_at_the_end(shards, tmp_path):
+def test_evaluators_run_at_intervals_and_at_the_end(shards, tmp_path):
     train(
         tmp_path,
         shards,

@@ -47,7 +47,7 @@ def test_the_gradient_is_the_models_distribution_minus_the_wanted_one():
 
 
 def test_the_smallest_loss_is_the_entropy_of_the_wanted_distribution():
-    # What tensor2tensor subtracts from its loss.
+    # tensor2tensor subtracts this from its loss.
     wanted = np.full((1, 1, VOCAB_SIZE), 0.1 / (VOCAB_SIZE - 1), "float32")
     wanted[..., 4] = 0.9
     smoothed, _ = token_losses(np.array([[4]]), np.log(wanted), 0.1)

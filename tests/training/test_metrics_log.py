@@ -19,7 +19,7 @@ def events_of(folder):
 
 
 def tensors_of(folder, name):
-    """Step -> value of what was written under a name."""
+    """Return the values with this name by step."""
     from tensorboard.util import tensor_util
 
     return {
@@ -41,14 +41,14 @@ def test_numbers_go_to_a_line_of_json(tmp_path):
     ]
 
 
-def test_a_number_that_json_does_not_know_is_null(tmp_path):
+def test_a_number_that_json_lacks_is_null(tmp_path):
     MetricsLog(tmp_path).scalars("train", 1, {"gradient_norm": math.inf, "loss": 1.0})
     record = json.loads((tmp_path / "metrics.jsonl").read_text())
     assert (record["gradient_norm"], record["loss"]) == (None, 1.0)
 
 
 @pytest.mark.parametrize("cut_short", ["", '{"split": "tra'])
-def test_a_resumed_run_forgets_what_it_will_do_again(tmp_path, cut_short):
+def test_a_resumed_run_drops_the_lines_that_it_repeats(tmp_path, cut_short):
     log = MetricsLog(tmp_path)
     for step in (1, 2, 3):
         log.scalars("train", step, {"loss": 1.0})
@@ -109,7 +109,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
-def test_there_is_nothing_to_forget_in_a_new_run(tmp_path):
+def test_a_new_run_has_no_lines_to_drop(tmp_path):
     MetricsLog(tmp_path).truncate_after(0)
     assert not list(tmp_path.iterdir())
 

@@ -22,7 +22,7 @@ STEPS = (
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that the test moves."""
+    """Return a clock that the test moves."""
     seconds = [0.0]
     monkeypatch.setattr(
         "t2t_repro.training.metrics_window.time.monotonic", lambda: seconds[0]

@@ -47,7 +47,7 @@ def test_a_finished_run_does_nothing_more(shards, tmp_path):
 
 
 def signal_at(step, number=signal.SIGTERM):
-    """An evaluator that is hit by a signal."""
+    """Return an evaluator that receives a signal at a step."""
 
     def evaluate(now, log):
         if now == step:
@@ -84,7 +84,7 @@ def test_a_run_stopped_by_a_signal_continues_with_the_same_losses(
     assert losses_of(tmp_path) == uninterrupted[0]
 
 
-def test_signals_act_as_before_once_training_is_over(shards, tmp_path):
+def test_signals_act_as_usual_after_training(shards, tmp_path):
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     train(tmp_path, shards, train_steps=1)
     after = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
@@ -100,7 +100,7 @@ def test_the_signal_that_stopped_a_run_is_known(shards, tmp_path):
 
 
 class Killed(BaseException):
-    """Replaces `kill -9`: the trainer cannot catch it."""
+    """An error that replaces `kill -9`: the trainer cannot catch it."""
 
 
 def scores(step, log):
@@ -108,7 +108,7 @@ def scores(step, log):
 
 
 def killed_at(step):
-    """An evaluator of a process that is killed before it has evaluated."""
+    """Return an evaluator that is killed at a step, before it evaluates."""
 
     def evaluate(now, log):
         if now == step:
@@ -160,7 +160,7 @@ def test_a_run_stopped_at_an_evaluation_makes_up_for_it(shards, tmp_path, stop):
 def test_a_signal_during_a_save_does_not_lose_the_evaluation(
     shards, tmp_path, monkeypatch
 ):
-    """The checkpoint to resume from is that of the next step."""
+    """The run resumes from the checkpoint of the next step."""
     real_save = TrainingCheckpoints.save
 
     def save(self, step):
@@ -176,7 +176,7 @@ def test_a_signal_during_a_save_does_not_lose_the_evaluation(
     assert evaluations_of(tmp_path) == EVALUATIONS
 
 
-def test_a_trainer_removes_what_a_killed_save_left(shards, tmp_path):
+def test_a_trainer_removes_the_leftovers_of_a_killed_save(shards, tmp_path):
     (tmp_path / "model.ckpt-9_temp").mkdir()
     train(tmp_path, shards, train_steps=1)
     assert not (tmp_path / "model.ckpt-9_temp").exists()
@@ -189,7 +189,7 @@ def test_an_evaluation_that_is_in_the_metrics_is_not_made_again(shards, tmp_path
 
 
 def test_a_longer_run_does_not_evaluate_where_it_was_resumed(shards, tmp_path):
-    """Step 3 was the last one of a run that never evaluated."""
+    """Step 3 is the last step of a run that never evaluated."""
     train(tmp_path, shards, train_steps=3)
     train(tmp_path, shards, evaluators=[scores], **EVALUATING)
     assert evaluations_of(tmp_path) == EVALUATIONS
@@ -220,7 +220,7 @@ def test_a_run_resumes_from_the_checkpoint_before_a_damaged_one(
     damage(tmp_path, 7)
     trainer = train(tmp_path, shards, train_steps=STEPS)
     losses, weights = uninterrupted
-    # The lines of step 7 would be there twice.
+    # Without this, the lines of step 7 would occur twice.
     assert [line["step"] for line in metrics_of(tmp_path)] == list(losses)
     assert losses_of(tmp_path) == losses
     for path, values in weights_of(trainer.model).items():

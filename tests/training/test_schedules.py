@@ -11,7 +11,7 @@ ALL_FACTORS = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
 
 
 def rate(schedule: FactorSchedule, step: int) -> float:
-    """The rate of update number `step`, counted from 1 as in the paper."""
+    """Return the rate of update number `step`, counted from 1 as in the paper."""
     return float(schedule(step - 1))
 
 

@@ -31,7 +31,7 @@ def test_one_device_needs_no_strategy():
     assert make_strategy(1).num_replicas_in_sync == 1
 
 
-def test_replicas_asked_for_too_late_are_a_users_error():
+def test_replicas_requested_too_late_are_a_user_error():
     tf.constant(0)
     with pytest.raises(UserError, match="cannot make 2 CPU replicas"):
         make_strategy(2)
@@ -47,7 +47,7 @@ def test_adam_has_the_papers_values(base):
     assert values == (0.9, 0.98, 1e-9)
 
 
-# No value is that of the set, and no two are equal.
+# All values differ from the set's and from each other.
 DISTINCT = {
     "hidden_size": 96,
     "num_heads": 8,
@@ -117,7 +117,7 @@ def test_only_float16_has_its_loss_scaled(base, dtype, scaled):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_names_in_checkpoints_do_not_depend_on_what_was_made_before(base, dtype):
+def test_names_in_checkpoints_do_not_depend_on_earlier_objects(base, dtype):
     paths = []
     for _ in range(2):
         optimizer = make_optimizer(base.replace(activation_dtype=dtype))
@@ -131,7 +131,7 @@ WEIGHTED = {"branched_attention": "split", "branch_frozen_after_steps": 3}
 
 
 def weighted_step(base, dtype="float32", **changes):
-    """A step of a tiny Weighted Transformer, its model and its optimizer."""
+    """Make a tiny Weighted Transformer, its optimizer and its training step."""
     small = {
         "hidden_size": 8,
         "filter_size": 16,
@@ -190,7 +190,7 @@ def test_branch_weights_have_the_papers_schedule(base):
     assert peak == pytest.approx(np.sqrt(10 * 6), rel=1e-2)
 
 
-def test_the_branches_schedule_counts_the_layers_that_there_are(base):
+def test_the_schedule_of_branches_counts_the_larger_number_of_layers(base):
     stacks = {"num_encoder_layers": 2, "num_decoder_layers": 4}
     plain, other = (
         float(make_branch_schedule(base.replace(**WEIGHTED | changes))(0))

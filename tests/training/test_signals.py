@@ -25,7 +25,7 @@ def test_a_second_interrupt_acts_as_usual():
     assert received == [signal.SIGINT]
 
 
-def test_handlers_are_as_before_afterwards():
+def test_handlers_are_restored():
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     with SignalGuard(lambda number: None):
         assert signal.getsignal(signal.SIGTERM) != before[0]

@@ -36,7 +36,7 @@ BATCH = batch_of(
 
 
 def step_and_model(options=OPTIONS, **model_options):
-    """A step of plain gradient descent, which shows the gradient in the weights."""
+    """Make a plain gradient-descent step, so that weights show the gradient."""
     model = tiny_transformer(**ONE_LAYER, **model_options)
     optimizer = keras.optimizers.SGD(LEARNING_RATE)
     optimizer.build(model.trainable_variables)
@@ -67,7 +67,7 @@ def expected_loss_and_gradients(model, batch, label_smoothing=0.1):
 
 @pytest.fixture(scope="module")
 def first_step():
-    """Weights before and after one step, what was expected, and what it returned."""
+    """Return the weights before and after a step, its expected and its real results."""
     step, model = step_and_model()
     before = weights_of(model)
     expected = expected_loss_and_gradients(model, BATCH)
@@ -221,7 +221,7 @@ def test_dropout_is_active_and_new_in_every_step():
 
 @pytest.fixture(scope="module")
 def on_replicas(tmp_path_factory):
-    """Results by number of replicas: the same global batches, dropout off."""
+    """Return results by number of replicas: same global batches, no dropout."""
     folder = tmp_path_factory.mktemp("replicas")
     shards = write_shards(folder, random_pairs(200, 12, VOCAB_SIZE))
     program = (sys.executable, "-m", "tests.support.train_on_replicas")

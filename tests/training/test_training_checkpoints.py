@@ -135,7 +135,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(
     assert "model.ckpt-300 is damaged" in caplog.text
     assert "resuming from step 200" in caplog.text
     assert find_checkpoint(own_run) == path
-    # Nothing is thrown away, and a second damaged one finds its place.
+    # No file is lost, and a second damaged checkpoint gets another name.
     assert len(list(own_run.glob("model.ckpt-300.damaged.*"))) == 2
     checkpoints_of(model, own_run).save(300)
     (own_run / f"model.ckpt-300.{part}").write_bytes(b"")
@@ -149,7 +149,7 @@ def test_two_damaged_checkpoints_are_set_aside(own_run, model):
     assert one_value(model) == 1.0
 
 
-def test_damaged_checkpoints_alone_are_a_users_error(own_run, model):
+def test_only_damaged_checkpoints_are_a_user_error(own_run, model):
     for step in (100, 200, 300):
         (own_run / f"model.ckpt-{step}.index").write_bytes(b"")
     fill(model, 7.0)
@@ -162,7 +162,7 @@ def test_damaged_checkpoints_alone_are_a_users_error(own_run, model):
     assert [step_of(path) for path in all_checkpoints(own_run)] == [100, 200, 300]
 
 
-def test_a_checkpoint_of_another_model_is_not_passed_over(own_run):
+def test_a_checkpoint_of_another_model_is_not_skipped(own_run):
     (own_run / "model.ckpt-300.index").write_bytes(b"")
     other = checkpoints_of(tiny_model(num_encoder_layers=2), own_run)
     with pytest.raises(UserError, match=r"ckpt-200: it is of a model with other"):
@@ -170,8 +170,8 @@ def test_a_checkpoint_of_another_model_is_not_passed_over(own_run):
     assert len(all_checkpoints(own_run)) == 3
 
 
-def test_a_file_that_may_not_be_read_is_not_damaged(own_run, model, monkeypatch):
-    """The rights themselves mean nothing to root, who may run the tests."""
+def test_a_file_without_read_permission_is_not_damaged(own_run, model, monkeypatch):
+    """Permissions do not stop root, who may run the tests."""
 
     def refuse(self, *args):
         raise PermissionError(13, "Permission denied", str(self))
@@ -187,14 +187,14 @@ def test_leftovers_of_killed_saves_are_removed(own_run, model):
     temporary.mkdir()
     (temporary / "part-00000-of-00001.data-00000-of-00001").write_bytes(b"x")
     (own_run / "model.ckpt-400.index.tempstate123").write_bytes(b"x")
-    # Renamed, but the index is not there yet; or its index has been removed.
+    # Renamed without an index yet, or with its index already removed.
     (own_run / "model.ckpt-400.data-00000-of-00001").write_bytes(b"x")
     (own_run / "best.incomplete").mkdir()
     checkpoints_of(model, own_run).clean_up()
     assert sorted(own_run.iterdir()) == before
 
 
-def test_a_save_that_fails_leaves_nothing_behind(own_run, model, monkeypatch):
+def test_a_save_that_fails_leaves_no_files(own_run, model, monkeypatch):
     before = sorted(own_run.iterdir())
 
     def fill_the_disk(self, path):
@@ -213,7 +213,7 @@ def test_a_save_that_fails_leaves_nothing_behind(own_run, model, monkeypatch):
     assert checkpoints.best_value("bleu") == 30.5
 
 
-def test_the_best_is_found_where_a_killed_process_put_it_aside(own_run, model):
+def test_a_best_model_that_a_killed_process_renamed_is_found(own_run, model):
     (own_run / "best").rename(own_run / "best.replaced")
     assert checkpoints_of(model, own_run).best_value("bleu") == 30.5
     restore(model_variables(model), find_checkpoint(own_run, "best"))
