@@ -140,9 +140,13 @@ class Registry:
             self._entries = before
 
 
-problems = Registry("problem", "`t2t list problems` names them all.")
-models = Registry("model", "`t2t list models` names them all.")
-hparams_sets = Registry("hparams set", "`t2t list hparams` names them all.")
+_USER_PACKAGE = "; --t2t_usr_dir adds those of a package."
+
+problems = Registry("problem", "`t2t list problems` names them all" + _USER_PACKAGE)
+models = Registry("model", "`t2t list models` names them all" + _USER_PACKAGE)
+hparams_sets = Registry(
+    "hparams set", "`t2t list hparams` names them all" + _USER_PACKAGE
+)
 attentions = Registry(
     "self_attention_type",
     f"The built-in ones are {', '.join(SELF_ATTENTIONS)}; a package in --t2t_usr_dir "

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro import catalogue
+from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.request import OWN_MODEL, requested_settings, with_files
 from t2t_repro.data.text_files import PairFiles, TreeFile
@@ -39,7 +40,7 @@ def problem_and_settings(
             "received no --problem, expected one of `t2t list problems`; for your own "
             "text, --problem text_pairs --train_source FILE --train_target FILE"
         )
-    catalogue.load(args.t2t_usr_dir or default_usr_dir)
+    load_catalogue(args.t2t_usr_dir or default_usr_dir)
     problem = with_files(catalogue.problem(name), _text_files(args))
     names = (*PrepareSettings.names(), *OWN_MODEL)
     flags = vars(args)

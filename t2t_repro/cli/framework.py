@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from t2t_repro import catalogue
+
 # TF_CPP_MIN_LOG_LEVEL is read only after the import has written these lines.
 _BANNER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog")
 
@@ -23,6 +25,15 @@ def import_tensorflow() -> None:
     with _without_banner():
         importlib.import_module("tensorflow")
         importlib.import_module("keras")
+
+
+def load_catalogue(usr_dir: str | None) -> None:
+    """Load the catalogues and the user's package, which may import TensorFlow."""
+    if usr_dir is None:
+        catalogue.load()
+        return
+    with _without_banner():
+        catalogue.load(usr_dir)
 
 
 @contextmanager

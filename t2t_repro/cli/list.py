@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from t2t_repro import catalogue, registry
+from t2t_repro import registry
 from t2t_repro.cli.flags import add_usr_dir_flag
+from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.text_tables import aligned
 
 KINDS = {
@@ -28,7 +29,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one section per kind, or only the names and summaries of one kind."""
-    catalogue.load(args.t2t_usr_dir)
+    load_catalogue(args.t2t_usr_dir)
     if args.kind:
         print("\n".join(_lines(KINDS[args.kind][0])))
         return 0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from t2t_repro import catalogue, registry
 from t2t_repro.cli.flags import add_usr_dir_flag
+from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text_tables import aligned
@@ -28,7 +29,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the entry of the name, in every kind that has it."""
-    catalogue.load(args.t2t_usr_dir)
+    load_catalogue(args.t2t_usr_dir)
     if args.diff is not None:
         print(_difference(args.name, args.diff))
         return 0

@@ -66,15 +66,15 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, then print scores, sample translations and the next commands."""
     existing = _existing_run(args)
+    if existing is None:
+        problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)
+        data_dir = args.data_dir or DEMO_FOLDER / "data"
+    else:
+        problem, given = problem_and_settings(
+            args, default_problem=existing.problem, default_usr_dir=existing.usr_dir
+        )
+        data_dir = args.data_dir or existing.data_dir
     settings = _settings(args, existing)
-    problem, given = problem_and_settings(
-        args,
-        default_problem=existing.problem if existing is not None else DEMO_PROBLEM,
-        default_usr_dir=settings.t2t_usr_dir,
-    )
-    data_dir = args.data_dir or (
-        existing.data_dir if existing is not None else DEMO_FOLDER / "data"
-    )
     # Report a mistyped name or value before TensorFlow is imported.
     named_set = catalogue.hparams(settings.hparams_set)
     changes = named_set.diff(named_set.parse(settings.hparams))
@@ -133,8 +133,8 @@ def _settings(args: argparse.Namespace, existing: Run | None) -> TrainSettings:
     for name in ("hparams_set", "data_dir", "output_dir"):
         if args.problem is not None and getattr(args, name) is None:
             raise UsageError(
-                f"--{name} is missing.\n`t2t train --help` explains it; without "
-                "--problem nothing else is needed."
+                f"--{name} is missing: --problem needs --hparams_set, --data_dir and "
+                "--output_dir.\nWithout --problem, `t2t train` runs a demonstration."
             )
     return TrainSettings(**given)
 

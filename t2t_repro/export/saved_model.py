@@ -150,7 +150,7 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
     export_dir = Path(export_dir)
     if export_dir.exists():
         raise UserError(
-            f"received --export_dir {export_dir}, which exists: remove it or give "
+            f"received export folder {export_dir}, which exists: remove it or give "
             "another."
         )
     signatures = {"serving_default": served.translate, "n_best": served.n_best}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from t2t_repro import catalogue
 from t2t_repro.errors import UserError
 from t2t_repro.runs.run import Run
 from t2t_repro.training.averaging import average_checkpoints
@@ -31,7 +30,7 @@ def average(
         UserError: If the run has fewer checkpoints; an earlier average stays.
     """
     run = Run.load_existing(output_dir)
-    catalogue.load(t2t_usr_dir or run.usr_dir)
+    run.load_catalogue(t2t_usr_dir)
     paths = all_checkpoints(output_dir)
     if not paths:
         raise UserError(f"no checkpoint in {output_dir}: `t2t train` writes them.")

@@ -208,6 +208,22 @@ class Run:
         """Read the tokenizers of inputs and targets from the run's folder."""
         return load_tokenizers(output_dir, self.tokenizers)
 
+    def load_catalogue(self, t2t_usr_dir: str | Path | None = None) -> None:
+        """Load the catalogues and the user's package that the run was trained with.
+
+        Args:
+            t2t_usr_dir: Folder of the package; by default where it was then.
+
+        Raises:
+            UserError: If the package is not there.
+        """
+        if t2t_usr_dir is None and self.usr_dir and not Path(self.usr_dir).is_dir():
+            raise UserError(
+                f"the run needs the package {self.usr_dir}, which does not exist: give "
+                "its new folder with --t2t_usr_dir."
+            )
+        catalogue.load(t2t_usr_dir or self.usr_dir)
+
     def build_model(
         self, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
     ) -> keras.Model:

@@ -97,7 +97,7 @@ class System:
             UserError: If the run or the checkpoint is missing or damaged.
         """
         run = Run.load_existing(output_dir)
-        catalogue.load(t2t_usr_dir or run.usr_dir)
+        run.load_catalogue(t2t_usr_dir)
         path = choose_checkpoint(output_dir, checkpoint)
         tokenizers = run.load_tokenizers(output_dir)
         model = run.build_model(*tokenizers)

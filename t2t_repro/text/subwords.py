@@ -214,7 +214,7 @@ def _training_error(error: RuntimeError, vocab_size: int) -> Exception:
         return UserError(
             f"received vocabulary size {vocab_size}, expected at least "
             f"{required.group(1)} (3 special entries, 256 bytes and the characters of "
-            f"the text): raise --vocab_size"
+            f"the text): raise --vocab_size, or the size of the problem's Vocabulary"
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return UserError(

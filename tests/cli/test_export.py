@@ -117,7 +117,7 @@ def test_n_best_are_the_hypotheses_of_decode(served, decoded):
 def test_an_existing_folder_is_refused(trained, tmp_path, capsys):
     assert main(export_arguments(trained, tmp_path)) == 1
     errors = capsys.readouterr().err
-    assert f"received --export_dir {tmp_path}, which exists" in errors
+    assert f"received export folder {tmp_path}, which exists" in errors
     assert "Traceback" not in errors
 
 
