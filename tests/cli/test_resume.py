@@ -99,3 +99,13 @@ def test_a_second_trainer_in_the_folder_is_refused(own_run, capsys):
         assert main(command) == 1
     assert "is training in" in capsys.readouterr().err
     assert last_step(own_run) == 60
+
+
+def test_a_package_that_has_moved_is_named(own_run, tmp_path, capsys):
+    description = json.loads((own_run / RUN_FILE).read_text())
+    description["usr_dir"] = str(tmp_path / "moved")
+    (own_run / RUN_FILE).write_text(json.dumps(description))
+    assert main(["average", "--output_dir", str(own_run), "--last", "2"]) == 1
+    errors = capsys.readouterr().err
+    assert f"the run needs the package {tmp_path / 'moved'}" in errors
+    assert "give its new folder with --t2t_usr_dir" in errors

@@ -264,6 +264,11 @@ def test_a_reversed_problem_trains_on_the_same_data(trained, tmp_path):
     assert "\nreference    one times: the " in printed
 
 
+def test_a_mistyped_problem_is_named_before_a_missing_flag(capsys):
+    assert main(["train", "--problem", "algoritmic_sort"]) == 2
+    assert "Did you mean algorithmic_sort" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("missing", ["--hparams_set", "--data_dir", "--output_dir"])
 def test_a_missing_flag_is_named(trained, tmp_path, missing, capsys):
     arguments = on(tmp_path / "run", trained.arguments)
