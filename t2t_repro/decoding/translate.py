@@ -61,8 +61,6 @@ def search_translations(
     model: keras.Model,
     inputs: tf.Tensor,
     hparams: DecodeHParams,
-    *,
-    static_shapes: bool = False,
 ) -> BeamSearchResult:
     """Search for translations of a batch, at most `extra_length` tokens longer.
 
@@ -70,7 +68,6 @@ def search_translations(
         model: A `Transformer`.
         inputs: Source ids with EOS, int32 `[batch, source_length]`, padded.
         hparams: Beam size, alpha and extra length.
-        static_shapes: Whether all shapes must be static, as XLA requires.
 
     Returns:
         Hypotheses, best first.
@@ -89,7 +86,7 @@ def search_translations(
             beam_size=hparams.beam_size,
             alpha=hparams.alpha,
             num_hypotheses=hparams.num_hypotheses,
-            cache_growth=0 if static_shapes else CACHE_GROWTH,
+            cache_growth=CACHE_GROWTH,
         ),
     )
 
@@ -109,7 +106,6 @@ class Translator:
             piece. A longer one is cut, and the translations of its pieces are joined.
         normalize_source: Maps a user's sentence to the form of the training sources.
         postprocess: Maps a source and the model's output to the output for the user.
-        jit_compile: Whether XLA compiles the search, once per batch shape.
     """
 
     def __init__(
@@ -124,14 +120,12 @@ class Translator:
         postprocess: Callable[[str, str], Output] = lambda source, written: Output(
             written
         ),
-        jit_compile: bool = False,
     ) -> None:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
         self._normalize_source = normalize_source
         self._postprocess = postprocess
-        self._jit_compile = jit_compile
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, max_input_length),
             max_length=longest_piece(max_input_length) + 1,
@@ -139,14 +133,11 @@ class Translator:
             length_bucket_step=SOURCE_BUCKET_STEP,
         )
 
-        @tf.function(
-            input_signature=[tf.TensorSpec([None, None], tf.int32)],
-            jit_compile=jit_compile,
-        )
+        # Not compiled by XLA: static shapes need room for all positions from the start,
+        # which took five times as long on short sentences.
+        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
         def search(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            result = search_translations(
-                model, inputs, hparams, static_shapes=jit_compile
-            )
+            result = search_translations(model, inputs, hparams)
             return result.ids, result.scores
 
         self._search = search
@@ -272,8 +263,7 @@ class Translator:
     ) -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield the numbers of pieces and their padded ids, longest first.
 
-        The longest come first, to show at once whether there is enough memory. For XLA,
-        a batch that is not full repeats its last piece, so that there are few shapes.
+        The longest come first, to show at once whether there is enough memory.
         """
         buckets: dict[int, list[int]] = {}
         for number in sorted(range(len(sources)), key=lambda n: -len(sources[n])):
@@ -283,11 +273,9 @@ class Translator:
             rows, length = self._plan.rows[bucket], self._plan.boundaries[bucket]
             for start in range(0, len(numbers), rows):
                 chosen = numbers[start : start + rows]
-                height = rows if self._jit_compile else len(chosen)
-                batch = np.full((height, length), PAD_ID, np.int32)
-                for row in range(height):
-                    source = sources[chosen[min(row, len(chosen) - 1)]]
-                    batch[row, : len(source)] = source
+                batch = np.full((len(chosen), length), PAD_ID, np.int32)
+                for row, number in enumerate(chosen):
+                    batch[row, : len(sources[number])] = sources[number]
                 yield chosen, batch
 
     def _hypotheses(self, ids: np.ndarray, scores: np.ndarray) -> list[Hypothesis]:

@@ -23,7 +23,7 @@ SAMPLES = 3
 
 
 def likelihood_evaluator(
-    model: keras.Model, batches: tf.data.Dataset, *, jit_compile: bool
+    model: keras.Model, batches: tf.data.Dataset
 ) -> Callable[[int, MetricsLog], dict[str, float]]:
     """Make the evaluator of dev loss, perplexity and token accuracy.
 
@@ -33,14 +33,13 @@ def likelihood_evaluator(
     Args:
         model: The model in training.
         batches: Batches of the dev split, int32 `[rows, length]` per side.
-        jit_compile: Whether XLA compiles the evaluation.
 
     Returns:
         A function that returns "nll", "perplexity" and "token_accuracy" (from 0 to 1),
         or nothing if there are no batches.
     """
 
-    @tf.function(input_signature=[BATCH_SIGNATURE], jit_compile=jit_compile)
+    @tf.function(input_signature=[BATCH_SIGNATURE])
     def sums(batch: Batch) -> tf.Tensor:
         """Return the total loss, correct tokens and all tokens, float32 `[3]`."""
         logits = model(batch, training=False)

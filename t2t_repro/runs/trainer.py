@@ -111,7 +111,7 @@ def _evaluators(
     if "dev" not in data.splits:
         return []
     batches = evaluation_batches(data.shards("dev"), _plan(hparams, 1))
-    evaluators = [likelihood_evaluator(model, batches, jit_compile=False)]
+    evaluators = [likelihood_evaluator(model, batches)]
     if sentences:
         evaluators.append(_translation_evaluator(model, hparams, sentences, data))
     return evaluators
@@ -133,7 +133,6 @@ def _translation_evaluator(
         hparams.max_length,
         normalize_source=problem.normalize_source,
         postprocess=problem.postprocess,
-        jit_compile=False,
     )
     sources, references = (side[:sentences] for side in data.raw_text("dev"))
     return translation_evaluator(translator, sources, references, problem)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from t2t_repro import registry
 from t2t_repro.cli.main import main
 from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import RUN_FILE, Run
@@ -109,3 +110,26 @@ def test_a_package_that_has_moved_is_named(own_run, tmp_path, capsys):
     errors = capsys.readouterr().err
     assert f"the run needs the package {tmp_path / 'moved'}" in errors
     assert "give its new folder with --t2t_usr_dir" in errors
+
+
+def test_the_problem_of_the_runs_package_is_known_when_it_is_resumed(
+    own_run, tmp_path, capsys
+):
+    package = tmp_path / "resumed_package"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from t2t_repro.data.problem import Problem\n"
+        "from t2t_repro.registry import register_problem\n"
+        "@register_problem\n"
+        "class EchoOfAPackage(Problem):\n"
+        "    def pairs(self, split, tmp_dir):\n"
+        "        return iter(())\n"
+    )
+    description = json.loads((own_run / RUN_FILE).read_text())
+    description |= {"usr_dir": str(package), "problem": "echo_of_a_package"}
+    (own_run / RUN_FILE).write_text(json.dumps(description))
+    with registry.problems.isolated():
+        assert main(["train", "--output_dir", str(own_run), "--train_steps", "61"]) == 1
+    errors = capsys.readouterr().err
+    assert "unknown problem" not in errors
+    assert "echo_of_a_package" in errors

@@ -29,20 +29,15 @@ def searched(monkeypatch):
         ({"beam_size": 6, "alpha": 0.4, "prefer_unrepaired": True}, 6),
     ],
 )
-@pytest.mark.parametrize("static_shapes", [False, True])
-def test_hparams_become_the_settings_of_the_search(
-    searched, changes, num_hypotheses, static_shapes
-):
+def test_hparams_become_the_settings_of_the_search(searched, changes, num_hypotheses):
     hparams = DecodeHParams().replace(**changes)
-    search_translations(
-        tiny_transformer(), INPUTS, hparams, static_shapes=static_shapes
-    )
+    search_translations(tiny_transformer(), INPUTS, hparams)
     ((*_, max_lengths, max_length, options),) = searched
     assert options == BeamSearchOptions(
         beam_size=changes["beam_size"],
         alpha=changes["alpha"],
         num_hypotheses=num_hypotheses,
-        cache_growth=0 if static_shapes else CACHE_GROWTH,
+        cache_growth=CACHE_GROWTH,
     )
     extra = changes.get("extra_length", 50)
     assert max_lengths.numpy().tolist() == [4 + extra, 2 + extra]

@@ -246,3 +246,14 @@ def test_subwords_in_any_script_become_text():
     texts = best_texts(system.translate(lines))
     assert texts[1] == ""
     assert [best_texts(system.translate([line]))[0] for line in lines] == texts
+
+
+def test_a_stream_translates_one_chunk_at_a_time(model):
+    counts = []
+    sentences = ["a b", "c d e", "", "f g h a"]
+    stream = translator(model).stream(sentences, counts.append, chunk_size=2)
+    first = next(stream)
+    assert sum(counts) == 2
+    together = translator(model).translate(sentences)
+    assert best_texts([first, *stream]) == best_texts(together)
+    assert sum(counts) == 4

@@ -61,7 +61,7 @@ def batch_of(numbers, length):
 
 
 def evaluate(model, batches):
-    return likelihood_evaluator(model, batches, jit_compile=False)(1, None)
+    return likelihood_evaluator(model, batches)(1, None)
 
 
 @pytest.fixture(scope="module")

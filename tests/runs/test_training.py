@@ -55,12 +55,13 @@ class Recorded:
 
     arguments: dict
     seeds: list
+    translator: list
 
 
 @pytest.fixture
 def recorded(data, tmp_path, monkeypatch):
     """Record the arguments that `train` passes to the trainer."""
-    found = Recorded({}, [])
+    found = Recorded({}, [], [])
 
     class Recorder:
         stop_signal = None
@@ -73,6 +74,11 @@ def recorded(data, tmp_path, monkeypatch):
 
     monkeypatch.setattr(trainer, "Trainer", Recorder)
     monkeypatch.setattr(trainer, "make_repeatable", found.seeds.append)
+    monkeypatch.setattr(
+        trainer,
+        "Translator",
+        lambda *arguments, **forms: found.translator.append(arguments),
+    )
     train(TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS), data)
     return found
 
@@ -88,6 +94,11 @@ def test_every_loop_option_comes_from_its_setting(recorded):
         "save_every_seconds": 4000.0,
         "best_metric": "bleu",
     }
+
+
+def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
+    ((_, _, _, decode_hparams, max_input_length),) = recorded.translator
+    assert (decode_hparams.beam_size, max_input_length) == (1, 40)
 
 
 def test_the_seed_decides_weights_and_dropout(recorded):
