@@ -16,6 +16,7 @@ from t2t_repro.cli.streams import (
     write_lines,
 )
 from t2t_repro.progress import Progress
+from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
 
@@ -55,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     check_writable("--decode_to_file", args.decode_to_file)
     # Report broken input before TensorFlow is imported and a model is loaded.
     lines = read_input(args.decode_from_file)
+    Run.load_existing(args.output_dir)  # A mistyped folder is answered at once.
     import_tensorflow()
     from t2t_repro.runs import System
 

@@ -22,6 +22,7 @@ from t2t_repro.cli.streams import (
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
+from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
 
@@ -77,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
     _check_flags(args)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
+    Run.load_existing(args.output_dir)  # A mistyped folder is answered at once.
     import_tensorflow()
     from t2t_repro.data.prepared import PreparedData
     from t2t_repro.runs import System

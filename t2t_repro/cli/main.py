@@ -63,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0 good, 1 failed, 2 usage.
     """
+    _open_closed_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0].startswith("-"):
         return _top_level(arguments)
@@ -70,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _log_to_stderr():
             code = run_command(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except UserError as error:
         print(f"{_prog(command)}: {error}", file=sys.stderr)
@@ -172,6 +174,22 @@ def _log_to_stderr() -> Iterator[None]:
         logger.removeHandler(handler)
         logger.setLevel(before[0])
         logger.propagate = before[1]
+
+
+def _open_closed_streams() -> None:
+    """Open what the shell closed (`2>&-`), or another file would get its number.
+
+    Python has None for such a stream. Only stderr gets a stream: the user does not want
+    messages, but results must not be lost.
+    """
+    for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
+        if stream is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, number)
+            if nowhere != number:
+                os.close(nowhere)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
 def _discard_stdout() -> None:

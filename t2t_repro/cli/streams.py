@@ -24,6 +24,8 @@ def read_input(name: str) -> list[str]:
     """
     if name != STANDARD_STREAM:
         return _lines_of(Path(name))
+    if sys.stdin is None:
+        raise UserError("standard input is closed: give a file.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
         with path.open("wb") as file:
@@ -43,8 +45,11 @@ def check_writable(flag: str, name: str) -> None:
     """Refuse an output file that cannot be written, before any work is done.
 
     Raises:
-        UserError: If its folder does not exist or is not writable.
+        UserError: If its folder does not exist or is not writable, or standard output
+            is closed.
     """
+    if name == STANDARD_STREAM and sys.stdout is None:
+        raise UserError(f"standard output is closed: give {flag}.")
     path = Path(name)
     written_to = path if _is_device(path) else path.parent
     if name != STANDARD_STREAM and (

@@ -208,10 +208,20 @@ class _Origin:
     def conversion(self, encoding: str) -> str:
         """Return a shell command that converts the text to UTF-8."""
         command = f"iconv -f {encoding} -t UTF-8"
+        zipped = _is_gzip(self.path)
         if self.piped_from:
-            return f"... | {command} | t2t ..."
-        path, converted = str(self.path), f"{self.path.name}.utf8"
-        return f"{command} {shlex.quote(path)} > {shlex.quote(converted)}"
+            unzip = "gunzip | " if zipped else ""
+            return f"... | {unzip}{command} | t2t ..."
+        path = shlex.quote(str(self.path))
+        converted = shlex.quote(f"{self.path.name.removesuffix('.gz')}.utf8")
+        if zipped:
+            return f"gunzip -c {path} | {command} > {converted}"
+        return f"{command} {path} > {converted}"
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
 
 
 def _pairs_of_lists(lists: PairLists) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
@@ -34,6 +35,10 @@ sys.exit(f"imported {loaded}" if loaded else code)
         ("show transfomer_base", 2),
         ("lsit", 2),
         ("list --prblem", 2),
+        ("decode --output_dir no/such/folder", 1),
+        ("evaluate --output_dir no/such/folder", 1),
+        ("average --output_dir no/such/folder", 1),
+        ("export --output_dir no/such/folder --export_dir out", 1),
     ],
 )
 def test_help_listings_and_errors_need_no_tensorflow(arguments, code):
@@ -183,3 +188,21 @@ def test_every_command_of_the_table_explains_its_flags(capsys):
     for command in cli.COMMANDS:
         assert main([command, "--help"]) == 0
         assert f"usage: t2t {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "answer"),
+    [
+        ("list >&-", 0, ""),
+        ("list 2>&-", 0, ""),
+        ("lsit >&- 2>&-", 2, ""),
+        ("decode --output_dir run <&-", 1, "t2t decode: standard input is closed"),
+        ("decode --output_dir run >&-", 1, "t2t decode: standard output is closed"),
+    ],
+)
+def test_a_closed_stream_is_no_traceback(command, code, answer):
+    line = f"{shlex.quote(sys.executable)} -m t2t_repro.cli.main {command}"
+    ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert ended.returncode == code, ended.stderr
+    assert ended.stderr.startswith(answer)
+    assert ended.stderr.count("\n") == bool(answer)

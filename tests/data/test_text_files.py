@@ -99,6 +99,18 @@ def test_the_suggested_conversion_can_be_pasted_into_a_shell(
     assert list(read_lines(Path(f"{path}.utf8"))) == ["café"]
 
 
+def test_the_conversion_of_a_gzipped_file_unzips_it_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path / "my text.gz", gzip.compress(b"caf\xe9\n", mtime=0))
+    with pytest.raises(UserError) as caught:
+        list(read_lines(path))
+    command = str(caught.value).partition("`")[2].rpartition("`")[0]
+    subprocess.run(["sh", "-c", command], check=True)
+    assert list(read_lines(tmp_path / "my text.utf8")) == ["café"]
+    with pytest.raises(UserError, match=r"`\.\.\. \| gunzip \| iconv "):
+        list(read_lines(path, "standard input"))
+
+
 @pytest.mark.parametrize("content", [b"caf\xe9\n", "café\n".encode("utf-16")])
 def test_a_stream_is_named_and_converted_in_a_pipe(tmp_path, content):
     path = written(tmp_path / "copy", content)
