@@ -42,10 +42,12 @@ def load_description(
         values = json.loads(path.read_text(encoding="utf-8"))
         if values["format"] != expected_format:
             raise UserError(
-                f"{path} has format {values['format']}, expected {expected_format}: "
+                f"received format {values['format']}, expected {expected_format}: "
                 f"another version of t2t_repro wrote it; {advice}"
             )
         return build(values)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} is damaged ({type(error).__name__}: {error}); {advice}"

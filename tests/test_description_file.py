@@ -39,7 +39,7 @@ def test_a_damaged_file_is_refused_with_advice(tmp_path, content):
 def test_another_format_is_refused_with_advice(tmp_path):
     path = tmp_path / "file.json"
     path.write_text(json.dumps({"name": "a", "format": 4}))
-    with pytest.raises(UserError, match=r"has format 4, expected 3: .*; start anew"):
+    with pytest.raises(UserError, match=r"format 4, expected 3: .*; start anew"):
         load(path)
 
 

@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_stdout()
         return BROKEN_PIPE
     except OSError as error:
-        place = error.filename or "reading or writing failed"
+        place = error.filename or "cannot write standard output"
         reason = error.strerror or error
         print(f"{_prog(command)}: {place}: {reason}", file=sys.stderr)
         return UserError.exit_code

@@ -14,7 +14,7 @@ from t2t_repro.cli.data_request import problem_and_settings
 from t2t_repro.cli.flags import add_data_flags, add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
-from t2t_repro.runs.run import Run
+from t2t_repro.runs.resuming import find_run, recorded_data_dir, resumed_settings
 from t2t_repro.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -65,16 +65,18 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train, then print scores, sample translations and the next commands."""
-    existing = _existing_run(args)
+    output_dir = args.output_dir or str(DEMO_FOLDER / "run")
+    existing = find_run(output_dir, is_described=args.problem is not None)
     if existing is None:
+        _check_begins(args)
         problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)
         data_dir = args.data_dir or DEMO_FOLDER / "data"
+        settings = _new_settings(args, output_dir)
     else:
-        problem, given = problem_and_settings(
-            args, default_problem=existing.problem, default_usr_dir=existing.usr_dir
-        )
-        data_dir = args.data_dir or existing.data_dir
-    settings = _settings(args, existing)
+        package = existing.package(args.t2t_usr_dir)
+        problem, given = problem_and_settings(args, existing.problem, package)
+        data_dir = args.data_dir or recorded_data_dir(existing, output_dir)
+        settings = resumed_settings(existing, output_dir, _given_settings(args))
     # Report a mistyped name or value before TensorFlow is imported.
     named_set = catalogue.hparams(settings.hparams_set)
     changes = named_set.diff(named_set.parse(settings.hparams))
@@ -101,37 +103,44 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _existing_run(args: argparse.Namespace) -> Run | None:
-    """Return the run in the output folder, or None if there is none."""
-    if args.output_dir is None and args.problem is not None:
-        return None
-    return Run.load(args.output_dir or DEMO_FOLDER / "run")
-
-
-def _settings(args: argparse.Namespace, existing: Run | None) -> TrainSettings:
-    """Complete the flags from the run to resume, the demonstration, or the defaults.
-
-    Raises:
-        UsageError: If a flag is missing.
-    """
-    given = {
+def _given_settings(args: argparse.Namespace) -> dict[str, Any]:
+    return {
         name: value
         for name in TrainSettings.names()
         if (value := getattr(args, name)) is not None
     }
-    if args.problem is None and args.output_dir is None:
-        given["output_dir"] = str(DEMO_FOLDER / "run")
-    if existing is not None:
-        return existing.train_settings(given["output_dir"]).replace(**given)
+
+
+def _check_begins(args: argparse.Namespace) -> None:
+    """Refuse a folder without a run if nothing describes a new one.
+
+    Raises:
+        UsageError: If only the folder of a run is given.
+    """
+    if args.problem is None and args.output_dir is not None and args.data_dir is None:
+        raise UsageError(
+            f"{args.output_dir} has no run to resume. To begin one, give --problem, "
+            "--hparams_set and --data_dir; for the demonstration, leave out "
+            "--output_dir."
+        )
+
+
+def _new_settings(args: argparse.Namespace, output_dir: str) -> TrainSettings:
+    """Return the settings of a new run, or of the demonstration.
+
+    Raises:
+        UsageError: If a flag is missing.
+    """
+    given = _given_settings(args) | {"output_dir": output_dir}
     if args.problem is None:
         logger.info("no --problem given: training on %s", DEMO_PROBLEM)
         demonstration: dict[str, Any] = {
             "hparams_set": DEMO_HPARAMS_SET,
             "train_steps": DEMO_TRAIN_STEPS,
         }
-        given = demonstration | given
+        return TrainSettings(**(demonstration | given))
     for name in ("hparams_set", "data_dir", "output_dir"):
-        if args.problem is not None and getattr(args, name) is None:
+        if getattr(args, name) is None:
             raise UsageError(
                 f"--{name} is missing: --problem needs --hparams_set, --data_dir and "
                 "--output_dir.\nWithout --problem, `t2t train` runs a demonstration."

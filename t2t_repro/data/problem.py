@@ -255,6 +255,8 @@ class ReversedProblem(Problem):
         self.drop_duplicates = base.drop_duplicates
         self.version = base.version
         self.file_kind = base.file_kind
+        self.metric = base.metric
+        self.decode_defaults = base.decode_defaults
 
     @property
     def name(self) -> str:
@@ -288,3 +290,13 @@ class ReversedProblem(Problem):
 
     def check(self, tmp_dir: str | Path | None) -> None:
         self._base.check(tmp_dir)
+
+    def development_score(
+        self, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> float:
+        return self._base.development_score(hypotheses, references)
+
+    def score(
+        self, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> TranslationScores | BracketingScores:
+        return self._base.score(hypotheses, references)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,10 @@ import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, TARGETS
 
-_RECORDS_AT_A_TIME = 4096
+# A record: its length (uint64, little-endian), the length's checksum, the content, the
+# content's checksum (TensorFlow's core/lib/io/record_writer.cc).
+_LENGTH = struct.Struct("<Q")
+_CHECKSUM_BYTES = 4
 
 
 def example_bytes(inputs: Sequence[int], targets: Sequence[int]) -> bytes:
@@ -93,9 +97,22 @@ def _system_errors() -> Iterator[None]:
 
 
 def _shuffle(path: Path, generator: random.Random) -> None:
-    batches = tf.data.TFRecordDataset(str(path)).batch(_RECORDS_AT_A_TIME)
-    records = [record for batch in batches for record in batch.numpy()]
-    generator.shuffle(records)
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for record in records:
-            writer.write(record)
+    """Shuffle the records of a file, without starting TensorFlow's runtime.
+
+    `tf.data` would start it, and then the CPU could no longer be split into replicas.
+    """
+    content = path.read_bytes()
+    spans = _record_spans(content)
+    generator.shuffle(spans)
+    path.write_bytes(b"".join(content[start:end] for start, end in spans))
+
+
+def _record_spans(content: bytes) -> list[tuple[int, int]]:
+    """Return where each record starts and ends, including length and checksums."""
+    spans, start = [], 0
+    while start < len(content):
+        (length,) = _LENGTH.unpack_from(content, start)
+        end = start + _LENGTH.size + length + 2 * _CHECKSUM_BYTES
+        spans.append((start, end))
+        start = end
+    return spans

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 # held out, but no more than this many.
 HELD_OUT_DIVISOR = 20
 MOST_HELD_OUT = 1_000
+# Version 1 held out a share of all lines, including repeats and blank ones.
+HOLD_OUT_RULE: Mapping[str, object] = {"version": 2}
 
 
 class TextPairProblem(FileProblem[PairFiles | PairLists]):
@@ -81,6 +83,13 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
             return super().pairs(split, tmp_dir)
         self._require_files()
         return self._part_of_training(held_out=split == "dev")
+
+    def source_identities(
+        self, tmp_dir: str | Path | None
+    ) -> Mapping[str, Mapping[str, object]]:
+        own = super().source_identities(tmp_dir)
+        # Data that was prepared by the rule of an earlier version is refused.
+        return {**own, "held_out": HOLD_OUT_RULE} if self._holds_out() else own
 
     def check(self, tmp_dir: str | Path | None) -> None:
         super().check(tmp_dir)

@@ -184,6 +184,10 @@ class Translator:
         self, sentences: Sequence[str], first: int, advance: Callable[[int], object]
     ) -> list[list[Hypothesis]]:
         """Translate sentences whose first one has the number `first`."""
+        if isinstance(sentences, str):
+            raise ValueError(
+                f"`sentences` must be a list of sentences. Received: {sentences!r}"
+            )
         sources = self.source_tokenizer.encode_batch(
             [*map(self._normalize_source, sentences)]
         )

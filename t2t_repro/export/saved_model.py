@@ -52,10 +52,10 @@ class ServedTranslator(tf.Module):
         self.source_tokenizer: InGraphTokenizer = source_tokenizer.in_graph()
         self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
         self._longest_piece = longest_piece(max_input_length)
-        self._search = functools.partial(search_translations, model, hparams=hparams)
         # Nothing is repaired here. A search for only the best hypothesis stops before
         # the others are certain.
         hparams = hparams.replace(prefer_unrepaired=False)
+        self._search = functools.partial(search_translations, model, hparams=hparams)
         every = hparams.replace(return_beams=True)
         self._search_all = functools.partial(search_translations, model, hparams=every)
 

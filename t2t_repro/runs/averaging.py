@@ -6,11 +6,14 @@ import logging
 from pathlib import Path
 
 from t2t_repro.errors import UserError
+from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import Run
 from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoints import all_checkpoints, step_of
 
 logger = logging.getLogger(__name__)
+
+LOCK_FILE = ".averaging.lock"
 
 
 def average(
@@ -46,8 +49,9 @@ def average(
 def average_paths(run: Run, output_dir: str | Path, paths: list[str]) -> str:
     """Average the given checkpoints of a run and return the path of the result."""
     logger.info("averaging %d checkpoint(s), of step %s", len(paths), _steps(paths))
-    model = run.build_model(*run.load_tokenizers(output_dir))
-    return average_checkpoints(model, output_dir, paths)
+    with folder_lock(Path(output_dir), LOCK_FILE, "averaging"):
+        model = run.build_model(*run.load_tokenizers(output_dir))
+        return average_checkpoints(model, output_dir, paths)
 
 
 def _steps(paths: list[str]) -> str:

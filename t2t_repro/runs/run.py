@@ -113,7 +113,12 @@ class Run:
 
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Run:
-        return cls(hparams=HParams.from_dict(values.pop("hparams")), **values)
+        run = cls(hparams=HParams.from_dict(values.pop("hparams")), **values)
+        # Refuse unknown or mistyped values here, with the name of the file.
+        run.train_settings("")
+        for side in SIDES:
+            run.tokenizers[side]
+        return run
 
     @classmethod
     def load_existing(cls, output_dir: str | Path) -> Run:
@@ -208,21 +213,27 @@ class Run:
         """Read the tokenizers of inputs and targets from the run's folder."""
         return load_tokenizers(output_dir, self.tokenizers)
 
-    def load_catalogue(self, t2t_usr_dir: str | Path | None = None) -> None:
-        """Load the catalogues and the user's package that the run was trained with.
+    def package(self, t2t_usr_dir: str | None = None) -> str | None:
+        """Return the folder of the user's package, or None if the run needs none.
 
         Args:
-            t2t_usr_dir: Folder of the package; by default where it was then.
+            t2t_usr_dir: Folder that the user gives; by default where it was.
 
         Raises:
-            UserError: If the package is not there.
+            UserError: If the package is not where it was.
         """
-        if t2t_usr_dir is None and self.usr_dir and not Path(self.usr_dir).is_dir():
+        folder = t2t_usr_dir or self.usr_dir
+        if t2t_usr_dir is None and folder is not None and not Path(folder).is_dir():
             raise UserError(
-                f"the run needs the package {self.usr_dir}, which does not exist: give "
-                "its new folder with --t2t_usr_dir."
+                f"the run needs the package {folder}, which does not exist: give its "
+                "new folder with --t2t_usr_dir."
             )
-        catalogue.load(t2t_usr_dir or self.usr_dir)
+        return folder
+
+    def load_catalogue(self, t2t_usr_dir: str | Path | None = None) -> None:
+        """Load the catalogues and the user's package; see `package`."""
+        given = None if t2t_usr_dir is None else str(t2t_usr_dir)
+        catalogue.load(self.package(given))
 
     def build_model(
         self, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer

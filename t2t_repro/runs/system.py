@@ -110,21 +110,20 @@ class System:
         Raises:
             UsageError: If a given setting would have no effect or cannot work.
         """
-        if "prefer_unrepaired" in hparams.origins and self.problem.writes_targets:
+        given = _given_names(hparams)
+        if "prefer_unrepaired" in given and self.problem.writes_targets:
             raise UsageError(
                 f"{hparams.flag}: prefer_unrepaired would have no effect: outputs of "
                 f"{self.problem.name} are never repaired."
             )
         longest = self.run.hparams.max_length
-        if "batch_size" in hparams.origins and hparams.batch_size < longest:
+        if "batch_size" in given and hparams.batch_size < longest:
             raise UsageError(
                 f"{hparams.flag}: received batch_size={hparams.batch_size}, expected "
                 f"at least {longest} tokens, the longest source that the model reads."
             )
         own = self.problem.decode_defaults
-        return hparams.replace(
-            **{name: own[name] for name in own if name not in hparams.origins}
-        )
+        return hparams.replace(**{name: own[name] for name in own if name not in given})
 
     def translator(self, decode_hparams: DecodeHParams | None = None) -> Translator:
         """Return a translator of the model; equal settings share one.
@@ -227,6 +226,11 @@ class System:
         )
         export_saved_model(served, export_dir)
         return Path(export_dir)
+
+
+def _given_names(hparams: DecodeHParams) -> set[str]:
+    """Return the settings that the user gave, as text or in code."""
+    return {*hparams.origins, *DecodeHParams().diff(hparams)}
 
 
 def choose_checkpoint(output_dir: str | Path, which: str | None = None) -> str:

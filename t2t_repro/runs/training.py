@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import shutil
 from pathlib import Path
 
 import tensorflow as tf
@@ -20,6 +21,7 @@ from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoints import (
     AVERAGED_FOLDER,
+    BEST_FOLDER,
     all_checkpoints,
     step_of,
 )
@@ -59,16 +61,23 @@ def train(settings: TrainSettings, data: PreparedData) -> TrainResult:
             data cannot be trained on, or training diverges.
     """
     hparams = resolved_hparams(settings)
+    # A problem that nobody can find again could never be loaded.
+    catalogue.problem(data.problem.name)
     check_run_folder(settings, data.problem.name)
     with folder_lock(Path(settings.output_dir), LOCK_FILE, "training"):
         strategy = make_strategy(settings.cpu_replicas)
+        before = resumable_run(Path(settings.output_dir))
         run = _begin_or_resume(settings, hparams, data, strategy)
         step_before = latest_step(settings.output_dir)
         trainer = make_trainer(run, settings, data, strategy)
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
         complete = steps >= settings.train_steps and trainer.stop_signal is None
-        averaged = _average(run, settings, step_before) if complete else None
+        averaged = None
+        if complete and settings.average_last > 1:
+            trained = steps > step_before or before is None
+            keep = not trained and before.training == run.training
+            averaged = _averaged(run, settings, keep_existing=keep)
     return TrainResult(Path(settings.output_dir), steps, complete, averaged)
 
 
@@ -98,6 +107,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
     output_dir.mkdir(parents=True, exist_ok=True)
     run = resumable_run(output_dir)
     if run is None:
+        _check_batch_size(resolved_hparams(settings))
         return
     asked = dataclasses.replace(
         run,
@@ -114,6 +124,21 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
             f"received --train_steps {settings.train_steps}, but the run in "
             f"{output_dir} is at step {step}: give more to train further, or leave it "
             "out."
+        )
+
+
+def _check_batch_size(hparams: HParams) -> None:
+    """Refuse a batch that is smaller than one long sentence.
+
+    Runs of earlier versions may have one, so only a new run is refused.
+
+    Raises:
+        UsageError: If `batch_size` is below `max_length`.
+    """
+    if hparams.batch_size < hparams.max_length:
+        raise UsageError(
+            f"received batch_size={hparams.batch_size}, expected at least max_length="
+            f"{hparams.max_length} tokens: one long sentence must fit into a batch."
         )
 
 
@@ -157,8 +182,16 @@ def _begin_or_resume(
     if before is not None:
         before.check_same_tokenizers(output_dir, *tokenizers)
         before.check_resumable(asked, output_dir)
-        run = dataclasses.replace(before, training=asked.training)
+        # The data and the package may have moved.
+        run = dataclasses.replace(
+            before,
+            training=asked.training,
+            data_dir=asked.data_dir,
+            usr_dir=asked.usr_dir,
+        )
     else:
+        for stale in (BEST_FOLDER, AVERAGED_FOLDER):
+            shutil.rmtree(output_dir / stale, ignore_errors=True)
         names = save_tokenizers(output_dir, *tokenizers)
         run = dataclasses.replace(asked, tokenizers=names)
     run.save(output_dir)
@@ -183,15 +216,16 @@ def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> No
     logger.info("two vocabularies: embeddings and softmax share no weights")
 
 
-def _average(run: Run, settings: TrainSettings, step_before: int) -> str | None:
+def _averaged(run: Run, settings: TrainSettings, *, keep_existing: bool) -> str:
     """Average the last checkpoints, or as many as a short training has.
 
-    An existing average stays if nothing was trained since.
+    Args:
+        run: Description of the run.
+        settings: Settings of the training.
+        keep_existing: Whether an average of the last step is kept.
     """
-    if settings.average_last < 2:
-        return None
-    averaged = all_checkpoints(Path(settings.output_dir) / AVERAGED_FOLDER)
-    if averaged and step_of(averaged[-1]) == step_before == settings.train_steps:
-        return averaged[-1]
+    existing = all_checkpoints(Path(settings.output_dir) / AVERAGED_FOLDER)
+    if keep_existing and existing and step_of(existing[-1]) == settings.train_steps:
+        return existing[-1]
     paths = all_checkpoints(settings.output_dir)[-settings.average_last :]
     return average_paths(run, settings.output_dir, paths)

@@ -24,12 +24,6 @@ def contradictions(h: HParamFields) -> Iterator[str]:
             f"{h.layer_preprocess_sequence}/{h.layer_postprocess_sequence}, "
             f"expected {wirings} (post-norm or pre-norm); set both."
         )
-    if h.batch_size < h.max_length:
-        yield (
-            "batch_size must be at least max_length, or one long sentence fills more "
-            f"than a batch: received batch_size={h.batch_size}, "
-            f"max_length={h.max_length} tokens."
-        )
     if h.pos in SINUSOIDS and h.hidden_size % 2:
         yield (
             f"pos={h.pos} needs an even hidden_size: received "

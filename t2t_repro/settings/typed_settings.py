@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import types
 from collections.abc import Mapping
 from functools import cache
@@ -129,6 +130,8 @@ def _typed(name: str, value: object, expected: SettingType) -> Value:
         return None
     if expected.kind is float and type(value) is int:
         return float(value)
+    if expected.kind is str and isinstance(value, os.PathLike):
+        return os.fspath(value)
     if type(value) is not expected.kind:
         wanted = _EXPECTED[expected.kind]
         raise UserError(f"{name}: received {value!r}, expected {wanted}.")

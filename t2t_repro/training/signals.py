@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +22,10 @@ class SignalGuard:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> SignalGuard:
-        for number in self.SIGNALS:
-            self._before[number] = signal.signal(number, self._handle)
+        # Python delivers signals to the main thread only.
+        if threading.current_thread() is threading.main_thread():
+            for number in self.SIGNALS:
+                self._before[number] = signal.signal(number, self._handle)
         return self
 
     def _handle(self, number: int, frame: object) -> None:

@@ -82,16 +82,101 @@ def test_a_finished_run_keeps_its_average(own_run):
     assert index.stat().st_mtime_ns == before
 
 
-def test_a_run_without_a_checkpoint_does_not_block_its_folder(own_run):
+@pytest.fixture
+def dead_run(own_run):
+    """Return a run that ended before its first checkpoint."""
     for path in own_run.glob("model.ckpt-*"):
         path.unlink()
-    for folder in ("averaged", "best"):
-        shutil.rmtree(own_run / folder)
+    return own_run
+
+
+def test_a_run_without_a_checkpoint_does_not_block_its_folder(dead_run):
     other = HPARAMS.replace("filter_size=32", "filter_size=48")
     flags = ["--hparams", other, "--train_steps", "2", "--no_final_score"]
+    printed_by(["train", "--output_dir", str(dead_run), *flags])
+    assert Run.load_existing(dead_run).hparams.filter_size == 48
+    assert last_step(dead_run) == 2
+
+
+def test_a_new_run_takes_nothing_from_one_without_a_checkpoint(trained, dead_run):
+    """Also not its best model, which may have another shape."""
+    arguments = [*trained.arguments[:-1], str(dead_run)]
+    place = arguments.index("--hparams")
+    wider = "hidden_size=48,num_hidden_layers=1,max_length=32,min_length_bucket=32"
+    arguments[place : place + 2] = ["--hparams", wider]
+    flags = ["--train_steps", "1", "--eval_sentences", "0", "--average_last", "0"]
+    printed_by(["train", *arguments, *flags, "--no_final_score"])
+    run = Run.load_existing(dead_run)
+    assert (run.hparams.hidden_size, run.hparams.filter_size) == (48, 512)
+    assert not (dead_run / "best").exists()
+    assert not (dead_run / "averaged").exists()
+
+
+def test_a_run_of_an_earlier_version_asks_for_the_number_of_steps(own_run, capsys):
+    description = json.loads((own_run / RUN_FILE).read_text())
+    del description["training"]
+    (own_run / RUN_FILE).write_text(json.dumps(description))
+    assert main(["train", "--output_dir", str(own_run)]) == 2
+    assert "give --train_steps" in capsys.readouterr().err
+
+
+def test_some_of_the_runs_overrides_may_be_given_again(own_run):
+    flags = ["--hparams", "filter_size=32", "--no_final_score"]
     printed_by(["train", "--output_dir", str(own_run), *flags])
-    assert Run.load_existing(own_run).hparams.filter_size == 48
-    assert last_step(own_run) == 2
+    assert last_step(own_run) == 60
+
+
+def test_only_overrides_that_disagree_are_named(own_run, capsys):
+    flags = ["--hparams", "filter_size=48"]
+    assert main(["train", "--output_dir", str(own_run), *flags]) == 1
+    errors = capsys.readouterr().err
+    assert "filter_size is 32 there, 48 now.\n" in errors
+
+
+def test_another_number_of_checkpoints_is_averaged_again(own_run):
+    index = own_run / "averaged" / "model.ckpt-60.index"
+    before = index.stat().st_mtime_ns
+    flags = ["--average_last", "3", "--no_final_score"]
+    printed_by(["train", "--output_dir", str(own_run), *flags])
+    assert index.stat().st_mtime_ns > before
+
+
+def test_a_mistyped_folder_does_not_start_the_demonstration(tmp_path, capsys):
+    assert main(["train", "--output_dir", str(tmp_path / "rum")]) == 2
+    assert "has no run to resume" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_that_has_moved_is_named_and_its_new_place_remembered(
+    trained, own_run, tmp_path, capsys
+):
+    moved = shutil.copytree(trained.data_dir, tmp_path / "moved")
+    description = json.loads((own_run / RUN_FILE).read_text())
+    description["data_dir"] = str(tmp_path / "gone")
+    (own_run / RUN_FILE).write_text(json.dumps(description))
+    command = ["train", "--output_dir", str(own_run), "--no_final_score"]
+    assert main(command) == 1
+    assert f"the data folder {tmp_path / 'gone'}, recorded" in capsys.readouterr().err
+    printed_by([*command, "--data_dir", str(moved)])
+    assert Run.load_existing(own_run).data_dir == str(moved)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"training": None},
+        {"training": {"foo": 1}},
+        {"training": {"train_steps": "many"}},
+        {"tokenizers": {}},
+    ],
+)
+def test_odd_content_of_the_runs_file_is_one_line_with_its_name(
+    own_run, capsys, damage
+):
+    description = json.loads((own_run / RUN_FILE).read_text())
+    (own_run / RUN_FILE).write_text(json.dumps(description | damage))
+    assert main(["train", "--output_dir", str(own_run)]) == 1
+    assert str(own_run / RUN_FILE) in capsys.readouterr().err
 
 
 def test_a_second_trainer_in_the_folder_is_refused(own_run, capsys):

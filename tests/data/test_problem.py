@@ -72,3 +72,21 @@ def test_a_problem_cannot_be_reversed_twice():
 def test_a_problem_with_its_own_text_accepts_no_files():
     with pytest.raises(UsageError, match="text_pairs"):
         ReversedProblem(CountingGermanToEnglish()).with_files({})
+
+
+def test_a_reversed_problem_is_scored_as_its_base():
+    class Scored(Problem):
+        metric = "inverse"
+        decode_defaults = {"beam_size": 2}  # noqa: RUF012
+
+        def development_score(self, hypotheses, references):
+            return 42.0
+
+        def score(self, hypotheses, references):
+            return "scores"
+
+    reversed_problem = ReversedProblem(Scored())
+    assert reversed_problem.metric == "inverse"
+    assert reversed_problem.decode_defaults == {"beam_size": 2}
+    assert reversed_problem.development_score([], []) == 42.0
+    assert reversed_problem.score([], []) == "scores"

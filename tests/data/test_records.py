@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -81,3 +83,22 @@ def test_another_seed_gives_another_order(tmp_path):
 
 def test_without_a_seed_the_order_stays(tmp_path):
     assert shuffled(tmp_path / "a", None) == records(50)
+
+
+WITHOUT_RUNTIME = """
+import sys
+from pathlib import Path
+import tensorflow as tf
+from t2t_repro.data.records import ShardWriter, example_bytes
+with ShardWriter([Path(sys.argv[1])], seed=1) as writer:
+    writer.write([example_bytes([n], [n]) for n in range(5)])
+(cpu,) = tf.config.list_physical_devices("CPU")
+two = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(cpu, two)
+"""
+
+
+def test_the_cpu_can_be_split_into_replicas_after_writing(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_RUNTIME, str(tmp_path / "shard")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr

@@ -248,6 +248,11 @@ def test_subwords_in_any_script_become_text():
     assert [best_texts(system.translate([line]))[0] for line in lines] == texts
 
 
+def test_a_sentence_in_place_of_a_list_is_refused(model):
+    with pytest.raises(ValueError, match="must be a list of sentences"):
+        translator(model).translate("a b")
+
+
 def test_a_stream_translates_one_chunk_at_a_time(model):
     counts = []
     sentences = ["a b", "c d e", "", "f g h a"]

@@ -142,7 +142,7 @@ def test_source_identities_depend_on_the_content_and_not_on_the_folder(tmp_path)
     moved = text_pairs(train=files(tmp_path / "elsewhere", numbered(3)))
     changed = text_pairs(train=files(tmp_path / "elsewhere", numbered(4), "c"))
     here = problem.source_identities(None)
-    assert list(here) == ["train_tsv"]
+    assert list(here) == ["train_tsv", "held_out"]
     assert moved.source_identities(None) == here
     assert changed.source_identities(None) != here
 

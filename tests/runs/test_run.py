@@ -73,7 +73,7 @@ def test_a_damaged_file_is_a_user_error(tmp_path, content):
 
 def test_a_run_of_another_format_is_a_user_error(tmp_path):
     dataclasses.replace(make_run(), format=99).save(tmp_path)
-    with pytest.raises(UserError, match=f"has format 99, expected {FORMAT}"):
+    with pytest.raises(UserError, match=f"received format 99, expected {FORMAT}"):
         Run.load(tmp_path)
 
 

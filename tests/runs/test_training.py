@@ -209,3 +209,23 @@ def test_an_unknown_set_is_a_usage_error(data, tmp_path):
     settings = TrainSettings(output_dir=str(tmp_path), hparams_set="transformer_tini")
     with pytest.raises(UsageError, match="Did you mean transformer_tiny"):
         train(settings, data)
+
+
+def test_a_batch_smaller_than_a_sentence_is_refused_for_a_new_run(data, tmp_path):
+    settings = TrainSettings(
+        output_dir=tmp_path / "run",
+        hparams_set="transformer_tiny",
+        hparams="batch_size=5",
+    )
+    with pytest.raises(UsageError, match="received batch_size=5, expected at least"):
+        train(settings, data)
+
+
+def test_a_problem_that_is_not_registered_is_refused_before_training(data, tmp_path):
+    class Unregistered(type(data.problem)):
+        pass
+
+    settings = TrainSettings(output_dir=tmp_path / "r", hparams_set="transformer_tiny")
+    unknown = dataclasses.replace(data, problem=Unregistered())
+    with pytest.raises(UsageError, match="unknown problem 'unregistered'"):
+        train(settings, unknown)
