@@ -121,7 +121,8 @@ class Trainer:
 
         SIGTERM or Ctrl-C saves a checkpoint and stops after the current update.
         An evaluation that an earlier process missed, because it was killed or stopped,
-        comes first, so that every run has the metrics of an uninterrupted one.
+        comes first, so that every run has the evaluations of an uninterrupted one. The
+        first line of training metrics after a resume averages the steps since then.
 
         Returns:
             The number of completed updates; less than `train_steps` after a signal.
