@@ -16,6 +16,9 @@ from t2t_repro.runs.training import LOCK_FILE
 from t2t_repro.training.checkpoints import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by
 
+# Without what most tests here do not look at, and which takes most of the time.
+QUICK = ["--eval_sentences", "0", "--average_last", "0", "--no_final_score"]
+
 
 @pytest.fixture
 def own_run(trained, tmp_path):
@@ -28,14 +31,14 @@ def last_step(folder):
 
 
 def test_the_output_folder_and_more_steps_are_enough(own_run):
-    printed_by(["train", "--output_dir", str(own_run), "--train_steps", "63"])
+    printed_by(["train", "--output_dir", str(own_run), "--train_steps", "63", *QUICK])
     assert last_step(own_run) == 63
 
 
 def test_the_output_folder_alone_finishes_the_run(own_run):
     for path in own_run.glob("model.ckpt-60*"):
         path.unlink()
-    printed_by(["train", "--output_dir", str(own_run)])
+    printed_by(["train", "--output_dir", str(own_run), *QUICK])
     assert last_step(own_run) == 60
     lines = (own_run / "metrics.jsonl").read_text().splitlines()
     steps = [json.loads(line)["step"] for line in lines]
@@ -46,7 +49,7 @@ def test_a_run_of_an_earlier_version_is_resumed_with_the_default_schedule(own_ru
     description = json.loads((own_run / RUN_FILE).read_text())
     del description["training"]
     (own_run / RUN_FILE).write_text(json.dumps(description))
-    printed_by(["train", "--output_dir", str(own_run), "--train_steps", "61"])
+    printed_by(["train", "--output_dir", str(own_run), "--train_steps", "61", *QUICK])
     assert last_step(own_run) == 61
 
 
@@ -92,7 +95,7 @@ def dead_run(own_run):
 
 def test_a_run_without_a_checkpoint_does_not_block_its_folder(dead_run):
     other = HPARAMS.replace("filter_size=32", "filter_size=48")
-    flags = ["--hparams", other, "--train_steps", "2", "--no_final_score"]
+    flags = ["--hparams", other, "--train_steps", "2", *QUICK]
     printed_by(["train", "--output_dir", str(dead_run), *flags])
     assert Run.load_existing(dead_run).hparams.filter_size == 48
     assert last_step(dead_run) == 2
@@ -104,8 +107,7 @@ def test_a_new_run_takes_nothing_from_one_without_a_checkpoint(trained, dead_run
     place = arguments.index("--hparams")
     wider = "hidden_size=48,num_hidden_layers=1,max_length=32,min_length_bucket=32"
     arguments[place : place + 2] = ["--hparams", wider]
-    flags = ["--train_steps", "1", "--eval_sentences", "0", "--average_last", "0"]
-    printed_by(["train", *arguments, *flags, "--no_final_score"])
+    printed_by(["train", *arguments, "--train_steps", "1", *QUICK])
     run = Run.load_existing(dead_run)
     assert (run.hparams.hidden_size, run.hparams.filter_size) == (48, 512)
     assert not (dead_run / "best").exists()
@@ -121,7 +123,7 @@ def test_a_run_of_an_earlier_version_asks_for_the_number_of_steps(own_run, capsy
 
 
 def test_some_of_the_runs_overrides_may_be_given_again(own_run):
-    flags = ["--hparams", "filter_size=32", "--no_final_score"]
+    flags = ["--hparams", "filter_size=32", *QUICK]
     printed_by(["train", "--output_dir", str(own_run), *flags])
     assert last_step(own_run) == 60
 
@@ -154,7 +156,7 @@ def test_data_that_has_moved_is_named_and_its_new_place_remembered(
     description = json.loads((own_run / RUN_FILE).read_text())
     description["data_dir"] = str(tmp_path / "gone")
     (own_run / RUN_FILE).write_text(json.dumps(description))
-    command = ["train", "--output_dir", str(own_run), "--no_final_score"]
+    command = ["train", "--output_dir", str(own_run), *QUICK]
     assert main(command) == 1
     assert f"the data folder {tmp_path / 'gone'}, recorded" in capsys.readouterr().err
     printed_by([*command, "--data_dir", str(moved)])
