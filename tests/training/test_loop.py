@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.errors import UserError
+from t2t_repro.training import loop
 from t2t_repro.training.checkpoints import (
     step_of,
 )
@@ -20,6 +22,7 @@ from tests.support.tiny_training import (
     LONGEST,
     PAIRS,
     STEPS,
+    fill,
     losses_of,
     metrics_of,
     saved_steps,
@@ -144,6 +147,29 @@ def test_a_run_that_diverged_later_names_the_checkpoint_that_is_kept(shards, tmp
     with pytest.raises(DivergedError, match="checkpoint of step 3 is kept") as caught:
         train(tmp_path, shards, train_steps=STEPS, learning_rate=1e30)
     assert step_of(caught.value.checkpoint) == 3
+
+
+def test_the_message_of_a_diverged_run_names_the_step(shards, tmp_path):
+    trainer = tiny_trainer(tmp_path, shards, train_steps=50)
+    trainer.step = 37
+    fill(trainer.model, math.nan)
+    with pytest.raises(DivergedError, match="is not finite at step 37: training has"):
+        trainer._refuse_diverged_weights()
+
+
+def test_an_epoch_is_cut_into_one_part_per_replica(shards, tmp_path, monkeypatch):
+    """With the seed of the run, and the position in the epoch."""
+    calls = []
+    monkeypatch.setattr(loop, "training_epoch", lambda *_, **given: calls.append(given))
+    trainer = tiny_trainer(tmp_path, shards, train_steps=50, seed=11)
+    trainer.checkpoints.epoch.assign(3)
+    trainer.checkpoints.batches.assign(2)
+    trainer.strategy = SimpleNamespace(
+        num_replicas_in_sync=4,
+        distribute_datasets_from_function=lambda make: make(None),
+    )
+    trainer._epoch()
+    assert calls == [{"seed": 11, "epoch": 3, "skip_batches": 2, "num_replicas": 4}]
 
 
 def test_a_diverged_run_keeps_the_last_good_checkpoint(shards, tmp_path):
