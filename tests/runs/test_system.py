@@ -7,6 +7,7 @@ import pytest
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
 from t2t_repro.runs import System
+from t2t_repro.runs import system as system_module
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 
@@ -46,3 +47,17 @@ def test_a_default_that_is_given_as_text_wins(system):
 def test_a_batch_too_small_for_the_longest_source_is_refused(system, given):
     with pytest.raises(UsageError, match="received batch_size=5, expected at least 32"):
         system.with_problem_defaults(given)
+
+
+def test_the_problem_normalizes_sources_and_finishes_outputs(system, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        system_module, "Translator", lambda *values, **forms: made.append(forms)
+    )
+    system.translator()
+    assert made == [
+        {
+            "normalize_source": system.problem.normalize_source,
+            "postprocess": system.problem.postprocess,
+        }
+    ]

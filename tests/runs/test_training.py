@@ -229,3 +229,9 @@ def test_a_problem_that_is_not_registered_is_refused_before_training(data, tmp_p
     unknown = dataclasses.replace(data, problem=Unregistered())
     with pytest.raises(UsageError, match="unknown problem 'unregistered'"):
         train(settings, unknown)
+
+
+def test_a_global_batch_has_the_rows_of_every_replica(recorded, tmp_path):
+    hparams = training.Run.load_existing(tmp_path / "run").hparams
+    single = recorded.arguments["data"].plan
+    assert trainer._plan(hparams, 3).rows == tuple(3 * rows for rows in single.rows)
