@@ -66,7 +66,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, then print scores, sample translations and the next commands."""
     output_dir = args.output_dir or str(DEMO_FOLDER / "run")
-    existing = find_run(output_dir, is_described=args.problem is not None)
+    existing = None
+    if args.output_dir is not None or args.problem is None:
+        existing = find_run(output_dir, is_described=args.problem is not None)
     if existing is None:
         _check_begins(args)
         problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)

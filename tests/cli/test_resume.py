@@ -220,3 +220,14 @@ def test_the_problem_of_the_runs_package_is_known_when_it_is_resumed(
     errors = capsys.readouterr().err
     assert "unknown problem" not in errors
     assert "echo_of_a_package" in errors
+
+
+def test_a_problem_without_a_folder_does_not_resume_the_demonstration(
+    own_run, tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "t2t_demo").mkdir()
+    own_run.rename(tmp_path / "t2t_demo" / "run")
+    monkeypatch.chdir(tmp_path)
+    flags = ["--hparams_set", "transformer_tiny", "--data_dir", "data"]
+    assert main(["train", "--problem", "algorithmic_sort", *flags]) == 2
+    assert "--output_dir is missing" in capsys.readouterr().err
