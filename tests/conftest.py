@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,27 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def repository() -> Path:
     """Return the root of the checkout."""
     return REPOSITORY
+
+
+@pytest.fixture(scope="module", autouse=True)
+def release_traced_graphs() -> Iterator[None]:
+    """Free the graphs that a module traced, or the worker grows to gigabytes.
+
+    `ReplicaContext.all_reduce`, which every optimizer calls, has a custom gradient.
+    TensorFlow registers the custom gradients of a graph in a global table and never
+    removes them, and each keeps its graph alive.
+    """
+    yield
+    if "tensorflow" not in sys.modules:
+        return
+    from tensorflow.python.eager import context
+    from tensorflow.python.framework import ops
+
+    registered = ops.gradient_registry._registry
+    for name in [name for name in registered if name.startswith("CustomGradient-")]:
+        del registered[name]
+    gc.collect()
+    context.context().clear_kernel_cache()
 
 
 @pytest.fixture(scope="session")

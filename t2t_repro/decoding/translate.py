@@ -41,11 +41,14 @@ class Hypothesis:
         text: The translation.
         score: Log-probability divided by the length penalty, in nats.
         repairs: Repairs of the model's output; see `Output`.
+        ids: The ids that the model wrote, with EOS if it wrote one. The ids of a source
+            in several pieces follow each other.
     """
 
     text: str
     score: float
     repairs: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
 
 
 def longest_piece(max_input_length: int) -> int:
@@ -214,7 +217,11 @@ class Translator:
         finished = []
         for hypothesis in _join(pieces):
             output = self._postprocess(sentence, hypothesis.text)
-            finished.append(Hypothesis(output.text, hypothesis.score, output.repairs))
+            finished.append(
+                dataclasses.replace(
+                    hypothesis, text=output.text, repairs=output.repairs
+                )
+            )
         if self.hparams.prefer_unrepaired:
             finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))
         return finished if self.hparams.return_beams else finished[:1]
@@ -286,7 +293,11 @@ class Translator:
         """Decode `[beam, length]` ids, without empty places."""
         wanted = self.hparams.num_hypotheses
         return [
-            Hypothesis(self.target_tokenizer.decode(list(row)), float(score))
+            Hypothesis(
+                self.target_tokenizer.decode(list(row)),
+                float(score),
+                ids=tuple(int(token) for token in row if token != PAD_ID),
+            )
             for row, score in zip(ids[:wanted], scores[:wanted], strict=True)
             if row[0] != PAD_ID
         ]
@@ -297,6 +308,10 @@ def _join(pieces: list[list[Hypothesis]]) -> list[Hypothesis]:
     if len(pieces) == 1:
         return pieces[0]
     return [
-        Hypothesis(" ".join(h.text for h in row), sum(h.score for h in row))
+        Hypothesis(
+            " ".join(h.text for h in row),
+            sum(h.score for h in row),
+            ids=tuple(token for h in row for token in h.ids),
+        )
         for row in zip(*pieces, strict=False)
     ]

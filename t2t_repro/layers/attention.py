@@ -11,6 +11,7 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.choices import Compatibility, check_choice
+from t2t_repro.layers.attention_capture import keep_weights
 from t2t_repro.layers.attention_functions import (
     dot_product,
     masked_softmax,
@@ -259,8 +260,9 @@ class MultiheadAttention(keras.layers.Layer):
             `[batch, query_length, hidden_size]`.
         """
         weights = self.weights_of(query_input, key, attention_mask)
-        weights = self.drop_weights(weights, training)
-        return self.merge(ops.einsum("BNTS,BNSH->BNTH", weights, value), training)
+        keep_weights(self, lambda: weights)
+        dropped = self.drop_weights(weights, training)
+        return self.merge(ops.einsum("BNTS,BNSH->BNTH", dropped, value), training)
 
     def drop_weights(
         self, weights: KerasTensor, training: bool | None = None

@@ -16,6 +16,7 @@ from keras import KerasTensor, ops
 
 from t2t_repro.choices import Compatibility
 from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.attention_capture import keep_weights
 from t2t_repro.layers.attention_functions import masked_softmax
 from t2t_repro.registry import register_attention
 
@@ -99,8 +100,10 @@ class BlockedAttention(MultiheadAttention):
         block = max(reach, 1)
         logits = self.logits(_blocks(query, block), _windows(key, block))
         mask = _window_mask(attention_mask[:, :, 0, :], block, reach, self.causal)
-        weights = self.drop_weights(masked_softmax(logits, mask), training)
-        heads = ops.einsum("BNCTS,BNCSH->BNCTH", weights, _windows(value, block))
+        weights = masked_softmax(logits, mask)
+        keep_weights(self, lambda: _dense_weights(weights, length))
+        dropped = self.drop_weights(weights, training)
+        heads = ops.einsum("BNCTS,BNCSH->BNCTH", dropped, _windows(value, block))
         batch, num_heads, blocks, _, depth = ops.shape(heads)
         heads = ops.reshape(heads, (batch, num_heads, blocks * block, depth))
         return self.merge(heads[:, :, :length], training)
@@ -144,3 +147,26 @@ def _window_mask(
         band = band & (offset <= 0)
     exists = _windows(ops.cast(key_mask, "int32")[..., None], block)[..., 0]
     return band & ops.cast(exists, "bool")[:, :, :, None, :]
+
+
+def _dense_weights(weights: KerasTensor, length: int | KerasTensor) -> KerasTensor:
+    """Put the weights of windows in their places among all keys.
+
+    Args:
+        weights: `[batch, num_heads, blocks, block, 3 block]`.
+        length: Number of positions.
+
+    Returns:
+        `[batch, num_heads, length, length]`, zero outside the windows.
+    """
+    batch, heads, blocks, block, window = ops.shape(weights)
+    weights = ops.reshape(weights, (batch, heads, blocks * block, window))
+    weights = weights[:, :, :length]
+    position = ops.arange(length)
+    first_key = (position // block - 1) * block
+    place = position[None, :] - first_key[:, None]
+    in_window = (place >= 0) & (place < window)
+    place = ops.broadcast_to(
+        ops.clip(place, 0, window - 1), (batch, heads, length, length)
+    )
+    return ops.where(in_window, ops.take_along_axis(weights, place, axis=-1), 0.0)

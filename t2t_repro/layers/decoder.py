@@ -16,20 +16,18 @@ step, including the encoder's output.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from typing import Any, Self, TypedDict
+from typing import TypedDict
 
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.options import AttentionRole, LayerOptions, with_options
+from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.residual import ResidualConnection
+from t2t_repro.layers.stack import LayerWithOptions, Stack
 from t2t_repro.layers.sublayers import (
     apply_with_residual,
     make_attention,
     make_feed_forward,
-    make_final_normalization,
 )
 
 
@@ -50,7 +48,7 @@ class LayerCache(TypedDict):
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class DecoderLayer(keras.layers.Layer):
+class DecoderLayer(LayerWithOptions):
     """Causal self-attention, attention to the encoder's output, and a network.
 
     Each of the three has a residual connection. Branched attention (the Weighted
@@ -81,8 +79,7 @@ class DecoderLayer(keras.layers.Layer):
         dtype: object = None,
         trainable: bool = True,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.options = options
+        super().__init__(options, name=name, dtype=dtype, trainable=trainable)
         policy = self.dtype_policy
         # The order of construction decides the initial weights of a seed.
         self.self_attention = make_attention(
@@ -223,17 +220,9 @@ class DecoderLayer(keras.layers.Layer):
         }
         return self._apply_feed_forward(x), new_cache
 
-    def get_config(self) -> dict[str, object]:
-        options = dataclasses.asdict(self.options)
-        return super().get_config() | {"options": options}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        return cls(**with_options(config))
-
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class Decoder(keras.layers.Layer):
+class Decoder(Stack):
     """A stack of `DecoderLayer`s, followed by a normalization under pre-norm.
 
     Args:
@@ -253,29 +242,7 @@ class Decoder(keras.layers.Layer):
         `[batch, target_length, hidden_size]`.
     """
 
-    def __init__(
-        self,
-        options: LayerOptions,
-        *,
-        num_layers: int,
-        name: str | None = None,
-        dtype: object = None,
-        trainable: bool = True,
-    ) -> None:
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.options = options
-        self.num_layers = num_layers
-        self.layers = [
-            DecoderLayer(options, name=f"layer_{i}", dtype=self.dtype_policy)
-            for i in range(num_layers)
-        ]
-        self.final_normalization = make_final_normalization(options, self.dtype_policy)
-
-    def build(self, input_shape: object = None) -> None:
-        for layer in self.layers:
-            layer.build()
-        if self.final_normalization is not None:
-            self.final_normalization.build((None, None, self.options.hidden_size))
+    layer_class = DecoderLayer
 
     def call(
         self,
@@ -291,10 +258,7 @@ class Decoder(keras.layers.Layer):
                 memory_attention_mask=memory_attention_mask,
                 training=training,
             )
-        return self._normalize(x)
-
-    def _normalize(self, x: KerasTensor) -> KerasTensor:
-        return x if self.final_normalization is None else self.final_normalization(x)
+        return self.normalize(x)
 
     def initial_cache(self, memory: KerasTensor) -> list[LayerCache]:
         """Make the caches of all layers; see `DecoderLayer.initial_cache`."""
@@ -322,15 +286,4 @@ class Decoder(keras.layers.Layer):
         for layer, cache in zip(self.layers, caches, strict=True):
             x, cache = layer.step(x, cache, first_slot, history, memory_attention_mask)
             new_caches.append(cache)
-        return self._normalize(x), new_caches
-
-    def get_config(self) -> dict[str, object]:
-        options = dataclasses.asdict(self.options)
-        return super().get_config() | {
-            "options": options,
-            "num_layers": self.num_layers,
-        }
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        return cls(**with_options(config))
+        return self.normalize(x), new_caches

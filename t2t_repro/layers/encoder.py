@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from typing import Any, Self
-
 import keras
 from keras import KerasTensor
 
-from t2t_repro.layers.options import AttentionRole, LayerOptions, with_options
+from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.residual import ResidualConnection
+from t2t_repro.layers.stack import LayerWithOptions, Stack
 from t2t_repro.layers.sublayers import (
     apply_with_residual,
     make_attention,
     make_feed_forward,
-    make_final_normalization,
 )
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class EncoderLayer(keras.layers.Layer):
+class EncoderLayer(LayerWithOptions):
     """Self-attention and a feed-forward network, each with a residual connection.
 
     Branched attention (the Weighted Transformer) is one sublayer in place of the two.
@@ -48,8 +44,7 @@ class EncoderLayer(keras.layers.Layer):
         dtype: object = None,
         trainable: bool = True,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.options = options
+        super().__init__(options, name=name, dtype=dtype, trainable=trainable)
         role, policy = AttentionRole.ENCODER_SELF, self.dtype_policy
         self.self_attention = make_attention(
             options, role, name="self_attention", dtype=policy
@@ -88,17 +83,9 @@ class EncoderLayer(keras.layers.Layer):
             self.feed_forward, self.feed_forward_residual, x, training
         )
 
-    def get_config(self) -> dict[str, object]:
-        options = dataclasses.asdict(self.options)
-        return super().get_config() | {"options": options}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        return cls(**with_options(config))
-
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class Encoder(keras.layers.Layer):
+class Encoder(Stack):
     """A stack of `EncoderLayer`s, followed by a normalization under pre-norm.
 
     Args:
@@ -117,29 +104,7 @@ class Encoder(keras.layers.Layer):
         `[batch, length, hidden_size]`.
     """
 
-    def __init__(
-        self,
-        options: LayerOptions,
-        *,
-        num_layers: int,
-        name: str | None = None,
-        dtype: object = None,
-        trainable: bool = True,
-    ) -> None:
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
-        self.options = options
-        self.num_layers = num_layers
-        self.layers = [
-            EncoderLayer(options, name=f"layer_{i}", dtype=self.dtype_policy)
-            for i in range(num_layers)
-        ]
-        self.final_normalization = make_final_normalization(options, self.dtype_policy)
-
-    def build(self, input_shape: object = None) -> None:
-        for layer in self.layers:
-            layer.build()
-        if self.final_normalization is not None:
-            self.final_normalization.build((None, None, self.options.hidden_size))
+    layer_class = EncoderLayer
 
     def call(
         self,
@@ -149,15 +114,4 @@ class Encoder(keras.layers.Layer):
     ) -> KerasTensor:
         for layer in self.layers:
             x = layer(x, attention_mask=attention_mask, training=training)
-        return x if self.final_normalization is None else self.final_normalization(x)
-
-    def get_config(self) -> dict[str, object]:
-        options = dataclasses.asdict(self.options)
-        return super().get_config() | {
-            "options": options,
-            "num_layers": self.num_layers,
-        }
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        return cls(**with_options(config))
+        return self.normalize(x)

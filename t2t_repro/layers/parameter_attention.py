@@ -13,6 +13,7 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.layers.attention import projection
+from t2t_repro.layers.attention_capture import keep_weights
 from t2t_repro.layers.attention_functions import masked_softmax
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.options import LayerOptions
@@ -105,6 +106,7 @@ class ParameterAttention(keras.layers.Layer):
         weights = masked_softmax(
             ops.matmul(self._queries(x), ops.transpose(key, (0, 2, 1)))
         )
+        keep_weights(self, lambda: self._by_sentence(weights, x))
         heads = ops.matmul(ops.cast(weights, self.compute_dtype), value)
         heads = ops.transpose(heads, (1, 0, 2))
         merged = ops.reshape(heads, (*ops.shape(x)[:-1], self.value_channels))
@@ -119,6 +121,12 @@ class ParameterAttention(keras.layers.Layer):
         depth = self.key_channels // self.num_heads
         query = ops.reshape(self.query(x), (-1, self.num_heads, depth))
         return ops.transpose(query * depth**-0.5, (1, 0, 2))
+
+    def _by_sentence(self, weights: KerasTensor, x: KerasTensor) -> KerasTensor:
+        """Turn `[head, batch * length, row]` into `[batch, head, length, row]`."""
+        batch, length = ops.shape(x)[:2]
+        shape = (self.num_heads, batch, length, self.memory_rows)
+        return ops.transpose(ops.reshape(weights, shape), (1, 0, 2, 3))
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {

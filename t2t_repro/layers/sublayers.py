@@ -56,26 +56,6 @@ def make_feed_forward(options: LayerOptions, **kwargs: Any) -> keras.layers.Laye
     return FeedForward.from_options(options, **kwargs)
 
 
-def make_final_normalization(
-    options: LayerOptions, dtype: object
-) -> keras.layers.LayerNormalization | None:
-    """Make the normalization after the last layer of a stack.
-
-    Args:
-        options: Options of the stack.
-        dtype: Dtype policy of the stack.
-
-    Returns:
-        A layer under pre-norm. Otherwise None, because post-norm layers end in a
-        normalization.
-    """
-    if options.norm == "post":
-        return None
-    return keras.layers.LayerNormalization(
-        epsilon=options.norm_epsilon, name="final_normalization", dtype=dtype
-    )
-
-
 def apply_with_residual(
     sublayer: keras.layers.Layer,
     residual: ResidualConnection,

@@ -28,6 +28,12 @@ from t2t_repro.training.checkpoints import (
     restore,
     step_of,
 )
+from t2t_repro.visualization.attention import Attention
+from t2t_repro.visualization.capture import (
+    capture_attention,
+    encode_source,
+    encode_target,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -194,6 +200,35 @@ class System:
             repaired=sum(bool(hypothesis.repairs) for hypothesis in best),
             repairs=count_repairs(best),
         )
+
+    def attention(
+        self,
+        source: str,
+        target: str | None = None,
+        decode_hparams: DecodeHParams | None = None,
+    ) -> Attention:
+        """Return every attention weight for a source and its translation.
+
+        Args:
+            source: A sentence.
+            target: Its translation in the form of the problem's targets; by default the
+                system's own.
+            decode_hparams: Settings of the search for the system's translation.
+
+        Raises:
+            UserError: If a text has no words, is longer than the model's `max_length`,
+                or has a token that the model cannot write.
+        """
+        tokenizers = (self.source_tokenizer, self.target_tokenizer)
+        longest = self.run.hparams.max_length
+        text = self.problem.normalize_source(source)
+        source_ids = encode_source(self.source_tokenizer, text, longest)
+        if target is None:
+            target_ids = self.translator(decode_hparams).translate([source])[0][0].ids
+        else:
+            written = self.problem.encode_target(target)
+            target_ids = encode_target(self.target_tokenizer, written, longest)
+        return capture_attention(self.model, tokenizers, source_ids, target_ids)
 
     def replace_branch_weights(self, mode: str, seed: int) -> None:
         """Replace kappa and alpha of a Weighted Transformer; see `evaluation`."""

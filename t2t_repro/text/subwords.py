@@ -11,6 +11,7 @@ bytes, so decoding returns any text that was encoded.
 from __future__ import annotations
 
 import io
+import itertools
 import logging
 import re
 import tempfile
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MODEL_TYPES = ("bpe", "unigram")
+
+_SPACE = "\u2581"
 
 # SentencePiece writes a space as U+2581, and decodes a U+2581 of the text as a space.
 # To read it as a space from the start makes decoding exact.
@@ -88,6 +91,26 @@ class SentencePieceTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(ids_of_text(ids))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [self._processor.id_to_piece(int(token)) for token in ids]
+
+    def word_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the spans of words; see `Tokenizer`.
+
+        A word begins at a subword with a space before it, which SentencePiece writes as
+        U+2581. Padding and the end of sentence are not part of a word.
+        """
+        starts = [
+            index
+            for index, (token, piece) in enumerate(
+                zip(ids, self.pieces(ids), strict=True)
+            )
+            if index == 0
+            or piece.startswith(_SPACE)
+            or not {PAD_ID, EOS_ID}.isdisjoint((token, ids[index - 1]))
+        ]
+        return [*itertools.pairwise([*starts, len(ids)])] if len(ids) else []
 
     def has_byte_fallback(self) -> bool:
         """Return whether every character of a text survives encoding."""

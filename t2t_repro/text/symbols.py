@@ -71,6 +71,9 @@ class SymbolTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self._entries[token] for token in ids_of_text(ids))
 
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [self._entries[token] for token in ids]
+
     def in_graph(self) -> InGraphTokenizer:
         from t2t_repro.text.in_graph import InGraphSymbols
 

@@ -48,6 +48,17 @@ class Tokenizer(abc.ABC):
         """Return the text of ids up to the first end of sentence, without padding."""
 
     @abc.abstractmethod
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the vocabulary entry of each id, such as "▁Hund", "</s>" or "NP"."""
+
+    def word_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the half-open spans of ids that form the words of a text, in order.
+
+        By default, every id is a word.
+        """
+        return [(index, index + 1) for index in range(len(ids))]
+
+    @abc.abstractmethod
     def in_graph(self) -> InGraphTokenizer:
         """Return the same mapping as TensorFlow operations. Imports TensorFlow."""
 

@@ -115,3 +115,13 @@ def trained(tmp_path_factory) -> Trained:
         ["train", *arguments, "--train_steps", str(steps), *how_often, *checkpoints]
     )
     return Trained(data_dir, output_dir, arguments, text, printed, steps)
+
+
+@pytest.fixture(autouse=True)
+def without_xla(monkeypatch):
+    """Compile nothing: XLA takes seconds per batch shape and never frees its code."""
+    import t2t_repro.runs.trainer
+
+    monkeypatch.setattr(
+        t2t_repro.runs.trainer, "should_use_xla", lambda strategy: False
+    )

@@ -47,6 +47,8 @@ class NumpyTransformer:
         norm: "post" (LayerNorm(x + Sublayer(x)), section 3.1) or "pre".
         positions: "interleaved", "concatenated", "learned" or "none".
         epsilon: Added to the variance in layer normalization.
+        attention_weights: Filled by every attention of the last sentence pair: name of
+            the layer to its weights, `[query][head]`, over the keys that query sees.
     """
 
     weights: Mapping[str, Array]
@@ -55,6 +57,7 @@ class NumpyTransformer:
     norm: str
     positions: str
     epsilon: float = 1e-6
+    attention_weights: dict[str, list[Array]] = dataclasses.field(default_factory=dict)
 
     def weight(self, name: str) -> Array:
         return np.asarray(self.weights[name], np.float64)
@@ -77,14 +80,17 @@ class NumpyTransformer:
             for part in ("query", "key", "value", "output")
         )
         rows = []
+        self.attention_weights[name] = []
         for x, memory in zip(queries, seen, strict=True):
-            heads = []
+            heads, weights = [], []
             for q, k, v in zip(
                 *(np.split(w, self.num_heads, axis=1) for w in (w_q, w_k, w_v)),
                 strict=True,
             ):
                 logits = (memory @ k) @ (x @ q) / np.sqrt(q.shape[1])  # equation (1)
-                heads.append(softmax(logits) @ (memory @ v))
+                weights.append(softmax(logits))
+                heads.append(weights[-1] @ (memory @ v))
+            self.attention_weights[name].append(np.stack(weights))
             rows.append(np.concatenate(heads) @ w_o)
         return np.stack(rows)
 

@@ -1,0 +1,1 @@
+"""Look at attention: capture, web page, TensorBoard plugin, figures, alignments."""

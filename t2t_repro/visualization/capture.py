@@ -1,0 +1,106 @@
+"""Capture the attention of a trained model for a sentence pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.constants import EOS_ID, INPUTS, TARGETS, UNK_ID
+from t2t_repro.errors import UserError
+from t2t_repro.models.attention_weights import attention_weights
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.training.losses import token_losses
+from t2t_repro.visualization.attention import Attention, TokenSequence
+
+
+def capture_attention(
+    model: Transformer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    source_ids: Sequence[int],
+    target_ids: Sequence[int],
+    *,
+    title: str = "",
+    reference: str = "",
+) -> Attention:
+    """Run a model on one sentence pair and return all attention weights.
+
+    Args:
+        model: A model in any state of training.
+        tokenizers: Tokenizers of the source and of the target.
+        source_ids: Ids of the source, with EOS.
+        target_ids: Ids of the target, with EOS if the text is complete.
+        title: Title for a user.
+        reference: A reference translation.
+    """
+    features = {
+        INPUTS: tf.constant([source_ids], tf.int32),
+        TARGETS: tf.constant([target_ids], tf.int32),
+    }
+    captured = attention_weights(model, features)
+    _, losses = token_losses(features[TARGETS], captured.logits, 0.0)
+    source, target = (
+        TokenSequence.from_ids(tokenizer, ids, tokenizer.decode(ids))
+        for tokenizer, ids in zip(tokenizers, (source_ids, target_ids), strict=True)
+    )
+    return Attention(
+        source=source,
+        target=target,
+        encoder_self=np.asarray(captured.encoder_self[0]),
+        decoder_self=np.asarray(captured.decoder_self[0]),
+        memory=np.asarray(captured.memory[0]),
+        encoder_parameters=_first_or_none(captured.encoder_parameters),
+        decoder_parameters=_first_or_none(captured.decoder_parameters),
+        score=-float(tf.reduce_sum(losses)),
+        title=title,
+        reference=reference,
+    )
+
+
+def _first_or_none(weights: tf.Tensor | None) -> np.ndarray | None:
+    return None if weights is None else np.asarray(weights[0])
+
+
+def encode_source(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
+    """Encode a source whose attention is wanted.
+
+    Args:
+        tokenizer: Tokenizer of the sources.
+        text: Source in the form of the training data.
+        longest: Largest number of ids, including EOS.
+
+    Raises:
+        UserError: If the source has no tokens or too many.
+    """
+    return _encode(tokenizer, text, longest, "source")
+
+
+def encode_target(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
+    """Encode a target that the user gives; arguments as for `encode_source`.
+
+    Raises:
+        UserError: If the target has no tokens, too many, or one that the vocabulary
+            does not have.
+    """
+    ids = _encode(tokenizer, text, longest, "target")
+    if UNK_ID in ids:
+        unknown = [word for word in text.split() if UNK_ID in tokenizer.encode(word)]
+        raise UserError(
+            f"received a target with {unknown[0] if unknown else text!r}, which is not "
+            "in the vocabulary of the targets: the model cannot write it."
+        )
+    return ids
+
+
+def _encode(tokenizer: Tokenizer, text: str, longest: int, side: str) -> list[int]:
+    ids = [*tokenizer.encode(text), EOS_ID]
+    if len(ids) == 1:
+        raise UserError(f"received a {side} without words, expected a sentence.")
+    if len(ids) > longest:
+        raise UserError(
+            f"received a {side} of {len(ids)} tokens, expected at most {longest} (the "
+            "run's max_length): give a shorter sentence."
+        )
+    return ids

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.layers.attention_capture import capture_weights, keep_weights
+from t2t_repro.models.attention_weights import AttentionWeights, attention_weights
+from tests.models.test_transformer import (
+    ALL_KINDS,
+    BATCH,
+    KINDS,
+    SOURCES,
+    TARGETS,
+    reference_of,
+)
+from tests.support.numpy_transformer import softmax
+from tests.support.tiny_model import tiny_transformer, weights_by_name
+
+SELF_MAPS = ("encoder_self", "decoder_self", "memory")
+
+
+def captured_from(model, batch=BATCH) -> AttentionWeights:
+    weights = attention_weights(model, batch)
+    return AttentionWeights(
+        *(None if x is None else keras.ops.convert_to_numpy(x) for x in weights)
+    )
+
+
+def reference_weights(reference, stack, kind, keys):
+    """Return the reference's weights, `[layer, head, query, key]`, zeros for unseen."""
+    layers = []
+    for layer in range(reference.num_layers):
+        rows = reference.attention_weights[f"{stack}/layer_{layer}/{kind}"]
+        rows = [np.pad(row, [(0, 0), (0, keys - row.shape[1])]) for row in rows]
+        layers.append(np.stack(rows, axis=1))
+    return np.stack(layers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_of_every_layer_and_head_equal_the_numpy_reference(kind):
+    model = tiny_transformer(seed=3, **KINDS[kind])
+    found = captured_from(model)
+    reference = reference_of(model, KINDS[kind])
+    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        reference.logits(source, target)
+        s, t = len(source), len(target)
+        for weights, stack, name, queries, keys in [
+            (found.encoder_self, "encoder", "self_attention", s, s),
+            (found.decoder_self, "decoder", "self_attention", t, t),
+            (found.memory, "decoder", "memory_attention", t, s),
+        ]:
+            expected = reference_weights(reference, stack, name, keys)
+            np.testing.assert_allclose(
+                weights[row, :, :, :queries, :keys], expected, rtol=0, atol=1e-5
+            )
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_rows_sum_to_one_and_padding_and_the_future_get_exactly_zero(kind):
+    found = captured_from(tiny_transformer(seed=3, **ALL_KINDS[kind]))
+    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        s, t = len(source), len(target)
+        maps = [found.encoder_self[row, :, :, :s], found.memory[row, :, :, :t]]
+        for weights in maps:
+            np.testing.assert_allclose(weights.sum(-1), 1.0, rtol=1e-6)
+            assert not weights[..., s:].any()
+        history = found.decoder_self[row, :, :, :t]
+        np.testing.assert_allclose(history.sum(-1), 1.0, rtol=1e-6)
+        assert not np.triu(history[..., :t], 1).any()
+        assert not history[..., t:].any()
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_capturing_does_not_change_the_logits(kind):
+    model = tiny_transformer(seed=3, **ALL_KINDS[kind])
+    plain = keras.ops.convert_to_numpy(model(BATCH, training=False))
+    np.testing.assert_array_equal(captured_from(model).logits, plain)
+
+
+@pytest.mark.parametrize("neighbourhood", [1, 3, 5, 9, 21])
+def test_blocks_show_the_weights_of_the_mask(neighbourhood):
+    options = {"neighbourhood": neighbourhood}
+    blocked, masked = (
+        captured_from(tiny_transformer(seed=3, self_attention=name, **options))
+        for name in ("restricted", "restricted_masked")
+    )
+    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        for name, n in [("encoder_self", len(source)), ("decoder_self", len(target))]:
+            found, expected = (
+                getattr(weights, name)[row, :, :, :n] for weights in (blocked, masked)
+            )
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+            distance = np.abs(np.subtract.outer(range(n), range(n)))
+            assert not found[..., :n][..., distance > neighbourhood // 2].any()
+
+
+def first_layer_inputs(model, options, source):
+    return reference_of(model, options).embed(source, "source")
+
+
+def heads_of(matrix, num_heads=2):
+    return np.split(np.asarray(matrix, np.float64), num_heads, axis=1)
+
+
+@pytest.mark.parametrize("kind", ["weighted", "unscaled"])
+def test_the_first_layers_weights_follow_their_formula(kind):
+    options = ALL_KINDS[kind]
+    model = tiny_transformer(seed=3, **options)
+    found = captured_from(model).encoder_self
+    weights = weights_by_name(model)
+    name = "encoder/layer_0/self_attention"
+    for row, source in enumerate(SOURCES):
+        x = first_layer_inputs(model, options, source)
+        projections = zip(
+            heads_of(weights[f"{name}/query/kernel"]),
+            heads_of(weights[f"{name}/key/kernel"]),
+            strict=True,
+        )
+        for head, (q, k) in enumerate(projections):
+            scale = 1.0 if kind == "unscaled" else q.shape[1] ** -0.5
+            expected = softmax((x @ q) @ (x @ k).T * scale)
+            n = len(source)
+            np.testing.assert_allclose(found[row, 0, head, :n, :n], expected, atol=1e-5)
+
+
+def test_additive_weights_follow_bahdanaus_formula():
+    options = {"compatibility": "additive"}
+    model = tiny_transformer(seed=3, **options)
+    found = captured_from(model).encoder_self
+    weights = weights_by_name(model)
+    name = "encoder/layer_0/self_attention"
+    vectors = weights[f"{name}/compatibility_vector"]
+    x = first_layer_inputs(model, options, SOURCES[0])
+    queries, keys = (
+        heads_of(weights[f"{name}/{part}/kernel"]) for part in ("query", "key")
+    )
+    for head in range(2):
+        hidden = np.tanh((x @ queries[head])[:, None] + (x @ keys[head])[None])
+        expected = softmax(hidden @ vectors[head])
+        np.testing.assert_allclose(found[0, 0, head], expected, atol=1e-5)
+
+
+def test_attention_over_parameters_shows_the_rows_attended_to():
+    options = ALL_KINDS["over parameters"]
+    model = tiny_transformer(seed=3, norm="pre", **options)
+    found = captured_from(model)
+    layer = model.encoder.layers[0]
+    with capture_weights() as captured:
+        x = keras.random.normal((3, 6, 8), seed=1)
+        layer.feed_forward(x)
+    weights = keras.ops.convert_to_numpy(captured[layer.feed_forward])
+    query = np.asarray(layer.feed_forward.query.kernel)
+    key = np.asarray(layer.feed_forward.memory_key)
+    x = keras.ops.convert_to_numpy(x)
+    for head, q in enumerate(heads_of(query)):
+        logits = (x @ q) @ key[head].T * 8**0.5 * q.shape[1] ** -0.5
+        np.testing.assert_allclose(weights[:, head], softmax(logits), atol=1e-5)
+    assert found.encoder_parameters.shape == (3, 2, 2, 6, 12)
+    assert found.decoder_parameters.shape == (3, 2, 2, 7, 12)
+    np.testing.assert_allclose(found.decoder_parameters.sum(-1), 1.0, rtol=1e-6)
+
+
+def test_a_model_with_feed_forward_networks_has_no_parameter_weights():
+    found = captured_from(tiny_transformer(seed=3))
+    assert found.encoder_parameters is None
+    assert found.decoder_parameters is None
+
+
+def test_a_traced_function_returns_the_same_weights():
+    model = tiny_transformer(seed=3)
+
+    @tf.function
+    def traced(features):
+        return attention_weights(model, features)
+
+    found, expected = traced(BATCH), captured_from(model)
+    for name in SELF_MAPS:
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(expected, name), atol=1e-6
+        )
+
+
+def test_a_function_traced_without_a_capture_has_the_same_operations_as_before():
+    model = tiny_transformer(seed=3, self_attention="restricted", neighbourhood=3)
+    specs = {name: tf.TensorSpec([None, None], tf.int32) for name in BATCH}
+
+    def operations():
+        function = tf.function(lambda features: model(features, training=False))
+        return [
+            op.type
+            for op in function.get_concrete_function(specs).graph.get_operations()
+        ]
+
+    before = operations()
+    attention_weights(model, BATCH)
+    assert operations() == before
+    captured = tf.function(lambda features: attention_weights(model, features))
+    graph = captured.get_concrete_function(specs).graph
+    assert len(graph.get_operations()) > len(before)
+
+
+def test_captures_can_be_nested():
+    layer = tiny_transformer(seed=3).encoder.layers[0].self_attention
+    x = keras.ops.ones((1, 2, 8))
+    with capture_weights() as outer:
+        layer(x, x)
+        with capture_weights() as inner:
+            layer(x, x)
+        assert list(inner) == [layer]
+    assert list(outer) == [layer]
+    keep_weights(layer, lambda: pytest.fail("computed outside of a capture"))
+
+
+def test_an_attention_that_keeps_no_weights_is_named():
+    model = tiny_transformer(seed=3)
+
+    class Silent(keras.layers.Layer):
+        def call(self, query, memory, attention_mask=None, training=None):
+            return query
+
+    object.__setattr__(model.encoder.layers[1], "self_attention", Silent())
+    with pytest.raises(ValueError, match="Silent does not show its attention weights"):
+        attention_weights(model, BATCH)

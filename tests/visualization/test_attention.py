@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from t2t_repro.visualization.attention import (
+    Attention,
+    TokenSequence,
+    merge_words,
+)
+
+
+def random_rows(*shape: int) -> np.ndarray:
+    weights = np.random.default_rng(sum(shape)).random(shape, np.float32)
+    return weights / weights.sum(-1, keepdims=True)
+
+
+SOURCE = TokenSequence(
+    "a horse", ("▁a", "▁hor", "se", "</s>"), ((0, 1), (1, 3), (3, 4))
+)
+TARGET = TokenSequence("ein Pferd", ("▁ein", "▁Pfe", "rd"), ((0, 1), (1, 3)))
+
+
+@pytest.fixture
+def attention() -> Attention:
+    return Attention(
+        source=SOURCE,
+        target=TARGET,
+        encoder_self=random_rows(2, 3, 4, 4),
+        decoder_self=random_rows(2, 3, 3, 3),
+        memory=random_rows(2, 3, 3, 4),
+        decoder_parameters=random_rows(2, 5, 3, 100),
+        score=-1.25,
+        title="dev sentence 1",
+    )
+
+
+def test_a_decoder_reads_the_targets_one_position_later():
+    read = TARGET.shifted()
+    assert read.tokens == ("<start>", "▁ein", "▁Pfe")
+    assert read.words == ((0, 1), (1, 2), (2, 3))
+    complete = TokenSequence("", ("▁a", "b", "</s>"), ((0, 2), (2, 3)))
+    assert complete.shifted().tokens == ("<start>", "▁a", "b")
+    assert complete.shifted().words == ((0, 1), (1, 3))
+
+
+def test_words_are_the_mean_over_queries_and_the_sum_over_keys():
+    weights = np.array([[0.1, 0.2, 0.7], [0.5, 0.5, 0.0], [0.3, 0.1, 0.6]])
+    merged = merge_words(weights, [(0, 1), (1, 3)], [(0, 2), (2, 3)])
+    np.testing.assert_allclose(merged, [[0.3, 0.7], [0.7, 0.3]])
+
+
+def test_rows_of_words_sum_to_one(attention):
+    for kind in ("encoder_self", "decoder_self", "memory"):
+        np.testing.assert_allclose(attention.in_words(kind).sum(-1), 1.0, rtol=1e-6)
+    assert attention.in_words("memory").shape == (2, 3, 2, 3)
+
+
+def test_a_document_holds_every_weight_as_float16(attention):
+    document = json.loads(json.dumps(attention.to_document()))
+    kinds = [found["kind"] for found in document["maps"]]
+    assert kinds == ["encoder_self", "decoder_self", "memory", "decoder_parameters"]
+    memory = document["maps"][2]
+    assert (memory["queries"], memory["keys"]) == ("target", "source")
+    decoded = np.frombuffer(base64.b64decode(memory["weights"]), "<f2")
+    shape = (memory["layers"], memory["heads"], 3, 4)
+    np.testing.assert_allclose(decoded.reshape(shape), attention.memory, atol=5e-4)
+    assert document["sequences"]["target"]["tokens"] == ["▁ein", "▁Pfe", "rd"]
+    assert document["sequences"]["source"]["words"] == [[0, 1], [1, 3], [3, 4]]
+    assert (document["score"], document["reference"]) == (-1.25, None)
+
+
+def test_parameters_show_the_rows_most_attended_and_the_sum_of_the_others(attention):
+    found = {found.kind: found for found in attention.maps()}["decoder_parameters"]
+    labels = attention.sequences()["decoder_rows"].tokens
+    assert len(labels) == found.weights.shape[-1] == 33
+    assert labels[-1] == "68 other rows"
+    totals = attention.decoder_parameters.sum((0, 1, 2))
+    kept = {int(label.removeprefix("row ")) for label in labels[:-1]}
+    assert kept == set(np.argsort(-totals)[:32].tolist())
+    np.testing.assert_allclose(found.weights.sum(-1), 1.0, rtol=1e-5)
