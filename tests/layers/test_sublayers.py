@@ -15,6 +15,8 @@ from t2t_repro.layers import (
     AttentionRole,
     BlockedAttention,
     BranchedAttention,
+    Decoder,
+    Encoder,
     FeedForward,
     LayerOptions,
     MultiheadAttention,
@@ -24,7 +26,6 @@ from t2t_repro.layers import (
 from t2t_repro.layers.sublayers import (
     make_attention,
     make_feed_forward,
-    make_final_normalization,
 )
 
 OPTIONS = LayerOptions(
@@ -160,9 +161,10 @@ def test_the_residual_connection_gets_its_options():
     }
 
 
-def test_only_pre_norm_has_a_last_normalization_with_its_epsilon():
-    layer = make_final_normalization(OPTIONS, "float32")
-    assert layer is not None
-    assert layer.epsilon == 1e-3
+@pytest.mark.parametrize("stack", [Encoder, Decoder])
+def test_only_pre_norm_has_a_last_normalization_with_its_epsilon(stack):
+    pre_norm = stack(OPTIONS, num_layers=1, dtype="mixed_bfloat16")
+    assert pre_norm.final_normalization.epsilon == 1e-3
+    assert pre_norm.final_normalization.dtype_policy.name == "mixed_bfloat16"
     post_norm = dataclasses.replace(OPTIONS, norm="post")
-    assert make_final_normalization(post_norm, "float32") is None
+    assert stack(post_norm, num_layers=1).final_normalization is None
