@@ -19,6 +19,7 @@ from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.beam_search import MINUS_INFINITY, BeamSearchResult
 from t2t_repro.decoding.translate import longest_piece, search_translations
 from t2t_repro.errors import UserError
+from t2t_repro.export.given_targets import PAIRS, ScoredPairs
 from t2t_repro.files import atomic_folder
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
@@ -51,6 +52,9 @@ class ServedTranslator(tf.Module):
         self.weights = [variable.value for variable in model.variables]
         self.source_tokenizer: InGraphTokenizer = source_tokenizer.in_graph()
         self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
+        self._pairs = ScoredPairs(
+            model, self.source_tokenizer, self.target_tokenizer, max_input_length
+        )
         self._longest_piece = longest_piece(max_input_length)
         # Nothing is repaired here. A search for only the best hypothesis stops before
         # the others are certain.
@@ -86,6 +90,16 @@ class ServedTranslator(tf.Module):
             empty, with scores of about -1e9.
         """
         return self._hypotheses(inputs, self._search_all)
+
+    @tf.function(input_signature=PAIRS)
+    def score(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return how probable given translations are; see `ScoredPairs.score`."""
+        return self._pairs.score(inputs, targets)
+
+    @tf.function(input_signature=PAIRS)
+    def attention(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return all attention weights; see `ScoredPairs.attention`."""
+        return self._pairs.attention(inputs, targets)
 
     def _hypotheses(
         self, inputs: tf.Tensor, search: Callable[[tf.Tensor], BeamSearchResult]
@@ -153,7 +167,12 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
             f"received export folder {export_dir}, which exists: remove it or give "
             "another."
         )
-    signatures = {"serving_default": served.translate, "n_best": served.n_best}
+    signatures = {
+        "serving_default": served.translate,
+        "n_best": served.n_best,
+        "score": served.score,
+        "attention": served.attention,
+    }
     try:
         with atomic_folder(export_dir) as folder:
             tf.saved_model.save(served, str(folder), signatures=signatures)

@@ -29,6 +29,10 @@ class InGraphTokenizer(tf.Module, abc.ABC):
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Return the texts, string `[batch]`, of ids, ragged int32 `[batch, None]`."""
 
+    @abc.abstractmethod
+    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
+        """Return the vocabulary entry of each id, string of the shape of `ids`."""
+
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
         """Return the texts of ids up to the first end of sentence, without padding.
 
@@ -63,6 +67,10 @@ class InGraphSentencePiece(InGraphTokenizer):
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
         return self._tokenizer.detokenize(ids)
 
+    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
+        flat = self._tokenizer.id_to_string(tf.reshape(tf.cast(ids, tf.int32), [-1]))
+        return tf.reshape(flat, tf.shape(ids))
+
 
 class InGraphSymbols(InGraphTokenizer):
     """A vocabulary of symbols with white space between them.
@@ -86,5 +94,8 @@ class InGraphSymbols(InGraphTokenizer):
         return words.with_flat_values(self._table.lookup(words.flat_values))
 
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
-        symbols = tf.gather(self._entries, ids)
+        symbols = self.pieces(ids)
         return tf.strings.reduce_join(symbols, axis=-1, separator=" ")
+
+    def pieces(self, ids: tf.Tensor) -> tf.Tensor:
+        return tf.gather(self._entries, ids)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.constants import EOS_ID, INPUTS, TARGETS, UNK_ID
+from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS, UNK_ID
 from t2t_repro.errors import UserError
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.models.transformer import Transformer
@@ -35,11 +35,9 @@ def capture_attention(
         title: Title for a user.
         reference: A reference translation.
     """
-    features = {
-        INPUTS: tf.constant([source_ids], tf.int32),
-        TARGETS: tf.constant([target_ids], tf.int32),
-    }
+    features = {INPUTS: _as_batch(source_ids), TARGETS: _as_batch(target_ids)}
     captured = attention_weights(model, features)
+    s, t = len(source_ids), len(target_ids)
     _, losses = token_losses(features[TARGETS], captured.logits, 0.0)
     source, target = (
         TokenSequence.from_ids(tokenizer, ids, tokenizer.decode(ids))
@@ -48,19 +46,28 @@ def capture_attention(
     return Attention(
         source=source,
         target=target,
-        encoder_self=np.asarray(captured.encoder_self[0]),
-        decoder_self=np.asarray(captured.decoder_self[0]),
-        memory=np.asarray(captured.memory[0]),
-        encoder_parameters=_first_or_none(captured.encoder_parameters),
-        decoder_parameters=_first_or_none(captured.decoder_parameters),
+        encoder_self=np.asarray(captured.encoder_self[0, :, :, :s, :s]),
+        decoder_self=np.asarray(captured.decoder_self[0, :, :, :t, :t]),
+        memory=np.asarray(captured.memory[0, :, :, :t, :s]),
+        encoder_parameters=_first_or_none(captured.encoder_parameters, s),
+        decoder_parameters=_first_or_none(captured.decoder_parameters, t),
         score=-float(tf.reduce_sum(losses)),
         title=title,
         reference=reference,
     )
 
 
-def _first_or_none(weights: tf.Tensor | None) -> np.ndarray | None:
-    return None if weights is None else np.asarray(weights[0])
+def _as_batch(ids: Sequence[int]) -> tf.Tensor:
+    """Return a batch of one, of at least two positions.
+
+    Keras warns of a softmax over a single key, which an empty translation has.
+    """
+    padding = [PAD_ID] * (2 - len(ids))
+    return tf.constant([[*ids, *padding]], tf.int32)
+
+
+def _first_or_none(weights: tf.Tensor | None, length: int) -> np.ndarray | None:
+    return None if weights is None else np.asarray(weights[0, :, :, :length])
 
 
 def encode_source(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:

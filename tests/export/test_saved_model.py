@@ -7,6 +7,7 @@ import tensorflow as tf
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
+from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import tiny_transformer
@@ -127,3 +128,59 @@ def test_an_existing_folder_is_refused_and_left_alone(model, tmp_path):
 
 def test_nothing_half_written_is_left(export_dir):
     assert [path.name for path in export_dir.parent.iterdir()] == ["system"]
+
+
+TARGETS = ["3 2 1", "1", "", "7 6 5 4 3 2 1 0", "5 unheard", "2", "4 4", "6"]
+SHORT = ["1 2 3", "", "7", "0 1 2 3 4 5 6 7", "5 5 unheard 5", " \t ", "1 2", "4"]
+
+
+def batch_of(text):
+    """Return the ids of a text with EOS as a batch of at least two positions."""
+    ids = [*DIGITS.encode(text), 1]
+    return tf.constant([ids if len(ids) > 1 else [*ids, 0]])
+
+
+def test_a_served_score_is_the_log_probability_of_the_target(model, signatures):
+    found = signatures["score"](inputs=tf.constant(SHORT), targets=tf.constant(TARGETS))
+    for row, (source, target) in enumerate(zip(SHORT, TARGETS, strict=True)):
+        ids = [*DIGITS.encode(target), 1]
+        pair = {"inputs": batch_of(source), "targets": batch_of(target)}
+        logits = model(pair).numpy()[0, : len(ids)]
+        logits = logits.astype(np.float64)
+        normalizers = np.log(np.exp(logits).sum(-1))
+        expected = sum(logits[t, token] - normalizers[t] for t, token in enumerate(ids))
+        assert found["scores"][row].numpy() == pytest.approx(expected, abs=1e-4)
+        assert found["tokens"][row].numpy() == len(ids)
+
+
+def test_served_attention_equals_that_of_the_model(model, signatures):
+    found = signatures["attention"](
+        inputs=tf.constant(SHORT), targets=tf.constant(TARGETS)
+    )
+    assert set(found) == {
+        *("scores", "tokens", "input_tokens", "target_tokens"),
+        *("encoder_self", "decoder_self", "memory"),
+    }
+    assert as_text(found["input_tokens"][0])[:5] == ["1", "2", "3", "</s>", "<pad>"]
+    assert as_text(found["target_tokens"][4])[:3] == ["5", "<unk>", "</s>"]
+    for row, (source, target) in enumerate(zip(SHORT, TARGETS, strict=True)):
+        pair = {"inputs": batch_of(source), "targets": batch_of(target)}
+        expected = attention_weights(model, pair)
+        for name in ("encoder_self", "decoder_self", "memory"):
+            weights = getattr(expected, name)[0].numpy()
+            queries, keys = weights.shape[2:]
+            served = found[name][row, :, :, :queries, :keys].numpy()
+            np.testing.assert_allclose(served, weights, atol=1e-5)
+
+
+def test_a_pair_that_is_too_long_is_refused(signatures):
+    longest = " ".join(["1"] * 8)
+    too_long = tf.constant([longest + " 1"])
+    for name in ("score", "attention"):
+        for texts in [(too_long, ["1"]), (["1"], too_long)]:
+            inputs, targets = map(tf.constant, texts)
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match="at most 9 tokens"
+            ):
+                signatures[name](inputs=inputs, targets=targets)
+    signatures["score"](inputs=tf.constant([longest]), targets=tf.constant([longest]))
