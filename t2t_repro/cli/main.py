@@ -29,6 +29,7 @@ COMMANDS = {
     "decode": ("t2t_repro.cli.decode", "translate a file or standard input"),
     "evaluate": ("t2t_repro.cli.evaluate", "score a trained model"),
     "compare": ("t2t_repro.cli.compare", "tell a better system from chance"),
+    "attention": ("t2t_repro.cli.attention", "show what every head attends to"),
     "average": ("t2t_repro.cli.average", "average the last checkpoints of a run"),
     "export": ("t2t_repro.cli.export", "write a trained model for serving"),
     "reproduce": ("t2t_repro.cli.reproduce", "the papers' tables beside our scores"),

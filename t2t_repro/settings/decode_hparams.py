@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from t2t_repro.settings.typed_settings import TypedSettings, setting
 
-_SEARCHES = ("decode", "evaluate", "export")
+_SEARCHES = ("decode", "evaluate", "export", "attention")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class DecodeHParams(TypedSettings):
         "rank hypotheses that need no repair above the others; for problems that "
         "repair the model's output",
         False,
-        read_by=("decode", "evaluate"),
+        read_by=("decode", "evaluate", "attention"),
     )
 
     @property
