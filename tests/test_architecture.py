@@ -34,6 +34,7 @@ FLOORS = {
     "t2t_repro.decoding": 3,
     "t2t_repro.evaluation": 4,
     "t2t_repro.export": 4,
+    "t2t_repro.visualization": 4,
     "t2t_repro.runs": 5,
     "t2t_repro.reproduction": 5.5,
     "t2t_repro.cli": 6,

@@ -14,10 +14,15 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-# Characters that could end the script element or, in U+2028 and U+2029, a line of script.
+# Characters that could end the script element; U+2028 and U+2029 end a line of script.
 JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
-PAGE_STYLE = "html, body { margin: 0; height: 100%; }\n"
+PAGE_STYLE = """
+html, body { margin: 0; height: 100%; }
+html { color-scheme: light dark; }
+html:has([data-theme="light"]) { color-scheme: light; }
+html:has([data-theme="dark"]) { color-scheme: dark; }
+"""
 START_SCRIPT = """
 {
   const data = JSON.parse(document.getElementById("attention-data").textContent);
@@ -51,7 +56,7 @@ def html_page(documents: Sequence[Mapping[str, Any]], title: str) -> str:
     """Return a page that shows the attention of sentence pairs.
 
     Args:
-        documents: One document per sentence pair, as `Attention.to_document` returns it.
+        documents: One document per sentence pair, from `Attention.to_document`.
         title: Title of the page.
 
     Returns:

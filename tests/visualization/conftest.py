@@ -1,18 +1,15 @@
-"""Synthetic attention documents and a headless browser."""
+"""A headless browser for the tests marked `browser`."""
 
 from __future__ import annotations
 
-import base64
-import importlib.util
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-Document = dict[str, Any]
+CHROMIUM = Path("/usr/bin/chromium")
+CHROMEDRIVER = Path("/usr/bin/chromedriver")
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -23,93 +20,34 @@ FLAGS = (
     "--disable-sync",
     "--window-size=1280,1000",
 )
-SOURCE = "▁Der ▁kleine ▁Hund ▁läuft ▁schnell ▁nach ▁Haus e ▁. </s>".split()
-TARGET = "▁The ▁little ▁dog ▁run s ▁home ▁quick ly ▁. </s>".split()
-# Index of the source token that each target token translates.
-ALIGNED = [0, 1, 2, 3, 3, 6, 4, 4, 8, 9]
 
 
-def words_of(tokens: Sequence[str]) -> list[list[int]]:
-    """Return the spans of words: a word starts at a space mark or a special token."""
-    starts = [
-        i for i, token in enumerate(tokens) if i == 0 or token.startswith(("▁", "<"))
-    ]
-    ends = [*starts[1:], len(tokens)]
-    return [[a, b] for a, b in zip(starts, ends, strict=True)]
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Return a driver of headless Chromium, or skip the test."""
+    selenium = pytest.importorskip("selenium.webdriver", reason="selenium is missing")
+    for program in (CHROMIUM, CHROMEDRIVER):
+        if not program.exists():
+            pytest.skip(
+                f"no browser: {program} is missing (apt install {program.name})"
+            )
+    options = selenium.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = selenium.ChromeService(str(CHROMEDRIVER))
+    driver = selenium.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
 
 
-def sequence(tokens: Sequence[str]) -> Document:
-    text = "".join(t for t in tokens if t != "</s>").replace("▁", " ").strip()
-    return {"text": text, "tokens": list(tokens), "words": words_of(tokens)}
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    scores = np.exp(scores - scores.max(-1, keepdims=True))
-    return scores / scores.sum(-1, keepdims=True)
-
-
-def encoded(weights: np.ndarray) -> str:
-    return base64.b64encode(weights.astype("<f2").tobytes()).decode("ascii")
-
-
-def attention_map(kind: str, queries: str, keys: str, weights: np.ndarray) -> Document:
-    labels = {
-        "encoder_self": "Encoder self-attention",
-        "decoder_self": "Decoder self-attention",
-        "memory": "Encoder-decoder attention",
-    }
-    return {
-        "kind": kind,
-        "label": labels[kind],
-        "queries": queries,
-        "keys": keys,
-        "layers": weights.shape[0],
-        "heads": weights.shape[1],
-        "weights": encoded(weights),
-    }
-
-
-def make_document(
-    *,
-    source: Sequence[str] = SOURCE,
-    target: Sequence[str] = TARGET,
-    aligned: Sequence[int] | None = None,
-    layers: int = 3,
-    heads: int = 4,
-    seed: int = 1,
-    sharpness: float = 6.0,
-    align_head: tuple[int, int] | None = (1, 2),
-    title: str = "dev sentence 1",
-) -> Document:
-    """Return a document of random attention in which one head aligns words."""
-    draw = np.random.default_rng(seed)
-    sizes = {"source": len(source), "target": len(target)}
-
-    def scores(queries: str, keys: str) -> np.ndarray:
-        shape = (layers, heads, sizes[queries], sizes[keys])
-        return draw.normal(size=shape) * 1.5
-
-    encoder = scores("source", "source")
-    decoder = scores("target", "target")
-    memory = scores("target", "source")
-    aligned = ALIGNED if aligned is None else aligned
-    if align_head:
-        for q, k in enumerate(aligned):
-            memory[(*align_head, q, k)] += sharpness
-    decoder += np.triu(np.full(decoder.shape[-2:], -np.inf), 1)
-    return {
-        "version": 1,
-        "title": title,
-        "score": -3.21,
-        "reference": "The little dog runs home fast.",
-        "sequences": {
-            "source": sequence(source),
-            "target": sequence(target),
-            "read": {**sequence(["<start>", *target[:-1]]), "text": ""},
-        },
-        "maps": [
-            attention_map("encoder_self", "source", "source", softmax(encoder)),
-            attention_map("decoder_self", "target", "read", softmax(decoder)),
-            attention_map("memory", "target", "source", softmax(memory)),
-        ],
-    }
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Any]:
+    """Return a browser; fail if the page writes anything to the console."""
+    chromium.get("about:blank")
+    chromium.get_log("browser")
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    chromium.set_window_size(1280, 1000)
+    yield chromium
+    assert chromium.get_log("browser") == []

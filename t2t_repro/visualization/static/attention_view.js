@@ -1,1624 +1,1215 @@
 /*
  * The attention view: lines between tokens, heat map, all heads, table of heads.
  *
- * One file without dependencies or build step. It defines
+ * A script or module without dependencies or build step. It defines
  *
  *   T2TAttention.mount(rootElement, source) -> {refresh(), destroy()}
  *   T2TAttention.fromDocuments(documents, branches?) -> source
  *
- * where `source` hides where the data comes from (see `fromDocuments` for the methods).
- * Tokens are untrusted: they reach the page through textContent, title and aria-label
- * only. The page needs no inline style attribute and no inline handler, so it runs under
- * a strict Content-Security-Policy.
+ * where `source` hides where the data comes from (its methods: see `fromDocuments`).
+ * Tokens are untrusted: they reach the page only as text and as values of attributes.
+ * There is no inline style or handler, so a strict Content-Security-Policy holds.
  */
 "use strict";
 
 // ---------------------------------------------------------------- numbers
 
-let halfTable = null;
+const range = (count) => Array.from({ length: count }, (_, i) => i);
+const clamp = (index, count) => Math.max(0, Math.min(count - 1, index));
 
-/** Return the value of every float16 by its bits. */
-function halfValues() {
-  if (halfTable) return halfTable;
-  halfTable = new Float32Array(65536);
-  for (let bits = 0; bits < 65536; bits++) {
-    const sign = bits & 0x8000 ? -1 : 1;
-    const exponent = (bits >> 10) & 31;
-    const fraction = bits & 1023;
-    if (exponent === 31) halfTable[bits] = fraction ? NaN : sign * Infinity;
-    else if (exponent === 0) halfTable[bits] = sign * fraction * 2 ** -24;
-    else halfTable[bits] = sign * (1024 + fraction) * 2 ** (exponent - 25);
-  }
-  return halfTable;
+/** Return the value of a float16 by its bits. */
+function half(bits) {
+	const sign = bits & 0x8000 ? -1 : 1;
+	const exponent = (bits >> 10) & 31;
+	const fraction = bits & 1023;
+	if (exponent === 31) return fraction ? NaN : sign * Infinity;
+	if (exponent === 0) return sign * fraction * 2 ** -24;
+	return sign * (1024 + fraction) * 2 ** (exponent - 25);
 }
+const HALVES = new Float32Array(65536).map((_, bits) => half(bits));
 
-/** Decode base64 of little-endian float16; `count` is the expected number. */
-function decodeWeights(text, count, label) {
-  const bytes = atob(text);
-  if (bytes.length !== 2 * count) {
-    throw new Error(
-      `The weights of “${label}” have ${bytes.length} bytes; expected ${2 * count}.`,
-    );
-  }
-  const values = halfValues();
-  const weights = new Float32Array(count);
-  for (let i = 0; i < count; i++) {
-    weights[i] = values[bytes.charCodeAt(2 * i) | (bytes.charCodeAt(2 * i + 1) << 8)];
-  }
-  return weights;
+/** Decode base64 of little-endian float16. */
+function decode(text, count, label) {
+	const bytes = atob(text);
+	if (bytes.length !== 2 * count) {
+		throw new Error(`The weights of “${label}” have ${bytes.length} bytes; expected ${2 * count}.`);
+	}
+	const code = (i) => bytes.charCodeAt(i);
+	return new Float32Array(count).map((_, i) => HALVES[code(2 * i) | (code(2 * i + 1) << 8)]);
 }
 
 /** Merge subwords to words: mean over queries, sum over keys. */
-function mergeWords(weights, maps, queryWords, keyWords, spans) {
-  const [Q, K] = [queryWords.length, keyWords.length];
-  const [rows, columns] = [spans.queries.length, spans.keys.length];
-  const merged = new Float32Array(maps * rows * columns);
-  for (let map = 0, from = 0; map < maps; map++) {
-    for (let q = 0; q < Q; q++) {
-      const [start, end] = spans.queries[queryWords[q]];
-      const row = (map * rows + queryWords[q]) * columns;
-      for (let k = 0; k < K; k++, from++) {
-        merged[row + keyWords[k]] += weights[from] / (end - start);
-      }
-    }
-  }
-  return merged;
+function merge(weights, maps, queryWords, keyWords) {
+	const [rows, columns] = [queryWords.length, keyWords.length];
+	const wordOf = (spans) => spans.flatMap(([start, end], word) => Array(end - start).fill(word));
+	const [rowOf, columnOf] = [wordOf(queryWords), wordOf(keyWords)];
+	const merged = new Float32Array(maps * rows * columns);
+	let at = 0;
+	for (let map = 0; map < maps; map++) {
+		for (const row of rowOf) {
+			const [start, end] = queryWords[row];
+			for (const column of columnOf) {
+				merged[(map * rows + row) * columns + column] += weights[at++] / (end - start);
+			}
+		}
+	}
+	return merged;
 }
 
 /**
- * Return the figures of every head, [layer][head].
+ * Return the figures of every head, layer by layer.
  *
- * entropy: in nats, mean over queries. distance: mean of |q - k| weighted by attention,
- * in positions; for two different sequences, in shares of their lengths. strongest:
- * mean over queries of the largest weight. oneToOne: the largest weight that each key
- * receives, summed and divided by the smaller number of queries and keys. It is 1 if
- * every word has a partner of its own, and small if all queries attend to the same key
- * or to everything alike. It assumes nothing about the order of words.
+ * entropy: in nats, mean over queries. distance: mean of |query - key| weighted by
+ * attention, in positions or, between two sequences, in shares of their lengths.
+ * strongest: mean over queries of the largest weight. oneToOne: the largest weight that
+ * each key receives, summed and divided by the smaller number of queries and keys. It is
+ * 1 if every word has its own partner, and small if all queries attend to one key or to
+ * all alike. It assumes nothing about the order of words.
  */
 function headFigures(map) {
-  const { layers, heads, weights } = map;
-  const [Q, K] = [map.queries.length, map.keys.length];
-  const relative = map.distance === "relative";
-  const position = (index, count) => (relative ? (index + 0.5) / count : index);
-  const figures = [];
-  let at = 0;
-  for (let layer = 0; layer < layers; layer++) {
-    for (let head = 0; head < heads; head++) {
-      let [entropy, distance, strongest] = [0, 0, 0];
-      const received = new Float32Array(K);
-      for (let q = 0; q < Q; q++) {
-        let largest = 0;
-        for (let k = 0; k < K; k++) {
-          const weight = weights[at++];
-          if (weight <= 0) continue;
-          entropy -= weight * Math.log(weight);
-          distance += weight * Math.abs(position(q, Q) - position(k, K));
-          if (weight > largest) largest = weight;
-          if (weight > received[k]) received[k] = weight;
-        }
-        strongest += largest;
-      }
-      figures.push({
-        layer,
-        head,
-        entropy: entropy / Q,
-        distance: map.distance ? distance / Q : null,
-        strongest: strongest / Q,
-        oneToOne: received.reduce((a, b) => a + b, 0) / Math.min(Q, K),
-      });
-    }
-  }
-  return figures;
+	const [Q, K] = [map.queries.length, map.keys.length];
+	const place = (index, count) => (map.distance === "relative" ? (index + 0.5) / count : index);
+	return range(map.layers * map.heads).map((index) => {
+		const [layer, head] = [Math.floor(index / map.heads), index % map.heads];
+		let [entropy, distance, strongest] = [0, 0, 0];
+		const received = new Float32Array(K);
+		for (let q = 0; q < Q; q++) {
+			let largest = 0;
+			for (let k = 0; k < K; k++) {
+				const weight = map.weight(layer, head, q, k);
+				if (!(weight > 0)) continue;
+				entropy -= weight * Math.log(weight);
+				distance += weight * Math.abs(place(q, Q) - place(k, K));
+				largest = Math.max(largest, weight);
+				received[k] = Math.max(received[k], weight);
+			}
+			strongest += largest;
+		}
+		const oneToOne = received.reduce((a, b) => a + b) / Math.min(Q, K);
+		return { layer, head, entropy: entropy / Q, distance: distance / Q, strongest: strongest / Q, oneToOne };
+	});
 }
 
 // -------------------------------------------------------------- documents
 
 const SPACE = "\u2581";
-const LONGEST_LABEL = 80;
-const SEQUENCE_NAMES = { source: "Source", target: "Target", read: "Decoder input" };
+const NAMES = { source: "Source", target: "Target", read: "Decoder input" };
 
-const shorten = (text, length = LONGEST_LABEL) =>
-  text.length > length ? `${[...text.slice(0, length)].join("")}…` : text;
+const shorten = (text) => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
+const nameOf = (name) => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 
-function sequenceName(name) {
-  const words = name.replaceAll("_", " ");
-  return SEQUENCE_NAMES[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
+/** Return the spans of the words, or one span per token if they don't cover the tokens. */
+function spansOf({ tokens, words = [] }) {
+	let at = 0;
+	for (const [start, end] of words) at = start === at && end > start ? end : NaN;
+	return at === tokens.length ? words : tokens.map((_, i) => [i, i + 1]);
 }
 
-/** Return the spans of the words, or one span per token where there are none. */
-function wordSpans(sequence) {
-  const count = sequence.tokens.length;
-  let at = 0;
-  for (const [start, end] of sequence.words ?? []) {
-    if (start !== at || end <= start) break;
-    at = end;
-  }
-  return at === count && count ? sequence.words : sequence.tokens.map((_, i) => [i, i + 1]);
-}
+const wordsOf = (sequence) =>
+	spansOf(sequence).map(([start, end]) => {
+		const text = sequence.tokens.slice(start, end).join("");
+		return text.replaceAll(SPACE, " ").trim() || text;
+	});
 
-/** Return the text of each row or column: tokens, or words joined from tokens. */
-function unitsOf(sequence, words) {
-  if (!words) return sequence.tokens.map(String);
-  return wordSpans(sequence).map(([start, end]) => {
-    const raw = sequence.tokens.slice(start, end).join("");
-    return raw.replaceAll(SPACE, " ").trim() || raw;
-  });
-}
-
-/** Check a document and remember what is computed from it. */
+/** A document with what is computed from it, once. */
 class Sentence {
-  constructor(document) {
-    if (document?.version !== 1) {
-      throw new Error(`The attention data has version ${document?.version}; expected 1.`);
-    }
-    if (!document.maps?.length) throw new Error("The sentence has no attention weights.");
-    this.document = document;
-    this.cache = new Map();
-    const sequences = Object.values(document.sequences);
-    this.hasSubwords = sequences.some((s) => wordSpans(s).length < s.tokens.length);
-  }
+	constructor(document) {
+		if (document?.version !== 1) throw new Error(`The attention data has version ${document?.version}; expected 1.`);
+		if (!document.maps?.length) throw new Error("The sentence has no attention weights.");
+		this.document = document;
+		this.cache = {};
+		this.hasSubwords = Object.values(document.sequences).some(
+			(sequence) => spansOf(sequence).length < sequence.tokens.length);
+	}
 
-  remember(key, compute) {
-    if (!this.cache.has(key)) this.cache.set(key, compute());
-    return this.cache.get(key);
-  }
+	/** Return one kind of attention: the labels of both sides and the decoded weights. */
+	map(index, words) {
+		return (this.cache[`map ${index} ${words}`] ??= this.build(this.document.maps[index], index, words));
+	}
 
-  /** Return one kind of attention with decoded weights and the labels of both sides. */
-  map(index, words) {
-    return this.remember(`map ${index} ${words}`, () => this.build(index, words));
-  }
+	figures(index, words) {
+		return (this.cache[`figures ${index} ${words}`] ??= headFigures(this.map(index, words)));
+	}
 
-  figures(index, words) {
-    return this.remember(`figures ${index} ${words}`, () =>
-      headFigures(this.map(index, words)),
-    );
-  }
-
-  build(index, words) {
-    const raw = this.document.maps[index];
-    const queries = this.document.sequences[raw.queries];
-    const keys = this.document.sequences[raw.keys];
-    if (!queries?.tokens.length || !keys?.tokens.length) {
-      throw new Error(`“${raw.label}” has no tokens.`);
-    }
-    const map = {
-      ...raw,
-      queryName: sequenceName(raw.queries),
-      keyName: sequenceName(raw.keys),
-      queries: unitsOf(queries, words),
-      keys: unitsOf(keys, words),
-      // The rows of attention over parameters have no position.
-      distance:
-        raw.kind === "memory"
-          ? "relative"
-          : raw.queries === raw.keys || raw.kind === "decoder_self"
-            ? "positions"
-            : null,
-    };
-    map.weights = words ? this.merged(index, queries, keys) : this.decoded(raw, queries, keys);
-    return map;
-  }
-
-  decoded(raw, queries, keys) {
-    const count = raw.layers * raw.heads * queries.tokens.length * keys.tokens.length;
-    return decodeWeights(raw.weights, count, raw.label);
-  }
-
-  merged(index, queries, keys) {
-    const tokens = this.map(index, false);
-    const spans = { queries: wordSpans(queries), keys: wordSpans(keys) };
-    const wordOf = (list) =>
-      list.flatMap(([start, end], word) => Array(end - start).fill(word));
-    const maps = tokens.layers * tokens.heads;
-    return mergeWords(
-      tokens.weights, maps, wordOf(spans.queries), wordOf(spans.keys), spans,
-    );
-  }
+	build(raw, index, words) {
+		const [queries, keys] = [raw.queries, raw.keys].map((name) => this.document.sequences[name]);
+		const { layers, heads } = raw;
+		const count = layers * heads * (queries?.tokens.length ?? 0) * (keys?.tokens.length ?? 0);
+		if (!count) throw new Error(`“${raw.label}” has no tokens.`);
+		const weights = words
+			? merge(this.map(index, false).weights, layers * heads, spansOf(queries), spansOf(keys))
+			: decode(raw.weights, count, raw.label);
+		const units = (sequence) => (words ? wordsOf(sequence) : sequence.tokens);
+		const map = {
+			...raw, weights, queries: units(queries), keys: units(keys),
+			queryName: nameOf(raw.queries), keyName: nameOf(raw.keys),
+		};
+		// The rows of attention over parameters have no position, hence no distance.
+		if (raw.kind === "memory") map.distance = "relative";
+		else if (raw.kind.endsWith("_self")) map.distance = "positions";
+		const [Q, K] = [map.queries.length, map.keys.length];
+		map.weight = (layer, head, q, k) => weights[((layer * heads + head) * Q + q) * K + k];
+		return map;
+	}
 }
 
 /**
  * Return a source over documents in memory: one run, one step.
  *
  * A source has runs() -> [names], list(run) -> {sentences: [{id, title, steps}],
- * branches}, load(run, id, step) -> document and branches(run) -> [{step, layers}],
+ * branches: bool}, load(run, id, step) -> document and branches(run) -> [{step, layers}],
  * all as promises. The page shows the message of a rejected promise.
  */
 function fromDocuments(documents, branches = []) {
-  const sentences = documents.map((document, id) => ({
-    id,
-    title: document.title || `Sentence ${id + 1}`,
-    steps: [0],
-  }));
-  return {
-    runs: async () => (documents.length ? [""] : []),
-    list: async () => ({ sentences, branches: branches.length > 0 }),
-    load: async (run, id) => documents[id],
-    branches: async () => branches,
-  };
+	const sentences = documents.map(({ title }, id) => ({ id, title: title || `Sentence ${id + 1}`, steps: [0] }));
+	return {
+		runs: async () => (documents.length ? [""] : []),
+		list: async () => ({ sentences, branches: branches.length > 0 }),
+		load: async (run, id) => documents[id],
+		branches: async () => branches,
+	};
 }
 
 // ---------------------------------------------------------------- elements
 
-const SVG = "http://www.w3.org/2000/svg";
-
 function fill(node, properties, children) {
-  for (const [name, value] of Object.entries(properties ?? {})) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name === "text") node.textContent = value;
-    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
+	for (const [name, value] of Object.entries(properties ?? {})) {
+		if (name === "text") node.textContent = value;
+		else if (typeof value === "function") node.addEventListener(name.slice(2), value);
+		else if (value !== null && value !== undefined) node.setAttribute(name, value);
+	}
+	node.append(...children);
+	return node;
 }
 
-const el = (tag, properties, ...children) =>
-  fill(document.createElement(tag), properties, children);
+const el = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
 const svg = (tag, properties, ...children) =>
-  fill(document.createElementNS(SVG, tag), properties, children);
+	fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+
+function button(name, text, onclick, properties, ...children) {
+	const node = el("button", { type: "button", class: name, ...properties }, ...children);
+	if (text !== null) node.textContent = text;
+	if (onclick) node.addEventListener("click", onclick);
+	return node;
+}
 
 /** Return a token's label: isolated for right-to-left text, cut if it is very long. */
 function tokenLabel(text) {
-  const label = el("bdi", { class: "label", dir: "auto" });
-  if (text.length > 12) label.title = text;
-  let rest = text;
-  if (rest.startsWith(SPACE) && rest.length > 1) {
-    label.append(el("span", { class: "space", text: SPACE }));
-    rest = rest.slice(1);
-  }
-  label.append(shorten(rest) || "∅");
-  return label;
+	const label = el("bdi", { class: "label", dir: "auto", title: text.length > 9 ? text : null });
+	const starts = text.startsWith(SPACE) && text.length > 1;
+	if (starts) label.append(el("span", { class: "space", text: SPACE }));
+	label.append(shorten(text.slice(starts ? 1 : 0)) || "∅");
+	return label;
 }
 
-const number = (value, digits = 2) =>
-  value === null ? "–" : value.toFixed(digits).replace("-", "−");
+const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
 const stepName = (step) => step.toLocaleString("en");
-const sentenceOf = (error) => {
-  const text = String(error?.message ?? error ?? "").trim() || "The data can't be read";
-  return /[.!?]$/.test(text) ? text : `${text}.`;
-};
 
 /**
- * Let the arrow keys move the focus among columns of elements, with one Tab stop.
+ * Let the arrow keys, Home and End move the focus among columns of elements.
  *
- * Home and End go to the ends of a column. The element focused last keeps the stop.
+ * They have one Tab stop: the element focused last.
  */
-function rove(container, columns, options = {}) {
-  const find = (node) => {
-    for (let x = 0; x < columns.length; x++) {
-      const y = columns[x].indexOf(node);
-      if (y >= 0) return [x, y];
-    }
-    return null;
-  };
-  const all = columns.flat();
-  const stop = (node) => all.forEach((other) => (other.tabIndex = other === node ? 0 : -1));
-  if (all.length) stop(options.first ?? all[0]);
-  container.addEventListener("focusin", (event) => {
-    if (find(event.target)) stop(event.target);
-  });
-  container.addEventListener("keydown", (event) => {
-    const place = find(event.target);
-    if (!place || event.altKey || event.ctrlKey || event.metaKey) return;
-    let [x, y] = place;
-    const horizontal = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const vertical = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (horizontal) x += horizontal;
-    else if (vertical) y += vertical;
-    else if (event.key === "Home") y = 0;
-    else if (event.key === "End") y = columns[x].length - 1;
-    else return;
-    event.preventDefault();
-    const column = columns[Math.max(0, Math.min(columns.length - 1, x))];
-    const target = column[Math.max(0, Math.min(column.length - 1, y))];
-    target.focus();
-    target.scrollIntoView({ block: "nearest" });
-    options.moved?.(target);
-  });
+function rove(container, columns, { first, moved } = {}) {
+	const all = columns.flat();
+	const stop = (node) => all.forEach((other) => (other.tabIndex = other === node ? 0 : -1));
+	stop(first ?? all[0]);
+	container.addEventListener("focusin", ({ target }) => all.includes(target) && stop(target));
+	container.addEventListener("keydown", (event) => {
+		const x = columns.findIndex((column) => column.includes(event.target));
+		if (x < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+		const y = columns[x].indexOf(event.target);
+		const places = {
+			ArrowLeft: [x - 1, y], ArrowRight: [x + 1, y], ArrowUp: [x, y - 1], ArrowDown: [x, y + 1],
+			Home: [x, 0], End: [x, Infinity],
+		};
+		const place = places[event.key];
+		if (!place) return;
+		event.preventDefault();
+		const column = columns[clamp(place[0], columns.length)];
+		const node = column[clamp(place[1], column.length)];
+		node.focus();
+		node.scrollIntoView({ block: "nearest" });
+		moved?.(node);
+	});
 }
 
 // ----------------------------------------------------------------- colours
 
 // Ten colours each for light and dark, chosen for their distance to each other as seen
-// with normal vision, protanopia, deuteranopia and tritanopia. Beyond ten they repeat;
+// with normal vision, protanopia, deuteranopia and tritanopia. Beyond ten they repeat:
 // lines are then dashed, and every head has its number.
 const COLOURS = {
-  light: [
-    "#0076b1", "#d86200", "#00996b", "#7600b1", "#ea8a9d",
-    "#623b00", "#b1a800", "#143b76", "#a99bf0", "#a13c5c",
-  ],
-  dark: [
-    "#4eb1eb", "#eb9d00", "#4fd6a8", "#e0559a", "#6f7cff",
-    "#d8d876", "#ff7a5c", "#b1c4ff", "#a86fd0", "#b07a2a",
-  ],
+	light: ["#0076b1", "#d86200", "#00996b", "#7600b1", "#ea8a9d", "#623b00", "#b1a800", "#143b76", "#a99bf0", "#a13c5c"],
+	dark: ["#4eb1eb", "#eb9d00", "#4fd6a8", "#e0559a", "#6f7cff", "#d8d876", "#ff7a5c", "#b1c4ff", "#a86fd0", "#b07a2a"],
 };
-const DASHED_FROM = COLOURS.light.length;
-
-const channels = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+const PAPER = { light: "#ffffff", dark: "#16181d" };
 
 // Small weights would be invisible on a linear scale.
-const shade = (weight) => Math.min(1, Math.max(0, weight)) ** 0.6;
+const shade = (weight) => Math.min(1, weight) ** 0.6;
 
 /** Draw the weights of one head, one pixel per pair; CSS enlarges the canvas. */
 function paintHead(canvas, map, layer, head, theme) {
-  const [Q, K] = [map.queries.length, map.keys.length];
-  [canvas.width, canvas.height] = [K, Q];
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(K, Q);
-  const low = channels(theme.paper);
-  const high = channels(theme.colours[head % theme.colours.length]);
-  const start = (layer * map.heads + head) * Q * K;
-  for (let i = 0; i < Q * K; i++) {
-    const share = shade(map.weights[start + i]);
-    for (let c = 0; c < 3; c++) {
-      image.data[4 * i + c] = low[c] + (high[c] - low[c]) * share;
-    }
-    image.data[4 * i + 3] = 255;
-  }
-  context.putImageData(image, 0, 0);
+	const [Q, K] = [map.queries.length, map.keys.length];
+	[canvas.width, canvas.height] = [K, Q];
+	const context = canvas.getContext("2d");
+	const image = context.createImageData(K, Q);
+	const channels = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+	const [low, high] = [theme.paper, theme.colour(head)].map(channels);
+	for (let i = 0; i < Q * K; i++) {
+		const share = shade(map.weights[(layer * map.heads + head) * Q * K + i]);
+		image.data.set([...low.map((from, c) => from + (high[c] - from) * share), 255], 4 * i);
+	}
+	context.putImageData(image, 0, 0);
 }
 
 // ------------------------------------------------------------ view: lines
 
-const LEAST_FAINT = 0.02; // weights below are not drawn while no token is chosen
+const LEAST_FAINT = 0.04; // weights below are not drawn while no token is chosen
 const LEAST_DRAWN = 0.005;
-const FAINT_LEVELS = [0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.01];
+const FAINT_LEVELS = [0.08, 0.15, 0.3, 0.5, 0.75, 1.01];
 
-const curve = (x1, y1, x2, y2) => {
-  const bend = (x2 - x1) * 0.45;
-  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
-};
+/** Return the view of lines between two columns of tokens. */
+function linesPanel(app) {
+	const { state } = app;
+	let { map } = app;
+	let [row, pitch, heads] = [0, 0, []];
+	let [hovered, focused] = [null, null];
 
-class LinesPanel {
-  constructor(app) {
-    this.app = app;
-    const { map } = app;
-    this.sides = {
-      query: this.column("query", map.queries),
-      key: this.column("key", map.keys),
-    };
-    this.canvas = el("canvas", { "aria-hidden": "true" });
-    this.overlay = svg("svg", { "aria-hidden": "true", class: "overlay" });
-    this.middle = el("div", { class: "middle" });
-    this.scroller = el(
-      "div",
-      { class: "lines", onscroll: () => this.draw() },
-      el("div", { class: "glass" }, this.canvas, this.overlay),
-      el("div", { class: "line-columns" },
-        this.sides.query.list, this.middle, this.sides.key.list),
-    );
-    this.main = el(
-      "div",
-      { class: "panel-body" },
-      el("div", { class: "line-heads" },
-        el("h3", { text: map.queryName }, el("span", { text: "asks (query)" })),
-        el("h3", { text: map.keyName }, el("span", { text: "is looked at (key)" }))),
-      this.scroller,
-    );
-    this.aside = el("section", { class: "card ranking" });
-    this.hover = null;
-    this.focused = null;
-    this.listen();
-  }
+	const column = (side, name, units) => {
+		const buttons = units.map((text, index) =>
+			button("token", null, null, {
+				"data-side": side, "data-index": index, "aria-pressed": "false",
+				"aria-label": `${side} ${index + 1}: ${shorten(text)}`,
+			}, tokenLabel(text)));
+		const title = el("h3", {}, name, el("span", { text: side === "query" ? "queries" : "keys" }));
+		const list = el("div", { class: `tokens ${side}`, role: "group", "aria-label": name }, title, ...buttons);
+		return { buttons, list };
+	};
+	const sides = {
+		query: column("query", map.queryName, map.queries),
+		key: column("key", map.keyName, map.keys),
+	};
+	const canvas = el("canvas");
+	const overlay = svg("svg");
+	const main = el("div", { class: "lines", onscroll: draw },
+		el("div", { class: "glass", "aria-hidden": "true" }, canvas, overlay),
+		el("div", { class: "line-columns" }, sides.query.list, el("div"), sides.key.list));
+	const aside = el("section", { class: "card ranking" });
 
-  column(side, units) {
-    const buttons = units.map((text, index) =>
-      el("button",
-        {
-          type: "button", class: "token", "data-side": side, "data-index": index,
-          "aria-pressed": "false",
-          "aria-label": `${side === "query" ? "Query" : "Key"} ${index + 1}: ${shorten(text)}`,
-        },
-        tokenLabel(text)),
-    );
-    const list = el("div", {
-      class: `tokens ${side}`, role: "group",
-      "aria-label": side === "query" ? "Queries" : "Keys",
-    }, ...buttons);
-    return { buttons, list };
-  }
+	const tokenOf = ({ target }) => {
+		const { side, index } = target.closest(".token")?.dataset ?? {};
+		return side ? { side, index: Number(index) } : null;
+	};
+	const listen = (type, change) =>
+		main.addEventListener(type, (event) => {
+			change(event);
+			redraw();
+		});
+	listen("pointerover", (event) => (hovered = tokenOf(event)));
+	listen("pointerleave", () => (hovered = null));
+	// A click focuses, too; only the keyboard's focus counts.
+	listen("focusin", (event) => (focused = event.target.matches(":focus-visible") ? tokenOf(event) : null));
+	listen("focusout", () => (focused = null));
+	listen("click", (event) => {
+		const token = tokenOf(event);
+		const same = token?.side === state.pin?.side && token?.index === state.pin?.index;
+		if (token) state.pin = same ? null : token;
+	});
+	listen("keydown", ({ key }) => {
+		if (key === "Escape") state.pin = hovered = focused = null;
+	});
+	rove(main, [sides.query.buttons, sides.key.buttons]);
 
-  listen() {
-    const { query, key } = this.sides;
-    const tokenOf = (event) => {
-      const node = event.target.closest?.(".token");
-      return node && { side: node.dataset.side, index: Number(node.dataset.index) };
-    };
-    const root = this.scroller;
-    root.addEventListener("pointerover", (event) => this.change({ hover: tokenOf(event) }));
-    root.addEventListener("pointerleave", () => this.change({ hover: null }));
-    root.addEventListener("focusin", (event) => {
-      // A click focuses, too; only the keyboard's focus counts.
-      const focused = event.target.matches(":focus-visible") ? tokenOf(event) : null;
-      this.change({ focused });
-    });
-    root.addEventListener("focusout", () => this.change({ focused: null }));
-    root.addEventListener("click", (event) => {
-      const token = tokenOf(event);
-      if (!token) return;
-      const { pin } = this.app.state;
-      const same = pin && pin.side === token.side && pin.index === token.index;
-      this.app.state.pin = same ? null : token;
-      this.change({});
-    });
-    root.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape") return;
-      this.app.state.pin = null;
-      this.change({ focused: null });
-    });
-    rove(root, [query.buttons, key.buttons]);
-  }
+	/** Return the pinned token, else the one under the pointer or the focus. */
+	const current = () =>
+		state.pin && state.pin.index < sides[state.pin.side].buttons.length
+			? state.pin
+			: hovered ?? focused;
 
-  change(patch) {
-    Object.assign(this, patch);
-    this.draw();
-    this.rank();
-  }
+	/** Return the weight between a token and one of the other side. */
+	const between = (token, other, head) =>
+		token.side === "query"
+			? map.weight(state.layer, head, token.index, other)
+			: map.weight(state.layer, head, other, token.index);
 
-  /** Return the pinned token, else the one under the pointer or the focus. */
-  active() {
-    const { pin } = this.app.state;
-    if (pin && pin.index < this.sides[pin.side].buttons.length) return pin;
-    return this.hover ?? this.focused;
-  }
+	/** Return what a key receives, mean over queries. */
+	const received = (key, head) => {
+		let sum = 0;
+		for (let q = 0; q < map.queries.length; q++) sum += map.weight(state.layer, head, q, key);
+		return sum / map.queries.length;
+	};
 
-  /** Return the weight between the active token and one of the other side. */
-  weight(active, other, head) {
-    const { map, state } = this.app;
-    const [q, k] = active.side === "query" ? [active.index, other] : [other, active.index];
-    const [Q, K] = [map.queries.length, map.keys.length];
-    return map.weights[((state.layer * map.heads + head) * Q + q) * K + k];
-  }
+	function measure() {
+		const { query, key } = sides;
+		return {
+			width: main.clientWidth,
+			height: main.clientHeight,
+			top: main.scrollTop - query.buttons[0].offsetTop,
+			left: query.list.offsetLeft + query.list.offsetWidth,
+			right: key.list.offsetLeft,
+			query: query.list.offsetLeft - map.heads * pitch - 4,
+			key: key.list.offsetLeft + key.list.offsetWidth + 4,
+		};
+	}
 
-  /** Return what each key receives, mean over queries. */
-  received(key, head) {
-    const { map, state } = this.app;
-    const [Q, K] = [map.queries.length, map.keys.length];
-    let sum = 0;
-    let at = (state.layer * map.heads + head) * Q * K + key;
-    for (let q = 0; q < Q; q++, at += K) sum += map.weights[at];
-    return sum / Q;
-  }
+	const y = (index, box) => (index + 0.5) * row - box.top;
+	// Lines of several heads run side by side.
+	const shift = (place) => (place - (heads.length - 1) / 2) * Math.min(2.2, (row * 0.5) / heads.length);
+	const visible = (a, b, box) => Math.max(a, b) > 0 && Math.min(a, b) < box.height;
 
-  layout() {
-    const { map } = this.app;
-    const longest = Math.max(map.queries.length, map.keys.length);
-    const room = Math.max(360, innerHeight * 0.72);
-    this.row = Math.max(17, Math.min(30, Math.floor(room / longest)));
-    this.scroller.style.setProperty("--row", `${this.row}px`);
-    this.scroller.style.setProperty("--font", `${Math.min(15, this.row - 4)}px`);
-    // Up to 8 pixels per head for the small bars, at most 96 beside a column.
-    this.pitch = Math.max(2, Math.min(this.app.narrow() ? 4 : 8, 96 / map.heads));
-    this.scroller.style.setProperty("--bars", `${Math.ceil(this.pitch * map.heads) + 8}px`);
-  }
+	function update() {
+		({ map } = app);
+		const longest = Math.max(map.queries.length, map.keys.length);
+		row = Math.max(17, Math.min(30, Math.floor((innerHeight * 0.66) / longest)));
+		pitch = Math.max(2, Math.min(innerWidth < 640 ? 4 : 8, 96 / map.heads));
+		main.style.setProperty("--row", `${row}px`);
+		main.style.setProperty("--font", `${Math.min(15, row - 4)}px`);
+		main.style.setProperty("--bars", `${Math.ceil(pitch * map.heads) + 8}px`);
+		redraw();
+	}
 
-  update() {
-    this.layout();
-    this.change({});
-  }
+	function redraw() {
+		draw();
+		rank();
+	}
 
-  measure() {
-    const { query, key } = this.sides;
-    const width = this.scroller.clientWidth;
-    const height = this.scroller.clientHeight;
-    return {
-      width, height,
-      top: this.scroller.scrollTop,
-      left: query.list.offsetLeft + query.list.offsetWidth,
-      right: key.list.offsetLeft,
-      leftBars: query.list.offsetLeft - 6,
-      rightBars: key.list.offsetLeft + key.list.offsetWidth + 6,
-    };
-  }
+	function draw() {
+		if (!row) return;
+		const token = current();
+		heads = app.headsOn();
+		mark(token);
+		const box = measure();
+		drawFaint(box, token);
+		overlay.setAttribute("width", box.width);
+		overlay.setAttribute("height", box.height);
+		overlay.replaceChildren(
+			...(token ? lines(box, token) : []),
+			...(token?.side === "key" ? bars(box, "query", token) : bars(box, "key", token)));
+	}
 
-  y(index, box) {
-    return (index + 0.5) * this.row - box.top;
-  }
+	/** Fade the tokens of the other side by their largest weight. */
+	function mark(token) {
+		for (const [side, { buttons }] of Object.entries(sides)) {
+			buttons.forEach((node, index) => {
+				const chosen = Boolean(token) && token.side === side && token.index === index;
+				let share = token && !chosen ? 0 : 1;
+				if (token && side !== token.side) {
+					share = Math.max(0, ...heads.map((head) => between(token, index, head)));
+				}
+				node.classList.toggle("active", chosen);
+				node.setAttribute("aria-pressed", String(chosen && token === state.pin));
+				node.style.setProperty("--share", (0.3 + 0.7 * shade(share)).toFixed(2));
+			});
+		}
+	}
 
-  draw() {
-    if (!this.row) return;
-    const box = this.measure();
-    const active = this.active();
-    const heads = this.app.headsOn();
-    this.mark(active, heads);
-    this.drawFaint(box, heads, active);
-    this.overlay.setAttribute("width", box.width);
-    this.overlay.setAttribute("height", box.height);
-    const parts = active
-      ? [...this.activeLines(box, heads, active), ...this.activeBars(box, heads, active)]
-      : this.idleBars(box, heads);
-    this.overlay.replaceChildren(...parts);
-  }
+	/** Draw all lines on the canvas, one stroke per head and level of weight. */
+	function drawFaint(box, token) {
+		const scale = devicePixelRatio || 1;
+		[canvas.width, canvas.height] = [box.width * scale, box.height * scale];
+		canvas.style.width = `${box.width}px`;
+		if (token) return;
+		const context = canvas.getContext("2d");
+		context.scale(scale, scale);
+		context.lineWidth = 1.4;
+		const bend = (box.right - box.left) * 0.45;
+		heads.forEach((head, place) => {
+			const paths = FAINT_LEVELS.map(() => new Path2D());
+			for (let q = 0; q < map.queries.length; q++) {
+				const from = y(q, box) + shift(place);
+				for (let k = 0; k < map.keys.length; k++) {
+					const weight = map.weight(state.layer, head, q, k);
+					const to = y(k, box) + shift(place);
+					if (!(weight >= LEAST_FAINT) || !visible(from, to, box)) continue;
+					const path = paths[FAINT_LEVELS.findIndex((level) => weight < level)];
+					path?.moveTo(box.left, from);
+					path?.bezierCurveTo(box.left + bend, from, box.right - bend, to, box.right, to);
+				}
+			}
+			context.strokeStyle = app.theme.colour(head);
+			FAINT_LEVELS.forEach((level, i) => {
+				context.globalAlpha = Math.min(1, level) * (heads.length > 2 ? 0.6 : 0.9);
+				context.stroke(paths[i]);
+			});
+		});
+	}
 
-  /** Shade the tokens of the other side by their largest weight. */
-  mark(active, heads) {
-    const { pin } = this.app.state;
-    for (const [side, { buttons }] of Object.entries(this.sides)) {
-      buttons.forEach((button, index) => {
-        const chosen = Boolean(active && active.side === side && active.index === index);
-        const pinned = chosen && Boolean(pin) && active === pin;
-        button.classList.toggle("active", chosen);
-        button.setAttribute("aria-pressed", String(pinned));
-        let share = 1;
-        if (active && side !== active.side) {
-          share = Math.max(0, ...heads.map((head) => this.weight(active, index, head)));
-        } else if (active && !chosen) share = 0;
-        button.style.setProperty("--share", active ? (0.3 + 0.7 * shade(share)).toFixed(2) : 1);
-      });
-    }
-  }
+	/** Return the lines of one token: the opacity is the weight. */
+	function lines(box, token) {
+		const others = map[token.side === "query" ? "keys" : "queries"];
+		const bend = (box.right - box.left) * 0.45;
+		return others.flatMap((_, other) => heads.map((head, place) => {
+			const weight = between(token, other, head);
+			const ends = [y(token.index, box) + shift(place), y(other, box) + shift(place)];
+			if (weight < LEAST_DRAWN || !visible(...ends, box)) return null;
+			const [from, to] = token.side === "query" ? ends : ends.reverse();
+			return svg("path", {
+				class: "line", stroke: app.theme.colour(head), "stroke-opacity": weight.toFixed(3),
+				d: `M${box.left} ${from}C${box.left + bend} ${from} ${box.right - bend} ${to} ${box.right} ${to}`,
+				"stroke-dasharray": head < COLOURS.light.length ? null : "6 3",
+				"data-other": other, "data-head": head,
+			});
+		})).filter(Boolean);
+	}
 
-  shift(place, count) {
-    return (place - (count - 1) / 2) * Math.min(2.2, (this.row * 0.5) / count);
-  }
+	const barOf = (token) => (token ? (other, head) => between(token, other, head) : received);
 
-  visible(a, b, box) {
-    return Math.max(a, b) > 0 && Math.min(a, b) < box.height;
-  }
+	/** Return one small bar per head beside every token of a side. */
+	function bars(box, side, token) {
+		const weightOf = barOf(token);
+		const tall = row - 6;
+		return sides[side].buttons.flatMap((_, index) => {
+			const foot = y(index, box) + tall / 2;
+			if (!visible(foot - row, foot, box)) return [];
+			const base = svg("rect", { class: "base", x: box[side], y: foot, width: map.heads * pitch, height: 1 });
+			return [base, ...heads.map((head) => {
+				const height = weightOf(index, head) * tall;
+				return svg("rect", {
+					class: "bar", x: box[side] + head * pitch, y: foot - height, height,
+					width: Math.max(1.5, pitch - 1), fill: app.theme.colour(head),
+					"data-other": index, "data-head": head,
+				});
+			})];
+		});
+	}
 
-  /** Draw all lines on the canvas, one stroke per head and level of weight. */
-  drawFaint(box, heads, active) {
-    const scale = devicePixelRatio || 1;
-    this.canvas.width = Math.round(box.width * scale);
-    this.canvas.height = Math.round(box.height * scale);
-    this.canvas.style.width = `${box.width}px`;
-    this.canvas.style.height = `${box.height}px`;
-    if (active) return;
-    const { map, state, theme } = this.app;
-    const context = this.canvas.getContext("2d");
-    context.scale(scale, scale);
-    context.lineWidth = 1.4;
-    const [Q, K] = [map.queries.length, map.keys.length];
-    const bend = (box.right - box.left) * 0.45;
-    heads.forEach((head, place) => {
-      const paths = FAINT_LEVELS.map(() => new Path2D());
-      const shift = this.shift(place, heads.length);
-      let at = (state.layer * map.heads + head) * Q * K;
-      for (let q = 0; q < Q; q++) {
-        for (let k = 0; k < K; k++, at++) {
-          const weight = map.weights[at];
-          if (weight < LEAST_FAINT) continue;
-          const [y1, y2] = [this.y(q, box) + shift, this.y(k, box) + shift];
-          if (!this.visible(y1, y2, box)) continue;
-          const path = paths[FAINT_LEVELS.findIndex((level) => weight < level)];
-          path?.moveTo(box.left, y1);
-          path?.bezierCurveTo(
-            box.left + bend, y1, box.right - bend, y2, box.right, y2,
-          );
-        }
-      }
-      context.strokeStyle = theme.colour(head);
-      FAINT_LEVELS.forEach((level, i) => {
-        context.globalAlpha = Math.min(0.75, level * 0.7);
-        context.stroke(paths[i]);
-      });
-    });
-  }
+	/** List the strongest partners of the token, or the keys that receive most. */
+	function rank() {
+		const token = current();
+		const weightOf = barOf(token);
+		const rows = map[token?.side === "key" ? "queries" : "keys"].map((text, other) => {
+			const weights = heads.map((head) => weightOf(other, head));
+			return { text, weights, mean: weights.reduce((a, b) => a + b, 0) / heads.length };
+		});
+		rows.sort((a, b) => b.mean - a.mean);
+		const verb = token?.side === "key" ? " is attended to by" : " attends to";
+		const title = token
+			? [tokenLabel(map[token.side === "key" ? "keys" : "queries"][token.index]), verb]
+			: ["Most attended to"];
+		aside.replaceChildren(
+			el("h3", {}, ...title), el("p", { class: "hint", text: hint(token) }),
+			el("ol", {}, ...(heads.length ? rows.slice(0, 8).map(ranked) : [])));
+		if (!token || !heads.length) return;
+		const strongest = rows.slice(0, 3).map((one) => `${shorten(one.text)} ${number(one.mean)}`);
+		app.say(`${aside.firstChild.textContent} ${strongest.join(", ")}`);
+	}
 
-  others(active) {
-    return this.sides[active.side === "query" ? "key" : "query"].buttons.length;
-  }
+	function hint(token) {
+		if (!heads.length) return "All heads are hidden. Switch one on above.";
+		const of = heads.length === 1 ? `Head ${heads[0] + 1}` : `Mean over ${heads.length} heads`;
+		if (!token) return `${of}, mean over queries. Point at a token to see its lines.`;
+		return `${of}. ${token === state.pin ? "Pinned: click again or press Escape to release." : "Click to pin."}`;
+	}
 
-  activeLines(box, heads, active) {
-    const lines = [];
-    for (let other = 0; other < this.others(active); other++) {
-      heads.forEach((head, place) => {
-        const weight = this.weight(active, other, head);
-        if (weight < LEAST_DRAWN) return;
-        const shift = this.shift(place, heads.length);
-        const ys = [this.y(active.index, box) + shift, this.y(other, box) + shift];
-        if (active.side === "key") ys.reverse();
-        if (!this.visible(ys[0], ys[1], box)) return;
-        lines.push(svg("path", {
-          class: "line", d: curve(box.left, ys[0], box.right, ys[1]),
-          stroke: this.app.theme.colour(head), "stroke-opacity": weight.toFixed(3),
-          "stroke-dasharray": head >= DASHED_FROM ? "6 3" : null,
-          "data-other": other, "data-head": head,
-        }));
-      });
-    }
-    return lines;
-  }
+	function ranked({ text, weights, mean }) {
+		const bar = el("span", { class: "stack" });
+		weights.forEach((weight, i) => {
+			const part = el("i");
+			part.style.width = `${(100 * weight) / heads.length}%`;
+			part.style.background = app.theme.colour(heads[i]);
+			bar.append(part);
+		});
+		return el("li", {}, tokenLabel(text), el("span", { class: "number", text: number(mean) }), bar);
+	}
 
-  /** Draw one small bar per head beside a token. */
-  bars(box, side, index, heads, weightOf) {
-    const middle = this.y(index, box);
-    if (middle < -this.row || middle > box.height + this.row) return [];
-    const tall = this.row - 5;
-    return heads.flatMap((head) => {
-      const height = weightOf(head) * tall;
-      if (height < 0.4) return [];
-      const x = side === "key"
-        ? box.rightBars + head * this.pitch
-        : box.leftBars - (this.app.map.heads - head) * this.pitch;
-      return [svg("rect", {
-        class: "bar", x, width: Math.max(1.5, this.pitch - 1),
-        y: middle + tall / 2 - height, height,
-        fill: this.app.theme.colour(head), "data-other": index, "data-head": head,
-      })];
-    });
-  }
-
-  activeBars(box, heads, active) {
-    const side = active.side === "query" ? "key" : "query";
-    return Array.from({ length: this.others(active) }).flatMap((_, other) =>
-      this.bars(box, side, other, heads, (head) => this.weight(active, other, head)),
-    );
-  }
-
-  idleBars(box, heads) {
-    return this.app.map.keys.flatMap((_, key) =>
-      this.bars(box, "key", key, heads, (head) => this.received(key, head)),
-    );
-  }
-
-  /** List the strongest partners of the active token, or what all attend to. */
-  rank() {
-    const { map } = this.app;
-    const heads = this.app.headsOn();
-    const active = this.active();
-    const side = active?.side === "key" ? "queries" : "keys";
-    const weightOf = active
-      ? (other, head) => this.weight(active, other, head)
-      : (other, head) => this.received(other, head);
-    const rows = map[side].map((text, other) => {
-      const weights = heads.map((head) => weightOf(other, head));
-      const mean = weights.reduce((a, b) => a + b, 0) / (heads.length || 1);
-      return { text, weights, mean };
-    });
-    rows.sort((a, b) => b.mean - a.mean);
-    const token = active &&
-      tokenLabel(map[active.side === "query" ? "queries" : "keys"][active.index]);
-    const title = !active
-      ? ["Most attended to"]
-      : active.side === "query" ? [token, " attends to"] : [token, " is attended to by"];
-    this.aside.replaceChildren(
-      el("h3", {}, ...title),
-      el("p", { class: "hint", text: this.hint(active, heads) }),
-      heads.length ? this.rankedList(rows.slice(0, 8), heads) : null,
-    );
-    if (active && heads.length) {
-      this.app.say(
-        `${this.aside.firstChild.textContent}: ` +
-        rows.slice(0, 3).map((row) => `${shorten(row.text)} ${number(row.mean)}`).join(", "),
-      );
-    }
-  }
-
-  hint(active, heads) {
-    if (!heads.length) return "All heads are hidden. Switch one on above.";
-    const of = heads.length === 1 ? `head ${heads[0] + 1}` : `${heads.length} heads`;
-    if (!active) {
-      return `Mean over ${of} and all queries. Point at a token to see its lines; click to pin it.`;
-    }
-    const pinned = active === this.app.state.pin;
-    const mean = heads.length === 1 ? `Weight of ${of}.` : `Mean weight over ${of}.`;
-    return `${mean} ${pinned ? "Pinned: click again or press Escape to release." : "Click to pin."}`;
-  }
-
-  rankedList(rows, heads) {
-    return el("ol", {}, ...rows.map((row) => {
-      const bar = el("span", { class: "stack", "aria-hidden": "true" });
-      row.weights.forEach((weight, i) => {
-        const part = el("i");
-        part.style.width = `${(100 * weight) / heads.length}%`;
-        part.style.background = this.app.theme.colour(heads[i]);
-        bar.append(part);
-      });
-      return el("li", {}, tokenLabel(row.text),
-        el("span", { class: "number", text: number(row.mean) }), bar);
-    }));
-  }
+	return { main, aside, update };
 }
 
 // --------------------------------------------------------- view: heat map
 
-class HeatPanel {
-  constructor(app) {
-    this.app = app;
-    const { map } = app;
-    this.cursor = null;
-    this.canvas = el("canvas", { "aria-hidden": "true" });
-    this.grid = el("div", { class: "cell-grid", "aria-hidden": "true" });
-    this.outline = el("div", { class: "outline", hidden: true });
-    this.plot = el(
-      "div",
-      {
-        class: "plot", tabindex: 0, role: "application",
-        "aria-roledescription": "heat map",
-        "aria-label": "Heat map. The arrow keys move among the weights.",
-        onpointermove: (event) => this.point(event),
-        onpointerleave: () => this.move(null),
-        onkeydown: (event) => this.key(event),
-        onfocus: () => this.plot.matches(":focus-visible") && this.move(this.cursor ?? [0, 0]),
-      },
-      this.canvas, this.grid, this.outline,
-    );
-    const labels = (units) => units.map((text) => el("div", { class: "tick" }, tokenLabel(text)));
-    this.rows = labels(map.queries);
-    this.columns = labels(map.keys);
-    this.readout = el("p", { class: "readout" });
-    this.scroller = el(
-      "div", { class: "heat" },
-      el("div", { class: "corner" },
-        el("span", { text: `${map.keyName} →` }), el("span", { text: `${map.queryName} ↓` })),
-      el("div", { class: "top" }, ...this.columns),
-      el("div", { class: "left" }, ...this.rows),
-      this.plot,
-    );
-    this.main = el("div", { class: "panel-body" }, this.readout, this.scroller);
-    this.aside = el("section", { class: "card" });
-  }
+/** Return the view of one head's weights as a grid of cells. */
+function heatPanel(app) {
+	const { state } = app;
+	let { map } = app;
+	let [cell, cursor] = [0, null];
+	const [Q, K] = [map.queries.length, map.keys.length];
+	const canvas = el("canvas");
+	const outline = el("div", { class: "outline" });
+	const readout = el("p", { class: "readout" });
+	const aside = el("section", { class: "card" });
+	const ticks = (units) => units.map((text) => el("div", { class: "tick" }, tokenLabel(text)));
+	const [rows, columns] = [ticks(map.queries), ticks(map.keys)];
+	const plot = el("div", {
+		class: "plot", tabindex: 0, role: "application", "aria-roledescription": "heat map",
+		"aria-label": "Weights. The arrow keys move from cell to cell.",
+		onpointermove: point,
+		onpointerleave: () => move(null),
+		onkeydown: walk,
+		onfocus: () => plot.matches(":focus-visible") && move(cursor ?? [0, 0]),
+	}, canvas, el("div", { class: "cell-grid" }), outline);
+	const heat = el("div", { class: "heat" },
+		el("div", { class: "corner" }, el("span", { text: `${map.keyName} →` }), el("span", { text: `${map.queryName} ↓` })),
+		el("div", { class: "top" }, ...columns), el("div", { class: "left" }, ...rows), plot);
+	const main = el("div", {}, readout, heat);
 
-  update() {
-    const { map, state, theme } = this.app;
-    paintHead(this.canvas, map, state.layer, state.head, theme);
-    const [Q, K] = [map.queries.length, map.keys.length];
-    const width = this.main.clientWidth - 150;
-    const height = innerHeight * 0.66;
-    const fit = Math.floor(Math.min(width / K, height / Q));
-    this.cell = Math.max(14, Math.min(40, fit));
-    const style = this.scroller.style;
-    style.setProperty("--cell", `${this.cell}px`);
-    style.setProperty("--columns", K);
-    style.setProperty("--rows", Q);
-    style.setProperty("--colour", theme.colour(state.head));
-    this.describe();
-    this.move(this.cursor);
-  }
+	function update() {
+		({ map } = app);
+		paintHead(canvas, map, state.layer, state.head, app.theme);
+		const fit = Math.min((main.clientWidth - 150) / K, (innerHeight * 0.55) / Q);
+		cell = Math.max(14, Math.min(40, Math.floor(fit)));
+		heat.style.setProperty("--cell", `${cell}px`);
+		heat.style.setProperty("--columns", K);
+		heat.style.setProperty("--rows", Q);
+		describe();
+		move(cursor);
+	}
 
-  point(event) {
-    const box = this.plot.getBoundingClientRect();
-    const q = Math.floor((event.clientY - box.top) / this.cell);
-    const k = Math.floor((event.clientX - box.left) / this.cell);
-    const { map } = this.app;
-    this.move(q >= 0 && k >= 0 && q < map.queries.length && k < map.keys.length ? [q, k] : null);
-  }
+	function point(event) {
+		const box = plot.getBoundingClientRect();
+		const place = [event.clientY - box.top, event.clientX - box.left].map((at) => Math.floor(at / cell));
+		move(place[0] in rows && place[1] in columns ? place : null);
+	}
 
-  key(event) {
-    const moves = {
-      ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
-    };
-    const move = moves[event.key];
-    if (!move) return;
-    event.preventDefault();
-    const { map } = this.app;
-    const [q, k] = this.cursor ?? [0, 0];
-    this.move([
-      Math.max(0, Math.min(map.queries.length - 1, q + move[0])),
-      Math.max(0, Math.min(map.keys.length - 1, k + move[1])),
-    ]);
-    this.outline.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }
+	function walk(event) {
+		const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+		const step = moves[event.key];
+		if (!step) return;
+		event.preventDefault();
+		const [q, k] = cursor ?? [0, 0];
+		move([clamp(q + step[0], Q), clamp(k + step[1], K)]);
+		outline.scrollIntoView({ block: "nearest", inline: "nearest" });
+	}
 
-  move(cursor) {
-    const { map, state } = this.app;
-    const [Q, K] = [map.queries.length, map.keys.length];
-    if (cursor && (cursor[0] >= Q || cursor[1] >= K)) cursor = null;
-    this.cursor = cursor;
-    this.rows.forEach((node, q) => node.classList.toggle("active", cursor?.[0] === q));
-    this.columns.forEach((node, k) => node.classList.toggle("active", cursor?.[1] === k));
-    this.outline.hidden = !cursor;
-    if (!cursor) {
-      this.readout.replaceChildren("Point at a cell, or move with the arrow keys.");
-      return;
-    }
-    const [q, k] = cursor;
-    const weight = map.weights[((state.layer * map.heads + state.head) * Q + q) * K + k];
-    this.outline.style.transform = `translate(${k * this.cell}px, ${q * this.cell}px)`;
-    this.readout.replaceChildren(
-      tokenLabel(map.queries[q]), el("span", { text: " attends to " }),
-      tokenLabel(map.keys[k]), el("b", { text: number(weight, 3) }),
-    );
-    this.app.say(`${shorten(map.queries[q])} attends to ${shorten(map.keys[k])}: ${number(weight, 3)}`);
-  }
+	function move(place) {
+		cursor = place;
+		rows.forEach((node, q) => node.classList.toggle("active", q === place?.[0]));
+		columns.forEach((node, k) => node.classList.toggle("active", k === place?.[1]));
+		outline.hidden = !place;
+		if (!place) {
+			readout.textContent = "Point at a cell, or move with the arrow keys.";
+			return;
+		}
+		const [q, k] = place;
+		const weight = number(map.weight(state.layer, state.head, q, k), 3);
+		outline.style.transform = `translate(${k * cell}px, ${q * cell}px)`;
+		readout.replaceChildren(
+			tokenLabel(map.queries[q]), " attends to ", tokenLabel(map.keys[k]), el("b", { text: weight }));
+		app.say(`${shorten(map.queries[q])} attends to ${shorten(map.keys[k])}: ${weight}`);
+	}
 
-  describe() {
-    const { state, map } = this.app;
-    const figures = this.app.figures().find(
-      (one) => one.layer === state.layer && one.head === state.head,
-    );
-    const list = el("dl", { class: "figures" });
-    for (const column of columnsOf(map)) {
-      if (!column.digits) continue;
-      list.append(
-        el("dt", { text: column.label, title: column.about }),
-        el("dd", { text: number(figures[column.name], column.digits) }),
-      );
-    }
-    const scale = el("div", { class: "scale", "aria-hidden": "true" });
-    const ramp = el("div", { class: "ramp" });
-    for (let i = 0; i <= 20; i++) {
-      const part = el("i");
-      part.style.opacity = shade(i / 20);
-      part.style.background = this.app.theme.colour(state.head);
-      ramp.append(part);
-    }
-    scale.append(ramp, ...["0", "0.5", "1"].map((text) => el("span", { text })));
-    this.aside.replaceChildren(
-      el("h3", { text: `Layer ${state.layer + 1}, head ${state.head + 1}` }), list,
-      el("p", { class: "hint", text: "Weight" }), scale,
-    );
-  }
+	/** Show the head's figures and the scale of colours. */
+	function describe() {
+		const figures = app.figures()[state.layer * map.heads + state.head];
+		const list = columnsOf(map).filter(({ digits }) => digits).flatMap(({ name, label, about, digits }) => [
+			el("dt", { text: label, title: about }), el("dd", { text: number(figures[name], digits) }),
+		]);
+		const ramp = range(21).map((i) => {
+			const part = el("i");
+			part.style.opacity = shade(i / 20);
+			part.style.background = app.theme.colour(state.head);
+			return part;
+		});
+		aside.replaceChildren(
+			el("h3", { text: `Layer ${state.layer + 1}, head ${state.head + 1}` }),
+			el("dl", { class: "figures" }, ...list),
+			el("p", { class: "hint", text: "Weight" }), el("div", { class: "ramp" }, ...ramp),
+			el("div", { class: "scale" }, ...["0", "0.5", "1"].map((text) => el("span", { text }))));
+	}
+
+	return { main, aside, update };
 }
 
 // -------------------------------------------------------- view: all heads
 
-class GridPanel {
-  constructor(app) {
-    this.app = app;
-    const { map, state } = app;
-    const cells = new Map();
-    // Only canvases that scroll into sight are painted.
-    this.painted = new Set();
-    this.observer = new IntersectionObserver((entries) => {
-      for (const entry of entries) if (entry.isIntersecting) this.paint(entry.target);
-    });
-    const figures = app.figures();
-    const rows = [];
-    for (let layer = 0; layer < map.layers; layer++) {
-      const row = el("div", { class: "grid-row" }, el("span", { class: "grid-name", text: `Layer ${layer + 1}` }));
-      for (let head = 0; head < map.heads; head++) {
-        const { entropy } = figures[layer * map.heads + head];
-        const canvas = el("canvas", { "aria-hidden": "true" });
-        const button = el("button", {
-          type: "button", class: "small", "data-layer": layer, "data-head": head,
-          title: `Layer ${layer + 1}, head ${head + 1}`,
-          "aria-label": `Layer ${layer + 1}, head ${head + 1}, entropy ${number(entropy)}`,
-          onclick: () => app.open(layer, head, "heat"),
-        }, canvas);
-        cells.set(`${layer} ${head}`, button);
-        row.append(button);
-      }
-      rows.push(row);
-    }
-    const names = el("div", { class: "grid-row names", "aria-hidden": "true" }, el("span"),
-      ...Array.from({ length: map.heads }, (_, head) =>
-        el("span", { text: `Head ${head + 1}` })));
-    this.buttons = [...cells.values()];
-    this.grid = el("div", { class: "grid", role: "group", "aria-label": "All layers and heads" }, names, ...rows);
-    this.grid.style.setProperty("--heads", map.heads);
-    rove(this.grid, Array.from({ length: map.heads }, (_, head) =>
-      Array.from({ length: map.layers }, (_, layer) => cells.get(`${layer} ${head}`))),
-    { first: cells.get(`${state.layer} ${state.head}`) });
-    this.main = el("div", { class: "panel-body" },
-      el("p", { class: "hint", text: `Each picture is one head: rows are ${map.queryName.toLowerCase()} (queries), columns ${map.keyName.toLowerCase()} (keys). Click one to open it.` }),
-      this.grid);
-    this.aside = null;
-  }
-
-  paint(button) {
-    const { layer, head } = button.dataset;
-    paintHead(button.firstChild, this.app.map, Number(layer), Number(head), this.app.theme);
-    this.painted.add(button);
-  }
-
-  update() {
-    const { state, map } = this.app;
-    const best = this.app.best();
-    const ratio = Math.max(0.4, Math.min(2.5, map.keys.length / map.queries.length));
-    this.grid.style.setProperty("--ratio", ratio.toFixed(3));
-    for (const button of this.buttons) {
-      const layer = Number(button.dataset.layer);
-      const head = Number(button.dataset.head);
-      const chosen = layer === state.layer && head === state.head;
-      button.classList.toggle("chosen", chosen);
-      button.classList.toggle("best", layer === best?.layer && head === best?.head);
-      if (this.painted.has(button)) this.paint(button);
-      else this.observer.observe(button);
-    }
-  }
-
-  destroy() {
-    this.observer.disconnect();
-  }
+/** Return the view of all layers and heads as small pictures. */
+function gridPanel(app) {
+	const { map, state } = app;
+	const painted = new Set();
+	const paint = (node) => {
+		painted.add(node);
+		paintHead(node.firstChild, map, Number(node.dataset.layer), Number(node.dataset.head), app.theme);
+	};
+	// Pictures are painted when they scroll into sight.
+	const observer = new IntersectionObserver((entries) => {
+		for (const { target, isIntersecting } of entries) {
+			if (isIntersecting && !painted.has(target)) paint(target);
+		}
+	});
+	const cells = app.figures().map(({ layer, head, entropy }) => {
+		const name = `Layer ${layer + 1}, head ${head + 1}`;
+		return button("small", null, () => app.open(layer, head, "heat"), {
+			"data-layer": layer, "data-head": head, title: name,
+			"aria-label": `${name}, entropy ${number(entropy)}`,
+		}, el("canvas"));
+	});
+	const at = (layer, head) => cells[layer * map.heads + head];
+	const heads = range(map.heads);
+	const layers = range(map.layers);
+	const grid = el("div", { class: "grid", role: "group", "aria-label": "All layers and heads" },
+		el("span"), ...heads.map((head) => el("span", { text: `Head ${head + 1}` })),
+		...layers.flatMap((layer) => [
+			el("span", { text: `Layer ${layer + 1}` }), ...heads.map((head) => at(layer, head)),
+		]));
+	grid.style.setProperty("--heads", map.heads);
+	const ratio = map.keys.length / map.queries.length;
+	grid.style.setProperty("--ratio", Math.max(0.4, Math.min(2.5, ratio)).toFixed(3));
+	rove(grid, heads.map((head) => layers.map((layer) => at(layer, head))), { first: at(state.layer, state.head) });
+	at(state.layer, state.head).classList.add("chosen");
+	const about = `Rows are queries (${map.queryName.toLowerCase()}), columns keys (${map.keyName.toLowerCase()}). Click a head to open it.`;
+	return {
+		main: el("div", {}, el("p", { class: "hint", text: about }), grid),
+		update: () => cells.forEach((node) => (painted.has(node) ? paint(node) : observer.observe(node))),
+		destroy: () => observer.disconnect(),
+	};
 }
 
 // ------------------------------------------------------------ view: table
 
 /** Return the columns of the table; those with digits are figures of the head. */
 function columnsOf(map) {
-  const columns = [
-    { name: "layer", label: "Layer" },
-    { name: "head", label: "Head" },
-    {
-      name: "entropy", label: "Entropy (nats)", digits: 3,
-      about: "Mean over queries. 0: each query attends to one key. Larger: spread over many.",
-    },
-    {
-      name: "strongest", label: "Strongest key", digits: 3,
-      about: "Mean over queries of the largest weight: how sharp the head is.",
-    },
-  ];
-  if (map.distance === "positions") {
-    columns.push({
-      name: "distance", label: "Distance", digits: 2,
-      about: "Mean of |query − key| in positions, weighted by attention.",
-    });
-  } else if (map.distance === "relative") {
-    columns.push({
-      name: "distance", label: "Distance (share of length)", digits: 3,
-      about: "Mean of |query ∕ target length − key ∕ source length|, weighted by attention. 0: on the diagonal.",
-    });
-  }
-  if (map.kind === "memory") {
-    columns.unshift({
-      name: "oneToOne", label: "Aligns words", digits: 3,
-      about: "The largest weight that each source word receives, summed and divided by the number of words of the shorter side. 1: every word has a partner of its own. Near 0: all look at the same word, or at everything alike.",
-    });
-  }
-  return columns;
+	const relative = map.distance === "relative";
+	return [
+		{ name: "layer", label: "Layer", first: 1 },
+		{ name: "head", label: "Head", first: 1 },
+		map.kind === "memory" && {
+			name: "oneToOne", label: "Aligns words", digits: 3, first: -1, top: 1,
+			about: "The largest weight that each source word receives, summed and divided by the number of words of the shorter side. 1: every word has its own partner. Near 0: all attend to one word, or to all alike.",
+		},
+		{
+			name: "entropy", label: "Entropy (nats)", digits: 3, first: 1,
+			about: "Mean over queries. 0: each query attends to one key.",
+		},
+		{
+			name: "strongest", label: "Strongest key", digits: 3, first: -1, top: 1,
+			about: "Mean over queries of the largest weight.",
+		},
+		map.distance && {
+			name: "distance", digits: relative ? 3 : 2, first: 1,
+			label: relative ? "Distance (share of length)" : "Distance (positions)",
+			about: relative
+				? "Mean of |query ∕ target length − key ∕ source length|, weighted by attention. 0: on the diagonal."
+				: "Mean of |query − key|, weighted by attention.",
+		},
+	].filter(Boolean);
 }
 
-class TablePanel {
-  constructor(app) {
-    this.app = app;
-    const { map } = app;
-    this.columns = columnsOf(map);
-    app.state.sort ??= map.kind === "memory" ? ["oneToOne", -1] : ["layer", 1];
-    if (!this.columns.some(({ name }) => name === app.state.sort[0])) {
-      app.state.sort = ["layer", 1];
-    }
-    // Heads come first: what identifies the row.
-    const order = (column) => (column.digits ? 1 : 0);
-    this.columns.sort((a, b) => order(a) - order(b));
-    this.headers = this.columns.map((column) => this.header(column));
-    this.body = el("tbody");
-    this.main = el("div", { class: "panel-body" },
-      el("p", { class: "hint", text: this.about() }),
-      el("div", { class: "table-scroller" },
-        el("table", {},
-          el("caption", { class: "hidden", text: `Figures of every head of ${map.label}` }),
-          el("thead", {}, el("tr", {}, ...this.headers.map(({ cell }) => cell))),
-          this.body)));
-    this.aside = null;
-    this.rows = app.figures().map((figures) => ({ figures, row: this.row(figures) }));
-  }
+/** Return the table of every head's figures. */
+function tablePanel(app) {
+	const { map, state } = app;
+	const columns = columnsOf(map);
+	if (!columns.some(({ name }) => name === state.sort?.[0])) {
+		state.sort = map.kind === "memory" ? ["oneToOne", -1] : ["layer", 1];
+	}
+	const headers = columns.map((column) =>
+		el("th", { scope: "col" }, button("", column.label, () => sortBy(column), { title: column.about })));
+	const body = el("tbody");
+	const all = app.figures();
+	const rows = all.map((figures) => ({ figures, row: rowOf(figures) }));
 
-  about() {
-    const units = this.app.words() ? "words" : "subwords";
-    const alignment = this.app.map.kind === "memory"
-      ? " “Aligns words” is high for a head that gives every source word a partner of its own."
-      : "";
-    return `Computed over ${units} of this sentence. Click a header to sort, a row to open the head.${alignment}`;
-  }
+	function sortBy({ name, first }) {
+		state.sort = [name, state.sort[0] === name ? -state.sort[1] : first];
+		update();
+	}
 
-  header(column) {
-    const button = el("button", {
-      type: "button", text: column.label, title: column.about,
-      onclick: () => this.sortBy(column),
-    });
-    const cell = el("th", { scope: "col", class: column.digits ? "wide" : "" }, button);
-    return { column, cell };
-  }
+	function rowOf(figures) {
+		const { layer, head } = figures;
+		const cells = columns.map(({ name, digits, top }) => {
+			if (name === "layer") return el("td", { text: layer + 1 });
+			if (name === "head") {
+				const label = `Open layer ${layer + 1}, head ${head + 1}`;
+				return el("td", {}, button("open", `Head ${head + 1}`, null, { "aria-label": label }));
+			}
+			const bar = el("i", { class: "data-bar" });
+			const whole = top ?? Math.max(1e-6, ...all.map((one) => one[name]));
+			bar.style.width = `${((100 * figures[name]) / whole).toFixed(1)}%`;
+			return el("td", { class: "wide" }, el("span", { text: number(figures[name], digits) }), bar);
+		});
+		const open = () => app.open(layer, head, "lines");
+		return el("tr", { "data-layer": layer, "data-head": head, onclick: open }, ...cells);
+	}
 
-  sortBy(column) {
-    const [name, direction] = this.app.state.sort;
-    // Figures of sharpness interest from the top, the rest from the bottom.
-    const first = ["oneToOne", "strongest"].includes(column.name) ? -1 : 1;
-    this.app.state.sort = [column.name, name === column.name ? -direction : first];
-    this.update();
-  }
+	function update() {
+		const [name, direction] = state.sort;
+		headers.forEach((cell, i) => {
+			const order = direction > 0 ? "ascending" : "descending";
+			cell.setAttribute("aria-sort", columns[i].name === name ? order : "none");
+		});
+		rows.sort((a, b) => direction * (a.figures[name] - b.figures[name]));
+		for (const { figures, row } of rows) row.style.setProperty("--colour", app.theme.colour(figures.head));
+		body.append(...rows.map(({ row }) => row));
+	}
 
-  row(figures) {
-    const { layer, head } = figures;
-    const { app } = this;
-    const limits = (name) => Math.max(...app.figures().map((one) => one[name] ?? 0)) || 1;
-    const cells = this.columns.map((column) => {
-      if (column.name === "layer") return el("td", { text: layer + 1 });
-      if (column.name === "head") {
-        return el("td", {}, el("button", {
-          type: "button", class: "open", text: `Head ${head + 1}`,
-          "aria-label": `Open layer ${layer + 1}, head ${head + 1}`,
-        }));
-      }
-      const bar = el("i", { class: "data-bar", "aria-hidden": "true" });
-      const share = column.name === "oneToOne" || column.name === "strongest"
-        ? figures[column.name] : figures[column.name] / limits(column.name);
-      bar.style.width = `${(100 * share).toFixed(1)}%`;
-      return el("td", { class: "wide" },
-        el("span", { text: number(figures[column.name], column.digits) }), bar);
-    });
-    return el("tr", {
-      "data-layer": layer, "data-head": head, onclick: () => app.open(layer, head, "lines"),
-    }, ...cells);
-  }
-
-  update() {
-    const [name, direction] = this.app.state.sort;
-    const { state, theme } = this.app;
-    const best = this.app.best();
-    for (const { column, cell } of this.headers) {
-      if (column.name !== name) cell.removeAttribute("aria-sort");
-      else cell.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
-    }
-    this.rows.sort((a, b) => direction * (a.figures[name] - b.figures[name]));
-    for (const { figures, row } of this.rows) {
-      const { layer, head } = figures;
-      row.style.setProperty("--colour", theme.colour(head));
-      row.classList.toggle("chosen", layer === state.layer && head === state.head);
-      row.classList.toggle("best", layer === best?.layer && head === best?.head);
-    }
-    this.body.append(...this.rows.map(({ row }) => row));
-  }
+	const about = `Computed over the ${app.words() ? "words" : "tokens"} of this sentence. Click a header to sort, a row to open the head.`;
+	const note = map.kind === "memory"
+		? " “Aligns words” is high if every source word has its own partner." : "";
+	const main = el("div", {}, el("p", { class: "hint", text: about + note }),
+		el("div", { class: "table-scroller" },
+			el("table", { "aria-label": `Heads: ${map.label}` },
+				el("thead", {}, el("tr", {}, ...headers)), body)));
+	return { main, update };
 }
 
 const PANELS = {
-  lines: { label: "Lines", build: LinesPanel },
-  heat: { label: "Heat map", build: HeatPanel },
-  grid: { label: "All heads", build: GridPanel },
-  table: { label: "Compare heads", build: TablePanel },
+	lines: ["Lines", linesPanel],
+	heat: ["Heat map", heatPanel],
+	grid: ["All heads", gridPanel],
+	table: ["Compare heads", tablePanel],
 };
 
 // ---------------------------------------------------------------- branches
 
-/** Return a small line chart of one weight per branch over the steps. */
-function branchChart(name, symbol, records, valuesOf, step, theme) {
-  const [width, height] = [150, 56];
-  const steps = records.map((record) => record.step);
-  const span = steps.at(-1) - steps[0] || 1;
-  const series = records.map(valuesOf);
-  const top = Math.max(...series.flat(), 1e-6);
-  const x = (value) => 3 + ((value - steps[0]) / span) * (width - 6);
-  const y = (value) => height - 3 - (value / top) * (height - 8);
-  const nearest = steps.reduce((a, b) => (Math.abs(b - step) < Math.abs(a - step) ? b : a));
-  const now = series[steps.indexOf(nearest)].map((value) => number(value, 3)).join(", ");
-  const chart = svg("svg", {
-    viewBox: `0 0 ${width} ${height}`, role: "img", class: "chart",
-    "aria-label": `${symbol} of ${name} at step ${stepName(nearest)}: ${now}`,
-  });
-  chart.append(
-    svg("title", { text: `Step ${stepName(nearest)}: ${now}` }),
-    svg("line", { class: "axis", x1: 3, x2: width - 3, y1: y(0), y2: y(0) }),
-    svg("line", { class: "now", x1: x(nearest), x2: x(nearest), y1: 0, y2: height }),
-  );
-  series[0].forEach((_, branch) => {
-    const colour = theme.colour(branch);
-    const points = series.map((values, i) => `${x(steps[i]).toFixed(1)},${y(values[branch]).toFixed(1)}`);
-    chart.append(
-      svg("polyline", { points: points.join(" "), stroke: colour }),
-      svg("circle", { cx: x(nearest), cy: y(series[steps.indexOf(nearest)][branch]), r: 2.2, fill: colour }),
-    );
-  });
-  return el("div", {}, el("span", { class: "hint", text: `${symbol} (0 to ${number(top)})` }), chart);
+/** Return a small line chart over the steps of one weight per branch. */
+function branchChart(layer, name, records, valuesOf, step, theme) {
+	const [width, height] = [150, 56];
+	const steps = records.map((record) => record.step);
+	const series = records.map(valuesOf);
+	const top = Math.max(...series.flat(), 1e-6);
+	const x = (value) => 3 + ((value - steps[0]) / (steps.at(-1) - steps[0] || 1)) * (width - 6);
+	const y = (value) => height - 3 - (value / top) * (height - 8);
+	const now = steps.indexOf(nearest(steps, step));
+	const about = `${name} of ${layer} at step ${stepName(steps[now])}: ${series[now].map((value) => number(value, 3)).join(", ")}`;
+	const lines = series[now].flatMap((value, branch) => {
+		const points = series.map((values, i) => `${x(steps[i]).toFixed(1)},${y(values[branch]).toFixed(1)}`);
+		return [
+			svg("polyline", { points: points.join(" "), stroke: theme.colour(branch) }),
+			svg("circle", { cx: x(steps[now]), cy: y(value), r: 2.2, fill: theme.colour(branch) }),
+		];
+	});
+	return el("div", { class: "hint", title: about }, `${name}, 0 to ${number(top)}`,
+		svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "chart", "aria-label": about },
+			svg("path", { d: `M${x(steps[now])} 0V${height}` }), ...lines));
 }
 
 function branchSection(records, step, theme) {
-  const layers = records[0].layers.map((layer, index) =>
-    el("div", { class: "branch" },
-      el("h4", { text: layer.name }),
-      el("div", { class: "branch-charts" },
-        ...["kappa", "alpha"].map((name) =>
-          branchChart(layer.name, { kappa: "κ", alpha: "α" }[name], records,
-            (record) => record.layers[index][name], step, theme)))));
-  return el("section", { class: "card branches", "aria-label": "Branch weights over steps" },
-    el("h3", { text: "Branch weights over steps" }),
-    el("p", { class: "hint", text: "Weighted Transformer. Colours as for the heads; the rule marks the step shown." }),
-    ...layers);
+	return el("section", { class: "card branches" },
+		el("h3", { text: "Branch weights over steps" }),
+		el("p", { class: "hint", text: "Weighted Transformer; colours as for heads." }),
+		...records[0].layers.flatMap(({ name }, i) => [
+			el("h4", { text: name }),
+			el("div", { class: "branch-charts" },
+				branchChart(name, "κ", records, ({ layers }) => layers[i].kappa, step, theme),
+				branchChart(name, "α", records, ({ layers }) => layers[i].alpha, step, theme)),
+		]));
 }
+
+const nearest = (steps, step) =>
+	steps.reduce((a, b) => (Math.abs(b - step) < Math.abs(a - step) ? b : a));
 
 // --------------------------------------------------------------------- app
 
 let mounts = 0;
 
+/** The controls, what is chosen, and the panel that shows it. */
 class App {
-  constructor(root, source) {
-    this.source = source;
-    this.root = root;
-    this.id = `t2t-attention-${++mounts}`;
-    this.state = {
-      run: null, sentence: null, step: null, kind: null, layer: null, head: 0,
-      view: "lines", words: true, hidden: new Set(), pin: null, sort: null,
-    };
-    this.sentences = new Map();
-    this.records = [];
-    this.serial = 0;
-    this.shade = null;
-    root.replaceChildren();
-    root.classList.add("t2t-attention");
-    this.parts = this.build();
-    root.append(...Object.values(this.parts.sections));
-    this.system = matchMedia("(prefers-color-scheme: dark)");
-    this.recolour = () => this.setTheme(this.chosenTheme);
-    this.system.addEventListener("change", this.recolour);
-    this.resized = new ResizeObserver(() => {
-      const width = root.clientWidth;
-      if (width === this.width) return;
-      this.width = width;
-      this.panel?.update();
-    });
-    this.resized.observe(root);
-    this.setTheme(null);
-  }
+	constructor(root, source) {
+		this.source = source;
+		this.root = root;
+		this.id = `t2t-attention-${++mounts}`;
+		this.state = {
+			run: null, sentence: null, step: null, kind: null, layer: null, head: 0,
+			view: "lines", words: true, hidden: new Set(), pin: null, sort: null,
+		};
+		[this.runs, this.listed, this.records, this.loaded] = [[], [], [], new Map()];
+		this.serial = 0;
+		this.build();
+		this.system = matchMedia("(prefers-color-scheme: dark)");
+		this.recolour = () => this.setTheme(root.dataset.theme);
+		this.system.addEventListener("change", this.recolour);
+		this.resized = new ResizeObserver(() => {
+			if (root.clientWidth !== this.width) this.panel?.update();
+			this.width = root.clientWidth;
+		});
+		this.resized.observe(root);
+		this.recolour();
+	}
 
-  // ---- elements that stay
+	/** Create the elements that stay; `render` fills them. */
+	build() {
+		const choice = (label, name, choose) => {
+			const select = el("select", { name, onchange: () => choose(select.value) });
+			return [el("label", { class: "field" }, el("span", { text: label }), select), select];
+		};
+		const segments = (label, name) => el("fieldset", { class: name }, el("legend", { text: label }), el("div"));
+		const [run, runSelect] = choice("Run", "run", (index) => this.attempt(() => this.loadRun(this.runs[index])));
+		const [sentence, sentenceSelect] = choice("Sentence", "sentence", (index) => this.chooseSentence(index));
+		const slider = el("input", {
+			type: "range", min: 0, name: "step", "aria-label": "Training step",
+			oninput: () => this.chooseStep(Number(slider.value)),
+		});
+		const play = button("plain play", "▶", () => this.play());
+		const stepText = el("output");
+		const step = el("div", { class: "field step" },
+			el("span", { text: "Step" }), el("div", {}, play, slider, stepText));
+		const theme = button("plain theme", "", () => this.setTheme(this.dark ? "light" : "dark"));
+		const tabs = Object.entries(PANELS).map(([view, [label]]) =>
+			button("", label, () => this.choose({ view }), {
+				role: "tab", id: `${this.id}-${view}`, "data-view": view, "aria-controls": this.id,
+			}));
+		const tablist = el("div", { class: "tabs", role: "tablist", "aria-label": "View" }, ...tabs);
+		rove(tablist, tabs.map((tab) => [tab]), { moved: (tab) => tab.click() });
+		const insight = button("insight", "", () => {
+			const { layer, head } = this.best();
+			this.open(layer, head, this.state.view === "heat" ? "heat" : "lines");
+		}, { title: "Show the head that gives every source word the clearest partner in this sentence." });
+		const chips = el("div", { class: "chips", role: "group", "aria-label": "Heads" });
+		const panel = el("div", { class: "panel", role: "tabpanel", id: this.id });
+		const kind = segments("Attention", "kind");
+		const layer = segments("Layer", "layer");
+		const words = segments("Tokens", "words");
+		const texts = el("dl", { class: "card texts" });
+		const controls = el("div", { class: "controls" }, kind, layer, words);
+		const views = el("section", { class: "card views" },
+			el("div", { class: "bar" }, tablist, insight), chips, panel);
+		const message = el("p", { class: "message", role: "alert" });
+		const aside = el("aside", { "aria-label": "Details" });
+		const status = el("p", { class: "hidden", role: "status" });
+		this.parts = {
+			run, runSelect, sentence, sentenceSelect, slider, play, stepText, step, theme, tabs, insight,
+			chips, panel, kind, layer, words, texts, controls, views, message, aside, status,
+		};
+		this.root.classList.add("t2t-attention");
+		this.root.replaceChildren(
+			el("header", {}, el("h1", { text: this.source.title || "Attention" }), run, sentence, step, theme),
+			texts, controls, message, views, aside, status);
+		this.showMessage("Loading…");
+	}
 
-  build() {
-    const choice = (label, name, onchange) => {
-      const select = el("select", { name, onchange });
-      const field = el("label", { class: `field ${name}` }, el("span", { text: label }), select);
-      return { field, select };
-    };
-    const run = choice("Run", "run", () => this.chooseRun(run.select.value));
-    const sentence = choice("Sentence", "sentence", () =>
-      this.chooseSentence(Number(sentence.select.value)));
-    const slider = el("input", {
-      type: "range", min: 0, step: 1, name: "step", "aria-label": "Training step",
-      oninput: () => this.chooseStep(Number(slider.value)),
-    });
-    const stepText = el("output", { class: "number" });
-    const play = el("button", { type: "button", class: "plain play", onclick: () => this.play() });
-    const stepField = el("div", { class: "field step" },
-      el("span", { text: "Step" }), el("div", {}, play, slider, stepText));
-    const theme = el("button", {
-      type: "button", class: "plain theme", onclick: () => this.setTheme(this.dark ? "light" : "dark"),
-    });
-    const radios = (name, label) =>
-      el("fieldset", { class: `segments ${name}` }, el("legend", { text: label }), el("div"));
-    const tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "View" });
-    for (const [view, { label }] of Object.entries(PANELS)) {
-      tabs.append(el("button", {
-        type: "button", role: "tab", id: `${this.id}-${view}`, "data-view": view,
-        "aria-controls": `${this.id}-panel`, text: label,
-        onclick: () => this.setView(view),
-      }));
-    }
-    rove(tabs, [...tabs.children].map((tab) => [tab]), { moved: (tab) => tab.click() });
-    const chips = el("div", { class: "chips", role: "group", "aria-label": "Heads" });
-    const insight = el("button", { type: "button", class: "insight", hidden: true });
-    const message = el("p", { class: "message", role: "alert", hidden: true });
-    const status = el("p", { class: "hidden", role: "status" });
-    const texts = el("dl", { class: "texts" });
-    const panel = el("div", { class: "panel", role: "tabpanel", id: `${this.id}-panel` });
-    const aside = el("aside", { "aria-label": "Details" });
-    const kind = radios("kind", "Attention");
-    const layer = radios("layer", "Layer");
-    const words = radios("words", "Tokens");
-    const sections = {
-      header: el("header", {}, el("h1", { text: this.source.title || "Attention" }), theme),
-      choices: el("div", { class: "choices" }, run.field, sentence.field, stepField),
-      texts: el("section", { class: "card sentence-card", "aria-label": "Sentence" }, texts),
-      controls: el("div", { class: "controls" }, kind, layer, words),
-      message,
-      views: el("section", { class: "card views" },
-        el("div", { class: "bar" }, tabs, insight), chips, panel),
-      aside, status,
-    };
-    return {
-      sections, run, sentence, slider, stepText, play, stepField, theme, tabs, chips,
-      insight, message, status, texts, panel, aside, kind, layer, words,
-    };
-  }
+	setTheme(chosen) {
+		if (chosen) this.root.dataset.theme = chosen;
+		this.dark = chosen ? chosen === "dark" : this.system.matches;
+		const name = this.dark ? "dark" : "light";
+		const colours = COLOURS[name];
+		this.theme = { paper: PAPER[name], colour: (head) => colours[head % colours.length] };
+		this.parts.theme.textContent = this.dark ? "☀ Light" : "☾ Dark";
+		if (this.current) this.render();
+	}
 
-  /** Rebuild the children of a control only if they differ, so that the focus stays. */
-  rebuild(node, signature, children) {
-    const text = JSON.stringify(signature);
-    if (node.signature === text) return;
-    node.signature = text;
-    node.replaceChildren(...children());
-  }
+	// ---- data
 
-  segments(fieldset, labels, chosen, choose) {
-    const [legend, box] = fieldset.children;
-    const name = `${this.id}-${legend.textContent}`;
-    this.rebuild(box, labels, () => labels.map((label, index) =>
-      el("label", {},
-        el("input", { type: "radio", name, value: index, onchange: () => choose(index) }),
-        el("span", { text: label }))));
-    box.querySelectorAll("input").forEach((input, index) => (input.checked = index === chosen));
-  }
+	/** Show the message of what goes wrong as one sentence in place of the view. */
+	async attempt(action) {
+		try {
+			await action();
+		} catch (error) {
+			const text = String(error?.message ?? error ?? "").trim() || "The data can't be read";
+			this.showMessage(/[.!?]$/.test(text) ? text : `${text}.`);
+		}
+	}
 
-  // ---- theme
+	showMessage(text) {
+		const { texts, controls, views, aside, message } = this.parts;
+		for (const part of [texts, controls, views, aside]) part.hidden = text !== null;
+		message.hidden = text === null;
+		message.textContent = text ?? "";
+		if (text === null) return;
+		this.current = null;
+		this.root.removeAttribute("aria-busy");
+		this.stop();
+	}
 
-  setTheme(chosen) {
-    this.chosenTheme = chosen;
-    this.dark = chosen ? chosen === "dark" : this.system.matches;
-    if (chosen) this.root.dataset.theme = chosen;
-    const colours = COLOURS[this.dark ? "dark" : "light"];
-    this.theme = {
-      colours,
-      paper: this.dark ? "#16181d" : "#ffffff",
-      colour: (head) => colours[head % colours.length],
-    };
-    this.parts.theme.textContent = this.dark ? "☀ Light" : "☾ Dark";
-    this.parts.theme.setAttribute("aria-label", this.dark ? "Use light colours" : "Use dark colours");
-    if (this.sentence) this.render();
-  }
+	start() {
+		return this.attempt(async () => {
+			this.loaded.clear();
+			this.runs = await this.source.runs();
+			if (!this.runs.length) throw new Error("There is no attention data yet.");
+			await this.loadRun(this.runs.includes(this.state.run) ? this.state.run : this.runs[0]);
+		});
+	}
 
-  narrow() {
-    return this.root.clientWidth < 640;
-  }
+	async loadRun(run) {
+		const serial = ++this.serial;
+		const { state } = this;
+		state.run = run;
+		[this.records, this.listed] = [[], []];
+		const { sentences, branches } = await this.source.list(run);
+		if (serial !== this.serial) return;
+		if (!sentences.length) throw new Error(run ? `Run “${run}” has no attention data.` : "There is no attention data.");
+		this.listed = sentences;
+		if (!this.entry()) state.sentence = sentences[0].id;
+		if (branches) this.loadBranches(run);
+		await this.loadSentence();
+	}
 
-  // ---- data
+	async loadBranches(run) {
+		try {
+			const records = await this.source.branches(run);
+			if (run !== this.state.run) return;
+			this.records = records.sort((a, b) => a.step - b.step);
+			if (this.current) this.render();
+		} catch (error) {
+			this.say(error.message);
+		}
+	}
 
-  async start() {
-    const { run } = this.state;
-    try {
-      this.runs = await this.source.runs();
-      if (!this.runs.length) throw new Error("There is no attention data yet.");
-      await this.loadRun(this.runs.includes(run) ? run : this.runs[0]);
-    } catch (error) {
-      this.fail(error);
-    }
-  }
+	entry() {
+		return this.listed.find(({ id }) => id === this.state.sentence);
+	}
 
-  chooseRun(run) {
-    return this.loadRun(run).catch((error) => this.fail(error));
-  }
+	/** Load the chosen sentence at the chosen step or the step closest to it. */
+	async loadSentence() {
+		const serial = ++this.serial;
+		const { state } = this;
+		const { steps } = this.entry();
+		if (!steps.length) throw new Error("The sentence has no attention data.");
+		state.step = state.step === null ? steps.at(-1) : nearest(steps, state.step);
+		this.renderChoices();
+		this.root.setAttribute("aria-busy", "true");
+		const key = JSON.stringify([state.run, state.sentence, state.step]);
+		let sentence = this.loaded.get(key);
+		try {
+			sentence ??= new Sentence(await this.source.load(state.run, state.sentence, state.step));
+		} catch (error) {
+			if (serial === this.serial) throw error;
+		}
+		// Another choice was made in the meantime.
+		if (serial !== this.serial) return;
+		if (this.loaded.size > 12) this.loaded.clear();
+		this.loaded.set(key, sentence);
+		this.root.removeAttribute("aria-busy");
+		this.current = sentence;
+		this.render();
+	}
 
-  async loadRun(run) {
-    const serial = ++this.serial;
-    this.state.run = run;
-    const listed = await this.source.list(run);
-    if (serial !== this.serial) return;
-    this.listed = listed.sentences;
-    if (!this.listed.length) {
-      throw new Error(run ? `Run “${run}” has no attention data.` : "There is no attention data.");
-    }
-    const { sentence } = this.state;
-    this.state.sentence = this.listed.find(({ id }) => id === sentence)?.id ?? this.listed[0].id;
-    this.records = [];
-    if (listed.branches) this.loadBranches(run);
-    await this.loadSentence();
-  }
+	chooseSentence(index) {
+		this.state.pin = null;
+		this.state.sentence = this.listed[index].id;
+		return this.attempt(() => this.loadSentence());
+	}
 
-  async loadBranches(run) {
-    try {
-      const records = (await this.source.branches(run)).filter(({ layers }) => layers.length);
-      if (run !== this.state.run) return;
-      this.records = records.sort((a, b) => a.step - b.step);
-      if (this.sentence) this.renderAside();
-    } catch (error) {
-      this.say(sentenceOf(error));
-    }
-  }
+	chooseStep(index) {
+		this.state.step = this.entry().steps[index];
+		return this.attempt(() => this.loadSentence());
+	}
 
-  entry() {
-    return this.listed.find(({ id }) => id === this.state.sentence);
-  }
+	/** Show one step after the other, from the first one if the last one is shown. */
+	play() {
+		if (this.timer) return this.stop();
+		const { steps } = this.entry();
+		let index = steps.indexOf(this.state.step);
+		this.timer = setInterval(() => {
+			index = (index + 1) % steps.length;
+			this.chooseStep(index);
+			if (index === steps.length - 1) this.stop();
+		}, 700);
+		return this.renderChoices();
+	}
 
-  /** Load the chosen sentence at the chosen step, or at the step closest to it. */
-  async loadSentence() {
-    const serial = ++this.serial;
-    const { run, sentence } = this.state;
-    const { steps } = this.entry();
-    if (!steps.length) throw new Error("The sentence has no attention data.");
-    const wanted = this.state.step ?? steps.at(-1);
-    this.state.step = steps.reduce((a, b) =>
-      (Math.abs(b - wanted) < Math.abs(a - wanted) ? b : a));
-    this.renderChoices();
-    const key = JSON.stringify([run, sentence, this.state.step]);
-    this.root.setAttribute("aria-busy", "true");
-    let loaded = this.sentences.get(key);
-    if (!loaded) {
-      loaded = new Sentence(await this.source.load(run, sentence, this.state.step));
-      if (this.sentences.size >= 12) this.sentences.delete(this.sentences.keys().next().value);
-      this.sentences.set(key, loaded);
-    }
-    if (serial !== this.serial) return;
-    this.root.removeAttribute("aria-busy");
-    this.sentence = loaded;
-    this.fit();
-    this.parts.message.hidden = true;
-    this.render();
-  }
+	stop() {
+		clearInterval(this.timer);
+		this.timer = null;
+		this.renderChoices();
+	}
 
-  reload() {
-    return this.loadSentence().catch((error) => this.fail(error));
-  }
+	// ---- what is chosen
 
-  chooseSentence(index) {
-    this.state.sentence = this.listed[index].id;
-    this.state.pin = null;
-    return this.reload();
-  }
+	choose(patch) {
+		Object.assign(this.state, patch);
+		this.render();
+	}
 
-  chooseStep(index) {
-    this.state.step = this.entry().steps[index];
-    return this.reload();
-  }
+	/** Keep the choices that fit the sentence; replace the others. */
+	fit() {
+		const { state } = this;
+		const { maps } = this.current.document;
+		const find = (kind) => maps.findIndex((map) => map.kind === kind);
+		this.index = find(state.kind) >= 0 ? find(state.kind) : Math.max(0, find("memory"));
+		state.kind = maps[this.index].kind;
+		this.map = this.current.map(this.index, this.words());
+		state.layer = clamp(state.layer ?? Infinity, this.map.layers);
+		state.head = clamp(state.head, this.map.heads);
+	}
 
-  /** Step through the training, one step every 0.7 seconds, from the start if at the end. */
-  play() {
-    if (this.timer) return this.stop();
-    const { steps } = this.entry();
-    const next = () => {
-      const index = steps.indexOf(this.state.step) + 1;
-      if (index >= steps.length) return this.stop();
-      return this.chooseStep(index);
-    };
-    if (steps.indexOf(this.state.step) === steps.length - 1) this.chooseStep(0);
-    this.timer = setInterval(next, 700);
-    this.renderChoices();
-  }
+	words() {
+		return this.state.words && this.current.hasSubwords;
+	}
 
-  stop() {
-    clearInterval(this.timer);
-    this.timer = null;
-    this.renderChoices();
-  }
+	figures() {
+		return this.current.figures(this.index, this.words());
+	}
 
-  fail(error) {
-    this.stop();
-    this.root.removeAttribute("aria-busy");
-    this.sentence = null;
-    this.renderChoices();
-    const { sections, message } = this.parts;
-    for (const name of ["texts", "controls", "views", "aside"]) sections[name].hidden = true;
-    message.textContent = sentenceOf(error);
-    message.hidden = false;
-  }
+	/** Return the figures of the head that aligns words best, between two sequences. */
+	best() {
+		if (this.state.kind !== "memory") return null;
+		const figures = this.current.figures(this.index, this.current.hasSubwords);
+		return figures.reduce((a, b) => (b.oneToOne > a.oneToOne ? b : a));
+	}
 
-  /** Make the choices fit the sentence; those that do are kept. */
-  fit() {
-    const { state } = this;
-    const { maps } = this.sentence.document;
-    let index = maps.findIndex(({ kind }) => kind === state.kind);
-    if (index < 0) index = Math.max(0, maps.findIndex(({ kind }) => kind === "memory"));
-    this.mapIndex = index;
-    const map = maps[index];
-    state.kind = map.kind;
-    state.layer = Math.min(state.layer ?? map.layers - 1, map.layers - 1);
-    state.head = Math.min(state.head, map.heads - 1);
-    this.map = this.sentence.map(index, this.words());
-  }
+	headsOn() {
+		return range(this.map.heads).filter((head) => !this.state.hidden.has(head));
+	}
 
-  words() {
-    return this.state.words && this.sentence.hasSubwords;
-  }
+	/** Show one head alone. */
+	open(layer, head, view) {
+		this.choose({ layer, head, view, hidden: this.allBut(head) });
+		this.parts.tabs.find((tab) => tab.dataset.view === view).focus();
+	}
 
-  figures() {
-    return this.sentence.figures(this.mapIndex, this.words());
-  }
+	allBut(head) {
+		return new Set(range(this.map.heads).filter((other) => other !== head));
+	}
 
-  /** Return the figures of the head that aligns words best, for encoder-decoder maps. */
-  best() {
-    if (this.state.kind !== "memory" || this.map.layers * this.map.heads < 2) return null;
-    const figures = this.sentence.figures(this.mapIndex, this.sentence.hasSubwords);
-    return figures.reduce((a, b) => (b.oneToOne > a.oneToOne ? b : a));
-  }
+	/** Show or hide a head; in the heat map, show it. */
+	toggle(head) {
+		if (this.state.view === "heat") return this.choose({ head });
+		const hidden = new Set(this.state.hidden);
+		if (!hidden.delete(head)) hidden.add(head);
+		return this.choose({ hidden });
+	}
 
-  headsOn() {
-    const all = Array.from({ length: this.map.heads }, (_, head) => head);
-    return all.filter((head) => !this.state.hidden.has(head));
-  }
+	/** Show a head alone or, if it is alone, all heads. */
+	solo(head) {
+		const on = this.headsOn();
+		const alone = on.length === 1 && on[0] === head;
+		this.choose({ head, hidden: alone ? new Set() : this.allBut(head) });
+	}
 
-  // ---- actions
+	say(text) {
+		this.parts.status.textContent = text;
+	}
 
-  setKind(index) {
-    this.state.kind = this.sentence.document.maps[index].kind;
-    this.state.pin = null;
-    this.state.sort = null;
-    this.render();
-  }
+	// ---- rendering
 
-  setLayer(layer) {
-    this.state.layer = layer;
-    this.render();
-  }
+	render() {
+		return this.attempt(() => {
+			this.fit();
+			this.showMessage(null);
+			this.renderChoices();
+			this.renderTexts();
+			this.renderControls();
+			this.renderChips();
+			this.renderInsight();
+			this.renderPanel();
+		});
+	}
 
-  setWords(words) {
-    this.state.words = words;
-    this.state.pin = null;
-    this.render();
-  }
+	/** Replace the children of a control only if they differ: the focus stays. */
+	rebuild(node, signature, children) {
+		const text = JSON.stringify(signature);
+		if (node.signature === text) return;
+		node.signature = text;
+		node.replaceChildren(...children());
+	}
 
-  setView(view) {
-    this.state.view = view;
-    this.render();
-  }
+	options(select, names, chosen) {
+		this.rebuild(select, names, () => names.map((text, value) => el("option", { value, text: shorten(text) || "." })));
+		select.value = chosen;
+	}
 
-  /** Show one head alone in the lines or in the heat map. */
-  open(layer, head, view) {
-    Object.assign(this.state, { layer, head, view });
-    this.solo(head);
-    this.render();
-    this.parts.tabs.querySelector("[aria-selected=true]").focus();
-  }
+	renderChoices() {
+		const { run, runSelect, sentence, sentenceSelect, slider, play, stepText, step } = this.parts;
+		const { state } = this;
+		this.options(runSelect, this.runs, this.runs.indexOf(state.run));
+		run.hidden = !this.runs.some(Boolean);
+		const titles = this.listed.map(({ title }) => title);
+		this.options(sentenceSelect, titles, this.listed.indexOf(this.entry()));
+		sentence.hidden = titles.length < 2;
+		const steps = this.entry()?.steps ?? [];
+		step.hidden = steps.length < 2;
+		if (step.hidden) return;
+		slider.max = steps.length - 1;
+		slider.value = steps.indexOf(state.step);
+		stepText.textContent = stepName(state.step);
+		slider.setAttribute("aria-valuetext", stepText.textContent);
+		play.textContent = this.timer ? "❚❚" : "▶";
+		play.setAttribute("aria-label", this.timer ? "Stop" : "Play the steps");
+	}
 
-  solo(head) {
-    this.state.head = head;
-    this.setHidden(Array.from({ length: this.map.heads }, (_, i) => i).filter((i) => i !== head));
-  }
+	renderTexts() {
+		const { sequences, reference, score } = this.current.document;
+		const rows = { Source: sequences.source?.text, Target: sequences.target?.text, Reference: reference };
+		if (typeof score === "number") rows.Score = `${number(score)} nats (log-probability of the target)`;
+		this.parts.texts.replaceChildren(...Object.entries(rows).filter(([, text]) => text).flatMap(
+			([text, value]) => [el("dt", { text }), el("dd", { dir: "auto" }, el("bdi", { text: value }))]));
+	}
 
-  setHidden(heads) {
-    this.state.hidden = new Set(heads);
-  }
+	segments(fieldset, labels, chosen, choose) {
+		const box = fieldset.lastChild;
+		const radio = (text, value) => el("label", {},
+			el("input", { type: "radio", name: `${this.id}-${fieldset.className}`, value, onchange: () => choose(value) }),
+			el("span", { text }));
+		this.rebuild(box, labels, () => labels.map(radio));
+		box.querySelectorAll("input").forEach((input, index) => (input.checked = index === chosen));
+	}
 
-  toggle(head, alone) {
-    const { state } = this;
-    const heads = Array.from({ length: this.map.heads }, (_, i) => i);
-    if (state.view === "heat") state.head = head;
-    else if (alone) {
-      const isAlone = this.headsOn().length === 1 && !state.hidden.has(head);
-      if (isAlone && this.wasAlone !== false) this.setHidden([]);
-      else this.solo(head);
-    } else if (!state.hidden.delete(head)) state.hidden.add(head);
-    if (heads.every((i) => i === head || state.hidden.has(i))) state.head = head;
-    this.render();
-  }
+	renderControls() {
+		const { state } = this;
+		const { kind, layer, words, tabs, panel, chips } = this.parts;
+		const { maps } = this.current.document;
+		this.segments(kind, maps.map(({ label }) => label), this.index, (index) =>
+			this.choose({ kind: this.current.document.maps[index].kind, pin: null, sort: null }));
+		this.segments(layer, range(this.map.layers).map((i) => i + 1), state.layer, (i) => this.choose({ layer: i }));
+		this.segments(words, ["Words", "Subwords"], this.words() ? 0 : 1, (i) => this.choose({ words: i === 0, pin: null }));
+		words.hidden = !this.current.hasSubwords;
+		layer.hidden = chips.hidden = ["grid", "table"].includes(state.view);
+		for (const tab of tabs) {
+			const chosen = tab.dataset.view === state.view;
+			tab.setAttribute("aria-selected", chosen);
+			tab.tabIndex = chosen ? 0 : -1;
+		}
+		panel.setAttribute("aria-labelledby", `${this.id}-${state.view}`);
+	}
 
-  say(text) {
-    this.parts.status.textContent = text;
-  }
+	renderChips() {
+		const { chips } = this.parts;
+		const { view, head: shown, hidden } = this.state;
+		const heads = range(this.map.heads);
+		const one = view === "heat";
+		const title = one ? "Show this head" : "Click: show or hide. Double-click or Shift+Enter: this head alone.";
+		const chip = (head) => button("chip", head + 1, (event) => (event.shiftKey ? this.solo(head) : this.toggle(head)), {
+			"data-head": head, "aria-label": `Head ${head + 1}`, title,
+			// Its two clicks have undone each other.
+			ondblclick: () => !one && this.solo(head),
+		});
+		this.rebuild(chips, [heads, one], () => [
+			el("span", { class: "hint", text: one ? "Head" : "Heads" }), ...heads.map(chip),
+			...(one ? [] : [
+				button("plain all", "All", () => this.choose({ hidden: new Set() })),
+				button("plain none", "None", () => this.choose({ hidden: new Set(heads) })),
+			]),
+		]);
+		chips.querySelectorAll(".chip").forEach((node, head) => {
+			node.setAttribute("aria-pressed", one ? head === shown : !hidden.has(head));
+			node.style.setProperty("--colour", this.theme.colour(head));
+		});
+	}
 
-  // ---- rendering
+	renderInsight() {
+		const { insight } = this.parts;
+		const best = this.best();
+		insight.hidden = !best;
+		if (!best) return;
+		insight.style.setProperty("--colour", this.theme.colour(best.head));
+		insight.replaceChildren(
+			el("i"), `Aligns words best: layer ${best.layer + 1}, head ${best.head + 1}`,
+			el("b", { text: number(best.oneToOne) }));
+	}
 
-  render() {
-    try {
-      this.fit();
-      for (const section of Object.values(this.parts.sections)) {
-        if (section !== this.parts.message) section.hidden = false;
-      }
-      this.renderChoices();
-      this.renderTexts();
-      this.renderControls();
-      this.renderPanel();
-      this.renderAside();
-    } catch (error) {
-      this.fail(error);
-    }
-  }
+	renderPanel() {
+		const { run, sentence, kind, view, step } = this.state;
+		// Lines and heat map stay while only weights change, and with them focus and scroll.
+		const signature = JSON.stringify([run, sentence, kind, view, this.map.queries, this.map.keys, this.map.heads]);
+		if (signature !== this.signature || ["grid", "table"].includes(view)) {
+			const scroll = this.parts.panel.querySelector(".table-scroller")?.scrollTop;
+			this.panel?.destroy?.();
+			this.panel = PANELS[view][1](this);
+			this.signature = signature;
+			this.parts.panel.replaceChildren(this.panel.main);
+			if (scroll) this.panel.main.querySelector(".table-scroller")?.scrollTo(0, scroll);
+		}
+		const cards = this.panel.aside ? [this.panel.aside] : [];
+		if (this.records.length) cards.push(branchSection(this.records, step, this.theme));
+		this.parts.aside.replaceChildren(...cards);
+		this.root.classList.toggle("alone", !cards.length);
+		this.panel.update();
+	}
 
-  renderChoices() {
-    const { run, sentence, slider, stepText, play, stepField } = this.parts;
-    const runs = this.runs ?? [];
-    this.rebuild(run.select, runs, () =>
-      runs.map((name) => el("option", { value: name, text: name || "." })));
-    run.field.hidden = runs.length < 2 && !runs[0];
-    run.select.value = this.state.run ?? "";
-    const listed = this.listed ?? [];
-    this.rebuild(sentence.select, listed.map(({ title }) => title), () =>
-      listed.map(({ title }, index) => el("option", { value: index, text: shorten(title) })));
-    sentence.field.hidden = listed.length < 2;
-    sentence.select.value = listed.findIndex(({ id }) => id === this.state.sentence);
-    const steps = listed.length ? this.entry()?.steps ?? [] : [];
-    stepField.hidden = steps.length < 2;
-    this.parts.sections.choices.hidden = run.field.hidden && sentence.field.hidden && stepField.hidden;
-    if (stepField.hidden) return;
-    slider.max = steps.length - 1;
-    slider.value = steps.indexOf(this.state.step);
-    slider.setAttribute("aria-valuetext", `Step ${stepName(this.state.step)}`);
-    stepText.textContent = stepName(this.state.step);
-    play.textContent = this.timer ? "❚❚" : "▶";
-    play.setAttribute("aria-label", this.timer ? "Stop" : "Play the training steps");
-  }
-
-  renderTexts() {
-    const { document } = this.sentence;
-    const { source, target } = document.sequences;
-    const rows = [
-      ["Source", source?.text], ["Target", target?.text], ["Reference", document.reference],
-    ];
-    const { texts } = this.parts;
-    texts.replaceChildren();
-    for (const [name, text] of rows) {
-      if (!text) continue;
-      texts.append(el("dt", { text: name }), el("dd", { dir: "auto" }, el("bdi", { text })));
-    }
-    if (typeof document.score === "number") {
-      texts.append(el("dt", { text: "Score" }),
-        el("dd", { text: number(document.score) }, el("span", { class: "hint", text: "log-probability of the target, in nats" })));
-    }
-  }
-
-  renderControls() {
-    const { state, parts } = this;
-    const { maps } = this.sentence.document;
-    this.segments(parts.kind, maps.map(({ label }) => label), this.mapIndex, (i) => this.setKind(i));
-    const layers = Array.from({ length: this.map.layers }, (_, i) => i + 1);
-    this.segments(parts.layer, layers, state.layer, (i) => this.setLayer(i));
-    this.segments(parts.words, ["Words", "Subwords"], this.words() ? 0 : 1, (i) => this.setWords(i === 0));
-    parts.layer.hidden = ["grid", "table"].includes(state.view);
-    parts.words.hidden = !this.sentence.hasSubwords;
-    for (const tab of parts.tabs.children) {
-      const chosen = tab.dataset.view === state.view;
-      tab.setAttribute("aria-selected", String(chosen));
-      tab.tabIndex = chosen ? 0 : -1;
-    }
-    parts.panel.setAttribute("aria-labelledby", `${this.id}-${state.view}`);
-    this.renderChips();
-    this.renderInsight();
-  }
-
-  renderChips() {
-    const { chips } = this.parts;
-    const { state } = this;
-    const one = state.view === "heat";
-    chips.hidden = ["grid", "table"].includes(state.view);
-    this.rebuild(chips, [this.map.heads, one], () => [
-      el("span", { class: "chips-name", text: one ? "Head" : "Heads" }),
-      ...Array.from({ length: this.map.heads }, (_, head) => this.chip(head, one)),
-      ...(one ? [] : [
-        el("button", { type: "button", class: "plain all", text: "All", onclick: () => { this.setHidden([]); this.render(); } }),
-        el("button", { type: "button", class: "plain none", text: "None", onclick: () => { this.setHidden(Array.from({ length: this.map.heads }, (_, i) => i)); this.render(); } }),
-      ]),
-    ]);
-    for (const chip of chips.querySelectorAll(".chip")) {
-      const head = Number(chip.dataset.head);
-      const on = one ? head === state.head : !state.hidden.has(head);
-      chip.setAttribute("aria-pressed", String(on));
-      chip.style.setProperty("--colour", this.theme.colour(head));
-    }
-  }
-
-  chip(head, one) {
-    return el("button", {
-      type: "button", class: "chip", "data-head": head, text: head + 1,
-      "aria-label": `Head ${head + 1}`,
-      title: one ? `Show head ${head + 1}` : "Click: show or hide. Double-click or Shift+Enter: this head alone.",
-      onclick: (event) => {
-        // The second click of a double-click undoes the first before the head is soloed.
-        if (event.detail === 1) this.wasAlone = this.headsOn().length === 1 && !this.state.hidden.has(head);
-        if (event.shiftKey) this.wasAlone = undefined;
-        this.toggle(head, event.shiftKey);
-      },
-      ondblclick: () => !one && this.toggle(head, true),
-    });
-  }
-
-  renderInsight() {
-    const { insight } = this.parts;
-    const best = this.best();
-    insight.hidden = !best;
-    if (!best) return;
-    const { layer, head } = best;
-    insight.replaceChildren(
-      el("i", { "aria-hidden": "true" }),
-      `Aligns words best: layer ${layer + 1}, head ${head + 1}`,
-      el("span", { text: number(best.oneToOne) }));
-    insight.style.setProperty("--colour", this.theme.colour(head));
-    insight.title = "Show this head. It gives every source word the clearest partner of its own in this sentence.";
-    insight.onclick = () => this.open(layer, head, this.state.view === "heat" ? "heat" : "lines");
-  }
-
-  renderPanel() {
-    const { view, head } = this.state;
-    const { panel } = this.parts;
-    // The lines' tokens stay while only the weights change, so focus and scroll stay.
-    const signature = JSON.stringify(
-      [view, this.state.sentence, this.state.run, this.state.kind, this.map.queries, this.map.keys, this.map.layers, this.map.heads]);
-    const keeps = signature === this.signature && ["lines", "heat"].includes(view);
-    if (!keeps) {
-      this.panel?.destroy?.();
-      this.panel = new PANELS[view].build(this);
-      this.signature = signature;
-      panel.replaceChildren(this.panel.main);
-    }
-    panel.dataset.head = head;
-    this.panel.update();
-  }
-
-  renderAside() {
-    const parts = [];
-    if (this.panel?.aside) parts.push(this.panel.aside);
-    if (this.records.length) parts.push(branchSection(this.records, this.state.step, this.theme));
-    const { aside } = this.parts;
-    const had = aside.childElementCount > 0;
-    aside.replaceChildren(...parts);
-    this.root.classList.toggle("alone", !parts.length);
-    if (had !== parts.length > 0) this.panel?.update();
-  }
-
-  destroy() {
-    this.stop();
-    this.serial++;
-    this.panel?.destroy?.();
-    this.resized.disconnect();
-    this.system.removeEventListener("change", this.recolour);
-    this.root.replaceChildren();
-  }
+	destroy() {
+		this.stop();
+		this.serial++;
+		this.panel?.destroy?.();
+		this.resized.disconnect();
+		this.system.removeEventListener("change", this.recolour);
+		this.root.replaceChildren();
+	}
 }
 
 /** Show a source in an element. */
 function mount(root, source) {
-  const app = new App(root, source);
-  app.start();
-  return {
-    // Ask the source again: a training may have written more steps.
-    refresh: () => app.start(),
-    destroy: () => app.destroy(),
-  };
+	const app = new App(root, source);
+	app.start();
+	// A training may have written more steps: `refresh` asks the source again.
+	return { refresh: () => app.start(), destroy: () => app.destroy() };
 }
 
 globalThis.T2TAttention = { mount, fromDocuments };
