@@ -28,9 +28,7 @@ def chromium() -> Iterator[Any]:
     selenium = pytest.importorskip("selenium.webdriver", reason="selenium is missing")
     for program in (CHROMIUM, CHROMEDRIVER):
         if not program.exists():
-            pytest.skip(
-                f"no browser: {program} is missing (apt install {program.name})"
-            )
+            pytest.skip(f"no browser: {program} is missing")
     options = selenium.ChromeOptions()
     options.binary_location = str(CHROMIUM)
     for flag in FLAGS:
