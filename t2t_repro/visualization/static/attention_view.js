@@ -7,8 +7,8 @@
  *   T2TAttention.fromDocuments(documents, branches?) -> source
  *
  * where `source` hides where the data comes from (its methods: see `fromDocuments`).
- * Tokens are untrusted: they reach the page only as text and as values of attributes.
- * There is no inline style or handler, so a strict Content-Security-Policy holds.
+ * Tokens are untrusted: they reach the page only as text and values of attributes. No
+ * inline style or handler is needed, so a strict Content-Security-Policy holds.
  */
 "use strict";
 
@@ -205,11 +205,7 @@ function tokenLabel(text) {
 const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
 const stepName = (step) => step.toLocaleString("en");
 
-/**
- * Let the arrow keys, Home and End move the focus among columns of elements.
- *
- * They have one Tab stop: the element focused last.
- */
+/** Let arrow keys, Home and End move the focus among columns; Tab stops at one element. */
 function rove(container, columns, { first, moved } = {}) {
 	const all = columns.flat();
 	const stop = (node) => all.forEach((other) => (other.tabIndex = other === node ? 0 : -1));
@@ -236,9 +232,8 @@ function rove(container, columns, { first, moved } = {}) {
 
 // ----------------------------------------------------------------- colours
 
-// Ten colours each for light and dark, chosen for their distance to each other as seen
-// with normal vision, protanopia, deuteranopia and tritanopia. Beyond ten they repeat:
-// lines are then dashed, and every head has its number.
+// Ten colours each, chosen for their distances in normal vision, protanopia, deuteranopia
+// and tritanopia. Beyond ten they repeat: lines are then dashed, and heads have numbers.
 const COLOURS = {
 	light: ["#0076b1", "#d86200", "#00996b", "#7600b1", "#ea8a9d", "#623b00", "#b1a800", "#143b76", "#a99bf0", "#a13c5c"],
 	dark: ["#4eb1eb", "#eb9d00", "#4fd6a8", "#e0559a", "#6f7cff", "#d8d876", "#ff7a5c", "#b1c4ff", "#a86fd0", "#b07a2a"],
@@ -342,14 +337,16 @@ function linesPanel(app) {
 
 	function measure() {
 		const { query, key } = sides;
+		const left = query.list.offsetLeft + query.list.offsetWidth;
+		const right = key.list.offsetLeft;
 		return {
+			left, right,
 			width: main.clientWidth,
 			height: main.clientHeight,
 			top: main.scrollTop - query.buttons[0].offsetTop,
-			left: query.list.offsetLeft + query.list.offsetWidth,
-			right: key.list.offsetLeft,
+			bends: [left + (right - left) * 0.45, right - (right - left) * 0.45],
 			query: query.list.offsetLeft - map.heads * pitch - 4,
-			key: key.list.offsetLeft + key.list.offsetWidth + 4,
+			key: right + key.list.offsetWidth + 4,
 		};
 	}
 
@@ -399,7 +396,7 @@ function linesPanel(app) {
 				}
 				node.classList.toggle("active", chosen);
 				node.setAttribute("aria-pressed", String(chosen && token === state.pin));
-				node.style.setProperty("--share", (0.3 + 0.7 * shade(share)).toFixed(2));
+				node.style.setProperty("--share", (0.4 + 0.6 * shade(share)).toFixed(2));
 			});
 		}
 	}
@@ -413,7 +410,6 @@ function linesPanel(app) {
 		const context = canvas.getContext("2d");
 		context.scale(scale, scale);
 		context.lineWidth = 1.4;
-		const bend = (box.right - box.left) * 0.45;
 		heads.forEach((head, place) => {
 			const paths = FAINT_LEVELS.map(() => new Path2D());
 			for (let q = 0; q < map.queries.length; q++) {
@@ -424,7 +420,7 @@ function linesPanel(app) {
 					if (!(weight >= LEAST_FAINT) || !visible(from, to, box)) continue;
 					const path = paths[FAINT_LEVELS.findIndex((level) => weight < level)];
 					path?.moveTo(box.left, from);
-					path?.bezierCurveTo(box.left + bend, from, box.right - bend, to, box.right, to);
+					path?.bezierCurveTo(box.bends[0], from, box.bends[1], to, box.right, to);
 				}
 			}
 			context.strokeStyle = app.theme.colour(head);
@@ -438,7 +434,6 @@ function linesPanel(app) {
 	/** Return the lines of one token: the opacity is the weight. */
 	function lines(box, token) {
 		const others = map[token.side === "query" ? "keys" : "queries"];
-		const bend = (box.right - box.left) * 0.45;
 		return others.flatMap((_, other) => heads.map((head, place) => {
 			const weight = between(token, other, head);
 			const ends = [y(token.index, box) + shift(place), y(other, box) + shift(place)];
@@ -446,7 +441,7 @@ function linesPanel(app) {
 			const [from, to] = token.side === "query" ? ends : ends.reverse();
 			return svg("path", {
 				class: "line", stroke: app.theme.colour(head), "stroke-opacity": weight.toFixed(3),
-				d: `M${box.left} ${from}C${box.left + bend} ${from} ${box.right - bend} ${to} ${box.right} ${to}`,
+				d: `M${box.left} ${from}C${box.bends[0]} ${from} ${box.bends[1]} ${to} ${box.right} ${to}`,
 				"stroke-dasharray": head < COLOURS.light.length ? null : "6 3",
 				"data-other": other, "data-head": head,
 			});
@@ -577,7 +572,7 @@ function heatPanel(app) {
 		columns.forEach((node, k) => node.classList.toggle("active", k === place?.[1]));
 		outline.hidden = !place;
 		if (!place) {
-			readout.textContent = "Point at a cell, or move with the arrow keys.";
+			readout.textContent = "Point at a cell, or use the arrow keys.";
 			return;
 		}
 		const [q, k] = place;
@@ -646,7 +641,7 @@ function gridPanel(app) {
 	grid.style.setProperty("--ratio", Math.max(0.4, Math.min(2.5, ratio)).toFixed(3));
 	rove(grid, heads.map((head) => layers.map((layer) => at(layer, head))), { first: at(state.layer, state.head) });
 	at(state.layer, state.head).classList.add("chosen");
-	const about = `Rows are queries (${map.queryName.toLowerCase()}), columns keys (${map.keyName.toLowerCase()}). Click a head to open it.`;
+	const about = `Rows: ${map.queryName} (queries). Columns: ${map.keyName} (keys). Click a head to open it.`;
 	return {
 		main: el("div", {}, el("p", { class: "hint", text: about }), grid),
 		update: () => cells.forEach((node) => (painted.has(node) ? paint(node) : observer.observe(node))),
@@ -678,8 +673,8 @@ function columnsOf(map) {
 			name: "distance", digits: relative ? 3 : 2, first: 1,
 			label: relative ? "Distance (share of length)" : "Distance (positions)",
 			about: relative
-				? "Mean of |query ∕ target length − key ∕ source length|, weighted by attention. 0: on the diagonal."
-				: "Mean of |query − key|, weighted by attention.",
+				? "Mean of |query ∕ target length − key ∕ source length|. 0: on the diagonal."
+				: "Mean of |query − key|.",
 		},
 	].filter(Boolean);
 }
@@ -914,7 +909,7 @@ class App {
 		[this.records, this.listed] = [[], []];
 		const { sentences, branches } = await this.source.list(run);
 		if (serial !== this.serial) return;
-		if (!sentences.length) throw new Error(run ? `Run “${run}” has no attention data.` : "There is no attention data.");
+		if (!sentences.length) throw new Error(`Run “${run}” has no attention data.`);
 		this.listed = sentences;
 		if (!this.entry()) state.sentence = sentences[0].id;
 		if (branches) this.loadBranches(run);
@@ -1002,8 +997,8 @@ class App {
 	fit() {
 		const { state } = this;
 		const { maps } = this.current.document;
-		const find = (kind) => maps.findIndex((map) => map.kind === kind);
-		this.index = find(state.kind) >= 0 ? find(state.kind) : Math.max(0, find("memory"));
+		const kinds = maps.map(({ kind }) => kind);
+		this.index = Math.max(0, kinds.indexOf(kinds.includes(state.kind) ? state.kind : "memory"));
 		state.kind = maps[this.index].kind;
 		this.map = this.current.map(this.index, this.words());
 		state.layer = clamp(state.layer ?? Infinity, this.map.layers);
