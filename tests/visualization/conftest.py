@@ -1,0 +1,51 @@
+"""A headless browser for the tests marked `browser`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = Path("/usr/bin/chromium")
+CHROMEDRIVER = Path("/usr/bin/chromedriver")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,1000",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Return a driver of headless Chromium, or skip the test."""
+    selenium = pytest.importorskip("selenium.webdriver", reason="selenium is missing")
+    for program in (CHROMIUM, CHROMEDRIVER):
+        if not program.exists():
+            pytest.skip(f"no browser: {program} is missing")
+    options = selenium.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = selenium.ChromeService(str(CHROMEDRIVER))
+    driver = selenium.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Any]:
+    """Return a browser; fail if the page writes anything to the console."""
+    chromium.get("about:blank")
+    chromium.get_log("browser")
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    chromium.set_window_size(1280, 1000)
+    yield chromium
+    assert chromium.get_log("browser") == []
