@@ -41,7 +41,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "input",
     )
     parser.add_argument(
-        "--html", metavar="FILE", required=True, help="page to write; - = standard output"
+        "--html",
+        metavar="FILE",
+        required=True,
+        help="page to write; - = standard output",
     )
     add_decode_hparams_flag(parser, "attention")
 
@@ -80,8 +83,8 @@ def _sources(args: argparse.Namespace) -> list[str]:
     lines = [line for line in read_input(args.decode_from_file) if line.strip()]
     if not 1 <= len(lines) <= MAX_PAGE_SENTENCES:
         raise UserError(
-            f"received {len(lines)} sentences in {args.decode_from_file}, expected 1 to "
-            f"{MAX_PAGE_SENTENCES} for a page."
+            f"received {len(lines)} sentences in {args.decode_from_file}, expected "
+            f"1 to {MAX_PAGE_SENTENCES} for a page."
         )
     return lines
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import html
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.visualization.page import html_page
 
 DOCUMENT_VERSION = 1
 START_TOKEN = "<start>"  # the zero vector that the decoder reads first
@@ -184,6 +186,14 @@ class Attention:
             },
             "maps": [_map_document(attention) for attention in self.maps()],
         }
+
+    def _repr_html_(self) -> str:
+        """Show the page of `t2t attention --html` in a notebook."""
+        page = html_page([self.to_document()], self.title or "Attention")
+        return (
+            f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" '
+            'title="Attention" style="width: 100%; height: 45em; border: 0"></iframe>'
+        )
 
 
 def merge_words(

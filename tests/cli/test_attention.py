@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+
+from t2t_repro.cli.main import main
+from t2t_repro.runs import DecodeHParams, System
+from tests.cli.conftest import printed_by
+
+HPARAMS = "beam_size=2,extra_length=20"
+SOURCE = "two: the ship is green ."
+
+
+def attention_arguments(trained, *more: str) -> list[str]:
+    return ["attention", "--output_dir", str(trained.output_dir), *more]
+
+
+def documents_of(page: str) -> list[dict]:
+    found = re.search(r'id="attention-data">(.*?)</script>', page, flags=re.DOTALL)
+    return json.loads(found.group(1))["documents"]
+
+
+@pytest.fixture(scope="module")
+def system(trained) -> System:
+    return System.load(trained.output_dir)
+
+
+def test_the_page_holds_the_systems_attention_to_its_own_translation(
+    trained, system, tmp_path
+):
+    page = tmp_path / "page.html"
+    flags = ["--source", SOURCE, "--html", str(page), "--decode_hparams", HPARAMS]
+    assert printed_by(attention_arguments(trained, *flags)) == ""
+    (document,) = documents_of(page.read_text(encoding="utf-8"))
+    hparams = DecodeHParams().parse(HPARAMS)
+    expected = system.attention(SOURCE, decode_hparams=hparams)
+    assert (
+        document["sequences"]["target"]["text"]
+        == (system.translate([SOURCE], hparams)[0])
+    )
+    assert document["sequences"]["source"]["text"] == SOURCE
+    for found in document["maps"]:
+        weights = getattr(expected, found["kind"])
+        decoded = np.frombuffer(base64.b64decode(found["weights"]), "<f2")
+        np.testing.assert_allclose(decoded.reshape(weights.shape), weights, atol=1e-3)
+
+
+def test_a_given_target_is_shown_with_its_score(trained, system):
+    target = "zwei: das Schiff ist grün ."
+    flags = ["--source", SOURCE, "--target", target, "--html", "-"]
+    (document,) = documents_of(printed_by(attention_arguments(trained, *flags)))
+    assert document["sequences"]["target"]["text"] == target
+    assert document["score"] == pytest.approx(
+        system.attention(SOURCE, target).score, abs=1e-4
+    )
+
+
+def test_a_file_gives_one_document_per_sentence_without_blank_lines(trained, tmp_path):
+    text = tmp_path / "text"
+    text.write_text(f"{SOURCE}\n\none: the book is red .\n")
+    flags = ["--decode_from_file", str(text), "--html", "-"]
+    found = documents_of(printed_by(attention_arguments(trained, *flags)))
+    sources = [document["sequences"]["source"]["text"] for document in found]
+    assert sources == [SOURCE, "one: the book is red ."]
+
+
+def test_words_group_the_subwords_of_real_text(system):
+    found = system.attention(SOURCE)
+    words = [
+        "".join(found.source.tokens[a:b]).replace("\u2581", "")
+        for a, b in found.source.words
+    ]
+    assert words == [*SOURCE.split(), "</s>"]
+    merged = found.in_words("encoder_self")
+    assert merged.shape[2:] == (len(words), len(words))
+    np.testing.assert_allclose(merged.sum(-1), 1.0, rtol=1e-5)
+
+
+def test_a_notebook_shows_the_page_in_a_frame(system):
+    shown = system.attention(SOURCE)._repr_html_()
+    page = html.unescape(re.search(r'srcdoc="([^"]*)"', shown).group(1))
+    (document,) = documents_of(page)
+    assert document["sequences"]["source"]["text"] == SOURCE
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        ([], 2, "give either --source or --decode_from_file"),
+        (["--source", "a", "--decode_from_file", "b"], 2, "give either --source or"),
+        (["--decode_from_file", "f", "--target", "b"], 2, "--target belongs to"),
+        (["--source", "a", "--decode_hparams", "return_beams=1"], 2, "return_beams"),
+        (["--source", " "], 1, "received a source without words"),
+        (["--source", "a", "--target", ""], 1, "received a target without words"),
+        (["--source", "the " * 40], 1, "of 41 tokens, expected at most 32"),
+        (["--source", "a", "--checkpoint_path", "nowhere"], 1, "nowhere"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(
+    trained, tmp_path, capsys, flags, code, message
+):
+    page = tmp_path / "page.html"
+    arguments = attention_arguments(trained, *flags, "--html", str(page))
+    assert main(arguments) == code
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert message in error
+    assert not page.exists()
+
+
+def test_the_number_of_a_bad_sentence_in_a_file_is_named(trained, tmp_path, capsys):
+    text = tmp_path / "text"
+    text.write_text(f"{SOURCE}\n" + "the " * 40)
+    flags = ["--decode_from_file", str(text), "--html", str(tmp_path / "page.html")]
+    assert main(attention_arguments(trained, *flags)) == 1
+    assert "sentence 2: received a source of 41 tokens" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lines", [0, 51])
+def test_a_file_without_sentences_or_with_too_many_is_refused(
+    trained, tmp_path, capsys, lines
+):
+    text = tmp_path / "text"
+    text.write_text("a b\n" * lines)
+    flags = ["--decode_from_file", str(text), "--html", str(tmp_path / "page.html")]
+    assert main(attention_arguments(trained, *flags)) == 1
+    assert f"received {lines} sentences" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_run_is_answered_without_tensorflow(tmp_path, capsys):
+    flags = ["--output_dir", str(tmp_path), "--source", "a", "--html", "-"]
+    assert main(["attention", *flags]) == 1
+    assert str(tmp_path) in capsys.readouterr().err
