@@ -186,6 +186,16 @@ def test_hovering_a_key_draws_who_attends_to_it(page):
     assert "is attended to by" in page.text(".ranking h3")
 
 
+def test_every_float16_is_decoded_exactly(page):
+    page.open(make_document())
+    decoded = page.browser.execute_script(
+        "return [...HALVES].map((value) => Number.isFinite(value) ? value : null)"
+    )
+    expected = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
+    expected = [value if np.isfinite(value) else None for value in expected.tolist()]
+    assert decoded == expected
+
+
 def test_words_merge_by_mean_over_queries_and_sum_over_keys(page):
     document = make_document()
     page.open(document)
@@ -195,6 +205,25 @@ def test_words_merge_by_mean_over_queries_and_sum_over_keys(page):
     assert page.text(page.token("query", 3)) == "runs"
     assert page.text(page.token("key", 6)) == "Hause"
     assert_lines(page, expected[-1, :, 3], [0, 1, 2, 3])
+
+
+def test_faint_lines_of_all_tokens_show_until_one_is_chosen(page):
+    def drawn() -> int:
+        return page.browser.execute_script(
+            "const { width, height } = document.querySelector('.glass canvas');"
+            "const copy = new OffscreenCanvas(width, height).getContext('2d');"
+            "copy.drawImage(document.querySelector('.glass canvas'), 0, 0);"
+            "return copy.getImageData(0, 0, width, height)"
+            ".data.filter((value, i) => i % 4 === 3 && value > 0).length"
+        )
+
+    page.open(make_document())
+    assert drawn() > 1000
+    page.hover(page.token("query", 0))
+    assert drawn() == 0
+    page.click(".none")
+    page.hover("h1")
+    assert drawn() == 0
 
 
 def test_a_document_without_words_shows_tokens(page):
@@ -572,12 +601,12 @@ def test_a_page_without_documents_says_so(page):
     page.until(lambda: page.text("[role=alert]") == "There is no attention data yet.")
 
 
-def test_new_steps_appear_on_refresh(page):
+def test_new_steps_and_data_appear_on_refresh(page):
     documents = training([10, 20])
     page.open(make_document())
     page.browser.execute_script(
         """
-        const documents = JSON.parse(arguments[0]);
+        globalThis.documents = JSON.parse(arguments[0]);
         globalThis.steps = [10];
         globalThis.view = T2TAttention.mount(document.getElementById("attention"), {
           runs: async () => [""], load: async (run, id, step) => documents[step],
@@ -588,8 +617,11 @@ def test_new_steps_appear_on_refresh(page):
     )
     page.wait(".lines .token")
     assert not page.one(".step").is_displayed()
-    page.browser.execute_script("steps = [10, 20]; view.refresh()")
+    page.browser.execute_script(
+        "steps = [10, 20]; documents[10].reference = 'changed'; view.refresh()"
+    )
     page.until(lambda: page.one(".step").is_displayed())
+    page.until(lambda: "changed" in page.text(".texts"))
     assert page.text("output") == "10"
 
 
