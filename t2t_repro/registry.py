@@ -140,7 +140,7 @@ class Registry:
             self._entries = before
 
 
-_USER_PACKAGE = "; --t2t_usr_dir adds those of a package."
+_USER_PACKAGE = "; t2t_usr_dir adds those of a package."
 
 problems = Registry("problem", "`t2t list problems` names them all" + _USER_PACKAGE)
 models = Registry("model", "`t2t list models` names them all" + _USER_PACKAGE)
@@ -149,7 +149,7 @@ hparams_sets = Registry(
 )
 attentions = Registry(
     "self_attention_type",
-    f"The built-in ones are {', '.join(SELF_ATTENTIONS)}; a package in --t2t_usr_dir "
+    f"The built-in ones are {', '.join(SELF_ATTENTIONS)}; a package in t2t_usr_dir "
     "can register others.",
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -191,3 +192,33 @@ def test_no_function_is_longer_than_80_lines(module):
         if isinstance(node, functions) and (node.end_lineno or 0) - node.lineno >= 80
     ]
     assert too_long == []
+
+
+def _messages(module: str) -> Iterator[str]:
+    """Yield the strings of a module that are no docstrings; "{}" is for a value."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    skipped: set[ast.AST] = set()
+    for node in ast.walk(tree):  # parents come before their children
+        if isinstance(node, ast.Expr):
+            skipped.add(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            skipped.update(node.values)
+            texts = (getattr(part, "value", "{}") for part in node.values)
+            yield "".join(t if isinstance(t, str) else "{}" for t in texts)
+        elif isinstance(node, ast.Constant) and node not in skipped:
+            yield str(node.value)
+
+
+@pytest.mark.parametrize(
+    "module", sorted(name for name in MODULES if _unit(name) != "t2t_repro.cli")
+)
+def test_messages_of_the_library_name_arguments_and_not_flags(module):
+    # A Python program gave train_steps=30; the flag has the same name after "--".
+    # Flags may be in whole commands, in backticks or on a set's card.
+    command = re.compile("`.*?`|Command:.*", re.DOTALL)
+    named = [
+        text
+        for text in _messages(module)
+        if " " in text and re.search(r"(?<!\S)\(?--[a-z]", command.sub("", text))
+    ]
+    assert named == []

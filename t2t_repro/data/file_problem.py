@@ -30,11 +30,11 @@ class FileProblem(Problem, Generic[Files]):
 
     Attributes:
         contents: Contents of the files, such as "trees", for messages.
-        training_flags: Flags that name the training files, for messages.
+        training_files: Names of the training files, for messages.
     """
 
     contents: ClassVar[str]
-    training_flags: ClassVar[str]
+    training_files: ClassVar[str]
 
     def __init__(self, files: Mapping[str, Files] | None = None) -> None:
         self._files: dict[str, Files] = dict(files or {})
@@ -86,5 +86,5 @@ class FileProblem(Problem, Generic[Files]):
         if "train" not in self._files:
             raise UsageError(
                 f"{self.name} received no training {self.contents}, expected "
-                f"{self.training_flags}"
+                f"{self.training_files}"
             )

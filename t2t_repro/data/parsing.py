@@ -75,7 +75,7 @@ class TreeFileProblem(ParsingProblem, FileProblem[TreeFile]):
 
     file_kind = "trees"
     contents = "trees"
-    training_flags = "--train_trees"
+    training_files = "train_trees"
 
     def read(self, files: TreeFile) -> Iterator[tuple[str, str]]:
         return map(sentence_and_tree, _trees_of(files.trees))

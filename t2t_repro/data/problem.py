@@ -149,7 +149,7 @@ class Problem:
         del files
         raise UsageError(
             f"received text files for problem {self.name}, which has its own text: "
-            "leave them out or use --problem text_pairs"
+            "leave them out or use the problem text_pairs"
         )
 
     def pairs(

@@ -74,7 +74,7 @@ class Recipe:
             path = folder / name
             if not path.is_file():
                 raise UserError(
-                    f"received --text_dir {folder}, expected {self.text_source} in it "
+                    f"received text_dir={folder}, expected {self.text_source} in it "
                     f"({', '.join(self.file_names)}): {name} is missing."
                 )
             digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -39,9 +39,9 @@ def average(
         raise UserError(f"no checkpoint in {output_dir}: `t2t train` writes them.")
     if len(paths) < last:
         raise UserError(
-            f"received --last {last}, but {output_dir} has {len(paths)} checkpoint(s), "
-            f"of step {_steps(paths)}: give at most {len(paths)}. `t2t train "
-            "--keep_checkpoint_max` decides how many are kept."
+            f"received last={last}, but {output_dir} has {len(paths)} checkpoint(s), "
+            f"of step {_steps(paths)}: give at most {len(paths)}. The training's "
+            "keep_checkpoint_max decides how many are kept."
         )
     return average_paths(run, output_dir, paths[-last:])
 

@@ -48,7 +48,7 @@ def resumed_settings(
     if not run.training and "train_steps" not in given:
         raise UsageError(
             f"{output_dir} holds a run of an earlier version, which did not record its "
-            "number of steps: give --train_steps."
+            "number of steps: give train_steps."
         )
     settings = run.train_settings(output_dir)
     changes = dict(given)
@@ -76,6 +76,6 @@ def recorded_data_dir(run: Run, output_dir: str | Path) -> Path:
     if not folder.is_dir():
         raise UserError(
             f"the data folder {folder}, recorded in {Path(output_dir) / RUN_FILE}, "
-            "does not exist: give its new place with --data_dir."
+            "does not exist: give its new place as data_dir."
         )
     return folder

@@ -31,7 +31,7 @@ from t2t_repro.training.checkpoints import (
 
 logger = logging.getLogger(__name__)
 
-_OTHER_CHECKPOINT = "Give another checkpoint with --checkpoint_path."
+_OTHER_CHECKPOINT = "Give another checkpoint."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,14 +113,15 @@ class System:
         given = _given_names(hparams)
         if "prefer_unrepaired" in given and self.problem.writes_targets:
             raise UsageError(
-                f"{hparams.flag}: prefer_unrepaired would have no effect: outputs of "
-                f"{self.problem.name} are never repaired."
+                f"{hparams.argument()}: prefer_unrepaired would have no effect: "
+                f"outputs of {self.problem.name} are never repaired."
             )
         longest = self.run.hparams.max_length
         if "batch_size" in given and hparams.batch_size < longest:
             raise UsageError(
-                f"{hparams.flag}: received batch_size={hparams.batch_size}, expected "
-                f"at least {longest} tokens, the longest source that the model reads."
+                f"{hparams.argument()}: received batch_size={hparams.batch_size}, "
+                f"expected at least {longest} tokens, the longest source that the "
+                "model reads."
             )
         own = self.problem.decode_defaults
         return hparams.replace(**{name: own[name] for name in own if name not in given})

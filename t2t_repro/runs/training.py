@@ -121,7 +121,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
     step = latest_step(output_dir)
     if step > settings.train_steps:
         raise UsageError(
-            f"received --train_steps {settings.train_steps}, but the run in "
+            f"received train_steps={settings.train_steps}, but the run in "
             f"{output_dir} is at step {step}: give more to train further, or leave it "
             "out."
         )

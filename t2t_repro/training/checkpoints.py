@@ -24,7 +24,7 @@ AVERAGED_FOLDER = "averaged"
 _ORIGINS = {
     "latest": "`t2t train` writes it",
     "best": "`t2t train` keeps the one with the highest score of its evaluations, "
-    "which need a dev split and --eval_sentences above 0",
+    "which need a dev split and eval_sentences above 0",
     "averaged": "`t2t average --output_dir {output_dir}` makes it",
 }
 

@@ -55,7 +55,7 @@ def test_too_many_checkpoints_are_an_error_and_the_average_is_kept(
     before = model_weights(run / "averaged" / "model.ckpt-60")
     assert main(["average", "--output_dir", str(run), "--last", "999"]) == 1
     errors = capsys.readouterr().err
-    assert "received --last 999" in errors
+    assert "received last=999" in errors
     assert "3 checkpoint(s), of step 20, 40, 60" in errors
     for name, values in model_weights(run / "averaged" / "model.ckpt-60").items():
         np.testing.assert_array_equal(values, before[name])

@@ -96,8 +96,8 @@ def test_a_file_with_a_malformed_tree_is_refused_with_its_line(tmp_path):
         problem.check(None)
 
 
-def test_without_files_the_error_names_the_flag():
-    with pytest.raises(UsageError, match="expected --train_trees"):
+def test_without_files_the_error_names_the_file():
+    with pytest.raises(UsageError, match="expected train_trees"):
         list(catalogue.problem("parsing_ptb").pairs("train", None))
 
 

@@ -268,6 +268,6 @@ def test_missing_text_is_found_before_anything_is_prepared(stage, tmp_path):
     with pytest.raises(UserError, match=r"val\.de is missing"):
         run(plan_of(*find_row("table3/a_h1")), folders)
     nowhere = dataclasses.replace(folders, result_dir=tmp_path / "nowhere")
-    with pytest.raises(UserError, match="--result_dir"):
+    with pytest.raises(UserError, match="result_dir="):
         run(plan_of(*find_row("table3/a_h1")), nowhere)
     assert stage.calls == []
