@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_run_folder(settings, problem.name)
     data = open_or_prepare(problem, data_dir, given, args.tmp_dir)
-    result = train(settings, data)
+    result = train(settings, data, show_progress=True)
     if not result.complete:
         logger.info(
             "stopped at step %d of %d; `t2t train --output_dir %s` resumes the run",

@@ -42,6 +42,8 @@ def make_trainer(
     settings: TrainSettings,
     data: PreparedData,
     strategy: tf.distribute.Strategy,
+    *,
+    show_progress: bool = False,
 ) -> Trainer:
     """Build the model, the optimizer and everything that trains them.
 
@@ -50,6 +52,7 @@ def make_trainer(
         settings: Settings of the training.
         data: Prepared data.
         strategy: Strategy that distributes the replicas.
+        show_progress: Whether to draw a progress bar if standard error is a terminal.
     """
     hparams = run.hparams
     make_repeatable(settings.random_seed)
@@ -87,6 +90,7 @@ def make_trainer(
         ),
         evaluators=_evaluators(model, hparams, settings.eval_sentences, data),
         monitors=_monitors(model, hparams),
+        show_progress=show_progress,
     )
 
 

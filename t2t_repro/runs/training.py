@@ -49,12 +49,15 @@ class TrainResult:
     averaged: str | None
 
 
-def train(settings: TrainSettings, data: PreparedData) -> TrainResult:
+def train(
+    settings: TrainSettings, data: PreparedData, *, show_progress: bool = False
+) -> TrainResult:
     """Train a model, or resume its training, and average its last checkpoints.
 
     Args:
         settings: Model, folder and schedule of the training.
         data: Prepared data.
+        show_progress: Whether to draw a progress bar if standard error is a terminal.
 
     Raises:
         UserError: If the folder holds another run, another process trains in it, the
@@ -69,7 +72,9 @@ def train(settings: TrainSettings, data: PreparedData) -> TrainResult:
         before = resumable_run(Path(settings.output_dir))
         run = _begin_or_resume(settings, hparams, data, strategy)
         step_before = latest_step(settings.output_dir)
-        trainer = make_trainer(run, settings, data, strategy)
+        trainer = make_trainer(
+            run, settings, data, strategy, show_progress=show_progress
+        )
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
         complete = steps >= settings.train_steps and trainer.stop_signal is None

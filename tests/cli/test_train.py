@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -77,6 +78,14 @@ def test_training_can_end_without_a_score(trained, own_run):
     assert "BLEU" not in printed
     assert "--checkpoint_path averaged" in printed
     assert (own_run / "averaged").exists()
+
+
+def test_training_draws_a_bar_on_a_terminal(own_run, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    printed_by(["train", "--output_dir", str(own_run), "--no_final_score"])
+    assert "60/60" in terminal.getvalue()
 
 
 def test_training_learns_something(trained):

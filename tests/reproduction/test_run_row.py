@@ -68,7 +68,7 @@ class Stage:
     def raw_text(self, split):
         return [f"source of {split}"], [f"reference of {split}"]
 
-    def train(self, settings, data):
+    def train(self, settings, data, show_progress):
         assert data is self
         self.calls.append(("train", settings))
         folder = settings.output_dir

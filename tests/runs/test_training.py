@@ -111,6 +111,15 @@ def test_every_step_option_comes_from_its_hparam(recorded):
     assert options.jit_compile is False
 
 
+def test_a_training_shows_its_progress_only_if_asked(
+    recorded, data, tmp_path, monkeypatch
+):
+    assert recorded.arguments["show_progress"] is False
+    settings = TrainSettings(output_dir=str(tmp_path / "shown"), **SETTINGS)
+    train(settings, data, show_progress=True)
+    assert recorded.arguments["show_progress"] is True
+
+
 def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
     kept = []
     original = trainer.TrainingCheckpoints

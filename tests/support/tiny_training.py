@@ -74,6 +74,7 @@ def tiny_trainer(
     plan: BatchPlan = PLAN,
     evaluators: Sequence = (),
     monitors: Sequence = (),
+    show_progress: bool = False,
     **options: Any,
 ) -> Trainer:
     """Make a trainer of `Bigrams` that writes metrics of every step."""
@@ -91,6 +92,7 @@ def tiny_trainer(
         options=LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options)),
         evaluators=evaluators,
         monitors=monitors,
+        show_progress=show_progress,
     )
 
 

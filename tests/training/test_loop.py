@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import math
 from types import SimpleNamespace
 
@@ -254,6 +255,17 @@ def test_the_checkpoint_of_the_highest_bleu_is_kept_as_best(shards, tmp_path):
     options = {"eval_every_steps": 2, "evaluators": [rising_and_falling]}
     train(tmp_path, shards, train_steps=8, **options)
     assert saved_steps(tmp_path / "best") == [4]
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_a_training_draws_a_bar_on_a_terminal_only_if_asked(
+    shards, tmp_path, monkeypatch, draws
+):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    train(tmp_path, shards, train_steps=1, show_progress=draws)
+    assert ("1/1" in terminal.getvalue()) == draws
 
 
 def test_the_loss_falls(shards, tmp_path):
