@@ -58,9 +58,16 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.data.request",
     "t2t_repro.data.summary",
     "t2t_repro.catalogue",
+    "t2t_repro.training.checkpoint_paths",
+    "t2t_repro.decoding.problem_defaults",
+    "t2t_repro.runs",
+    "t2t_repro.runs.run",
+    "t2t_repro.runs.resuming",
     "t2t_repro.cli.main",
     "t2t_repro.cli.list",
     "t2t_repro.cli.show",
+    "t2t_repro.cli.train",
+    "t2t_repro.cli.decode",
 ]
 FRAMEWORKS = ("tensorflow", "keras", "tensorflow_text", "tensorflow_datasets")
 

@@ -14,15 +14,21 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError
 from t2t_repro.files import folder_lock
 from t2t_repro.runs.averaging import average_paths
+from t2t_repro.runs.resuming import (
+    check_run_folder,
+    resolved_hparams,
+    resumable_run,
+)
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.runs.trainer import make_trainer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
-from t2t_repro.training.checkpoints import (
+from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     BEST_FOLDER,
     all_checkpoints,
+    latest_step,
     step_of,
 )
 from t2t_repro.training.setup import make_strategy
@@ -84,79 +90,6 @@ def train(
             keep = not trained and before.training == run.training
             averaged = _averaged(run, settings, keep_existing=keep)
     return TrainResult(Path(settings.output_dir), steps, complete, averaged)
-
-
-def resolved_hparams(settings: TrainSettings) -> HParams:
-    """Return the hparams of a training: the set, its overrides, derived values.
-
-    Raises:
-        UsageError: If the set is unknown or an override is refused.
-    """
-    catalogue.load(settings.t2t_usr_dir)
-    return catalogue.hparams(settings.hparams_set).parse(settings.hparams).resolved()
-
-
-def check_run_folder(settings: TrainSettings, problem: str) -> None:
-    """Create the folder of a run, or check that the run in it can be resumed.
-
-    Call this before data is prepared; `train` also compares the data.
-
-    Args:
-        settings: Settings of the training.
-        problem: Name of the problem.
-
-    Raises:
-        UserError: If the run in the folder has other settings or more steps.
-    """
-    output_dir = Path(settings.output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    run = resumable_run(output_dir)
-    if run is None:
-        _check_batch_size(resolved_hparams(settings))
-        return
-    asked = dataclasses.replace(
-        run,
-        problem=problem,
-        model=settings.model,
-        hparams_set=settings.hparams_set,
-        hparams=resolved_hparams(settings),
-        random_seed=settings.random_seed,
-    )
-    run.check_resumable(asked, output_dir)
-    step = latest_step(output_dir)
-    if step > settings.train_steps:
-        raise UsageError(
-            f"received train_steps={settings.train_steps}, but the run in "
-            f"{output_dir} is at step {step}: give more to train further, or leave it "
-            "out."
-        )
-
-
-def _check_batch_size(hparams: HParams) -> None:
-    """Refuse a batch that is smaller than one long sentence.
-
-    Runs of earlier versions may have one, so only a new run is refused.
-
-    Raises:
-        UsageError: If `batch_size` is below `max_length`.
-    """
-    if hparams.batch_size < hparams.max_length:
-        raise UsageError(
-            f"received batch_size={hparams.batch_size}, expected at least max_length="
-            f"{hparams.max_length} tokens: one long sentence must fit into a batch."
-        )
-
-
-def resumable_run(output_dir: Path) -> Run | None:
-    """Return the run in a folder, or None if it has no checkpoint to resume from."""
-    run = Run.load(output_dir)
-    return run if run is not None and all_checkpoints(output_dir) else None
-
-
-def latest_step(output_dir: str | Path) -> int:
-    """Return the step of a run's newest checkpoint, or 0 without a checkpoint."""
-    paths = all_checkpoints(output_dir)
-    return step_of(paths[-1]) if paths else 0
 
 
 def _begin_or_resume(

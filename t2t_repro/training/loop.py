@@ -15,7 +15,7 @@ from t2t_repro.data.pipeline import Batch, BatchPlan, Shards, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow

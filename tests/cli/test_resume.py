@@ -13,7 +13,7 @@ from t2t_repro.cli.main import main
 from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.training import LOCK_FILE
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by
 
 # Without what most tests here do not look at, and which takes most of the time.

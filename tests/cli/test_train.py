@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from t2t_repro.cli.main import main
 from t2t_repro.runs.run import RUN_FILE, Run
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by, train_arguments, write_text
 
 WITHOUT_TENSORFLOW = """

@@ -11,7 +11,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.text_files import PairFiles
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.runs import TrainSettings, train, trainer, training
+from t2t_repro.runs import TrainSettings, resuming, train, trainer, training
 from t2t_repro.settings.hparams import HParams
 from tests.cli.conftest import write_text
 
@@ -200,7 +200,7 @@ def test_the_settings_are_read_back_from_the_run(recorded, tmp_path):
     # Keeping and averaging are as given, and overrides are read back as text.
     expected = TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS)
     assert settings.replace(hparams="") == expected.replace(hparams="")
-    assert training.resolved_hparams(settings) == training.resolved_hparams(expected)
+    assert resuming.resolved_hparams(settings) == resuming.resolved_hparams(expected)
 
 
 def test_the_runs_file_names_everything_needed_to_rebuild_it(recorded, data, tmp_path):

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.schedules import FactorSchedule
 from t2t_repro.training.step import StepOptions

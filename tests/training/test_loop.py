@@ -10,9 +10,7 @@ import pytest
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.errors import UserError
 from t2t_repro.training import loop
-from t2t_repro.training.checkpoints import (
-    step_of,
-)
+from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.divergence import DivergedError
 from t2t_repro.training.step import StepOptions
 from tests.support.corpus import random_pairs
