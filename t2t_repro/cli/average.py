@@ -7,6 +7,7 @@ import argparse
 from t2t_repro.cli.flags import add_usr_dir_flag, number_in_range
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.runs.run import Run
+from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
 from t2t_repro.training.checkpoint_paths import last_checkpoints
 
 DESCRIPTION = (
@@ -24,8 +25,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--last",
         metavar="N",
         type=number_in_range(1, int),
-        default=5,
-        help="number of checkpoints (default: 5)",
+        default=CHECKPOINTS_TO_AVERAGE,
+        help="number of checkpoints (default: %(default)s)",
     )
     add_usr_dir_flag(parser)
 

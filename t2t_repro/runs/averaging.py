@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import Run
+from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
 from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoint_paths import last_checkpoints, steps_text
 
@@ -16,7 +17,9 @@ LOCK_FILE = ".averaging.lock"
 
 
 def average(
-    output_dir: str | Path, last: int = 5, t2t_usr_dir: str | Path | None = None
+    output_dir: str | Path,
+    last: int = CHECKPOINTS_TO_AVERAGE,
+    t2t_usr_dir: str | Path | None = None,
 ) -> str:
     """Average the last checkpoints of a run; paper section 6.1: 5 for base, 20 for big.
 
