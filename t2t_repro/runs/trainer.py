@@ -7,14 +7,18 @@ import logging
 import keras
 import tensorflow as tf
 
+from t2t_repro import registry
+from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
 )
+from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
@@ -53,11 +57,15 @@ def make_trainer(
         data: Prepared data.
         strategy: Strategy that distributes the replicas.
         show_progress: Whether to draw a progress bar if standard error is a terminal.
+
+    Raises:
+        UserError: If a registered attention does not build its projections.
     """
     hparams = run.hparams
     make_repeatable(settings.random_seed)
     with strategy.scope():
         model = run.build_model(*data.tokenizers())
+        _check_attention(model, hparams.self_attention_type)
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
     automatic = settings.xla == "auto"
@@ -92,6 +100,22 @@ def make_trainer(
         monitors=_monitors(model, hparams),
         show_progress=show_progress,
     )
+
+
+def _check_attention(model: keras.Model, name: str) -> None:
+    """Refuse an attention of a user's package that does not build its projections.
+
+    They would get their weights in the first update, unknown to the optimizer.
+    """
+    if name in SELF_ATTENTIONS or not isinstance(model, Transformer):
+        return
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        if not layer.self_attention.query_projection.built:
+            raise UserError(
+                f"the attention {name} (registered at "
+                f"{registry.attentions.entry(name).location}) has projections without "
+                "weights: its `build` must call `super().build()`."
+            )
 
 
 def _plan(hparams: HParams, num_replicas: int) -> BatchPlan:

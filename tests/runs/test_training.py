@@ -7,10 +7,11 @@ import json
 
 import pytest
 
-from t2t_repro import catalogue
+from t2t_repro import catalogue, registry
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.text_files import PairFiles
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.layers import MultiheadAttention
 from t2t_repro.runs import TrainSettings, resuming, train, trainer, training
 from t2t_repro.settings.hparams import HParams
 from tests.cli.conftest import write_text
@@ -143,6 +144,24 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
         changed = SETTINGS | {"keep_checkpoint_max": keep, "average_last": average}
         train(TrainSettings(output_dir=str(tmp_path / str(keep)), **changed), data)
     assert kept == [6, 8]
+
+
+def test_an_attention_that_forgets_the_weights_of_its_base_is_named(data, tmp_path):
+    class Forgetful(MultiheadAttention):
+        def build(self, input_shape=None):
+            self.scale = self.add_weight(name="scale", shape=(1,))
+
+    hparams = f"{HPARAMS},self_attention_type=forgetful"
+    with registry.attentions.isolated():
+        registry.register_attention("forgetful")(Forgetful)
+        settings = TrainSettings(
+            output_dir=str(tmp_path / "run"), **(SETTINGS | {"hparams": hparams})
+        )
+        answer = (
+            r"attention forgetful .*test_training.py.* must call `super\(\)\.build\(\)"
+        )
+        with pytest.raises(UserError, match=answer):
+            train(settings, data)
 
 
 def test_batches_have_the_shapes_of_the_hparams(recorded):
