@@ -76,11 +76,12 @@ def translation_evaluator(
 ) -> Callable[[int, MetricsLog], dict[str, float]]:
     """Make the evaluator that translates dev sentences and scores them.
 
-    Differs from tensor2tensor's `approx_bleu_score`: a beam search finds the
-    translations, and sacreBLEU (13a, cased) scores their text in translation problems.
+    Differs from tensor2tensor's `approx_bleu_score`, which predicts each token from the
+    true ones before it: the translator searches, and sacreBLEU (13a, cased) scores the
+    text in translation problems.
 
     Args:
-        translator: Translator with the model in training.
+        translator: Translator with the model in training; for speed, of greedy search.
         sources: Dev sentences.
         references: Their translations.
         problem: Problem that defines the score.

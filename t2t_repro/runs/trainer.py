@@ -150,10 +150,9 @@ def _translation_evaluator(
 ) -> Evaluator:
     defaults = DecodeHParams()
     problem = data.problem
+    own = defaults.replace(**problem.decode_defaults)
     # The problem's batch size is meant for its beam size.
-    greedy = defaults.replace(**problem.decode_defaults).replace(
-        beam_size=1, batch_size=defaults.batch_size
-    )
+    greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
     translator = Translator(
         model,
         *data.tokenizers(),
@@ -163,6 +162,13 @@ def _translation_evaluator(
         postprocess=problem.postprocess,
     )
     sources, references = (side[:sentences] for side in data.raw_text("dev"))
+    logger.info(
+        "%s during training: %d dev sentences, greedy search; decoding uses "
+        "beam_size=%d and usually scores higher",
+        problem.metric,
+        len(sources),
+        own.beam_size,
+    )
     return translation_evaluator(translator, sources, references, problem)
 
 

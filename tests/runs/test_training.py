@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 
 import pytest
 
@@ -100,6 +101,16 @@ def test_every_loop_option_comes_from_its_setting(recorded):
 def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
     ((_, _, _, decode_hparams, max_input_length),) = recorded.translator
     assert (decode_hparams.beam_size, max_input_length) == (1, 40)
+
+
+def test_the_log_says_once_that_dev_scores_are_of_greedy_search(
+    recorded, data, tmp_path, caplog
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    train(TrainSettings(output_dir=str(tmp_path / "logged"), **SETTINGS), data)
+    (line,) = [line for line in caplog.messages if "greedy" in line]
+    assert line.startswith("bleu during training: 5 dev sentences, greedy search")
+    assert "beam_size=4" in line
 
 
 def test_the_seed_decides_weights_and_dropout(recorded):
