@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import ClassVar, Generic, Self, TypeVar, cast
 
 from t2t_repro.data.problem import SPLITS, Problem
-from t2t_repro.data.text_files import (
-    PairFiles,
-    PairLists,
-    TreeFile,
-    has_byte_order_mark,
-    identities,
-)
+from t2t_repro.data.split_files import PairFiles, PairLists, TreeFile, identities
+from t2t_repro.data.text_files import has_byte_order_mark
 from t2t_repro.errors import UsageError
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings
 

@@ -12,7 +12,7 @@ from typing import Self
 from t2t_repro.data.file_problem import FileProblem
 from t2t_repro.data.filters import has_empty_side
 from t2t_repro.data.problem import SPLITS
-from t2t_repro.data.text_files import PairFiles, PairLists, read_pairs
+from t2t_repro.data.split_files import PairFiles, PairLists, read_pairs
 from t2t_repro.errors import UserError
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ import pytest
 
 from t2t_repro import runs
 from t2t_repro.data import prepare
-from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.errors import UserError
 from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.metrics.translation import Score, TranslationScores

@@ -10,7 +10,7 @@ import pytest
 
 from t2t_repro import catalogue, registry
 from t2t_repro.data.prepare import prepare
-from t2t_repro.data.text_files import PairFiles
+from t2t_repro.data.split_files import PairFiles
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.layers import MultiheadAttention
 from t2t_repro.runs import TrainSettings, resuming, train, trainer, training
