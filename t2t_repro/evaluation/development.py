@@ -38,17 +38,7 @@ def likelihood_evaluator(
         A function that returns "nll", "perplexity" and "token_accuracy" (from 0 to 1),
         or nothing if there are no batches.
     """
-
-    @tf.function(input_signature=[BATCH_SIGNATURE])
-    def sums(batch: Batch) -> tf.Tensor:
-        """Return the total loss, correct tokens and all tokens, float32 `[3]`."""
-        logits = model(batch, training=False)
-        targets = batch[TARGETS]
-        _, nll = token_losses(targets, logits, 0.0)
-        real = tf.not_equal(targets, PAD_ID)
-        right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), targets)
-        counts = [tf.math.count_nonzero(x) for x in (right & real, real)]
-        return tf.stack([tf.reduce_sum(nll), *(tf.cast(n, tf.float32) for n in counts)])
+    sums = _make_sums(model)
 
     def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
         del step, log
@@ -66,6 +56,23 @@ def likelihood_evaluator(
         }
 
     return evaluate
+
+
+def _make_sums(model: keras.Model) -> Callable[[Batch], tf.Tensor]:
+    """Make the function that sums over the target tokens of a batch."""
+
+    @tf.function(input_signature=[BATCH_SIGNATURE])
+    def sums(batch: Batch) -> tf.Tensor:
+        """Return the total loss, correct tokens and all tokens, float32 `[3]`."""
+        logits = model(batch, training=False)
+        targets = batch[TARGETS]
+        _, nll = token_losses(targets, logits, 0.0)
+        real = tf.not_equal(targets, PAD_ID)
+        right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), targets)
+        counts = [tf.math.count_nonzero(x) for x in (right & real, real)]
+        return tf.stack([tf.reduce_sum(nll), *(tf.cast(n, tf.float32) for n in counts)])
+
+    return sums
 
 
 def translation_evaluator(

@@ -64,10 +64,7 @@ def make_trainer(
     hparams = run.hparams
     make_repeatable(settings.random_seed)
     with strategy.scope():
-        model = run.build_model(*data.tokenizers())
-        _check_attention(model, hparams.self_attention_type)
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
+        model, optimizer = _make_model_and_optimizer(run, data)
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
     training_data = TrainingData(
@@ -87,18 +84,32 @@ def make_trainer(
             clip_grad_norm=hparams.clip_grad_norm,
             jit_compile=jit_compile,
         ),
-        options=LoopOptions(
-            train_steps=settings.train_steps,
-            seed=settings.random_seed,
-            log_every_steps=settings.log_step_count_steps,
-            eval_every_steps=settings.steps_between_evaluations,
-            save_every_steps=settings.steps_between_checkpoints,
-            save_every_seconds=settings.save_checkpoints_secs,
-            best_metric=data.problem.metric,
-        ),
+        options=_loop_options(settings, data.problem.metric),
         evaluators=_evaluators(model, hparams, settings.eval_sentences, data),
         monitors=_monitors(model, hparams),
         show_progress=show_progress,
+    )
+
+
+def _make_model_and_optimizer(
+    run: Run, data: PreparedData
+) -> tuple[keras.Model, keras.optimizers.Optimizer]:
+    model = run.build_model(*data.tokenizers())
+    _check_attention(model, run.hparams.self_attention_type)
+    optimizer = make_optimizer(run.hparams)
+    optimizer.build(model.trainable_variables)
+    return model, optimizer
+
+
+def _loop_options(settings: TrainSettings, best_metric: str) -> LoopOptions:
+    return LoopOptions(
+        train_steps=settings.train_steps,
+        seed=settings.random_seed,
+        log_every_steps=settings.log_step_count_steps,
+        eval_every_steps=settings.steps_between_evaluations,
+        save_every_steps=settings.steps_between_checkpoints,
+        save_every_seconds=settings.save_checkpoints_secs,
+        best_metric=best_metric,
     )
 
 

@@ -102,20 +102,7 @@ def _begin_or_resume(
     output_dir = Path(settings.output_dir)
     tokenizers = data.tokenizers()
     _check_sharing(hparams, *tokenizers)
-    usr_dir = settings.t2t_usr_dir
-    asked = Run(
-        problem=data.problem.name,
-        model=settings.model,
-        hparams_set=settings.hparams_set,
-        hparams=hparams,
-        random_seed=settings.random_seed,
-        num_replicas=strategy.num_replicas_in_sync,
-        data_dir=str(data.folder.resolve()),
-        data_digest=data.digest,
-        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
-        tokenizers={},
-        training=loop_settings(settings),
-    )
+    asked = _describe(settings, hparams, data, strategy.num_replicas_in_sync)
     before = resumable_run(output_dir)
     if before is not None:
         before.check_same_tokenizers(output_dir, *tokenizers)
@@ -134,6 +121,26 @@ def _begin_or_resume(
         run = dataclasses.replace(asked, tokenizers=names)
     run.save(output_dir)
     return run
+
+
+def _describe(
+    settings: TrainSettings, hparams: HParams, data: PreparedData, num_replicas: int
+) -> Run:
+    """Return the description of a run, without its tokenizers."""
+    usr_dir = settings.t2t_usr_dir
+    return Run(
+        problem=data.problem.name,
+        model=settings.model,
+        hparams_set=settings.hparams_set,
+        hparams=hparams,
+        random_seed=settings.random_seed,
+        num_replicas=num_replicas,
+        data_dir=str(data.folder.resolve()),
+        data_digest=data.digest,
+        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
+        tokenizers={},
+        training=loop_settings(settings),
+    )
 
 
 def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> None:
