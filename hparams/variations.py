@@ -148,9 +148,9 @@ REFUSED = {
     "transformer_parameter_attention_b": "in tensor2tensor it also has 16 heads in the "
     "ordinary attention; the paper's row is transformer_base_aop2.",
     "transformer_l10": "the paper has no such row; use transformer_base with "
-    "--hparams num_hidden_layers=10.",
+    "hparams num_hidden_layers=10.",
     "transformer_big_dr2": "the paper has no such row; use transformer_big with "
-    "--hparams layer_prepostprocess_dropout=0.2.",
+    "hparams layer_prepostprocess_dropout=0.2.",
     "transformer_base_v1": "transformer_base is the paper's, which version 1 was meant "
     "to be.",
     "transformer_base_v2": "transformer_base is the paper's; tensor2tensor's last is "

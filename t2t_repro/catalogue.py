@@ -62,7 +62,7 @@ def _load_user_package(folder: Path) -> ModuleType:
     init_file = folder / "__init__.py"
     if not init_file.is_file() or not folder.name.isidentifier():
         raise UsageError(
-            f"--t2t_usr_dir: received {folder}, expected a folder named like a Python "
+            f"t2t_usr_dir: received {folder}, expected a folder named like a Python "
             "package, with an __init__.py that imports your registrations."
         )
     loaded = sys.modules.get(folder.name)
@@ -70,7 +70,7 @@ def _load_user_package(folder: Path) -> ModuleType:
         if getattr(loaded, "__file__", None) == str(init_file):
             return loaded
         raise UsageError(
-            f"--t2t_usr_dir: a module called {folder.name} is already loaded; "
+            f"t2t_usr_dir: a module called {folder.name} is already loaded; "
             f"rename the folder {folder}."
         )
     return _import_package(folder.name, init_file)
@@ -79,7 +79,7 @@ def _load_user_package(folder: Path) -> ModuleType:
 def _import_package(name: str, init_file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, init_file)
     if spec is None or spec.loader is None:
-        raise UsageError(f"--t2t_usr_dir: cannot import {init_file}.")
+        raise UsageError(f"t2t_usr_dir: cannot import {init_file}.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

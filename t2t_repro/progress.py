@@ -26,8 +26,9 @@ class Progress:
         total: Number of units at the end.
         unit: Name of a unit, in the singular.
         done: Number of units that are already done.
-        seconds_between_lines: Without a terminal, `advance` logs a line after this
-            many seconds; None = only `message` logs.
+        seconds_between_lines: Without a bar, `advance` logs a line after this many
+            seconds; None = only `message` logs.
+        draw_bar: Whether to draw a bar if standard error is a terminal.
         keep_bar: Whether the bar stays on the terminal at the end.
     """
 
@@ -38,13 +39,14 @@ class Progress:
         *,
         done: int = 0,
         seconds_between_lines: float | None = SECONDS_BETWEEN_LINES,
+        draw_bar: bool = True,
         keep_bar: bool = False,
     ) -> None:
         self._bar = tqdm(
             total=total,
             initial=done,
             unit=unit,
-            disable=not sys.stderr.isatty(),
+            disable=not (draw_bar and sys.stderr.isatty()),
             dynamic_ncols=True,
             leave=keep_bar,
         )

@@ -1,8 +1,8 @@
-"""Names for problems, models and hparams sets; tensor2tensor's utils/registry.py.
+"""Names for problems, models, hparams sets and attentions.
 
-A decorator registers a class or function where it is defined. It is used bare, called
-without arguments, or called with a name. The default name is the snake_case form of
-`__name__`.
+Source: tensor2tensor's `utils/registry.py`. A decorator registers a class or function
+where it is defined. It is used bare, called without arguments, or called with a name.
+The default name is the snake_case form of `__name__`.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Registry:
             self._entries = before
 
 
-_USER_PACKAGE = "; --t2t_usr_dir adds those of a package."
+_USER_PACKAGE = "; t2t_usr_dir adds those of a package."
 
 problems = Registry("problem", "`t2t list problems` names them all" + _USER_PACKAGE)
 models = Registry("model", "`t2t list models` names them all" + _USER_PACKAGE)
@@ -148,9 +148,7 @@ hparams_sets = Registry(
     "hparams set", "`t2t list hparams` names them all" + _USER_PACKAGE
 )
 attentions = Registry(
-    "self_attention_type",
-    f"The built-in ones are {', '.join(SELF_ATTENTIONS)}; a package in --t2t_usr_dir "
-    "can register others.",
+    "self_attention_type", "`t2t list attentions` names them all" + _USER_PACKAGE
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,9 +59,16 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.data.request",
     "t2t_repro.data.summary",
     "t2t_repro.catalogue",
+    "t2t_repro.training.checkpoint_paths",
+    "t2t_repro.decoding.problem_defaults",
+    "t2t_repro.runs",
+    "t2t_repro.runs.run",
+    "t2t_repro.runs.resuming",
     "t2t_repro.cli.main",
     "t2t_repro.cli.list",
     "t2t_repro.cli.show",
+    "t2t_repro.cli.train",
+    "t2t_repro.cli.decode",
 ]
 FRAMEWORKS = ("tensorflow", "keras", "tensorflow_text", "tensorflow_datasets")
 
@@ -192,3 +200,33 @@ def test_no_function_is_longer_than_80_lines(module):
         if isinstance(node, functions) and (node.end_lineno or 0) - node.lineno >= 80
     ]
     assert too_long == []
+
+
+def _messages(module: str) -> Iterator[str]:
+    """Yield the strings of a module that are no docstrings; "{}" is for a value."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    skipped: set[ast.AST] = set()
+    for node in ast.walk(tree):  # parents come before their children
+        if isinstance(node, ast.Expr):
+            skipped.add(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            skipped.update(node.values)
+            texts = (getattr(part, "value", "{}") for part in node.values)
+            yield "".join(t if isinstance(t, str) else "{}" for t in texts)
+        elif isinstance(node, ast.Constant) and node not in skipped:
+            yield str(node.value)
+
+
+@pytest.mark.parametrize(
+    "module", sorted(name for name in MODULES if _unit(name) != "t2t_repro.cli")
+)
+def test_messages_of_the_library_name_arguments_and_not_flags(module):
+    # A Python program gave train_steps=30; the flag has the same name after "--".
+    # Flags may be in whole commands, in backticks or on a set's card.
+    command = re.compile("`.*?`|Command:.*", re.DOTALL)
+    named = [
+        text
+        for text in _messages(module)
+        if " " in text and re.search(r"(?<!\S)\(?--[a-z]", command.sub("", text))
+    ]
+    assert named == []

@@ -79,6 +79,17 @@ def test_nothing_is_left_to_do_at_the_end(lines):
     assert lines() == ["step 2/2  time left 00:00"]
 
 
+@pytest.mark.parametrize("draws", [True, False])
+def test_a_bar_is_drawn_only_if_asked(lines, monkeypatch, draws):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Progress(2, "step", draw_bar=draws) as progress:
+        progress.advance(2)
+        progress.message("loss 1.5")
+    assert bool(terminal.getvalue()) == draws
+    assert bool(lines()) == (not draws)
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

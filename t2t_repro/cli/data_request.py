@@ -10,7 +10,7 @@ from t2t_repro import catalogue
 from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.request import OWN_MODEL, requested_settings, with_files
-from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 

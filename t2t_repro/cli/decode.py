@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_writable,
@@ -16,7 +16,6 @@ from t2t_repro.cli.streams import (
     write_lines,
 )
 from t2t_repro.progress import Progress
-from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
 
@@ -56,11 +55,7 @@ def run(args: argparse.Namespace) -> int:
     check_writable("--decode_to_file", args.decode_to_file)
     # Report broken input before TensorFlow is imported and a model is loaded.
     lines = read_input(args.decode_from_file)
-    Run.load_existing(args.output_dir)  # A mistyped folder is answered at once.
-    import_tensorflow()
-    from t2t_repro.runs import System
-
-    system = System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
+    system = load_system(args, hparams)
     best: list[Hypothesis] = []
 
     def formatted() -> Iterator[str]:

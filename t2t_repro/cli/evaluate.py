@@ -12,7 +12,7 @@ from t2t_repro.cli.flags import (
     add_system_flags,
     number_in_range,
 )
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_writable,
@@ -22,7 +22,6 @@ from t2t_repro.cli.streams import (
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
-from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
 
@@ -78,15 +77,12 @@ def run(args: argparse.Namespace) -> int:
     _check_flags(args)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
-    Run.load_existing(args.output_dir)  # A mistyped folder is answered at once.
-    import_tensorflow()
-    from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.runs import System
-
-    system = System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
+    system = load_system(args, hparams)
     hparams = system.with_problem_defaults(hparams)
     system.replace_branch_weights(args.branch_weights, args.branch_seed)
     if pairs is None:
+        from t2t_repro.data.prepared import PreparedData
+
         data_dir = args.data_dir or system.run.data_dir
         data = PreparedData.load(data_dir, system.problem)
         pairs = data.raw_text(args.split or DEFAULT_SPLIT)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.runs.run import Run
+from t2t_repro.cli.framework import load_system
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 DESCRIPTION = (
@@ -32,11 +31,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export, and print how to use the result."""
     hparams = DecodeHParams().parse_for("export", args.decode_hparams)
-    Run.load_existing(args.output_dir)  # A mistyped folder is answered at once.
-    import_tensorflow()
-    from t2t_repro.runs import System
-
-    system = System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
+    system = load_system(args, hparams)
     system.export(args.export_dir, hparams)
     print(
         f"{args.export_dir}\n"

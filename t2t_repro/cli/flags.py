@@ -154,14 +154,15 @@ def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
         "--vocab_type",
         dest="model_type",
         choices=PrepareSettings.about("model_type").choices,
-        help=f"{PrepareSettings.about('model_type').help} (text_pairs: bpe)",
+        help=f"{PrepareSettings.about('model_type').help}: the setting model_type "
+        "(text_pairs: bpe)",
     )
     group.add_argument(
         "--separate_vocabularies",
         dest="shared_vocabulary",
         action="store_const",
         const=False,
-        help="one vocabulary per side (default: one for both)",
+        help="one vocabulary per side: shared_vocabulary=False (default: one for both)",
     )
     _add_number(group, "character_coverage", float)
     group.add_argument(

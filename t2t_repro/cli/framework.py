@@ -1,7 +1,11 @@
-"""Import TensorFlow without the banner that no setting of TensorFlow can silence."""
+"""Load what a command needs: the catalogue, TensorFlow, a trained system.
+
+TensorFlow is imported without the banner that none of its settings can silence.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import re
@@ -9,8 +13,16 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from t2t_repro import catalogue
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
+from t2t_repro.runs.run import Run
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.training.checkpoint_paths import find_checkpoint
+
+if TYPE_CHECKING:
+    from t2t_repro.runs import System
 
 # TF_CPP_MIN_LOG_LEVEL is read only after the import has written these lines.
 _BANNER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog")
@@ -34,6 +46,30 @@ def load_catalogue(usr_dir: str | None) -> None:
         return
     with _without_banner():
         catalogue.load(usr_dir)
+
+
+def load_system(args: argparse.Namespace, hparams: DecodeHParams) -> System:
+    """Load the trained system that the flags of `add_system_flags` name.
+
+    Mistakes are reported before TensorFlow is imported.
+
+    Args:
+        args: Flags of the command.
+        hparams: Settings of the search, to be checked.
+
+    Raises:
+        UserError: If the run or the checkpoint is missing or damaged.
+        UsageError: If a setting does not fit the run.
+    """
+    run = Run.load_existing(args.output_dir)
+    load_catalogue(run.package(args.t2t_usr_dir))
+    problem = catalogue.problem(run.problem)
+    with_problem_defaults(hparams, problem, run.hparams.max_length)
+    find_checkpoint(args.output_dir, args.checkpoint_path or "latest")
+    import_tensorflow()
+    from t2t_repro.runs import System
+
+    return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
 
 
 @contextmanager

@@ -13,6 +13,10 @@ KINDS = {
     "problems": (registry.problems, "NAME_rev swaps inputs and targets"),
     "hparams": (registry.hparams_sets, "`t2t show NAME` explains every value"),
     "models": (registry.models, "`t2t train --model NAME`"),
+    "attentions": (
+        registry.attentions,
+        "`t2t train --hparams self_attention_type=NAME`",
+    ),
 }
 
 

@@ -22,7 +22,10 @@ from t2t_repro.errors import UsageError, UserError, unknown_name
 
 # Name -> (module, one line of help), in the order of use.
 COMMANDS = {
-    "list": ("t2t_repro.cli.list", "name the problems, hparams sets and models"),
+    "list": (
+        "t2t_repro.cli.list",
+        "name problems, hparams sets, models, attentions",
+    ),
     "show": ("t2t_repro.cli.show", "explain one of them; compare two hparams sets"),
     "datagen": ("t2t_repro.cli.datagen", "turn a problem's text into training data"),
     "train": ("t2t_repro.cli.train", "train a model; without flags, a demonstration"),

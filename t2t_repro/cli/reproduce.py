@@ -174,6 +174,6 @@ def _run_row(args: argparse.Namespace) -> int:
     import_tensorflow()
     from t2t_repro.reproduction.run_row import run_row
 
-    for path in run_row(plan, folders):
+    for path in run_row(plan, folders, show_progress=True):
         print(path)
     return 0

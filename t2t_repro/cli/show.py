@@ -1,4 +1,4 @@
-"""`t2t show NAME`: explain a problem, hparams set or model, value by value."""
+"""`t2t show NAME`: explain a problem, hparams set, model or attention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text_tables import aligned
 
-DESCRIPTION = "Explain a problem, hparams set or model, value by value."
+DESCRIPTION = "Explain a problem, hparams set, model or attention, value by value."
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
             (_is_problem, _problem),
             (registry.hparams_sets.__contains__, _hparams_set),
             (registry.models.__contains__, _model),
+            (registry.attentions.__contains__, _attention),
         )
         if knows(args.name)
     ]
@@ -52,7 +53,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _all_names() -> list[str]:
-    kinds = (registry.problems, registry.hparams_sets, registry.models)
+    kinds = (
+        registry.problems,
+        registry.hparams_sets,
+        registry.models,
+        registry.attentions,
+    )
     return [name for kind in kinds for name in kind.names()]
 
 
@@ -126,6 +132,13 @@ def _model(name: str) -> str:
     entry = registry.models.entry(name)
     rows = [("defined in", entry.module), ("used by", f"t2t train --model {name}")]
     return "\n\n".join((f"model {name}", entry.summary, _table(rows)))
+
+
+def _attention(name: str) -> str:
+    entry = registry.attentions.entry(name)
+    selected = f"t2t train --hparams self_attention_type={name}"
+    rows = [("defined in", entry.module), ("used by", selected)]
+    return "\n\n".join((f"attention {name}", entry.summary, _table(rows)))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

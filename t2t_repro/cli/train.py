@@ -14,7 +14,12 @@ from t2t_repro.cli.data_request import problem_and_settings
 from t2t_repro.cli.flags import add_data_flags, add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
-from t2t_repro.runs.resuming import find_run, recorded_data_dir, resumed_settings
+from t2t_repro.runs.resuming import (
+    check_run_folder,
+    find_run,
+    recorded_data_dir,
+    resumed_settings,
+)
 from t2t_repro.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -79,20 +84,20 @@ def run(args: argparse.Namespace) -> int:
         problem, given = problem_and_settings(args, existing.problem, package)
         data_dir = args.data_dir or recorded_data_dir(existing, output_dir)
         settings = resumed_settings(existing, output_dir, _given_settings(args))
-    # Report a mistyped name or value before TensorFlow is imported.
+    # Report a mistake before TensorFlow is imported.
+    registry.models.entry(settings.model)
+    check_run_folder(settings, problem.name)
     named_set = catalogue.hparams(settings.hparams_set)
     changes = named_set.diff(named_set.parse(settings.hparams))
     for name, (value, changed) in changes.items():
         logger.info("%s: %s instead of %s", name, changed, value)
-    registry.models.entry(settings.model)
 
     import_tensorflow()
     from t2t_repro.data.prepare import open_or_prepare
-    from t2t_repro.runs.training import check_run_folder, train
+    from t2t_repro.runs import train
 
-    check_run_folder(settings, problem.name)
     data = open_or_prepare(problem, data_dir, given, args.tmp_dir)
-    result = train(settings, data)
+    result = train(settings, data, show_progress=True)
     if not result.complete:
         logger.info(
             "stopped at step %d of %d; `t2t train --output_dir %s` resumes the run",

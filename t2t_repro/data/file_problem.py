@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import ClassVar, Generic, Self, TypeVar, cast
 
 from t2t_repro.data.problem import SPLITS, Problem
-from t2t_repro.data.text_files import (
-    PairFiles,
-    PairLists,
-    TreeFile,
-    has_byte_order_mark,
-    identities,
-)
+from t2t_repro.data.split_files import PairFiles, PairLists, TreeFile, identities
+from t2t_repro.data.text_files import has_byte_order_mark
 from t2t_repro.errors import UsageError
 
 logger = logging.getLogger(__name__)
@@ -30,11 +25,11 @@ class FileProblem(Problem, Generic[Files]):
 
     Attributes:
         contents: Contents of the files, such as "trees", for messages.
-        training_flags: Flags that name the training files, for messages.
+        training_files: Names of the training files, for messages.
     """
 
     contents: ClassVar[str]
-    training_flags: ClassVar[str]
+    training_files: ClassVar[str]
 
     def __init__(self, files: Mapping[str, Files] | None = None) -> None:
         self._files: dict[str, Files] = dict(files or {})
@@ -86,5 +81,5 @@ class FileProblem(Problem, Generic[Files]):
         if "train" not in self._files:
             raise UsageError(
                 f"{self.name} received no training {self.contents}, expected "
-                f"{self.training_flags}"
+                f"{self.training_files}"
             )

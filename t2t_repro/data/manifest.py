@@ -123,4 +123,4 @@ def raw_text_names(prefix: str, split: str) -> tuple[str, str]:
 
 def repair_advice(folder: str | Path) -> str:
     """Return the next step for data that cannot be used, for messages."""
-    return f"remove {folder} or give another --data_dir"
+    return f"remove {folder} or give another data_dir"

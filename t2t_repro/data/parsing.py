@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 from t2t_repro.data.file_problem import FileProblem
 from t2t_repro.data.problem import Output, Problem, Vocabulary
-from t2t_repro.data.text_files import TreeFile, read_lines
+from t2t_repro.data.split_files import TreeFile
+from t2t_repro.data.text_files import read_lines
 from t2t_repro.errors import UserError
 from t2t_repro.metrics.bracketing import BracketingScores, score_trees
 from t2t_repro.text.symbols import split_symbols
@@ -75,7 +76,7 @@ class TreeFileProblem(ParsingProblem, FileProblem[TreeFile]):
 
     file_kind = "trees"
     contents = "trees"
-    training_flags = "--train_trees"
+    training_files = "train_trees"
 
     def read(self, files: TreeFile) -> Iterator[tuple[str, str]]:
         return map(sentence_and_tree, _trees_of(files.trees))

@@ -57,8 +57,8 @@ class PreparedData:
         if found is None:
             raise UserError(
                 f"received data folder {folder}, expected prepared data of "
-                f"{problem.file_prefix} in it: run `t2t datagen --problem "
-                f"{problem.file_prefix} --data_dir {folder}`"
+                f"{problem.file_prefix} in it: prepare it, as `t2t datagen --problem "
+                f"{problem.file_prefix} --data_dir {folder}` does"
             )
         return found
 

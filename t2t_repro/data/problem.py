@@ -18,7 +18,7 @@ from t2t_repro.registry import REVERSED_SUFFIX, snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
-    from t2t_repro.data.text_files import PairFiles, TreeFile
+    from t2t_repro.data.split_files import PairFiles, TreeFile
     from t2t_repro.metrics.bracketing import BracketingScores
     from t2t_repro.metrics.translation import TranslationScores
 
@@ -149,7 +149,7 @@ class Problem:
         del files
         raise UsageError(
             f"received text files for problem {self.name}, which has its own text: "
-            "leave them out or use --problem text_pairs"
+            "leave them out or use the problem text_pairs"
         )
 
     def pairs(

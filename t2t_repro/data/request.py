@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
@@ -18,9 +18,7 @@ LEARNED_MODEL = (
     "shared_vocabulary",
     "character_coverage",
 )
-# Flags that are not spelled like their settings.
-_FLAGS = {"model_type": "--vocab_type", "shared_vocabulary": "--separate_vocabularies"}
-_FILE_FLAGS = {"pairs": "--train_source and --train_target", "trees": "--train_trees"}
+_FILES = {"pairs": "train_source and train_target", "trees": "train_trees"}
 
 
 def with_files(problem: Problem, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
@@ -39,13 +37,13 @@ def with_files(problem: Problem, files: Mapping[str, PairFiles | TreeFile]) -> P
     if "train" not in files:
         raise UsageError(
             f"received {' and '.join(files)} text without training text, expected "
-            "--train_source and --train_target, --train_tsv, or --train_trees"
+            "train_source and train_target, train_tsv, or train_trees"
         )
     for file in files.values():
         if problem.file_kind and file.kind != problem.file_kind:
             raise UsageError(
                 f"received {file.kind} for problem {problem.name}, expected "
-                f"{_FILE_FLAGS[problem.file_kind]}"
+                f"{_FILES[problem.file_kind]}"
             )
     return problem.with_files(files)
 
@@ -73,8 +71,8 @@ def requested_settings(problem: Problem, given: Mapping[str, Any]) -> PrepareSet
     learned = [name for name in LEARNED_MODEL if name in given]
     if own and learned:
         raise UsageError(
-            f"received {_flag(own[0])} and {_flag(learned[0])}, expected either your "
-            "own model or settings of a model to learn"
+            f"received {_text(own[0], given)} and {_text(learned[0], given)}, expected "
+            "either your own model or settings of a model to learn"
         )
     return dataclasses.replace(problem.prepare_settings, **given)
 
@@ -92,10 +90,10 @@ def _check_vocabulary(problem: Problem, given: Mapping[str, Any]) -> None:
     for name in refused:
         if name in given:
             raise UsageError(
-                f"received {_flag(name)} for problem {problem.name}, {reason}: leave "
-                "it out"
+                f"received {_text(name, given)} for problem {problem.name}, {reason}: "
+                "leave it out"
             )
 
 
-def _flag(setting: str) -> str:
-    return _FLAGS.get(setting, f"--{setting}")
+def _text(name: str, given: Mapping[str, Any]) -> str:
+    return f"{name}={given[name]}"

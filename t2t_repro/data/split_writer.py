@@ -149,7 +149,7 @@ def _counts(
         raise UserError(
             f"no {split} pair is left of {totals.read:,} "
             f"({', '.join(reasons) or 'none read'}): give other text or wider limits "
-            "(--max_pair_length, --max_length_ratio)"
+            "(max_pair_length, max_length_ratio)"
         )
     return SplitCounts(
         pairs_read=totals.read,

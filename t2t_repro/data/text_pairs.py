@@ -12,7 +12,7 @@ from typing import Self
 from t2t_repro.data.file_problem import FileProblem
 from t2t_repro.data.filters import has_empty_side
 from t2t_repro.data.problem import SPLITS
-from t2t_repro.data.text_files import PairFiles, PairLists, read_pairs
+from t2t_repro.data.split_files import PairFiles, PairLists, read_pairs
 from t2t_repro.errors import UserError
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
     drop_duplicates = True
     file_kind = "pairs"
     contents = "text"
-    training_flags = "--train_source and --train_target, or --train_tsv"
+    training_files = "train_source and train_target, or train_tsv"
 
     def __init__(
         self, files: Mapping[str, PairFiles | PairLists] | None = None
@@ -131,8 +131,7 @@ def _largest_held_out(files: PairFiles | PairLists) -> int:
     if len(distinct) < 2:
         raise UserError(
             f"received {pairs:,} training pair(s) with {len(distinct)} distinct "
-            "source(s), expected at least 2 to hold some out: give --dev_source and "
-            "--dev_target"
+            "source(s), expected at least 2 to hold some out: give dev text as well"
         )
     held_out = min(MOST_HELD_OUT, max(1, len(distinct) // HELD_OUT_DIVISOR))
     logger.warning(

@@ -75,7 +75,7 @@ class TranslateWmt14(Problem):
             raise UserError(
                 f"fetching {builder.info.full_name} with tensorflow-datasets failed: "
                 f"{reason}.\nTry again (what has been fetched is kept), or give the "
-                f"text to --problem text_pairs"
+                f"text to the problem text_pairs"
             ) from error
         return builder
 

@@ -38,17 +38,7 @@ def likelihood_evaluator(
         A function that returns "nll", "perplexity" and "token_accuracy" (from 0 to 1),
         or nothing if there are no batches.
     """
-
-    @tf.function(input_signature=[BATCH_SIGNATURE])
-    def sums(batch: Batch) -> tf.Tensor:
-        """Return the total loss, correct tokens and all tokens, float32 `[3]`."""
-        logits = model(batch, training=False)
-        targets = batch[TARGETS]
-        _, nll = token_losses(targets, logits, 0.0)
-        real = tf.not_equal(targets, PAD_ID)
-        right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), targets)
-        counts = [tf.math.count_nonzero(x) for x in (right & real, real)]
-        return tf.stack([tf.reduce_sum(nll), *(tf.cast(n, tf.float32) for n in counts)])
+    sums = _make_sums(model)
 
     def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
         del step, log
@@ -68,6 +58,23 @@ def likelihood_evaluator(
     return evaluate
 
 
+def _make_sums(model: keras.Model) -> Callable[[Batch], tf.Tensor]:
+    """Make the function that sums over the target tokens of a batch."""
+
+    @tf.function(input_signature=[BATCH_SIGNATURE])
+    def sums(batch: Batch) -> tf.Tensor:
+        """Return the total loss, correct tokens and all tokens, float32 `[3]`."""
+        logits = model(batch, training=False)
+        targets = batch[TARGETS]
+        _, nll = token_losses(targets, logits, 0.0)
+        real = tf.not_equal(targets, PAD_ID)
+        right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), targets)
+        counts = [tf.math.count_nonzero(x) for x in (right & real, real)]
+        return tf.stack([tf.reduce_sum(nll), *(tf.cast(n, tf.float32) for n in counts)])
+
+    return sums
+
+
 def translation_evaluator(
     translator: Translator,
     sources: Sequence[str],
@@ -76,11 +83,12 @@ def translation_evaluator(
 ) -> Callable[[int, MetricsLog], dict[str, float]]:
     """Make the evaluator that translates dev sentences and scores them.
 
-    Differs from tensor2tensor's `approx_bleu_score`: a beam search finds the
-    translations, and sacreBLEU (13a, cased) scores their text in translation problems.
+    Differs from tensor2tensor's `approx_bleu_score`, which predicts each token from the
+    true ones before it: the translator searches, and sacreBLEU (13a, cased) scores the
+    text in translation problems.
 
     Args:
-        translator: Translator with the model in training.
+        translator: Translator with the model in training; for speed, of greedy search.
         sources: Dev sentences.
         references: Their translations.
         problem: Problem that defines the score.

@@ -95,9 +95,9 @@ def check_folders(plan: Plan, folders: RunFolders) -> None:
         UserError: If the folder of results cannot be written to.
     """
     if plan.recipe.text and folders.text_dir is None:
-        raise UsageError(f"--text_dir is missing: --scale {plan.scale} needs it.")
+        raise UsageError(f"text_dir is missing: scale={plan.scale} needs it.")
     if folders.result_dir is not None and not os.access(folders.result_dir, os.W_OK):
         raise UserError(
-            f"received --result_dir {folders.result_dir}, expected an existing folder "
+            f"received result_dir={folders.result_dir}, expected an existing folder "
             "that can be written to."
         )

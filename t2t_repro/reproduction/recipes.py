@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.errors import UserError
 
 
@@ -74,7 +74,7 @@ class Recipe:
             path = folder / name
             if not path.is_file():
                 raise UserError(
-                    f"received --text_dir {folder}, expected {self.text_source} in it "
+                    f"received text_dir={folder}, expected {self.text_source} in it "
                     f"({', '.join(self.file_names)}): {name} is missing."
                 )
             digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()

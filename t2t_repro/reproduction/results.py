@@ -105,12 +105,12 @@ def results_with(folder: str | Path | None) -> tuple[Result, ...]:
     if folder is None:
         return shipped_results()
     if not Path(folder).is_dir():
-        raise UserError(f"received --result_dir {folder}, expected an existing folder.")
+        raise UserError(f"received result_dir={folder}, expected an existing folder.")
     try:
         own = _results_in(Path(folder))
     except ValueError as error:
         raise UserError(
-            f"received --result_dir {folder}, expected files that `t2t reproduce "
+            f"received result_dir={folder}, expected files that `t2t reproduce "
             f"--run` wrote: {error}"
         ) from error
     by_name = {result.file_name: result for result in (*shipped_results(), *own)}

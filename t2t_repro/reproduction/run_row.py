@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from t2t_repro.runs import Evaluation
 
 
-def run_row(plan: Plan, folders: RunFolders) -> list[Path]:
+def run_row(
+    plan: Plan, folders: RunFolders, *, show_progress: bool = False
+) -> list[Path]:
     """Train a row, and score and write a result file for each row of the training.
 
     A training that was interrupted is resumed.
@@ -32,6 +34,7 @@ def run_row(plan: Plan, folders: RunFolders) -> list[Path]:
     Args:
         plan: Training, and rows to score.
         folders: Folders to read and write.
+        show_progress: Whether to draw a progress bar if standard error is a terminal.
 
     Returns:
         Paths of the result files.
@@ -45,7 +48,8 @@ def run_row(plan: Plan, folders: RunFolders) -> list[Path]:
     text_dir = folders.text_dir or Path()
     text_digests = recipe.text_digests(text_dir)
     data = _open_data(recipe, text_dir, folders.data_dir)
-    trained = train(_train_settings(plan, folders.output_dir), data)
+    settings = _train_settings(plan, folders.output_dir)
+    trained = train(settings, data, show_progress=show_progress)
     if not trained.complete:
         raise UserError(
             f"training stopped at step {trained.steps} of {recipe.train_steps}; the "

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from t2t_repro.errors import UserError
 from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import Run
+from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
 from t2t_repro.training.averaging import average_checkpoints
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import last_checkpoints, steps_text
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +17,9 @@ LOCK_FILE = ".averaging.lock"
 
 
 def average(
-    output_dir: str | Path, last: int = 5, t2t_usr_dir: str | Path | None = None
+    output_dir: str | Path,
+    last: int = CHECKPOINTS_TO_AVERAGE,
+    t2t_usr_dir: str | Path | None = None,
 ) -> str:
     """Average the last checkpoints of a run; paper section 6.1: 5 for base, 20 for big.
 
@@ -34,25 +36,12 @@ def average(
     """
     run = Run.load_existing(output_dir)
     run.load_catalogue(t2t_usr_dir)
-    paths = all_checkpoints(output_dir)
-    if not paths:
-        raise UserError(f"no checkpoint in {output_dir}: `t2t train` writes them.")
-    if len(paths) < last:
-        raise UserError(
-            f"received --last {last}, but {output_dir} has {len(paths)} checkpoint(s), "
-            f"of step {_steps(paths)}: give at most {len(paths)}. `t2t train "
-            "--keep_checkpoint_max` decides how many are kept."
-        )
-    return average_paths(run, output_dir, paths[-last:])
+    return average_paths(run, output_dir, last_checkpoints(output_dir, last))
 
 
 def average_paths(run: Run, output_dir: str | Path, paths: list[str]) -> str:
     """Average the given checkpoints of a run and return the path of the result."""
-    logger.info("averaging %d checkpoint(s), of step %s", len(paths), _steps(paths))
+    logger.info("averaging %d checkpoint(s), of step %s", len(paths), steps_text(paths))
     with folder_lock(Path(output_dir), LOCK_FILE, "averaging"):
         model = run.build_model(*run.load_tokenizers(output_dir))
         return average_checkpoints(model, output_dir, paths)
-
-
-def _steps(paths: list[str]) -> str:
-    return ", ".join(str(step_of(path)) for path in paths)

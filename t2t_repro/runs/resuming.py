@@ -1,14 +1,22 @@
-"""Decide which settings a training takes from the run in its folder."""
+"""Decide whether a training resumes the run in its folder, and with which settings.
+
+This module imports no TensorFlow, so a command that contradicts a run is answered at
+once.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.runs.run import RUN_FILE, Run
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
 
 
 def find_run(output_dir: str | Path, *, is_described: bool) -> Run | None:
@@ -20,15 +28,13 @@ def find_run(output_dir: str | Path, *, is_described: bool) -> Run | None:
             ended before its first checkpoint does not count: there is nothing to
             resume, and its settings may be why it ended.
     """
+    return resumable_run(output_dir) if is_described else Run.load(output_dir)
+
+
+def resumable_run(output_dir: str | Path) -> Run | None:
+    """Return the run in a folder, or None if it has no checkpoint to resume from."""
     run = Run.load(output_dir)
-    if is_described and not has_checkpoint(output_dir):
-        return None
-    return run
-
-
-def has_checkpoint(output_dir: str | Path) -> bool:
-    """Return whether a folder has a checkpoint, without importing TensorFlow."""
-    return any(Path(output_dir).glob("model.ckpt-*.index"))
+    return run if run is not None and all_checkpoints(output_dir) else None
 
 
 def resumed_settings(
@@ -48,7 +54,7 @@ def resumed_settings(
     if not run.training and "train_steps" not in given:
         raise UsageError(
             f"{output_dir} holds a run of an earlier version, which did not record its "
-            "number of steps: give --train_steps."
+            "number of steps: give train_steps."
         )
     settings = run.train_settings(output_dir)
     changes = dict(given)
@@ -76,6 +82,69 @@ def recorded_data_dir(run: Run, output_dir: str | Path) -> Path:
     if not folder.is_dir():
         raise UserError(
             f"the data folder {folder}, recorded in {Path(output_dir) / RUN_FILE}, "
-            "does not exist: give its new place with --data_dir."
+            "does not exist: give its new place as data_dir."
         )
     return folder
+
+
+def resolved_hparams(settings: TrainSettings) -> HParams:
+    """Return the hparams of a training: the set, its overrides, derived values.
+
+    Raises:
+        UsageError: If the set is unknown or an override is refused.
+    """
+    catalogue.load(settings.t2t_usr_dir)
+    return catalogue.hparams(settings.hparams_set).parse(settings.hparams).resolved()
+
+
+def check_run_folder(settings: TrainSettings, problem: str) -> None:
+    """Create the folder of a run, or check that the run in it can be resumed.
+
+    Call this before data is prepared; `train` also compares the data.
+
+    Args:
+        settings: Settings of the training.
+        problem: Name of the problem.
+
+    Raises:
+        UserError: If the run in the folder has other settings.
+        UsageError: If an hparam is refused, or the run has more steps.
+    """
+    output_dir = Path(settings.output_dir)
+    hparams = resolved_hparams(settings)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    run = resumable_run(output_dir)
+    if run is None:
+        _check_batch_size(hparams)
+        return
+    asked = dataclasses.replace(
+        run,
+        problem=problem,
+        model=settings.model,
+        hparams_set=settings.hparams_set,
+        hparams=hparams,
+        random_seed=settings.random_seed,
+    )
+    run.check_resumable(asked, output_dir)
+    step = latest_step(output_dir)
+    if step > settings.train_steps:
+        raise UsageError(
+            f"received train_steps={settings.train_steps}, but the run in "
+            f"{output_dir} is at step {step}: give more to train further, or leave it "
+            "out."
+        )
+
+
+def _check_batch_size(hparams: HParams) -> None:
+    """Refuse a batch that is smaller than one long sentence.
+
+    Runs of earlier versions may have one, so only a new run is refused.
+
+    Raises:
+        UsageError: If `batch_size` is below `max_length`.
+    """
+    if hparams.batch_size < hparams.max_length:
+        raise UsageError(
+            f"received batch_size={hparams.batch_size}, expected at least max_length="
+            f"{hparams.max_length} tokens: one long sentence must fit into a batch."
+        )

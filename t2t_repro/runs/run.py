@@ -108,7 +108,7 @@ class Run:
             Path(output_dir) / RUN_FILE,
             cls._from_values,
             expected_format=FORMAT,
-            advice="restore it from a copy, or train into another --output_dir.",
+            advice="restore it from a copy, or train into another output_dir.",
         )
 
     @classmethod
@@ -130,8 +130,8 @@ class Run:
         run = cls.load(output_dir)
         if run is None:
             raise UserError(
-                f"received --output_dir {output_dir}, expected the folder of a run "
-                f"with {RUN_FILE} in it: `t2t train` writes one."
+                f"received output_dir={output_dir}, expected the folder of a run with "
+                f"{RUN_FILE} in it: training writes one."
             )
         return run
 
@@ -185,7 +185,7 @@ class Run:
             raise UserError(
                 f"{output_dir} holds a run with other settings: "
                 f"{'; '.join(found)}.\nGive the same settings to resume it, or "
-                "another --output_dir to begin a new run."
+                "another output_dir to begin a new run."
             )
 
     def check_same_tokenizers(
@@ -205,8 +205,8 @@ class Run:
         if any(given.to_bytes() != own.to_bytes() for given, own in pairs):
             raise UserError(
                 f"{output_dir} holds a run on data with another vocabulary.\nGive the "
-                "--data_dir that it was trained on to resume it, or another "
-                "--output_dir to begin a new run."
+                "data_dir that it was trained on to resume it, or another output_dir "
+                "to begin a new run."
             )
 
     def load_tokenizers(self, output_dir: str | Path) -> tuple[Tokenizer, Tokenizer]:
@@ -226,7 +226,7 @@ class Run:
         if t2t_usr_dir is None and folder is not None and not Path(folder).is_dir():
             raise UserError(
                 f"the run needs the package {folder}, which does not exist: give its "
-                "new folder with --t2t_usr_dir."
+                "new folder as t2t_usr_dir."
             )
         return folder
 

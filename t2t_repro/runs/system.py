@@ -12,8 +12,9 @@ import keras
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.translate import Hypothesis, Translator
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.metrics.bracketing import BracketingScores
@@ -22,12 +23,8 @@ from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.lines import as_line, check_same_length
-from t2t_repro.training.checkpoints import (
-    find_checkpoint,
-    model_variables,
-    restore,
-    step_of,
-)
+from t2t_repro.training.checkpoint_paths import find_checkpoint, step_of
+from t2t_repro.training.checkpoints import model_variables, restore
 from t2t_repro.visualization.attention import Attention
 from t2t_repro.visualization.capture import (
     capture_attention,
@@ -37,7 +34,7 @@ from t2t_repro.visualization.capture import (
 
 logger = logging.getLogger(__name__)
 
-_OTHER_CHECKPOINT = "Give another checkpoint with --checkpoint_path."
+_OTHER_CHECKPOINT = "Give another checkpoint."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,20 +113,8 @@ class System:
         Raises:
             UsageError: If a given setting would have no effect or cannot work.
         """
-        given = _given_names(hparams)
-        if "prefer_unrepaired" in given and self.problem.writes_targets:
-            raise UsageError(
-                f"{hparams.flag}: prefer_unrepaired would have no effect: outputs of "
-                f"{self.problem.name} are never repaired."
-            )
         longest = self.run.hparams.max_length
-        if "batch_size" in given and hparams.batch_size < longest:
-            raise UsageError(
-                f"{hparams.flag}: received batch_size={hparams.batch_size}, expected "
-                f"at least {longest} tokens, the longest source that the model reads."
-            )
-        own = self.problem.decode_defaults
-        return hparams.replace(**{name: own[name] for name in own if name not in given})
+        return with_problem_defaults(hparams, self.problem, longest)
 
     def translator(self, decode_hparams: DecodeHParams | None = None) -> Translator:
         """Return a translator of the model; equal settings share one.
@@ -261,11 +246,6 @@ class System:
         )
         export_saved_model(served, export_dir)
         return Path(export_dir)
-
-
-def _given_names(hparams: DecodeHParams) -> set[str]:
-    """Return the settings that the user gave, as text or in code."""
-    return {*hparams.origins, *DecodeHParams().diff(hparams)}
 
 
 def choose_checkpoint(output_dir: str | Path, which: str | None = None) -> str:

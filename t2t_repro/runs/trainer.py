@@ -7,14 +7,18 @@ import logging
 import keras
 import tensorflow as tf
 
+from t2t_repro import registry
+from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
 )
+from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
@@ -42,6 +46,8 @@ def make_trainer(
     settings: TrainSettings,
     data: PreparedData,
     strategy: tf.distribute.Strategy,
+    *,
+    show_progress: bool = False,
 ) -> Trainer:
     """Build the model, the optimizer and everything that trains them.
 
@@ -50,13 +56,15 @@ def make_trainer(
         settings: Settings of the training.
         data: Prepared data.
         strategy: Strategy that distributes the replicas.
+        show_progress: Whether to draw a progress bar if standard error is a terminal.
+
+    Raises:
+        UserError: If a registered attention does not build its projections.
     """
     hparams = run.hparams
     make_repeatable(settings.random_seed)
     with strategy.scope():
-        model = run.build_model(*data.tokenizers())
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
+        model, optimizer = _make_model_and_optimizer(run, data)
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
     training_data = TrainingData(
@@ -76,18 +84,49 @@ def make_trainer(
             clip_grad_norm=hparams.clip_grad_norm,
             jit_compile=jit_compile,
         ),
-        options=LoopOptions(
-            train_steps=settings.train_steps,
-            seed=settings.random_seed,
-            log_every_steps=settings.log_step_count_steps,
-            eval_every_steps=settings.steps_between_evaluations,
-            save_every_steps=settings.steps_between_checkpoints,
-            save_every_seconds=settings.save_checkpoints_secs,
-            best_metric=data.problem.metric,
-        ),
+        options=_loop_options(settings, data.problem.metric),
         evaluators=_evaluators(model, hparams, settings.eval_sentences, data),
         monitors=_monitors(model, hparams),
+        show_progress=show_progress,
     )
+
+
+def _make_model_and_optimizer(
+    run: Run, data: PreparedData
+) -> tuple[keras.Model, keras.optimizers.Optimizer]:
+    model = run.build_model(*data.tokenizers())
+    _check_attention(model, run.hparams.self_attention_type)
+    optimizer = make_optimizer(run.hparams)
+    optimizer.build(model.trainable_variables)
+    return model, optimizer
+
+
+def _loop_options(settings: TrainSettings, best_metric: str) -> LoopOptions:
+    return LoopOptions(
+        train_steps=settings.train_steps,
+        seed=settings.random_seed,
+        log_every_steps=settings.log_step_count_steps,
+        eval_every_steps=settings.steps_between_evaluations,
+        save_every_steps=settings.steps_between_checkpoints,
+        save_every_seconds=settings.save_checkpoints_secs,
+        best_metric=best_metric,
+    )
+
+
+def _check_attention(model: keras.Model, name: str) -> None:
+    """Refuse an attention of a user's package that does not build its projections.
+
+    They would get their weights in the first update, unknown to the optimizer.
+    """
+    if name in SELF_ATTENTIONS or not isinstance(model, Transformer):
+        return
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        if not layer.self_attention.query_projection.built:
+            raise UserError(
+                f"the attention {name} (registered at "
+                f"{registry.attentions.entry(name).location}) has projections without "
+                "weights: its `build` must call `super().build()`."
+            )
 
 
 def _plan(hparams: HParams, num_replicas: int) -> BatchPlan:
@@ -122,10 +161,9 @@ def _translation_evaluator(
 ) -> Evaluator:
     defaults = DecodeHParams()
     problem = data.problem
+    own = defaults.replace(**problem.decode_defaults)
     # The problem's batch size is meant for its beam size.
-    greedy = defaults.replace(**problem.decode_defaults).replace(
-        beam_size=1, batch_size=defaults.batch_size
-    )
+    greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
     translator = Translator(
         model,
         *data.tokenizers(),
@@ -135,6 +173,13 @@ def _translation_evaluator(
         postprocess=problem.postprocess,
     )
     sources, references = (side[:sentences] for side in data.raw_text("dev"))
+    logger.info(
+        "%s during training: %d dev sentences, greedy search; decoding uses "
+        "beam_size=%d and usually scores higher",
+        problem.metric,
+        len(sources),
+        own.beam_size,
+    )
     return translation_evaluator(translator, sources, references, problem)
 
 

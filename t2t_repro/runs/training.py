@@ -14,15 +14,21 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError
 from t2t_repro.files import folder_lock
 from t2t_repro.runs.averaging import average_paths
+from t2t_repro.runs.resuming import (
+    check_run_folder,
+    resolved_hparams,
+    resumable_run,
+)
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.runs.trainer import make_trainer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
-from t2t_repro.training.checkpoints import (
+from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     BEST_FOLDER,
     all_checkpoints,
+    latest_step,
     step_of,
 )
 from t2t_repro.training.setup import make_strategy
@@ -49,12 +55,15 @@ class TrainResult:
     averaged: str | None
 
 
-def train(settings: TrainSettings, data: PreparedData) -> TrainResult:
+def train(
+    settings: TrainSettings, data: PreparedData, *, show_progress: bool = False
+) -> TrainResult:
     """Train a model, or resume its training, and average its last checkpoints.
 
     Args:
         settings: Model, folder and schedule of the training.
         data: Prepared data.
+        show_progress: Whether to draw a progress bar if standard error is a terminal.
 
     Raises:
         UserError: If the folder holds another run, another process trains in it, the
@@ -69,7 +78,9 @@ def train(settings: TrainSettings, data: PreparedData) -> TrainResult:
         before = resumable_run(Path(settings.output_dir))
         run = _begin_or_resume(settings, hparams, data, strategy)
         step_before = latest_step(settings.output_dir)
-        trainer = make_trainer(run, settings, data, strategy)
+        trainer = make_trainer(
+            run, settings, data, strategy, show_progress=show_progress
+        )
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
         complete = steps >= settings.train_steps and trainer.stop_signal is None
@@ -79,79 +90,6 @@ def train(settings: TrainSettings, data: PreparedData) -> TrainResult:
             keep = not trained and before.training == run.training
             averaged = _averaged(run, settings, keep_existing=keep)
     return TrainResult(Path(settings.output_dir), steps, complete, averaged)
-
-
-def resolved_hparams(settings: TrainSettings) -> HParams:
-    """Return the hparams of a training: the set, its overrides, derived values.
-
-    Raises:
-        UsageError: If the set is unknown or an override is refused.
-    """
-    catalogue.load(settings.t2t_usr_dir)
-    return catalogue.hparams(settings.hparams_set).parse(settings.hparams).resolved()
-
-
-def check_run_folder(settings: TrainSettings, problem: str) -> None:
-    """Create the folder of a run, or check that the run in it can be resumed.
-
-    Call this before data is prepared; `train` also compares the data.
-
-    Args:
-        settings: Settings of the training.
-        problem: Name of the problem.
-
-    Raises:
-        UserError: If the run in the folder has other settings or more steps.
-    """
-    output_dir = Path(settings.output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    run = resumable_run(output_dir)
-    if run is None:
-        _check_batch_size(resolved_hparams(settings))
-        return
-    asked = dataclasses.replace(
-        run,
-        problem=problem,
-        model=settings.model,
-        hparams_set=settings.hparams_set,
-        hparams=resolved_hparams(settings),
-        random_seed=settings.random_seed,
-    )
-    run.check_resumable(asked, output_dir)
-    step = latest_step(output_dir)
-    if step > settings.train_steps:
-        raise UsageError(
-            f"received --train_steps {settings.train_steps}, but the run in "
-            f"{output_dir} is at step {step}: give more to train further, or leave it "
-            "out."
-        )
-
-
-def _check_batch_size(hparams: HParams) -> None:
-    """Refuse a batch that is smaller than one long sentence.
-
-    Runs of earlier versions may have one, so only a new run is refused.
-
-    Raises:
-        UsageError: If `batch_size` is below `max_length`.
-    """
-    if hparams.batch_size < hparams.max_length:
-        raise UsageError(
-            f"received batch_size={hparams.batch_size}, expected at least max_length="
-            f"{hparams.max_length} tokens: one long sentence must fit into a batch."
-        )
-
-
-def resumable_run(output_dir: Path) -> Run | None:
-    """Return the run in a folder, or None if it has no checkpoint to resume from."""
-    run = Run.load(output_dir)
-    return run if run is not None and all_checkpoints(output_dir) else None
-
-
-def latest_step(output_dir: str | Path) -> int:
-    """Return the step of a run's newest checkpoint, or 0 without a checkpoint."""
-    paths = all_checkpoints(output_dir)
-    return step_of(paths[-1]) if paths else 0
 
 
 def _begin_or_resume(
@@ -164,20 +102,7 @@ def _begin_or_resume(
     output_dir = Path(settings.output_dir)
     tokenizers = data.tokenizers()
     _check_sharing(hparams, *tokenizers)
-    usr_dir = settings.t2t_usr_dir
-    asked = Run(
-        problem=data.problem.name,
-        model=settings.model,
-        hparams_set=settings.hparams_set,
-        hparams=hparams,
-        random_seed=settings.random_seed,
-        num_replicas=strategy.num_replicas_in_sync,
-        data_dir=str(data.folder.resolve()),
-        data_digest=data.digest,
-        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
-        tokenizers={},
-        training=loop_settings(settings),
-    )
+    asked = _describe(settings, hparams, data, strategy.num_replicas_in_sync)
     before = resumable_run(output_dir)
     if before is not None:
         before.check_same_tokenizers(output_dir, *tokenizers)
@@ -196,6 +121,26 @@ def _begin_or_resume(
         run = dataclasses.replace(asked, tokenizers=names)
     run.save(output_dir)
     return run
+
+
+def _describe(
+    settings: TrainSettings, hparams: HParams, data: PreparedData, num_replicas: int
+) -> Run:
+    """Return the description of a run, without its tokenizers."""
+    usr_dir = settings.t2t_usr_dir
+    return Run(
+        problem=data.problem.name,
+        model=settings.model,
+        hparams_set=settings.hparams_set,
+        hparams=hparams,
+        random_seed=settings.random_seed,
+        num_replicas=num_replicas,
+        data_dir=str(data.folder.resolve()),
+        data_digest=data.digest,
+        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
+        tokenizers={},
+        training=loop_settings(settings),
+    )
 
 
 def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> None:

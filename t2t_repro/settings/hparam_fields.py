@@ -74,7 +74,7 @@ class HParamFields(TypedSettings):
     self_attention_type: str = setting(
         "self-attention of both stacks: dot_product = all positions, restricted = a "
         "neighbourhood, computed in blocks, restricted_masked = the same under a mask, "
-        "or a name that a package in --t2t_usr_dir registers"
+        "or a name that a package in t2t_usr_dir registers"
     )
     attention_neighbourhood: int = setting(
         "positions seen around each position, odd (r of section 4); 0 = all",

@@ -11,6 +11,7 @@ MAX_STEPS_BETWEEN_EVALUATIONS = 1000
 # minutes, so its last 5 checkpoints span 7 % of the training (section 6.1).
 CHECKPOINTS_PER_RUN = 100
 MIN_STEPS_BETWEEN_CHECKPOINTS = 50
+CHECKPOINTS_TO_AVERAGE = 5  # paper section 6.1, base models
 MAX_SEED = 2**32 - 1  # NumPy's limit
 
 
@@ -72,7 +73,7 @@ class TrainSettings(TypedSettings):
     )
     average_last: int = setting(
         "checkpoints to average after training; 0 = do not average",
-        5,
+        CHECKPOINTS_TO_AVERAGE,
         unit="checkpoints",
         at_least=0,
     )

@@ -164,6 +164,11 @@ class TypedSettings:
     flag: ClassVar[str] = ""
     how_to_list: ClassVar[str] = ""
 
+    @classmethod
+    def argument(cls) -> str:
+        """Return the name of the argument that takes overrides, for messages."""
+        return cls.flag.removeprefix("--")
+
     def __post_init__(self) -> None:
         for name, expected in _types(type(self)).items():
             value = _typed(name, getattr(self, name), expected)
@@ -218,12 +223,12 @@ class TypedSettings:
         except UsageError:
             raise
         except UserError as error:
-            raise UsageError(f"{self.flag}: {error}") from None
+            raise UsageError(f"{self.argument()}: {error}") from None
         idle = changed.ineffective_settings()
         for name in given:
             if name in idle:
                 raise UsageError(
-                    f"{self.flag}: {name} would have no effect: {idle[name]}"
+                    f"{self.argument()}: {name} would have no effect: {idle[name]}"
                 )
         origins = {**changed.origins, **dict.fromkeys(given, self.flag)}
         return dataclasses.replace(changed, origins=origins)
@@ -240,8 +245,8 @@ class TypedSettings:
             if origin == self.flag and command not in readers:
                 known = ", ".join(f"`t2t {reader}`" for reader in readers) or "none"
                 raise UsageError(
-                    f"{self.flag}: {name} would have no effect: `t2t {command}` does "
-                    f"not read it (commands that do: {known})."
+                    f"{self.argument()}: {name} would have no effect: `t2t {command}` "
+                    f"does not read it (commands that do: {known})."
                 )
         return changed
 
@@ -261,7 +266,9 @@ class TypedSettings:
 
     @classmethod
     def _unknown(cls, name: str) -> UsageError:
-        return unknown_name(f"{cls.flag} name", name, cls.names(), cls.how_to_list)
+        return unknown_name(
+            f"{cls.argument()} name", name, cls.names(), cls.how_to_list
+        )
 
     def replace(self, **changes: Value) -> Self:
         """Return a copy with other values; the changed ones lose their origin."""

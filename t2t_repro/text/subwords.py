@@ -237,7 +237,7 @@ def _training_error(error: RuntimeError, vocab_size: int) -> Exception:
         return UserError(
             f"received vocabulary size {vocab_size}, expected at least "
             f"{required.group(1)} (3 special entries, 256 bytes and the characters of "
-            f"the text): raise --vocab_size, or the size of the problem's Vocabulary"
+            f"the text): raise vocab_size, or the size of the problem's Vocabulary"
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return UserError(
@@ -254,7 +254,7 @@ def _warn_of_smaller_vocabulary(model: bytes, vocab_size: int) -> None:
     if size < vocab_size:
         logger.warning(
             "the training text is too small for %d subwords: the vocabulary has %d; "
-            "a smaller --vocab_size would generalise better",
+            "a smaller vocab_size would generalise better",
             vocab_size,
             size,
         )
@@ -277,6 +277,6 @@ def _check_special_ids(
     if found != (PAD_ID, EOS_ID, UNK_ID):
         raise UserError(
             f"received SentencePiece model {name} with pad, eos, unk ids {found}, "
-            f"expected {(PAD_ID, EOS_ID, UNK_ID)}: train it with spm_train "
-            f"--pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1 --byte_fallback"
+            f"expected {(PAD_ID, EOS_ID, UNK_ID)}: train it with `spm_train "
+            f"--pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1 --byte_fallback`"
         )

@@ -12,12 +12,14 @@ import keras
 import numpy as np
 
 from t2t_repro.files import atomic_folder, full_disk_as_user_error
-from t2t_repro.training.checkpoints import (
+from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     find_checkpoint,
+    step_of,
+)
+from t2t_repro.training.checkpoints import (
     model_variables,
     restore,
-    step_of,
     write_checkpoint,
 )
 

@@ -1,4 +1,4 @@
-"""Find, read and write checkpoints.
+"""Read and write checkpoints.
 
 A checkpoint maps `model/<path of the variable>` and `optimizer/<path>` to values,
 so it can be read without building anything.
@@ -6,7 +6,6 @@ so it can be read without building anything.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,18 +14,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.files import current_folder
-
-CHECKPOINT_NAME = "model.ckpt"
-BEST_FOLDER = "best"
-AVERAGED_FOLDER = "averaged"
-
-_ORIGINS = {
-    "latest": "`t2t train` writes it",
-    "best": "`t2t train` keeps the one with the highest score of its evaluations, "
-    "which need a dev split and --eval_sentences above 0",
-    "averaged": "`t2t average --output_dir {output_dir}` makes it",
-}
+from t2t_repro.training.checkpoint_paths import CHECKPOINT_NAME
 
 # Part ("model", "optimizer", "random", "data") -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
@@ -164,52 +152,3 @@ def _key(part: str, name: str) -> str:
     """Return the key of a variable that `tf.train.Checkpoint` saved from a dict."""
     escaped = name.replace(".", "..").replace("/", ".S")
     return f"{part}/{escaped}/.ATTRIBUTES/VARIABLE_VALUE"
-
-
-def all_checkpoints(output_dir: str | Path) -> list[str]:
-    """Return the paths of the checkpoints in a folder, oldest step first."""
-    folder = Path(output_dir)
-    steps = {}
-    for index in folder.glob(f"{CHECKPOINT_NAME}-*.index"):
-        if match := re.fullmatch(rf"{CHECKPOINT_NAME}-(\d+)", index.stem):
-            steps[int(match[1])] = str(index.with_suffix(""))
-    return [steps[step] for step in sorted(steps)]
-
-
-def find_checkpoint(output_dir: str | Path, which: str = "latest") -> str:
-    """Find a checkpoint by "latest", "best", "averaged", or a path.
-
-    Args:
-        output_dir: Folder of the run.
-        which: One of the three words, or the path of a checkpoint or of one of its
-            files.
-
-    Returns:
-        The path of the checkpoint, without `.index`.
-
-    Raises:
-        UserError: If there is no such checkpoint.
-    """
-    folders = {
-        "latest": Path(output_dir),
-        "best": current_folder(Path(output_dir) / BEST_FOLDER),
-        "averaged": current_folder(Path(output_dir) / AVERAGED_FOLDER),
-    }
-    if which in folders:
-        found = all_checkpoints(folders[which])
-        if found:
-            return found[-1]
-        hint = _ORIGINS[which].format(output_dir=output_dir)
-        raise UserError(f"no {which} checkpoint in {output_dir}: {hint}.")
-    path = re.sub(r"\.(index|data-\d+-of-\d+)$", "", which)
-    if not Path(f"{path}.index").exists():
-        raise UserError(
-            f"received checkpoint path {which}, expected latest, best, averaged, or "
-            f"the path of a checkpoint such as OUTPUT_DIR/{CHECKPOINT_NAME}-1000."
-        )
-    return path
-
-
-def step_of(path: str) -> int:
-    """Return the step in a checkpoint's name."""
-    return int(path.rpartition("-")[2])

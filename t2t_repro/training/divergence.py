@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.training.checkpoints import step_of
+from t2t_repro.training.checkpoint_paths import step_of
 
 
 class DivergedError(UserError):

@@ -15,7 +15,7 @@ from t2t_repro.data.pipeline import Batch, BatchPlan, Shards, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
@@ -82,6 +82,8 @@ class Trainer:
         options: See `LoopOptions`.
         evaluators: Functions called every `eval_every_steps` and at the end.
         monitors: Functions called with every line of training metrics.
+        show_progress: Whether to draw a progress bar if standard error is a terminal,
+            with the lines of metrics above it. Without a bar, they are logged.
 
     Attributes:
         step: Number of completed updates.
@@ -100,6 +102,7 @@ class Trainer:
         options: LoopOptions,
         evaluators: Sequence[Evaluator] = (),
         monitors: Sequence[Monitor] = (),
+        show_progress: bool = False,
     ) -> None:
         self.model = model
         self.optimizer = optimizer
@@ -109,6 +112,7 @@ class Trainer:
         self.options = options
         self.evaluators = evaluators
         self.monitors = monitors
+        self.show_progress = show_progress
         self.train_step = make_train_step(model, optimizer, strategy, step_options)
         self.log = MetricsLog(checkpoints.output_dir)
         self.step = 0
@@ -139,6 +143,7 @@ class Trainer:
                 "step",
                 done=self.step,
                 seconds_between_lines=None,
+                draw_bar=self.show_progress,
                 keep_bar=True,
             )
             with progress, SignalGuard(self._stop_soon):

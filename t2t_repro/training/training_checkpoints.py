@@ -16,17 +16,19 @@ from t2t_repro.files import (
     current_folder,
     recover_folder,
 )
-from t2t_repro.training.checkpoints import (
+from t2t_repro.training.checkpoint_paths import (
     BEST_FOLDER,
     CHECKPOINT_NAME,
+    all_checkpoints,
+    step_of,
+)
+from t2t_repro.training.checkpoints import (
     DamagedCheckpointError,
     Variables,
-    all_checkpoints,
     model_variables,
     remove_checkpoint,
     remove_partial_checkpoints,
     restore,
-    step_of,
     variables_by_path,
     write_checkpoint,
 )

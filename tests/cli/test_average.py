@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro import runs as library
 from t2t_repro.cli.main import main
 from tests.cli.conftest import printed_by
 
@@ -55,7 +57,7 @@ def test_too_many_checkpoints_are_an_error_and_the_average_is_kept(
     before = model_weights(run / "averaged" / "model.ckpt-60")
     assert main(["average", "--output_dir", str(run), "--last", "999"]) == 1
     errors = capsys.readouterr().err
-    assert "received --last 999" in errors
+    assert "received last=999" in errors
     assert "3 checkpoint(s), of step 20, 40, 60" in errors
     for name, values in model_weights(run / "averaged" / "model.ckpt-60").items():
         np.testing.assert_array_equal(values, before[name])
@@ -83,6 +85,13 @@ def test_nothing_to_average_is_refused(trained, capsys):
     arguments = ["average", "--output_dir", str(trained.output_dir), "--last", "0"]
     assert main(arguments) == 2
     assert "--last" in capsys.readouterr().err
+
+
+def test_one_default_holds_for_training_the_command_and_the_library(capsys):
+    assert main(["average", "--help"]) == 0
+    assert "number of checkpoints (default: 5)" in capsys.readouterr().out
+    assert inspect.signature(library.average).parameters["last"].default == 5
+    assert library.TrainSettings.default_of("average_last") == 5
 
 
 def test_a_run_without_checkpoints_is_reported(own_run, capsys):

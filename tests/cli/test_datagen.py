@@ -102,7 +102,7 @@ def test_other_settings_are_refused_with_the_difference(tmp_path, capsys):
         (["--problem", "algorithmic_sort", "--vocab_size", "9"], "its 10 symbols"),
         (
             ["--problem", "text_pairs", "--source_model", "m", "--vocab_type", "bpe"],
-            "--source_model and --vocab_type",
+            "source_model=m and model_type=bpe",
         ),
         (["--vocab_size", "many"], "'many', expected a whole number"),
         (["--max_pair_length", "1"], "at least 2"),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.training.checkpoints import all_checkpoints
+from t2t_repro.training.checkpoint_paths import all_checkpoints
 from tests.cli.conftest import printed_by
 
 PATIENCE = 120  # seconds in which a process must do something

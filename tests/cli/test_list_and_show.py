@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from t2t_repro import catalogue
+from t2t_repro import catalogue, registry
 from t2t_repro.cli import main as cli
 from t2t_repro.cli.main import main
 from t2t_repro.errors import UserError
@@ -48,7 +48,7 @@ def test_help_listings_and_errors_need_no_tensorflow(arguments, code):
     assert ended.returncode == code, ended.stderr
 
 
-@pytest.mark.parametrize("kind", ["problems", "hparams", "models"])
+@pytest.mark.parametrize("kind", ["problems", "hparams", "models", "attentions"])
 def test_list_names_each_kind(kind, capsys):
     assert main(["list"]) == 0
     assert f"{kind} (" in capsys.readouterr().out
@@ -59,6 +59,40 @@ def test_list_of_one_kind_has_one_name_and_summary_per_line(capsys):
     name, _, summary = capsys.readouterr().out.partition("  ")
     assert name == "transformer"
     assert summary.strip() == catalogue.MODELS["transformer"][1]
+
+
+def test_attentions_are_listed_and_a_package_adds_its_own(tmp_path, capsys):
+    package = tmp_path / "my_listed_attention"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from t2t_repro.registry import register_attention\n"
+        "@register_attention\n"
+        "def no_attention(options, role, **kwargs):\n"
+        '    """Attend to nothing."""\n'
+    )
+    flag = f"--t2t_usr_dir={package}"
+    with registry.attentions.isolated():
+        assert main(["list", "attentions", flag]) == 0
+        rows = [line.split(None, 1) for line in capsys.readouterr().out.splitlines()]
+        assert main(["show", "no_attention", flag]) == 0
+        shown = capsys.readouterr().out
+    assert ["no_attention", "Attend to nothing."] in rows
+    assert [name for name, _ in rows] == [
+        *("dot_product", "no_attention", "restricted", "restricted_masked"),
+    ]
+    assert "attention no_attention" in shown
+    assert "Attend to nothing." in shown
+    assert "my_listed_attention" in shown
+    assert "--hparams self_attention_type=no_attention" in shown
+
+
+def test_an_unknown_attention_is_answered_with_where_they_are_listed(capsys):
+    command = ["train", "--output_dir", "o", "--data_dir", "d", "--problem"]
+    command += ["algorithmic_sort", "--hparams_set", "transformer_tiny"]
+    assert main([*command, "--hparams", "self_attention_type=dot_produkt"]) == 2
+    answer = capsys.readouterr().err
+    assert "Did you mean dot_product" in answer
+    assert "`t2t list attentions`" in answer
 
 
 def test_list_of_an_unknown_kind_exits_with_usage(capsys):

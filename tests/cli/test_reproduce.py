@@ -158,7 +158,8 @@ def test_results_of_a_folder_are_shown_with_the_packages(tmp_path, capsys):
 def test_the_papers_recipe_is_run_if_folders_are_given(monkeypatch, capsys):
     seen = []
 
-    def run_row(plan, folders):
+    def run_row(plan, folders, show_progress):
+        assert show_progress
         seen.append((plan, folders))
         return [Path("o/a.json"), Path("o/b.json")]
 
@@ -178,7 +179,7 @@ def test_the_papers_recipe_is_run_if_folders_are_given(monkeypatch, capsys):
 
 def test_a_small_run_has_its_own_defaults(monkeypatch):
     seen = []
-    module = SimpleNamespace(run_row=lambda *given: seen.append(given) or [])
+    module = SimpleNamespace(run_row=lambda *given, **_: seen.append(given) or [])
     monkeypatch.setitem(sys.modules, "t2t_repro.reproduction.run_row", module)
     places = ["--text_dir=t", "--data_dir=d", "--output_dir=o"]
     assert main(["reproduce", "--run", "table3/a_h1", *places]) == 0

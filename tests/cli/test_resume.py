@@ -13,7 +13,7 @@ from t2t_repro.cli.main import main
 from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.training import LOCK_FILE
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by
 
 # Without what most tests here do not look at, and which takes most of the time.
@@ -73,7 +73,7 @@ def test_fewer_steps_than_the_run_has_are_refused(own_run, capsys):
     before = {path: path.stat().st_mtime_ns for path in own_run.rglob("*")}
     assert main(["train", "--output_dir", str(own_run), "--train_steps", "30"]) == 2
     errors = capsys.readouterr().err
-    assert "received --train_steps 30, but the run in" in errors
+    assert "received train_steps=30, but the run in" in errors
     assert "is at step 60" in errors
     assert {path: path.stat().st_mtime_ns for path in own_run.rglob("*")} == before
 
@@ -119,7 +119,7 @@ def test_a_run_of_an_earlier_version_asks_for_the_number_of_steps(own_run, capsy
     del description["training"]
     (own_run / RUN_FILE).write_text(json.dumps(description))
     assert main(["train", "--output_dir", str(own_run)]) == 2
-    assert "give --train_steps" in capsys.readouterr().err
+    assert "give train_steps" in capsys.readouterr().err
 
 
 def test_some_of_the_runs_overrides_may_be_given_again(own_run):
@@ -196,7 +196,7 @@ def test_a_package_that_has_moved_is_named(own_run, tmp_path, capsys):
     assert main(["average", "--output_dir", str(own_run), "--last", "2"]) == 1
     errors = capsys.readouterr().err
     assert f"the run needs the package {tmp_path / 'moved'}" in errors
-    assert "give its new folder with --t2t_usr_dir" in errors
+    assert "give its new folder as t2t_usr_dir" in errors
 
 
 def test_the_problem_of_the_runs_package_is_known_when_it_is_resumed(

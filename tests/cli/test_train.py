@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -13,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from t2t_repro.cli.main import main
 from t2t_repro.runs.run import RUN_FILE, Run
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by, train_arguments, write_text
 
 WITHOUT_TENSORFLOW = """
@@ -77,6 +78,14 @@ def test_training_can_end_without_a_score(trained, own_run):
     assert "BLEU" not in printed
     assert "--checkpoint_path averaged" in printed
     assert (own_run / "averaged").exists()
+
+
+def test_training_draws_a_bar_on_a_terminal(own_run, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    printed_by(["train", "--output_dir", str(own_run), "--no_final_score"])
+    assert "60/60" in terminal.getvalue()
 
 
 def test_training_learns_something(trained):

@@ -8,13 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data.text_files import (
-    PairFiles,
-    has_byte_order_mark,
-    identity,
-    read_lines,
-    read_pairs,
-)
+from t2t_repro.data.text_files import has_byte_order_mark, identity, read_lines
 from t2t_repro.errors import UserError
 
 
@@ -135,38 +129,6 @@ def test_a_folder_is_refused(tmp_path):
 def test_a_device_is_refused():
     with pytest.raises(UserError, match="expected a regular file"):
         list(read_lines(Path(os.devnull)))
-
-
-@pytest.mark.parametrize(("left", "right"), [(3, 5), (5, 3), (4, 3)])
-def test_sides_of_different_length_are_refused_with_both_counts(tmp_path, left, right):
-    source = written(tmp_path / "a", b"x\n" * left)
-    target = written(tmp_path / "b", b"y\n" * right)
-    with pytest.raises(UserError, match=f"received {left} lines .* and {right} lines"):
-        list(read_pairs(PairFiles(source, target)))
-
-
-def test_pairs_are_the_lines_side_by_side(tmp_path):
-    source = written(tmp_path / "a", b"1\n2\n")
-    target = written(tmp_path / "b", gzip.compress(b"x\ny\n"))
-    pairs = list(read_pairs(PairFiles(source, target)))
-    assert pairs == [("1", "x"), ("2", "y")]
-
-
-def test_a_tab_within_a_line_of_two_files_is_text(tmp_path):
-    source = written(tmp_path / "a", b"1\t2\n")
-    assert list(read_pairs(PairFiles(source, source))) == [("1\t2", "1\t2")]
-
-
-def test_columns_of_one_file_are_the_two_sides(tmp_path):
-    path = written(tmp_path / "a.tsv", b"1\tx\r\n\ty\n")
-    assert list(read_pairs(PairFiles(path))) == [("1", "x"), ("", "y")]
-
-
-@pytest.mark.parametrize(("line", "columns"), [(b"alone", 1), (b"a\tb\tc", 3)])
-def test_a_line_without_two_columns_is_refused_by_its_number(tmp_path, line, columns):
-    path = written(tmp_path / "a.tsv", b"1\tx\n" + line + b"\n")
-    with pytest.raises(UserError, match=f"a.tsv:2: received {columns} column"):
-        list(read_pairs(PairFiles(path)))
 
 
 def test_an_identity_does_not_depend_on_the_location(tmp_path):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.data.text_files import TreeFile
+from t2t_repro.data.split_files import TreeFile
 from t2t_repro.errors import UsageError, UserError
 
 TREES = """( (S (NP-SBJ (NNP John)) (VP (VBZ runs)) (. .)) )
@@ -96,8 +96,8 @@ def test_a_file_with_a_malformed_tree_is_refused_with_its_line(tmp_path):
         problem.check(None)
 
 
-def test_without_files_the_error_names_the_flag():
-    with pytest.raises(UsageError, match="expected --train_trees"):
+def test_without_files_the_error_names_the_file():
+    with pytest.raises(UsageError, match="expected train_trees"):
         list(catalogue.problem("parsing_ptb").pairs("train", None))
 
 

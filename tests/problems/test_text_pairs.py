@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.data.text_files import PairFiles
+from t2t_repro.data.split_files import PairFiles
 from t2t_repro.errors import UsageError, UserError
 
 
@@ -116,7 +116,7 @@ def test_two_distinct_pairs_are_enough_to_hold_one_out(tmp_path):
 
 def test_one_distinct_source_is_too_little_to_hold_one_out(tmp_path):
     problem = text_pairs(train=files(tmp_path, numbered(1) * 5))
-    with pytest.raises(UserError, match=r"5 training pair.* 1 distinct .*--dev_source"):
+    with pytest.raises(UserError, match=r"5 training pair.* 1 distinct .*dev text"):
         problem.check(None)
 
 
@@ -148,7 +148,7 @@ def test_source_identities_depend_on_the_content_and_not_on_the_folder(tmp_path)
 
 
 def test_missing_files_are_a_usage_error():
-    with pytest.raises(UsageError, match="--train_source and --train_target"):
+    with pytest.raises(UsageError, match="train_source and train_target"):
         catalogue.problem("text_pairs").check(None)
 
 

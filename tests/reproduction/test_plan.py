@@ -52,7 +52,7 @@ def test_a_row_that_cannot_be_trained_is_refused(row, answer):
 def test_missing_text_and_an_unwritable_folder_of_results_are_refused(tmp_path):
     small, paper = plan("table3/a_h1"), plan("table3/a_h1", "paper")
     places = {"data_dir": Path("d"), "output_dir": Path("o")}
-    with pytest.raises(UsageError, match="--text_dir is missing: --scale small"):
+    with pytest.raises(UsageError, match="text_dir is missing: scale=small"):
         check_folders(small, RunFolders(**places))
     check_folders(paper, RunFolders(**places))
     check_folders(small, RunFolders(**places, text_dir=tmp_path, result_dir=tmp_path))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.reproduction.recipes import Recipe
 
 PAIRS = Recipe("p", 1, ("dev",), text={"train": ("a", "b"), "test": ("c", "d")})

@@ -12,7 +12,7 @@ import pytest
 
 from t2t_repro import runs
 from t2t_repro.data import prepare
-from t2t_repro.data.text_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.errors import UserError
 from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.metrics.translation import Score, TranslationScores
@@ -68,7 +68,7 @@ class Stage:
     def raw_text(self, split):
         return [f"source of {split}"], [f"reference of {split}"]
 
-    def train(self, settings, data):
+    def train(self, settings, data, show_progress):
         assert data is self
         self.calls.append(("train", settings))
         folder = settings.output_dir
@@ -268,6 +268,6 @@ def test_missing_text_is_found_before_anything_is_prepared(stage, tmp_path):
     with pytest.raises(UserError, match=r"val\.de is missing"):
         run(plan_of(*find_row("table3/a_h1")), folders)
     nowhere = dataclasses.replace(folders, result_dir=tmp_path / "nowhere")
-    with pytest.raises(UserError, match="--result_dir"):
+    with pytest.raises(UserError, match="result_dir="):
         run(plan_of(*find_row("table3/a_h1")), nowhere)
     assert stage.calls == []

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 
 import pytest
 
-from t2t_repro import catalogue
+from t2t_repro import catalogue, registry
 from t2t_repro.data.prepare import prepare
-from t2t_repro.data.text_files import PairFiles
+from t2t_repro.data.split_files import PairFiles
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.runs import TrainSettings, train, trainer, training
+from t2t_repro.layers import MultiheadAttention
+from t2t_repro.runs import TrainSettings, resuming, train, trainer, training
 from t2t_repro.settings.hparams import HParams
 from tests.cli.conftest import write_text
 
@@ -101,6 +103,16 @@ def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
     assert (decode_hparams.beam_size, max_input_length) == (1, 40)
 
 
+def test_the_log_says_once_that_dev_scores_are_of_greedy_search(
+    recorded, data, tmp_path, caplog
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    train(TrainSettings(output_dir=str(tmp_path / "logged"), **SETTINGS), data)
+    (line,) = [line for line in caplog.messages if "greedy" in line]
+    assert line.startswith("bleu during training: 5 dev sentences, greedy search")
+    assert "beam_size=4" in line
+
+
 def test_the_seed_decides_weights_and_dropout(recorded):
     assert recorded.seeds == [11]
 
@@ -109,6 +121,15 @@ def test_every_step_option_comes_from_its_hparam(recorded):
     options = recorded.arguments["step_options"]
     assert (options.label_smoothing, options.clip_grad_norm) == (0.17, 3.5)
     assert options.jit_compile is False
+
+
+def test_a_training_shows_its_progress_only_if_asked(
+    recorded, data, tmp_path, monkeypatch
+):
+    assert recorded.arguments["show_progress"] is False
+    settings = TrainSettings(output_dir=str(tmp_path / "shown"), **SETTINGS)
+    train(settings, data, show_progress=True)
+    assert recorded.arguments["show_progress"] is True
 
 
 def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
@@ -134,6 +155,24 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
         changed = SETTINGS | {"keep_checkpoint_max": keep, "average_last": average}
         train(TrainSettings(output_dir=str(tmp_path / str(keep)), **changed), data)
     assert kept == [6, 8]
+
+
+def test_an_attention_that_forgets_the_weights_of_its_base_is_named(data, tmp_path):
+    class Forgetful(MultiheadAttention):
+        def build(self, input_shape=None):
+            self.scale = self.add_weight(name="scale", shape=(1,))
+
+    hparams = f"{HPARAMS},self_attention_type=forgetful"
+    with registry.attentions.isolated():
+        registry.register_attention("forgetful")(Forgetful)
+        settings = TrainSettings(
+            output_dir=str(tmp_path / "run"), **(SETTINGS | {"hparams": hparams})
+        )
+        answer = (
+            r"attention forgetful .*test_training.py.* must call `super\(\)\.build\(\)"
+        )
+        with pytest.raises(UserError, match=answer):
+            train(settings, data)
 
 
 def test_batches_have_the_shapes_of_the_hparams(recorded):
@@ -191,7 +230,7 @@ def test_the_settings_are_read_back_from_the_run(recorded, tmp_path):
     # Keeping and averaging are as given, and overrides are read back as text.
     expected = TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS)
     assert settings.replace(hparams="") == expected.replace(hparams="")
-    assert training.resolved_hparams(settings) == training.resolved_hparams(expected)
+    assert resuming.resolved_hparams(settings) == resuming.resolved_hparams(expected)
 
 
 def test_the_runs_file_names_everything_needed_to_rebuild_it(recorded, data, tmp_path):

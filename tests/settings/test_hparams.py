@@ -207,7 +207,7 @@ def test_json_of_another_version_names_the_missing_settings(base):
 
 
 def test_json_with_an_unknown_name_is_refused(base):
-    with pytest.raises(UserError, match="unknown --hparams name 'postion'"):
+    with pytest.raises(UserError, match="unknown hparams name 'postion'"):
         HParams.from_dict({**base.to_dict(), "postion": "emb"})
 
 

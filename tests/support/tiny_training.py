@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.checkpoints import all_checkpoints, step_of
+from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.schedules import FactorSchedule
 from t2t_repro.training.step import StepOptions
@@ -74,6 +74,7 @@ def tiny_trainer(
     plan: BatchPlan = PLAN,
     evaluators: Sequence = (),
     monitors: Sequence = (),
+    show_progress: bool = False,
     **options: Any,
 ) -> Trainer:
     """Make a trainer of `Bigrams` that writes metrics of every step."""
@@ -91,6 +92,7 @@ def tiny_trainer(
         options=LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options)),
         evaluators=evaluators,
         monitors=monitors,
+        show_progress=show_progress,
     )
 
 

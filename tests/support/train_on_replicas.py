@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
-from t2t_repro.training.checkpoints import all_checkpoints
+from t2t_repro.training.checkpoint_paths import all_checkpoints
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.setup import make_optimizer, make_strategy
 from t2t_repro.training.step import StepOptions, make_train_step

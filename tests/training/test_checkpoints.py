@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
+from t2t_repro.training.checkpoint_paths import find_checkpoint
 from t2t_repro.training.checkpoints import (
     DamagedCheckpointError,
-    find_checkpoint,
     model_variables,
     restore,
 )
@@ -93,25 +93,3 @@ def test_latest_is_the_newest_and_best_is_the_best(run, model):
     assert find_checkpoint(run, "latest") == str(run / "model.ckpt-300")
     restore(model_variables(model), find_checkpoint(run, "best"))
     assert one_value(model) == 9.0
-
-
-@pytest.mark.parametrize("end", ["", ".index", ".data-00000-of-00001"])
-def test_a_checkpoint_is_found_by_the_path_of_any_of_its_files(run, end):
-    path = str(run / "model.ckpt-200")
-    assert find_checkpoint("elsewhere", path + end) == path
-
-
-@pytest.mark.parametrize(
-    ("which", "next_step"),
-    [("latest", "t2t train"), ("best", "t2t train"), ("averaged", "t2t average")],
-)
-def test_a_missing_checkpoint_names_the_command_that_makes_it(
-    tmp_path, which, next_step
-):
-    with pytest.raises(UserError, match=f"no {which} checkpoint in .*`{next_step}"):
-        find_checkpoint(tmp_path, which)
-
-
-def test_a_path_without_a_checkpoint_says_what_is_expected(run):
-    with pytest.raises(UserError, match="expected latest, best, averaged, or"):
-        find_checkpoint(run, str(run / "model.ckpt-150"))

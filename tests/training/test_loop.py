@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import math
 from types import SimpleNamespace
 
@@ -9,9 +10,7 @@ import pytest
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.errors import UserError
 from t2t_repro.training import loop
-from t2t_repro.training.checkpoints import (
-    step_of,
-)
+from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.divergence import DivergedError
 from t2t_repro.training.step import StepOptions
 from tests.support.corpus import random_pairs
@@ -254,6 +253,17 @@ def test_the_checkpoint_of_the_highest_bleu_is_kept_as_best(shards, tmp_path):
     options = {"eval_every_steps": 2, "evaluators": [rising_and_falling]}
     train(tmp_path, shards, train_steps=8, **options)
     assert saved_steps(tmp_path / "best") == [4]
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_a_training_draws_a_bar_on_a_terminal_only_if_asked(
+    shards, tmp_path, monkeypatch, draws
+):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    train(tmp_path, shards, train_steps=1, show_progress=draws)
+    assert ("1/1" in terminal.getvalue()) == draws
 
 
 def test_the_loss_falls(shards, tmp_path):

@@ -46,8 +46,8 @@ def _translator(
 
 
 _NO_FRENCH = (
-    "--run does not train English to French: use --problem translate_enfr_wmt14, and "
-    "for the big model --hparams_set transformer_big_enfr.",
+    "`--run` does not train English to French: use `--problem translate_enfr_wmt14`, "
+    "and for the big model `--hparams_set transformer_big_enfr`.",
 )
 
 TABLE_2 = Table(

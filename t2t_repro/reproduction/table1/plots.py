@@ -27,17 +27,17 @@ def check_plot(path: str) -> None:
     """
     if not path.endswith(FILE_TYPES):
         raise UsageError(
-            f"received --plot {path}, expected a file name in {', '.join(FILE_TYPES)}."
+            f"received plot={path}, expected a file name in {', '.join(FILE_TYPES)}."
         )
     if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
         raise UserError(
-            f"received --plot {path}, expected a file in an existing folder that can "
+            f"received plot={path}, expected a file in an existing folder that can "
             "be written to."
         )
     if importlib.util.find_spec("matplotlib") is None:
         raise UsageError(
-            "--plot needs matplotlib, which is not installed: pip install matplotlib, "
-            "or leave --plot out."
+            "a plot needs matplotlib, which is not installed: pip install matplotlib, "
+            "or leave the plot out."
         )
 
 

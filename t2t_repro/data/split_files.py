@@ -1,0 +1,159 @@
+"""The text that a user gives for a split: files of pairs or trees, or lists."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from t2t_repro.data.text_files import identity, read_lines
+from t2t_repro.errors import UserError
+
+_ENDED = object()
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """The files of the pairs of a split.
+
+    Attributes:
+        source: File of the source lines, or of both sides with a TAB between them.
+        target: File of the target lines, or None if `source` has both sides.
+    """
+
+    kind: ClassVar[str] = "pairs"
+
+    source: Path
+    target: Path | None = None
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Paths by role: "source" and "target", or "tsv"."""
+        if self.target is None:
+            return {"tsv": self.source}
+        return {"source": self.source, "target": self.target}
+
+
+@dataclass(frozen=True)
+class PairLists:
+    """The pairs of a split, in memory.
+
+    Attributes:
+        sources: Source sentences.
+        targets: Their translations.
+    """
+
+    kind: ClassVar[str] = "pairs"
+    paths: ClassVar[Mapping[str, Path]] = {}
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+
+    def identity(self) -> dict[str, object]:
+        """Return the number of pairs and a sha256 of their text."""
+        digest = hashlib.sha256()
+        for side in (self.sources, self.targets):
+            for text in side:
+                digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+        return {"pairs": len(self.sources), "sha256": digest.hexdigest()}
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """The file of the bracketed trees of a split.
+
+    Attributes:
+        trees: Path of the file.
+    """
+
+    kind: ClassVar[str] = "trees"
+
+    trees: Path
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Path by role: "trees"."""
+        return {"trees": self.trees}
+
+
+def read_pairs(files: PairFiles | PairLists) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of plain or gzipped text files, or of lists, in order.
+
+    Args:
+        files: Files or lists of a split.
+
+    Raises:
+        UserError: If a file is missing, empty, damaged or not UTF-8, has NUL bytes, or
+            the sides do not match line by line.
+    """
+    if isinstance(files, PairLists):
+        return _pairs_of_lists(files)
+    if files.target is None:
+        return _pairs_of_columns(files.source)
+    return _pairs_of_lines(files.source, files.target)
+
+
+def identities(
+    files: Mapping[str, PairFiles | PairLists | TreeFile],
+) -> dict[str, dict[str, object]]:
+    """Return the identity of each file, by split and role, such as "train_source".
+
+    Args:
+        files: Files or lists by split.
+
+    Raises:
+        UserError: If a file cannot be read.
+    """
+    of_files = {
+        f"{split}_{role}": identity(path)
+        for split, own in files.items()
+        for role, path in own.paths.items()
+    }
+    of_lists = {
+        f"{split}_pairs": own.identity()
+        for split, own in files.items()
+        if isinstance(own, PairLists)
+    }
+    return of_files | of_lists
+
+
+def _pairs_of_lists(lists: PairLists) -> Iterator[tuple[str, str]]:
+    if len(lists.sources) != len(lists.targets):
+        raise UserError(
+            f"received {len(lists.sources):,} sources and {len(lists.targets):,} "
+            "targets, expected one target per source"
+        )
+    yield from zip(lists.sources, lists.targets, strict=True)
+
+
+def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    sources, targets = read_lines(source), read_lines(target)
+    count = 0
+    while True:
+        left, right = next(sources, _ENDED), next(targets, _ENDED)
+        if isinstance(left, str) and isinstance(right, str):
+            count += 1
+            yield left, right
+            continue
+        if left is right:
+            return
+        left_count = count + (left is not _ENDED) + sum(1 for _ in sources)
+        right_count = count + (right is not _ENDED) + sum(1 for _ in targets)
+        raise UserError(
+            f"received {left_count:,} lines in {source} and {right_count:,} lines in "
+            f"{target}, expected equal numbers: line N of one translates line N of the "
+            "other"
+        )
+
+
+def _pairs_of_columns(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise UserError(
+                f"{path}:{number}: received {len(columns)} column(s), expected 2: "
+                "source and target with a TAB between them"
+            )
+        yield columns[0], columns[1]

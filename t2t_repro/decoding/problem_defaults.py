@@ -1,0 +1,36 @@
+"""Complete the settings of a search from the problem, and check them."""
+
+from __future__ import annotations
+
+from t2t_repro.data.problem import Problem
+from t2t_repro.errors import UsageError
+from t2t_repro.settings.decode_hparams import DecodeHParams
+
+
+def with_problem_defaults(
+    hparams: DecodeHParams, problem: Problem, max_input_length: int
+) -> DecodeHParams:
+    """Use a problem's defaults for settings that the user did not give.
+
+    Args:
+        hparams: Settings of the search.
+        problem: The problem.
+        max_input_length: Longest source that the model reads, in tokens with EOS.
+
+    Raises:
+        UsageError: If a given setting would have no effect or cannot work.
+    """
+    given = {*hparams.origins, *DecodeHParams().diff(hparams)}
+    if "prefer_unrepaired" in given and problem.writes_targets:
+        raise UsageError(
+            f"{hparams.argument()}: prefer_unrepaired would have no effect: outputs of "
+            f"{problem.name} are never repaired."
+        )
+    if "batch_size" in given and hparams.batch_size < max_input_length:
+        raise UsageError(
+            f"{hparams.argument()}: received batch_size={hparams.batch_size}, expected "
+            f"at least {max_input_length} tokens, the longest source that the model "
+            "reads."
+        )
+    own = problem.decode_defaults
+    return hparams.replace(**{name: own[name] for name in own if name not in given})

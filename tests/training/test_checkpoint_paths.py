@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.training.checkpoint_paths import (
+    all_checkpoints,
+    find_checkpoint,
+    last_checkpoints,
+    latest_step,
+)
+
+
+@pytest.mark.parametrize("end", ["", ".index", ".data-00000-of-00001"])
+def test_a_checkpoint_is_found_by_the_path_of_any_of_its_files(run, end):
+    path = str(run / "model.ckpt-200")
+    assert find_checkpoint("elsewhere", path + end) == path
+
+
+@pytest.mark.parametrize(
+    ("which", "next_step"),
+    [("latest", "t2t train"), ("best", "t2t train"), ("averaged", "t2t average")],
+)
+def test_a_missing_checkpoint_names_the_command_that_makes_it(
+    tmp_path, which, next_step
+):
+    with pytest.raises(UserError, match=f"no {which} checkpoint in .*`{next_step}"):
+        find_checkpoint(tmp_path, which)
+
+
+def test_a_path_without_a_checkpoint_says_what_is_expected(run):
+    with pytest.raises(UserError, match="expected latest, best, averaged, or"):
+        find_checkpoint(run, str(run / "model.ckpt-150"))
+
+
+def test_only_whole_names_with_a_step_are_checkpoints(tmp_path):
+    for name in ("model.ckpt-9", "model.ckpt-10", "model.ckpt-8.damaged", "model.ckpt"):
+        (tmp_path / f"{name}.index").touch()
+    (tmp_path / "model.ckpt-11.data-00000-of-00001").touch()
+    found = [str(tmp_path / f"model.ckpt-{step}") for step in (9, 10)]
+    assert all_checkpoints(tmp_path) == found
+    assert latest_step(tmp_path) == 10
+    assert latest_step(tmp_path / "empty") == 0
+
+
+def test_the_last_checkpoints_are_the_newest_ones(tmp_path):
+    for step in (9, 10, 100):
+        (tmp_path / f"model.ckpt-{step}.index").touch()
+    newest = [str(tmp_path / f"model.ckpt-{step}") for step in (10, 100)]
+    assert last_checkpoints(tmp_path, 2) == newest
+    with pytest.raises(UserError, match=r"received last=4.*of step 9, 10, 100"):
+        last_checkpoints(tmp_path, 4)
