@@ -11,8 +11,7 @@ from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UserError
 from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.training.metrics_log import MetricsLog
-
-SPLIT = "branches"
+from t2t_repro.training.scalar_tags import BRANCHES_SPLIT
 
 
 def branched_layers(model: keras.Model) -> Iterator[tuple[str, BranchedAttention]]:
@@ -48,7 +47,7 @@ def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
                     f"{name}/{kind}/{branch}": float(number)
                     for branch, number in enumerate(numbers)
                 }
-        log.scalars(SPLIT, step, values)
+        log.scalars(BRANCHES_SPLIT, step, values)
 
     return write
 
