@@ -1,0 +1,1 @@
+"""Show attention: in TensorBoard, as one HTML page, and as figures."""
