@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tensorboard.plugins.custom_scalar import layout_pb2
 
 BRANCHES_SPLIT = "branches"
@@ -22,8 +24,10 @@ _GROUPS = {
     ),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
-# Everything else is a score: "token_accuracy", and the metric of the problem.
+# All others are scores: "token_accuracy", and the metric of the problem.
 _SCORES = "quality"
+# Kappa and alpha have names with slashes. This group is the last in the alphabet.
+_WEIGHTS = "weights"
 
 # Charts in the order of the tab "Custom Scalars": a title and the pattern of its tags.
 _OVERVIEW = (
@@ -35,10 +39,10 @@ _OVERVIEW = (
     ("Norm of the gradient", "optimization/gradient_norm$"),
 )
 _BRANCHES = (
-    ("kappa of the encoder", "encoder/.*/kappa/"),
-    ("alpha of the encoder", "encoder/.*/alpha/"),
-    ("kappa of the decoder", "decoder/.*/kappa/"),
-    ("alpha of the decoder", "decoder/.*/alpha/"),
+    ("kappa of the encoder", "weights/encoder/.*/kappa/"),
+    ("alpha of the encoder", "weights/encoder/.*/alpha/"),
+    ("kappa of the decoder", "weights/decoder/.*/kappa/"),
+    ("alpha of the decoder", "weights/decoder/.*/alpha/"),
 )
 
 
@@ -46,28 +50,33 @@ def scalar_tag(name: str) -> str:
     """Return the tag of a metric in TensorBoard, such as "loss/nll".
 
     Args:
-        name: Name of the metric. A name with a slash has its group already.
+        name: Name of the metric in `metrics.jsonl`.
     """
-    return name if "/" in name else f"{_GROUP_OF.get(name, _SCORES)}/{name}"
+    group = _WEIGHTS if "/" in name else _GROUP_OF.get(name, _SCORES)
+    return f"{group}/{name}"
 
 
 def custom_layout(split: str) -> layout_pb2.Layout | None:
     """Return the charts that a split adds to the tab "Custom Scalars", or None.
 
-    TensorBoard merges the layouts of all splits and runs.
+    TensorBoard merges the layouts of all runs in the order of their names, and shows
+    equal charts once. The layout of branches repeats the overview, which comes first.
 
     Args:
-        split: Folder of events. "train" describes the charts of every training.
+        split: Folder of events. "train" adds the charts of every training.
     """
-    charts = {
-        "train": ("Overview", _OVERVIEW),
-        BRANCHES_SPLIT: ("Weighted Transformer", _BRANCHES),
-    }
-    if split not in charts:
-        return None
-    title, patterns = charts[split]
-    category = layout_pb2.Category(title=title)
+    overview = _category("Overview", _OVERVIEW)
+    if split == "train":
+        return layout_pb2.Layout(category=[overview])
+    if split == BRANCHES_SPLIT:
+        branches = _category("Weighted Transformer", _BRANCHES)
+        return layout_pb2.Layout(category=[overview, branches])
+    return None
+
+
+def _category(title: str, patterns: Iterable[tuple[str, str]]) -> layout_pb2.Category:
+    charts = []
     for chart, pattern in patterns:
         multiline = layout_pb2.MultilineChartContent(tag=[pattern])
-        category.chart.add(title=chart, multiline=multiline)
-    return layout_pb2.Layout(category=[category])
+        charts.append(layout_pb2.Chart(title=chart, multiline=multiline))
+    return layout_pb2.Category(title=title, chart=charts)

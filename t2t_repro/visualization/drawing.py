@@ -25,6 +25,7 @@ FONT_SIZE = 13
 CELL = 18
 MARGIN = 12
 LONGEST_LABEL = 24
+MAX_TOKENS = 60
 # White is 0 and dark blue is 1.
 _DARK = np.array([8.0, 48.0, 107.0])
 _INK, _GRID, _PAPER = (20, 20, 20), (225, 225, 225), (255, 255, 255)
@@ -50,20 +51,18 @@ def draw_map(document: dict[str, Any], kind: str, title: str) -> np.ndarray | No
         return None
     (entry,) = found
     sequences = document["sequences"]
-    queries, keys = (sequences[entry[s]]["tokens"] for s in ("queries", "keys"))
+    queries, keys = (sequences[entry[side]]["tokens"] for side in ("queries", "keys"))
     weights = layer_means(entry, len(queries), len(keys))
+    if max(len(queries), len(keys)) > MAX_TOKENS:
+        title += f", first {MAX_TOKENS} tokens"
     font = _Font()
+    rows = [font.label(token) for token in queries[:MAX_TOKENS]]
+    columns = [font.label(token) for token in keys[:MAX_TOKENS]]
     panels = [
-        _panel(
-            layer,
-            [font.label(token) for token in queries],
-            [font.label(token) for token in keys],
-            f"layer {number}",
-            font,
-        )
-        for number, layer in enumerate(weights, start=1)
+        _panel(layer[: len(rows), : len(columns)], rows, columns, f"layer {n}", font)
+        for n, layer in enumerate(weights, start=1)
     ]
-    return np.asarray(_arranged(panels, title, font))
+    return np.asarray(_stacked(panels, title, font))
 
 
 def layer_means(entry: dict[str, Any], queries: int, keys: int) -> np.ndarray:
@@ -149,17 +148,19 @@ def _upright(label: str, font: _Font) -> Image.Image:
     return image.rotate(90, expand=True)
 
 
-def _arranged(panels: Sequence[Image.Image], title: str, font: _Font) -> Image.Image:
-    """Arrange panels of one size in rows, below a title."""
-    columns = min(3, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    width, height = (size + 2 * MARGIN for size in panels[0].size)
-    top = FONT_SIZE + 2 * MARGIN
-    picture = Image.new("RGB", (columns * width, top + rows * height), _PAPER)
+def _stacked(panels: Sequence[Image.Image], title: str, font: _Font) -> Image.Image:
+    """Put panels of one size below each other, and a title above them.
+
+    TensorBoard makes a picture as narrow as its column, so one panel fills the width.
+    """
+    width, height = panels[0].size
+    width = max(width, font.width(font.drawable(title))) + 2 * MARGIN
+    top = FONT_SIZE + 3 * MARGIN
+    step = height + 2 * MARGIN
+    picture = Image.new("RGB", (width, top + len(panels) * step), _PAPER)
     ImageDraw.Draw(picture).text(
         (MARGIN, MARGIN), font.drawable(title), _INK, font.font
     )
     for number, panel in enumerate(panels):
-        row, column = divmod(number, columns)
-        picture.paste(panel, (column * width + MARGIN, top + row * height + MARGIN))
+        picture.paste(panel, (MARGIN, top + number * step))
     return picture

@@ -20,7 +20,7 @@ from t2t_repro.visualization.event_format import (
 )
 
 SPLIT = "eval"
-IMAGE_TAG = "encoder_decoder_attention"
+IMAGE_TAG = "samples/encoder_decoder_attention"
 
 
 def write_attention(

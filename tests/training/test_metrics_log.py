@@ -141,7 +141,7 @@ def test_the_same_numbers_go_to_tensorboard_in_groups(tmp_path, split):
         ("steps_per_second", "throughput/steps_per_second"),
         ("bleu", "quality/bleu"),
         ("bracketing_f1", "quality/bracketing_f1"),
-        ("encoder/layer_0/kappa/1", "encoder/layer_0/kappa/1"),
+        ("encoder/layer_0/kappa/1", "weights/encoder/layer_0/kappa/1"),
     ],
 )
 def test_every_metric_has_a_group(name, tag):
@@ -172,8 +172,8 @@ TAGS = [
     "optimization/gradient_norm",
     "throughput/target_tokens_per_second",
     "throughput/target_tokens_per_step",
-    "encoder/layer_0/kappa/0",
-    "decoder/layer_3/alpha/1",
+    "weights/encoder/layer_0/kappa/0",
+    "weights/decoder/layer_3/alpha/1",
 ]
 
 
@@ -191,13 +191,21 @@ def test_the_custom_charts_begin_with_the_score_of_translations(tmp_path):
     ]
 
 
-def test_branches_add_charts_of_kappa_and_alpha(tmp_path):
-    MetricsLog(tmp_path).scalars("branches", 1, {"encoder/layer_0/kappa/0": 1.0})
+def test_branches_add_charts_of_kappa_and_alpha_after_the_others(tmp_path):
+    log = MetricsLog(tmp_path)
+    log.scalars("train", 1, {"loss": 1.0})
+    log.scalars("branches", 1, {"encoder/layer_0/kappa/0": 1.0})
+    overview = layout_of(tmp_path, "train")
     charts = layout_of(tmp_path, "branches")
-    shown = {title: tags for (_, title), tags in charts.items() if tags}
+    assert list(charts.items())[: len(overview)] == list(overview.items())
+    shown = {
+        title: tags for (name, title), tags in charts.items() if name != "Overview"
+    }
     assert shown == {
-        "kappa of the encoder": {"encoder/layer_0/kappa/0"},
-        "alpha of the decoder": {"decoder/layer_3/alpha/1"},
+        "kappa of the encoder": {"weights/encoder/layer_0/kappa/0"},
+        "alpha of the encoder": set(),
+        "kappa of the decoder": set(),
+        "alpha of the decoder": {"weights/decoder/layer_3/alpha/1"},
     }
 
 
