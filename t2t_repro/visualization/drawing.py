@@ -24,7 +24,7 @@ FONTS = (
 FONT_SIZE = 13
 CELL = 18
 MARGIN = 12
-LONGEST_LABEL = 24
+LONGEST_LABEL, LONGEST_TITLE = 24, 60
 MAX_TOKENS = 60
 # White is 0 and dark blue is 1.
 _DARK = np.array([8.0, 48.0, 107.0])
@@ -44,14 +44,16 @@ def draw_map(document: dict[str, Any], kind: str, title: str) -> np.ndarray | No
         title: Text above the panels.
 
     Returns:
-        Pixels, uint8 `[height, width, 3]`, or None if the document has no such map.
+        Pixels, uint8 `[height, width, 3]`, or None without such a map or
+            without tokens.
     """
-    found = [entry for entry in document["maps"] if entry["kind"] == kind]
-    if not found:
+    entry = next((e for e in document["maps"] if e["kind"] == kind), None)
+    if entry is None:
         return None
-    (entry,) = found
     sequences = document["sequences"]
     queries, keys = (sequences[entry[side]]["tokens"] for side in ("queries", "keys"))
+    if not queries or not keys:
+        return None
     weights = layer_means(entry, len(queries), len(keys))
     if max(len(queries), len(keys)) > MAX_TOKENS:
         title += f", first {MAX_TOKENS} tokens"
@@ -88,13 +90,12 @@ class _Font:
 
     def label(self, token: str) -> str:
         """Return a token as this font can show it: a space mark becomes a dot."""
-        text = token.replace("\u2581", "\u00b7")
-        if len(text) > LONGEST_LABEL:
-            text = text[: LONGEST_LABEL - 3] + "..."
-        return self.drawable(text)
+        return self.drawable(token.replace("\u2581", "\u00b7"), LONGEST_LABEL)
 
-    def drawable(self, text: str) -> str:
-        """Replace the characters that this font or a single line cannot show."""
+    def drawable(self, text: str, longest: int) -> str:
+        """Shorten a text, and replace the characters that cannot be drawn."""
+        if len(text) > longest:
+            text = text[: longest - 3] + "..."
         if not self.complete:
             parts = unicodedata.normalize("NFKD", text.replace("\u00b7", "_"))
             letters = "".join(c for c in parts if not unicodedata.combining(c))
@@ -153,14 +154,13 @@ def _stacked(panels: Sequence[Image.Image], title: str, font: _Font) -> Image.Im
 
     TensorBoard makes a picture as narrow as its column, so one panel fills the width.
     """
+    title = font.drawable(title, LONGEST_TITLE)
     width, height = panels[0].size
-    width = max(width, font.width(font.drawable(title))) + 2 * MARGIN
+    width = max(width, font.width(title)) + 2 * MARGIN
     top = FONT_SIZE + 3 * MARGIN
     step = height + 2 * MARGIN
     picture = Image.new("RGB", (width, top + len(panels) * step), _PAPER)
-    ImageDraw.Draw(picture).text(
-        (MARGIN, MARGIN), font.drawable(title), _INK, font.font
-    )
+    ImageDraw.Draw(picture).text((MARGIN, MARGIN), title, _INK, font.font)
     for number, panel in enumerate(panels):
         picture.paste(panel, (MARGIN, top + number * step))
     return picture
