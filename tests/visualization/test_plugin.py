@@ -132,7 +132,7 @@ def last_step(tab, tag):
     """Return the last step of a tag in any run, or None if it is not there yet."""
     provider = tab.plugin._provider
     for method in (provider.list_blob_sequences, provider.list_tensors):
-        found = method(tab_context(), experiment_id="", plugin_name="attention")
+        found = method(RequestContext(), experiment_id="", plugin_name="attention")
         for tags in found.values():
             if tag in tags:
                 return tags[tag].max_step
