@@ -115,7 +115,7 @@ class EventReader:
             raise ReadError(f'The run "{run}" has no kappa and alpha.')
         found = {}
         for datum in series:
-            with _damage(f"kappa and alpha at step {datum.step}"):
+            with _damage(f"the tensor of kappa and alpha at step {datum.step}"):
                 found[datum.step] = unpack_branches(datum.numpy.item())
         return [{"step": step, "layers": found[step]} for step in sorted(found)]
 

@@ -317,7 +317,7 @@ def test_damaged_branches_get_a_sentence(open_tab, tmp_path, content):
     damaged = open_tab(tmp_path, last=("attention/branches", 1))
     code, message = damaged.error("/branches", run=".")
     assert code == 422
-    assert message.startswith("Kappa and alpha at step 1 is damaged: ")
+    assert message.startswith("The tensor of kappa and alpha at step 1 is damaged: ")
 
 
 @pytest.mark.parametrize(
