@@ -166,8 +166,13 @@ def tab(chromium, address):
     chromium.get_log("browser")
     yield TensorBoardTab(chromium, address)
     chromium.switch_to.default_content()
-    messages = [entry["message"] for entry in chromium.get_log("browser")]
-    assert [text for text in messages if not EXPECTED_MESSAGES.search(text)] == []
+    assert messages_of(chromium) == []
+
+
+def messages_of(driver):
+    """Return the new messages in the console that are not TensorBoard's own."""
+    messages = [entry["message"] for entry in driver.get_log("browser")]
+    return [text for text in messages if not EXPECTED_MESSAGES.search(text)]
 
 
 def test_the_tab_shows_the_last_step_of_the_run(tab):
@@ -201,6 +206,9 @@ def test_a_damaged_run_is_told_in_a_sentence(tab):
         'The attention of "sentence_0" at step 1 is damaged: it is not compressed.'
     )
     wait(lambda: sentence in tab.text())
+    # Chromium itself reports every answer with an error status.
+    (message,) = messages_of(tab.driver)
+    assert "status of 422" in message
 
 
 def test_branch_weights_are_beside_the_attention(tab):
