@@ -184,7 +184,8 @@ def test_any_token_can_be_drawn(monkeypatch, token, fonts):
 
 
 def test_without_tokens_there_is_no_picture():
-    document = one_head(np.zeros((1, 1, 0, len(SOURCE))), queries=[])
+    document = make_document()
+    document["sequences"]["target"]["tokens"] = []
     assert draw_map(document, "memory", "x") is None
 
 
