@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,8 +12,7 @@ from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UserError
 from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.training.metrics_log import MetricsLog
-
-SPLIT = "branches"
+from t2t_repro.training.scalar_tags import BRANCHES_SPLIT
 
 
 def branched_layers(model: keras.Model) -> Iterator[tuple[str, BranchedAttention]]:
@@ -41,16 +41,39 @@ def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
     def write(step: int, log: MetricsLog) -> None:
         values = {}
         for name, layer in branched_layers(model):
-            pair = zip(("kappa", "alpha"), layer.branch_weights(), strict=True)
-            for kind, weights in pair:
-                numbers = keras.ops.convert_to_numpy(weights)
-                values |= {
-                    f"{name}/{kind}/{branch}": float(number)
-                    for branch, number in enumerate(numbers)
-                }
-        log.scalars(SPLIT, step, values)
+            for kind, numbers in _weights_of(layer).items():
+                for branch, number in enumerate(numbers):
+                    values[f"{name}/{kind}/{branch}"] = number
+        log.scalars(BRANCHES_SPLIT, step, values)
 
     return write
+
+
+def branch_values(model: keras.Model) -> list[dict[str, Any]]:
+    """Return kappa and alpha of every layer, for the tab "Attention".
+
+    Args:
+        model: A `Transformer` with branched attention.
+
+    Returns:
+        Dictionaries with "name", such as "encoder layer 1", and "kappa" and "alpha",
+        one number per branch.
+    """
+    return [
+        {"name": _title(name), **_weights_of(layer)}
+        for name, layer in branched_layers(model)
+    ]
+
+
+def _weights_of(layer: BranchedAttention) -> dict[str, list[float]]:
+    pair = zip(("kappa", "alpha"), layer.branch_weights(), strict=True)
+    return {kind: keras.ops.convert_to_numpy(w).tolist() for kind, w in pair}
+
+
+def _title(name: str) -> str:
+    """Return "encoder layer 1" for "encoder/layer_0"."""
+    stack, _, number = name.replace("/", " ").rpartition("_")
+    return f"{stack} {int(number) + 1}"
 
 
 def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Callable, Sequence
 
 import keras
@@ -14,6 +15,7 @@ from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.metrics.translation import sentence_bleu
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.metrics_log import MetricsLog
 
@@ -100,16 +102,40 @@ def translation_evaluator(
 
     def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
         hypotheses = [best[0].text for best in translator.translate(sources)]
-        table = "| source | translation | reference |\n|---|---|---|\n"
-        rows = zip(sources, hypotheses, references, strict=True)
-        for row, _ in zip(rows, range(SAMPLES), strict=False):
-            table += "| " + " | ".join(_cell(text) for text in row) + " |\n"
+        samples = slice(SAMPLES)
+        table = _table(
+            problem, sources[samples], references[samples], hypotheses[samples]
+        )
         log.text("eval", step, "translations", table)
         return {problem.metric: problem.development_score(hypotheses, references)}
 
     return evaluate
 
 
+def _table(
+    problem: Problem,
+    sources: Sequence[str],
+    references: Sequence[str],
+    hypotheses: Sequence[str],
+) -> str:
+    """Return sentences, their translations and the score of each as Markdown."""
+    lines = [f"| source | reference | translation | {problem.metric} |"]
+    lines.append("|---|---|---|---:|")
+    for row in zip(sources, references, hypotheses, strict=True):
+        _, reference, hypothesis = row
+        score = _sentence_score(problem, hypothesis, reference)
+        cells = [*map(_cell, row), f"{score:.1f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _sentence_score(problem: Problem, hypothesis: str, reference: str) -> float:
+    if problem.metric == "bleu":
+        # BLEU of a corpus is zero for a sentence of less than four words.
+        return sentence_bleu(hypothesis, reference)
+    return problem.development_score([hypothesis], [reference])
+
+
 def _cell(text: str) -> str:
     """Escape a text for one cell of a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|")
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", " ".join(text.split()))

@@ -59,6 +59,16 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     return BLEU().corpus_score(list(hypotheses), [list(references)]).score
 
 
+def sentence_bleu(hypothesis: str, reference: str) -> float:
+    """Return cased BLEU of one sentence with tokenizer 13a, 0 to 100.
+
+    It leaves out n-grams that are longer than the translation (sacreBLEU's
+    `effective_order`), so a perfect translation of two words has 100.
+    """
+    score = BLEU(effective_order=True).sentence_score(hypothesis, [reference])
+    return score.score
+
+
 def score_translations(
     hypotheses: Sequence[str], references: Sequence[str]
 ) -> TranslationScores:

@@ -6,12 +6,15 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import tensorflow as tf
+from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
 from t2t_repro.files import atomic_write
+from t2t_repro.training.scalar_tags import custom_layout, scalar_tag
 
 METRICS_FILE = "metrics.jsonl"
 
@@ -32,10 +35,26 @@ class MetricsLog:
         if split not in self._writers:
             folder = str(self.output_dir / split)
             self._writers[split] = tf.summary.create_file_writer(folder)
+            _write_layout(self._writers[split], split)
         return self._writers[split]
+
+    @contextmanager
+    def events(self, split: str, step: int) -> Iterator[None]:
+        """Send the calls of `tf.summary` in a `with` block to the events of a split.
+
+        Args:
+            split: Name of the folder of events, such as "eval".
+            step: Number of completed updates.
+        """
+        writer = self._writer(split)
+        with writer.as_default(step=step):
+            yield
+        writer.flush()
 
     def scalars(self, split: str, step: int, values: Mapping[str, float]) -> None:
         """Append one line to `metrics.jsonl` and the same numbers to TensorBoard.
+
+        TensorBoard shows them in groups, "nll" as "loss/nll"; see `scalar_tag`.
 
         Args:
             split: "train", "eval", or the name of another folder of events.
@@ -49,10 +68,9 @@ class MetricsLog:
         # JSON has no infinity, the gradient norm of an overflow.
         numbers = {k: v if math.isfinite(v) else None for k, v in values.items()}
         _append(self.output_dir / METRICS_FILE, json.dumps(record | numbers) + "\n")
-        with self._writer(split).as_default(step=step):
+        with self.events(split, step):
             for name, value in values.items():
-                tf.summary.scalar(name, value)
-        self._writer(split).flush()
+                tf.summary.scalar(scalar_tag(name), value)
 
     def truncate_after(self, step: int) -> None:
         """Drop the lines of updates that a resumed run repeats.
@@ -82,9 +100,17 @@ class MetricsLog:
 
     def text(self, split: str, step: int, name: str, markdown: str) -> None:
         """Write a text in Markdown to TensorBoard."""
-        with self._writer(split).as_default(step=step):
+        with self.events(split, step):
             tf.summary.text(name, markdown)
-        self._writer(split).flush()
+
+
+def _write_layout(writer: tf.summary.SummaryWriter, split: str) -> None:
+    """Write the charts of the tab "Custom Scalars" for a split, if it has any."""
+    layout = custom_layout(split)
+    if layout is not None:
+        summary = custom_scalar.pb(layout).SerializeToString()
+        with writer.as_default():
+            tf.summary.experimental.write_raw_pb(summary, step=0)
 
 
 def _append(path: Path, line: str) -> None:

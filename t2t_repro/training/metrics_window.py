@@ -35,9 +35,10 @@ class MetricsWindow:
 
         Returns:
             "loss" and "nll" in nats, averaged over target tokens; "gradient_norm" and
-            "target_tokens_per_step", averaged over steps; the last "learning_rate";
-            "source_tokens_per_second", "target_tokens_per_second" and
-            "steps_per_second"; and "padding_share", a fraction of all positions.
+            "target_tokens_per_step", averaged over steps; the last "learning_rate" and,
+            if the steps have it, "branch_learning_rate"; "source_tokens_per_second",
+            "target_tokens_per_second" and "steps_per_second"; and "padding_share", a
+            fraction of all positions.
         """
         steps = [{k: float(v) for k, v in s.items()} for s in self._steps]
         seconds = max(time.monotonic() - self._start, 1e-9)
@@ -53,7 +54,7 @@ class MetricsWindow:
             "loss": mean("loss"),
             "nll": mean("nll"),
             "gradient_norm": totals["gradient_norm"] / len(steps),
-            "learning_rate": steps[-1]["learning_rate"],
+            **{k: v for k, v in steps[-1].items() if k.endswith("learning_rate")},
             "source_tokens_per_second": source / seconds,
             "target_tokens_per_second": target / seconds,
             "target_tokens_per_step": target / len(steps),

@@ -163,9 +163,20 @@ def _adam(
     )
 
 
-def learning_rate_of(optimizer: keras.optimizers.Optimizer) -> tf.Tensor:
-    """Return the learning rate of the next update, except for kappa and alpha."""
+def learning_rates_of(optimizer: keras.optimizers.Optimizer) -> dict[str, tf.Tensor]:
+    """Return the learning rates of the next update, float32 scalars.
+
+    Args:
+        optimizer: An optimizer of `make_optimizer`.
+
+    Returns:
+        "learning_rate", and "branch_learning_rate" if kappa and alpha have another.
+    """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    if isinstance(optimizer, keras.optimizers.MultiOptimizer):
-        optimizer = optimizer.optimizers[-1]  # the default is the last one
-    return tf.convert_to_tensor(optimizer.learning_rate)
+    if not isinstance(optimizer, keras.optimizers.MultiOptimizer):
+        return {"learning_rate": tf.convert_to_tensor(optimizer.learning_rate)}
+    branch, default = optimizer.optimizers  # the default is the last one
+    return {
+        "learning_rate": tf.convert_to_tensor(default.learning_rate),
+        "branch_learning_rate": tf.convert_to_tensor(branch.learning_rate),
+    }

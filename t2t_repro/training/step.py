@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
 from t2t_repro.training.losses import token_losses
-from t2t_repro.training.setup import learning_rate_of
+from t2t_repro.training.setup import learning_rates_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,8 @@ def make_train_step(
         A function of a (distributed) batch, int32 `[rows, length]` per side. It returns
         float32 scalars of the global batch: "loss" and "nll" (nats per target token),
         "gradient_norm", "learning_rate", "source_tokens", "target_tokens" and
-        "positions" (of both sides, padding included).
+        "positions" (of both sides, padding included). A Weighted Transformer adds
+        "branch_learning_rate".
     """
     if strategy.num_replicas_in_sync == 1:
         return tf.function(
@@ -94,13 +95,13 @@ class _ReplicaStep:
         counts = _sum_over_replicas(_count_tokens(batch))
         sums, gradients = self.gradients(batch, counts["target_tokens"])
         # Read before the update, which increments the schedule's step.
-        learning_rate = learning_rate_of(self.optimizer)
+        learning_rates = learning_rates_of(self.optimizer)
         gradient_norm = self._apply(gradients)
         return {
             **counts,
             **_sum_over_replicas(sums),
             "gradient_norm": gradient_norm,
-            "learning_rate": learning_rate,
+            **learning_rates,
         }
 
     def gradients(

@@ -5,6 +5,7 @@ import pytest
 
 from t2t_repro.evaluation.branch_weights import (
     branch_monitor,
+    branch_values,
     branched_layers,
     replace_branch_weights,
 )
@@ -43,6 +44,18 @@ def test_the_monitor_writes_every_weight(model, tmp_path):
     assert line["decoder/layer_1/kappa/1"] == pytest.approx(0.7)
     weights = {name for name in line if "/" in name}
     assert len(weights) == 4 * 2 * 2
+
+
+def test_the_values_of_every_layer_have_its_number(model):
+    values = branch_values(model)
+    assert [layer["name"] for layer in values] == [
+        "encoder layer 1",
+        "encoder layer 2",
+        "decoder layer 1",
+        "decoder layer 2",
+    ]
+    assert values[3]["kappa"] == pytest.approx([0.3, 0.7])
+    assert values[3]["alpha"] == pytest.approx([0.5, 0.5])
 
 
 def all_weights(model):

@@ -115,7 +115,7 @@ def test_without_dev_pairs_there_is_a_warning_and_no_score(model, caplog):
     assert "no dev pair is short enough" in caplog.text
 
 
-TRANSLATIONS = {"ein Haus": "a house", "zwei | drei": "two | three", "Ende": ""}
+TRANSLATIONS = {"ein Haus": "a house", "zwei | drei": "two | three", "_E*d_": ""}
 REFERENCES = ["a house", "two or three", "end"]
 
 
@@ -135,11 +135,11 @@ def test_translations_are_written_as_a_table_of_text():
     )
     evaluator(9, log)
     assert log.written["eval", 9, "translations"].splitlines() == [
-        "| source | translation | reference |",
-        "|---|---|---|",
-        "| ein Haus | a house | a house |",
-        r"| zwei \| drei | two \| three | two or three |",
-        "| Ende |  | end |",
+        "| source | reference | translation | bleu |",
+        "|---|---|---|---:|",
+        "| ein Haus | a house | a house | 100.0 |",
+        r"| zwei \| drei | two or three | two \| three | 34.7 |",
+        r"| \_E\*d\_ | end |  | 0.0 |",
     ]
 
 
@@ -170,4 +170,7 @@ def test_the_problem_names_and_computes_the_score():
         Dictionary(TRANSLATIONS), list(TRANSLATIONS), REFERENCES, LengthProblem()
     )
     length = sum(map(len, TRANSLATIONS.values()))
-    assert evaluator(1, Texts()) == {"length": length + 3000}
+    log = Texts()
+    assert evaluator(1, log) == {"length": length + 3000}
+    first = log.written["eval", 1, "translations"].splitlines()[2]
+    assert first == "| ein Haus | a house | a house | 1007.0 |"

@@ -4,7 +4,7 @@ import pytest
 import sacrebleu
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.translation import bleu, score_translations
+from t2t_repro.metrics.translation import bleu, score_translations, sentence_bleu
 
 REFERENCES = ["the cat sat on the mat .", "It is Raining today in Oslo !", "a b c d e"]
 HYPOTHESES = ["the cat sat on a mat .", "it is raining today in Oslo !", "a b c d"]
@@ -61,3 +61,11 @@ def test_the_scores_hold_the_number_of_sentences():
 def test_unequal_or_zero_numbers_of_sentences_are_refused(hypotheses, references):
     with pytest.raises(UserError, match=f"received {len(hypotheses)} translations"):
         score_translations(hypotheses, references)
+
+
+def test_bleu_of_a_short_sentence_leaves_out_long_ngrams():
+    assert sentence_bleu("a house", "a house") == pytest.approx(100)
+    # Precisions of n-grams: 2 of 3, and 1/4 each for the smoothed 0 of 2 and 0 of 1.
+    found = sentence_bleu("two | three", "two or three")
+    assert found == pytest.approx(100 * (2 / 3 / 4 / 4) ** (1 / 3))
+    assert sentence_bleu("", "end") == 0.0

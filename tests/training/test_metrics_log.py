@@ -4,12 +4,16 @@ import errno
 import json
 import math
 import os
+import re
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.custom_scalar import layout_pb2
 
 from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.scalar_tags import scalar_tag
 
 
 def events_of(folder):
@@ -121,12 +125,101 @@ def test_lines_are_appended_to_those_of_an_earlier_process(tmp_path):
 
 
 @pytest.mark.parametrize("split", ["train", "eval"])
-def test_the_same_numbers_go_to_tensorboard(tmp_path, split):
+def test_the_same_numbers_go_to_tensorboard_in_groups(tmp_path, split):
     log = MetricsLog(tmp_path)
     for step in (1, 2):
-        log.scalars(split, step, {"loss": 0.5 * step})
-    values = tensors_of(tmp_path / split, "loss")
+        log.scalars(split, step, {"nll": 0.5 * step})
+    values = tensors_of(tmp_path / split, "loss/nll")
     assert {step: float(value) for step, value in values.items()} == {1: 0.5, 2: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [
+        ("perplexity", "loss/perplexity"),
+        ("branch_learning_rate", "optimization/branch_learning_rate"),
+        ("steps_per_second", "throughput/steps_per_second"),
+        ("bleu", "quality/bleu"),
+        ("bracketing_f1", "quality/bracketing_f1"),
+        ("encoder/layer_0/kappa/1", "weights/encoder/layer_0/kappa/1"),
+    ],
+)
+def test_every_metric_has_a_group(name, tag):
+    assert scalar_tag(name) == tag
+
+
+def layout_of(output_dir, split):
+    """Return the titles of the layout, and the tags that each chart shows."""
+    content = tensors_of(output_dir / split, "custom_scalars__config__")[0].item()
+    layout = layout_pb2.Layout.FromString(content)
+    found = {}
+    for category in layout.category:
+        for chart in category.chart:
+            (pattern,) = chart.multiline.tag
+            found[category.title, chart.title] = {
+                tag for tag in TAGS if re.match(pattern, tag)
+            }
+    return found
+
+
+TAGS = [
+    "quality/bleu",
+    "quality/token_accuracy",
+    "loss/loss",
+    "loss/nll",
+    "optimization/learning_rate",
+    "optimization/branch_learning_rate",
+    "optimization/gradient_norm",
+    "throughput/target_tokens_per_second",
+    "throughput/target_tokens_per_step",
+    "weights/encoder/layer_0/kappa/0",
+    "weights/decoder/layer_3/alpha/1",
+]
+
+
+def test_the_custom_charts_begin_with_the_score_of_translations(tmp_path):
+    MetricsLog(tmp_path).scalars("train", 1, {"loss": 1.0})
+    charts = layout_of(tmp_path, "train")
+    assert next(iter(charts)) == ("Overview", "Score of the dev translations")
+    assert list(charts.values()) == [
+        {"quality/bleu"},
+        {"loss/nll"},
+        {"quality/token_accuracy"},
+        {"optimization/learning_rate", "optimization/branch_learning_rate"},
+        {"throughput/target_tokens_per_second"},
+        {"optimization/gradient_norm"},
+    ]
+
+
+def test_branches_add_charts_of_kappa_and_alpha_after_the_others(tmp_path):
+    log = MetricsLog(tmp_path)
+    log.scalars("train", 1, {"loss": 1.0})
+    log.scalars("branches", 1, {"encoder/layer_0/kappa/0": 1.0})
+    overview = layout_of(tmp_path, "train")
+    charts = layout_of(tmp_path, "branches")
+    assert list(charts.items())[: len(overview)] == list(overview.items())
+    shown = {
+        title: tags for (name, title), tags in charts.items() if name != "Overview"
+    }
+    assert shown == {
+        "kappa of the encoder": {"weights/encoder/layer_0/kappa/0"},
+        "alpha of the encoder": set(),
+        "kappa of the decoder": set(),
+        "alpha of the decoder": {"weights/decoder/layer_3/alpha/1"},
+    }
+
+
+def test_other_splits_have_no_layout(tmp_path):
+    MetricsLog(tmp_path).scalars("eval", 1, {"nll": 1.0})
+    tags = events_of(tmp_path / "eval").Tags()["tensors"]
+    assert tags == ["loss/nll"]
+
+
+def test_other_summaries_go_to_the_events_of_a_split(tmp_path):
+    log = MetricsLog(tmp_path)
+    with log.events("eval", 3):
+        tf.summary.histogram("weights", [1.0, 2.0])
+    assert list(tensors_of(tmp_path / "eval", "weights")) == [3]
 
 
 def test_texts_go_to_tensorboard(tmp_path):

@@ -75,3 +75,11 @@ def test_a_summary_begins_a_new_window(clock):
     clock[0] = 18.0
     summary = window.summarize()
     assert (summary["loss"], summary["steps_per_second"]) == (4.0, 0.5)
+
+
+def test_the_last_learning_rate_of_branches_is_summarized():
+    window = MetricsWindow()
+    for number, values in enumerate(STEPS):
+        step = dict(zip(NAMES, map(tf.constant, values), strict=True))
+        window.add(step | {"branch_learning_rate": tf.constant(0.25 * number)})
+    assert window.summarize()["branch_learning_rate"] == 0.25

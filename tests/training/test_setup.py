@@ -11,7 +11,7 @@ from t2t_repro import catalogue
 from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.setup import (
-    learning_rate_of,
+    learning_rates_of,
     make_branch_schedule,
     make_optimizer,
     make_schedule,
@@ -199,8 +199,15 @@ def test_the_schedule_of_branches_counts_the_larger_number_of_layers(base):
     assert other / plain == pytest.approx((4 / 6) ** 0.5, rel=1e-5)
 
 
-def test_the_reported_rate_is_that_of_the_other_weights(base):
-    step, _, optimizer = weighted_step(base)
-    expected = float(learning_rate_of(optimizer))
-    assert float(step(BATCH)["learning_rate"]) == pytest.approx(expected)
-    assert expected == pytest.approx(8**-0.5 * 1 * 2**-1.5, rel=1e-5)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_both_learning_rates_of_a_weighted_transformer_are_reported(base, dtype):
+    step, _, _ = weighted_step(base, dtype)
+    results = step(BATCH)
+    # d^-0.5 t w^-1.5 with d = 8, t = 1, and warm-ups of 2 steps and of 1 step.
+    assert float(results["learning_rate"]) == pytest.approx(8**-0.5 * 2**-1.5)
+    assert float(results["branch_learning_rate"]) == pytest.approx(8**-0.5)
+
+
+def test_a_plain_transformer_has_one_learning_rate(base):
+    rates = learning_rates_of(make_optimizer(base))
+    assert list(rates) == ["learning_rate"]

@@ -1,0 +1,76 @@
+"""Fill TensorBoard's tab "Projector" with embeddings and their subwords."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from google.protobuf import text_format
+from tensorboard.plugins.projector import ProjectorConfig
+from tensorboard.plugins.projector.metadata import PROJECTOR_FILENAME
+
+from t2t_repro.files import atomic_write
+
+# The first ids of a byte-pair vocabulary are the most frequent. 5,000 rows of 512
+# numbers take 21 MB, and the page computes its projections in seconds.
+MAX_ROWS = 5000
+
+
+def write_projector(
+    output_dir: str | Path,
+    embeddings: Mapping[str, tuple[np.ndarray, Sequence[str]]],
+) -> None:
+    """Write embeddings for the tab "Projector", replacing earlier ones.
+
+    The numbers have 4 significant digits. TensorBoard reads text as well as bytes, but
+    takes bytes for text if they happen to be valid UTF-8.
+
+    Args:
+        output_dir: Folder of the run.
+        embeddings: By name, such as "shared_embedding", the matrix `[vocab_size,
+            hidden_size]` and the subword of each row. Rows after `MAX_ROWS` are left
+            out.
+
+    Raises:
+        ValueError: If a matrix has not one row per subword.
+    """
+    # A folder with events, so that TensorBoard looks for the configuration.
+    folder = Path(output_dir) / "train"
+    folder.mkdir(parents=True, exist_ok=True)
+    config = ProjectorConfig()
+    for name, (matrix, subwords) in embeddings.items():
+        if len(matrix) != len(subwords):
+            raise ValueError(
+                f"`embeddings` must have one subword per row. Received: {name!r} with "
+                f"{len(matrix)} rows and {len(subwords)} subwords"
+            )
+        tensor, labels = f"{name}.tsv", f"{name}_subwords.tsv"
+        atomic_write(folder / tensor, _tensor_text(matrix[:MAX_ROWS]))
+        atomic_write(folder / labels, _label_text(subwords[:MAX_ROWS]))
+        config.embeddings.add(
+            tensor_name=name, tensor_path=tensor, metadata_path=labels
+        )
+    # Written last: it names files that must be complete.
+    atomic_write(folder / PROJECTOR_FILENAME, text_format.MessageToString(config))
+
+
+def _tensor_text(matrix: np.ndarray) -> str:
+    text = io.StringIO()
+    np.savetxt(text, matrix, fmt="%.4g", delimiter="\t")
+    return text.getvalue()
+
+
+def _label_text(subwords: Sequence[str]) -> str:
+    """Return a table with a header. A subword must not end its cell or its line."""
+    rows = (f"{_escaped(text)}\t{number}" for number, text in enumerate(subwords))
+    return "\n".join(["subword\tid", *rows]) + "\n"
+
+
+def _escaped(text: str) -> str:
+    r"""Return a text with its control characters written as "\n" or "\u2028"."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )
