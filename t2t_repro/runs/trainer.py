@@ -13,7 +13,7 @@ from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
-from t2t_repro.evaluation.branch_weights import branch_monitor
+from t2t_repro.evaluation.branch_weights import branch_monitor, branch_values
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
@@ -30,6 +30,7 @@ from t2t_repro.training.loop import (
     Trainer,
     TrainingData,
 )
+from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.setup import (
     make_optimizer,
     make_repeatable,
@@ -37,6 +38,8 @@ from t2t_repro.training.setup import (
 )
 from t2t_repro.training.step import StepOptions
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.visualization.samples import attention_evaluator, sample_pairs
+from t2t_repro.visualization.summaries import write_branches
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +88,7 @@ def make_trainer(
             jit_compile=jit_compile,
         ),
         options=_loop_options(settings, data.problem.metric),
-        evaluators=_evaluators(model, hparams, settings.eval_sentences, data),
+        evaluators=_evaluators(model, hparams, settings, data),
         monitors=_monitors(model, hparams),
         show_progress=show_progress,
     )
@@ -144,16 +147,46 @@ def _monitors(model: keras.Model, hparams: HParams) -> list[Monitor]:
 
 
 def _evaluators(
-    model: keras.Model, hparams: HParams, sentences: int, data: PreparedData
+    model: keras.Model, hparams: HParams, settings: TrainSettings, data: PreparedData
 ) -> list[Evaluator]:
     """Return the evaluators of the dev split, or none without a dev split."""
     if "dev" not in data.splits:
         return []
     batches = evaluation_batches(data.shards("dev"), _plan(hparams, 1))
     evaluators = [likelihood_evaluator(model, batches)]
+    sentences, samples = settings.eval_sentences, settings.attention_samples
     if sentences:
         evaluators.append(_translation_evaluator(model, hparams, sentences, data))
+    # Only models of this class say what their attention layers are.
+    if samples and isinstance(model, Transformer):
+        evaluators.append(_attention_evaluator(model, hparams, samples, data))
+        if hparams.branched_attention != "none":
+            evaluators.append(_branch_evaluator(model))
     return evaluators
+
+
+def _attention_evaluator(
+    model: Transformer, hparams: HParams, samples: int, data: PreparedData
+) -> Evaluator:
+    tokenizers = data.tokenizers()
+    pairs = sample_pairs(
+        data.problem,
+        tokenizers,
+        *data.raw_text("dev"),
+        count=samples,
+        longest=hparams.max_length,
+    )
+    return attention_evaluator(model, tokenizers, pairs)
+
+
+def _branch_evaluator(model: Transformer) -> Evaluator:
+    """Make the evaluator that writes kappa and alpha for the tab of attention."""
+
+    def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
+        write_branches(log, step, branch_values(model))
+        return {}
+
+    return evaluate
 
 
 def _translation_evaluator(

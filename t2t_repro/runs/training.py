@@ -13,6 +13,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError
 from t2t_repro.files import folder_lock
+from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.averaging import average_paths
 from t2t_repro.runs.resuming import (
     check_run_folder,
@@ -20,6 +21,7 @@ from t2t_repro.runs.resuming import (
     resumable_run,
 )
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
+from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.runs.trainer import make_trainer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
@@ -81,9 +83,13 @@ def train(
         trainer = make_trainer(
             run, settings, data, strategy, show_progress=show_progress
         )
+        if before is None:
+            write_beginning(trainer.log, run)
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
         complete = steps >= settings.train_steps and trainer.stop_signal is None
+        if complete and isinstance(trainer.model, Transformer):
+            write_end(trainer.log, trainer.model, data.tokenizers())
         averaged = None
         if complete and settings.average_last > 1:
             trained = steps > step_before or before is None

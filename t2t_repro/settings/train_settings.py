@@ -51,6 +51,12 @@ class TrainSettings(TypedSettings):
         unit="sentences",
         at_least=0,
     )
+    attention_samples: int = setting(
+        "dev sentences whose attention TensorBoard shows at each evaluation",
+        3,
+        unit="sentences",
+        at_least=0,
+    )
     save_checkpoints_steps: int | None = setting(
         "steps between two checkpoints, 0 = save by time alone; by default a hundredth "
         f"of train_steps, at least {MIN_STEPS_BETWEEN_CHECKPOINTS}, or 0 with "
