@@ -45,7 +45,7 @@ def write_end(
 
 
 def _table(embedding: TokenEmbedding) -> np.ndarray:
-    return ops.convert_to_numpy(embedding.table)
+    return ops.convert_to_numpy(ops.convert_to_tensor(embedding.table))
 
 
 def _entries(tokenizer: Tokenizer) -> list[str]:

@@ -7,6 +7,8 @@ import json
 import logging
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from t2t_repro import catalogue, registry
 from t2t_repro.data.prepare import prepare
@@ -15,6 +17,7 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.layers import MultiheadAttention
 from t2t_repro.runs import TrainSettings, resuming, train, trainer, training
 from t2t_repro.settings.hparams import HParams
+from t2t_repro.training.metrics_log import MetricsLog
 from tests.cli.conftest import write_text
 
 HPARAMS = (
@@ -70,6 +73,7 @@ def recorded(data, tmp_path, monkeypatch):
 
         def __init__(self, **arguments):
             found.arguments = arguments
+            self.log = MetricsLog(arguments["checkpoints"].output_dir)
 
         def train(self):
             return 0
@@ -144,7 +148,7 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
         stop_signal = None
 
         def __init__(self, **arguments):
-            pass
+            self.log = MetricsLog(arguments["checkpoints"].output_dir)
 
         def train(self):
             return 0
@@ -185,8 +189,41 @@ def test_training_reads_the_training_split(recorded, data):
     assert recorded.arguments["data"].shards == data.shards("train")
 
 
-def test_dev_is_evaluated_by_likelihood_and_translation(recorded):
-    assert len(recorded.arguments["evaluators"]) == 2
+def test_dev_is_evaluated_by_likelihood_translation_and_attention(recorded):
+    assert len(recorded.arguments["evaluators"]) == 3
+
+
+@pytest.mark.parametrize("attention_samples", [0, 2, 1000])
+def test_attention_is_written_for_the_requested_dev_sentences(
+    recorded, data, tmp_path, monkeypatch, attention_samples
+):
+    made = []
+    monkeypatch.setattr(trainer, "attention_evaluator", lambda *args: made.append(args))
+    settings = SETTINGS | {"attention_samples": attention_samples}
+    train(TrainSettings(output_dir=str(tmp_path / "run"), **settings), data)
+    tokenizers = data.tokenizers()
+    written = [pairs for _, _, pairs in made]
+    expected = [
+        tuple(
+            [*tokenizer.encode(text), 1]
+            for tokenizer, text in zip(tokenizers, pair, strict=True)
+        )
+        for pair in zip(*data.raw_text("dev"), strict=True)
+    ]
+    # The longest dev sentences do not fit into max_length.
+    expected = [pair for pair in expected if max(map(len, pair)) <= 40]
+    assert written == ([expected[:attention_samples]] if attention_samples else [])
+
+
+def test_a_new_run_writes_its_hparams_for_tensorboard(recorded, tmp_path):
+    accumulator = EventAccumulator(str(tmp_path / "run" / "eval")).Reload()
+    (content,) = accumulator.summary_metadata.values()
+    started = HParamsPluginData.FromString(content.plugin_data.content)
+    values = started.session_start_info.hparams
+    assert values["hparams_set"].string_value == "transformer_tiny"
+    assert values["problem"].string_value == "text_pairs"
+    assert values["random_seed"].number_value == 11
+    assert values["filter_size"].number_value == 48
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+from tensorboard.plugins.projector import ProjectorConfig
+
+from t2t_repro.runs.tensorboard import write_end
+from t2t_repro.text import SymbolTokenizer
+from t2t_repro.training.metrics_log import MetricsLog
+from tests.support.tiny_model import tiny_transformer
+
+SYMBOLS = SymbolTokenizer([*"abcdefgh"])
+
+
+def config_of(folder) -> ProjectorConfig:
+    text = (folder / "train" / "projector_config.pbtxt").read_text()
+    return text_format.Parse(text, ProjectorConfig())
+
+
+def test_the_end_writes_a_shared_matrix_once_with_its_entries(tmp_path):
+    model = tiny_transformer(seed=2)
+    write_end(MetricsLog(tmp_path), model, (SYMBOLS, SYMBOLS))
+    (found,) = config_of(tmp_path).embeddings
+    rows = np.loadtxt(tmp_path / "train" / found.tensor_path, delimiter="\t")
+    table = model.source_embedding.table.numpy()
+    np.testing.assert_allclose(rows, table, rtol=1e-3)
+    lines = (tmp_path / "train" / found.metadata_path).read_text().splitlines()
+    entries = [line.split("\t")[0] for line in lines[1:]]
+    assert entries == ["<pad>", "</s>", "<unk>", *"abcdefgh"]
+
+
+def test_the_end_writes_two_matrices_with_the_entries_of_their_sides(tmp_path):
+    sources = SymbolTokenizer([*"abcde"])
+    model = tiny_transformer(seed=2, tie_embeddings=False, source_vocab_size=8)
+    write_end(MetricsLog(tmp_path), model, (sources, SYMBOLS))
+    found = {entry.tensor_name: entry for entry in config_of(tmp_path).embeddings}
+    assert set(found) == {"source_embedding", "target_embedding"}
+    for name, size in (("source_embedding", 8), ("target_embedding", 11)):
+        rows = np.loadtxt(tmp_path / "train" / found[name].tensor_path, delimiter="\t")
+        assert rows.shape == (size, 8)
+
+
+def test_the_end_marks_the_run_as_successful(tmp_path):
+    log = MetricsLog(tmp_path)
+    write_end(log, tiny_transformer(seed=2), (SYMBOLS, SYMBOLS))
+    found = EventAccumulator(str(tmp_path / "eval")).Reload().summary_metadata
+    (content,) = [metadata.plugin_data.content for metadata in found.values()]
+    ended = HParamsPluginData.FromString(content).session_end_info
+    assert ended.status == pytest.approx(1)  # STATUS_SUCCESS
