@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import keras
-import numpy as np
-from keras import ops
 
-from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.runs.run import Run
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.metrics_log import MetricsLog
@@ -37,15 +34,11 @@ def write_end(
     sides = (model.source_embedding, model.target_embedding)
     # A matrix that both sides share is written once.
     named = {
-        embedding.name: (_table(embedding), _entries(tokenizer))
+        embedding.name: (embedding.table.numpy(), _entries(tokenizer))
         for embedding, tokenizer in zip(sides, tokenizers, strict=True)
     }
     write_projector(log.output_dir, named)
     write_completion(log)
-
-
-def _table(embedding: TokenEmbedding) -> np.ndarray:
-    return ops.convert_to_numpy(ops.convert_to_tensor(embedding.table))
 
 
 def _entries(tokenizer: Tokenizer) -> list[str]:
