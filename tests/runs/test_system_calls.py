@@ -187,7 +187,7 @@ def test_progress_need_not_be_watched(system, translators):
 
 
 def test_other_numbers_of_sources_and_references_are_refused(system, translators):
-    with pytest.raises(UserError, match="received 2 .* and 1 references"):
+    with pytest.raises(UserError, match=r"received 2 .* and 1 references"):
         system.evaluate(["a", "b"], ["x"])
 
 
