@@ -220,6 +220,37 @@ def test_a_finished_run_without_an_average_gets_one(trained):
     assert trained.train().averaged == "averaged"
 
 
+def test_a_run_whose_last_checkpoint_was_lost_is_averaged_again(trained):
+    finished(trained)
+    (trained.output_dir / "model.ckpt-170.index").rename(
+        trained.output_dir / "model.ckpt-160.index"
+    )
+    assert trained.train().averaged == "averaged"
+
+
+def test_checkpoints_without_a_description_are_those_of_a_new_run(trained):
+    trained.write_checkpoints(170)
+    trained.write_checkpoints(170, folder="averaged")
+    assert trained.train().averaged == "averaged"
+
+
+def test_a_run_without_a_checkpoint_gives_way_to_a_new_one(trained):
+    trained.train()
+    (trained.output_dir / "model.ckpt-170.index").unlink()
+    other = {"random_seed": 12, "train_steps": 100}
+    training.check_run_folder(trained.settings(**other), "another")
+    trained.train(**other)
+    assert Run.load_existing(trained.output_dir).random_seed == 12
+
+
+def test_the_folder_of_a_run_is_made_with_those_above_it(trained):
+    folder = trained.folder / "a" / "b"
+    for _ in range(2):
+        settings = trained.settings().replace(output_dir=str(folder))
+        training.check_run_folder(settings, PROBLEM.name)
+        assert folder.is_dir()
+
+
 def test_a_new_run_is_averaged_although_a_dead_one_left_an_average(trained):
     trained.write_checkpoints(170, folder="averaged")
     trained.write_checkpoints(170, folder="best")
@@ -268,8 +299,16 @@ def test_settings_that_must_stay_are_compared_before_data_is_prepared(
     trained, changes, answer
 ):
     trained.train()
-    with pytest.raises(UserError, match=answer):
+    with pytest.raises(UserError, match=answer) as caught:
         training.check_run_folder(trained.settings(**changes), PROBLEM.name)
+    assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
+
+
+def test_a_problem_that_is_not_registered_is_not_trained_on(trained):
+    trained.data.problem = type("Unknown", (type(PROBLEM),), {})()
+    with pytest.raises(UsageError, match="unknown problem 'unknown'"):
+        trained.train()
+    assert not trained.output_dir.exists()
 
 
 def test_the_problem_is_compared_before_data_is_prepared(trained):
@@ -292,8 +331,9 @@ def test_other_data_is_refused(trained, change, answer):
     trained.train()
     for name, value in change.items():
         setattr(trained.data, name, value)
-    with pytest.raises(UserError, match=answer):
+    with pytest.raises(UserError, match=answer) as caught:
         trained.train()
+    assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
 
 
 def test_another_number_of_replicas_is_refused(trained, monkeypatch):

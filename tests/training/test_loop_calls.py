@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
+import os
 import signal
 from types import SimpleNamespace
 
@@ -11,11 +13,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan, Shards
+from t2t_repro.errors import UserError
 from t2t_repro.training import loop
 from t2t_repro.training.divergence import DivergedError
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.step import StepOptions
-from tests.support.recorder import record
+from tests.support.recorder import record, spy
 
 PLAN = BatchPlan((5, 9), (8, 4))
 SHARDS = Shards(("a", "b"), swap_sides=True)
@@ -410,3 +413,67 @@ def test_saving_and_evaluating_do_not_count_as_time_of_training(stage, monkeypat
     trainer.train()
     rates = [line[2]["steps_per_second"] for line in trainer.log.lines[::2]]
     assert rates == [pytest.approx(1.0), pytest.approx(1.0)]
+
+
+def test_the_progress_of_a_resumed_run_starts_at_its_step(stage, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    shown = spy(monkeypatch, loop, "Progress")
+    trainer = stage.trainer(
+        step=5, log_every_steps=2, eval_every_steps=9, evaluators=[scores]
+    )
+    trainer.train()
+    expected = {
+        "total": 9,
+        "unit": "step",
+        "done": 5,
+        "seconds_between_lines": None,
+        "keep_bar": True,
+    }
+    assert {name: shown.call[name] for name in expected} == expected
+    lines = [line for line in caplog.messages if line.startswith("step")]
+    assert [line.split()[1] for line in lines] == ["6/9", "8/9", "9/9", "9/9"]
+    assert "loss 3.000  nll 2.500  lr 5.00e-01  target tokens/s" in lines[0]
+    assert "eval: elo 20  bleu 9" in lines[-1]
+
+
+def test_a_full_disk_is_answered_with_the_folder_and_the_next_step(stage):
+    trainer = stage.trainer(save_every_steps=4)
+    saved = []
+
+    def save(step):
+        if saved:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        saved.append(step)
+        trainer.checkpoints.write(step)
+
+    trainer.checkpoints.save = save
+    with pytest.raises(UserError) as caught:
+        trainer.train()
+    answer = str(caught.value)
+    assert f"cannot write {stage.folder}: No space left on device" in answer
+    assert answer.endswith("then the same command resumes from step 4.")
+
+
+def test_a_signal_during_a_missed_evaluation_leaves_the_training(stage):
+    def stop(step, log):
+        signal.raise_signal(signal.SIGTERM)
+        return {}
+
+    trainer = stage.trainer(step=6, eval_every_steps=3, evaluators=[stop])
+    assert trainer.train() == 6
+    assert stage.trained_on == []
+
+
+def test_an_epoch_without_a_batch_names_the_longest_length(stage, monkeypatch):
+    monkeypatch.setattr(loop, "training_epoch", lambda *_, **__: [])
+    with pytest.raises(UserError, match="short enough: received max_length=9"):
+        stage.trainer().train()
+
+
+def test_an_epoch_that_was_complete_is_followed_by_the_next(stage):
+    """The earlier process stopped at the last batch of an epoch."""
+    trainer = stage.trainer(step=5)
+    trainer.checkpoints.epoch.assign(0)
+    trainer.checkpoints.batches.assign(BATCHES_PER_EPOCH)
+    assert trainer.train() == 9
+    assert stage.trained_on == [(1, number) for number in range(4)]
