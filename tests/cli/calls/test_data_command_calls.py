@@ -1,0 +1,74 @@
+"""Every flag of data reaches its preparation; all values differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.cli.main import main
+from t2t_repro.data import prepare as prepare_module
+from t2t_repro.data.text_files import PairFiles, TreeFile
+from tests.cli.calls.conftest import SETTINGS, data_flags, files_of
+from tests.support.recorder import record
+
+
+def test_datagen_prepares_with_every_flag(stage, monkeypatch, capsys):
+    prepared = record(monkeypatch, prepare_module, "prepare", "the data")
+    from t2t_repro.cli import datagen
+
+    monkeypatch.setattr(datagen, "summary_lines", lambda data: [f"counts of {data}"])
+    assert main(["datagen", *data_flags(stage)]) == 0
+    call = prepared.call
+    problem = call.pop("problem")
+    assert (problem.name, problem._files) == ("text_pairs", files_of(stage))
+    settings = call.pop("settings")
+    assert settings.values() == SETTINGS
+    assert Path(call["data_dir"]) == stage.folder / "other_data"
+    assert Path(call["tmp_dir"]) == stage.folder / "tmp"
+    assert capsys.readouterr().out == "counts of the data\n"
+    assert {"usr_dir": stage.package} in stage.catalogue.calls
+
+
+def test_datagen_needs_a_folder(stage, capsys):
+    assert main(["datagen", "--problem", "algorithmic_sort"]) == 2
+    assert "received no --data_dir" in capsys.readouterr().err
+
+
+def request(*flags):
+    """Return what the flags of data request."""
+    from t2t_repro.cli.data_request import problem_and_settings
+    from t2t_repro.cli.flags import add_data_flags
+    from t2t_repro.cli.main import CommandParser
+
+    parser = CommandParser()
+    add_data_flags(parser)
+    return problem_and_settings(parser.parse_args(flags))
+
+
+def test_a_table_of_two_columns_is_one_file():
+    problem, _ = request("--problem=text_pairs", "--train_tsv=a", "--dev_tsv=b")
+    files = {"train": PairFiles(Path("a"), None), "dev": PairFiles(Path("b"), None)}
+    assert problem._files == files
+
+
+def test_trees_are_files_of_the_parser():
+    problem, _ = request("--problem=parsing_ptb", "--train_trees=a", "--test_trees=b")
+    files = {"train": TreeFile(Path("a")), "test": TreeFile(Path("b"))}
+    assert problem._files == files
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        (["--train_source=a"], "received --train_source without --train_target"),
+        (["--train_target=a"], "received --train_target without --train_source"),
+        (["--train_tsv=a", "--train_source=b"], "received --train_tsv beside"),
+        (["--train_tsv=a", "--train_target=b"], "received --train_tsv beside"),
+        (["--train_trees=a", "--train_tsv=b"], "received --train_trees beside pairs"),
+    ],
+)
+def test_files_that_contradict_each_other_are_refused(capsys, flags, answer):
+    arguments = ["datagen", "--problem=text_pairs", "--data_dir=d", *flags]
+    assert main(arguments) == 2
+    assert answer in capsys.readouterr().err

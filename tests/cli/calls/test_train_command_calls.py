@@ -1,0 +1,258 @@
+"""Every flag of a training reaches it; all values differ."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro import runs
+from t2t_repro.cli.main import main
+from t2t_repro.data import prepare as prepare_module
+from t2t_repro.runs import TrainSettings
+from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of
+from tests.support.recorder import Recorder, record
+
+TRAINING = {
+    "model": "transformer",
+    "hparams_set": "transformer_tiny",
+    "hparams": "filter_size=48",
+    "random_seed": 11,
+    "train_steps": 170,
+    "log_step_count_steps": 3,
+    "local_eval_frequency": 7,
+    "eval_sentences": 5,
+    "save_checkpoints_steps": 9,
+    "save_checkpoints_secs": 4000.0,
+    "keep_checkpoint_max": 12,
+    "average_last": 6,
+    "cpu_replicas": 4,
+    "xla": "off",
+}
+
+
+@dataclasses.dataclass
+class Training:
+    """Calls of a training, and its outcome."""
+
+    opened: Recorder
+    trained: Recorder
+    result: SimpleNamespace
+    data: FakeData
+
+
+@pytest.fixture
+def training(stage, monkeypatch):
+    data = FakeData()
+    result = SimpleNamespace(
+        output_dir=stage.folder / "new", steps=170, complete=True, averaged="average"
+    )
+    trained = Recorder(runs.train, result)
+    monkeypatch.setattr(runs, "train", trained)
+    # An earlier layout imports it from its module.
+    monkeypatch.setattr("t2t_repro.runs.training.train", trained)
+    opened = record(monkeypatch, prepare_module, "open_or_prepare", data)
+    return Training(opened, trained, result, data)
+
+
+def train(stage, *more):
+    flags = [f"--{name}={value}" for name, value in TRAINING.items()]
+    place = ["--output_dir", str(stage.folder / "new")]
+    return main(["train", *data_flags(stage), *flags, *place, *more])
+
+
+def test_train_opens_the_data_with_every_flag(stage, training):
+    assert train(stage) == 0
+    call = training.opened.call
+    problem = call.pop("problem")
+    assert (problem.name, problem._files) == ("text_pairs", files_of(stage))
+    assert call["given_settings"] == SETTINGS
+    assert Path(call["data_dir"]) == stage.folder / "other_data"
+    assert Path(call["tmp_dir"]) == stage.folder / "tmp"
+
+
+def test_train_trains_with_every_flag(stage, training):
+    train(stage)
+    assert training.trained.call["data"] is training.data
+    assert training.trained.call["settings"] == TrainSettings(
+        output_dir=str(stage.folder / "new"), t2t_usr_dir=stage.package, **TRAINING
+    )
+    assert {"usr_dir": stage.package} in stage.catalogue.calls
+
+
+def test_train_names_the_changes_to_the_set(stage, training, capsys):
+    train(stage)
+    assert "filter_size: 48 instead of 512" in capsys.readouterr().err
+
+
+def test_train_scores_the_average_of_the_test_split(stage, training, capsys):
+    train(stage)
+    assert stage.loaded.call == {
+        "output_dir": stage.folder / "new",
+        "checkpoint": "averaged",
+        "t2t_usr_dir": None,
+    }
+    ((_, sources, references, *_),) = stage.system.calls
+    assert (sources, references) == training.data.raw_text("test")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "scores: test (7 sentences, beam 9, alpha 0.3)"
+    # Three samples are spread over the split.
+    for number in (0, 2, 4):
+        start = lines.index(f"source       test source {number}")
+        assert lines[start + 1 : start + 3] == [
+            f"translation  best test source {number}",
+            f"reference    test reference {number}",
+        ]
+    new = stage.folder / "new"
+    assert lines[lines.index("Next:") + 1 :] == [
+        f"  t2t decode --output_dir {new} --checkpoint_path averaged "
+        "--decode_from_file - --decode_to_file -",
+        f"  t2t evaluate --output_dir {new} --checkpoint_path averaged --split test",
+        f"  t2t export --output_dir {new} --checkpoint_path averaged "
+        f"--export_dir {new}/export",
+        f"  tensorboard --logdir {new}",
+    ]
+
+
+def test_train_scores_the_latest_checkpoint_without_an_average(stage, training, capsys):
+    training.result.averaged = None
+    train(stage)
+    assert stage.loaded.call["checkpoint"] == "latest"
+    assert "--checkpoint_path latest" in capsys.readouterr().out
+
+
+def test_train_scores_dev_without_a_test_split(stage, training, capsys):
+    training.data.splits = ("train", "dev")
+    train(stage)
+    out = capsys.readouterr().out
+    assert out.startswith("scores: dev (7 sentences")
+    assert "--split dev" in out
+
+
+def test_train_scores_nothing_without_dev_and_test(stage, training, capsys):
+    training.data.splits = ("train",)
+    train(stage)
+    out = capsys.readouterr().out
+    assert out.startswith("trained; no dev or test split to score")
+    assert "t2t evaluate" not in out
+    assert stage.loaded.calls == []
+
+
+def test_train_scores_nothing_on_request(stage, training, capsys):
+    train(stage, "--no_final_score")
+    assert "scores:" not in capsys.readouterr().out
+    assert stage.loaded.calls == []
+
+
+def test_train_says_how_to_resume_after_a_stop(stage, training, capsys):
+    training.result.complete, training.result.steps = False, 60
+    assert train(stage) == 1
+    captured = capsys.readouterr()
+    assert "stopped at step 60 of 170" in captured.err
+    assert captured.out == ""
+
+
+def resume(stage, *flags):
+    """Resume the run, which was trained with settings unlike the defaults."""
+    own = ("model", "hparams_set", "hparams", "random_seed")
+    kept = {name: value for name, value in TRAINING.items() if name not in own}
+    (stage.folder / "data").mkdir(exist_ok=True)
+    stage.save(
+        problem="algorithmic_reverse",
+        data_dir=str(stage.folder / "data"),
+        random_seed=11,
+        training=kept | {"save_checkpoints_steps": 9},
+    )
+    return main(["train", "--output_dir", stage.run, *flags])
+
+
+def test_the_folder_alone_resumes_problem_data_and_settings(stage, training):
+    assert resume(stage) == 0
+    call = training.opened.call
+    assert call["problem"].name == "algorithmic_reverse"
+    assert Path(call["data_dir"]) == stage.folder / "data"
+    assert (call["given_settings"], call["tmp_dir"]) == ({}, None)
+    settings = training.trained.call["settings"]
+    assert settings == TrainSettings(
+        output_dir=stage.run, **(TRAINING | {"hparams": ""})
+    )
+
+
+def test_given_flags_come_before_those_of_the_run(stage, training):
+    other = stage.folder / "other"
+    flags = ["--train_steps", "180", "--data_dir", str(other), "--xla", "on"]
+    assert resume(stage, *flags) == 0
+    assert Path(training.opened.call["data_dir"]) == other
+    settings = training.trained.call["settings"]
+    assert (settings.train_steps, settings.xla) == (180, "on")
+    assert settings.log_step_count_steps == 3
+
+
+def test_the_package_of_the_run_is_loaded_to_resume_it(stage, training):
+    (stage.folder / "package").mkdir()
+    stage.save(
+        problem="algorithmic_reverse",
+        data_dir=str(stage.folder),
+        usr_dir=stage.package,
+        training={"train_steps": 170},
+    )
+    assert main(["train", "--output_dir", stage.run]) == 0
+    assert stage.catalogue.calls[0] == {"usr_dir": stage.package}
+    other = str(stage.folder / "another")
+    stage.catalogue.calls.clear()
+    assert main(["train", "--output_dir", stage.run, "--t2t_usr_dir", other]) == 0
+    assert stage.catalogue.calls[0] == {"usr_dir": other}
+    assert training.trained.calls[-1]["settings"].t2t_usr_dir == other
+
+
+def test_the_demonstration_has_its_own_settings(stage, training, monkeypatch):
+    monkeypatch.chdir(stage.folder)
+    assert main(["train"]) == 0
+    call = training.opened.call
+    assert call["problem"].name == "translate_ende_synthetic"
+    assert Path(call["data_dir"]) == Path("t2t_demo/data")
+    assert training.trained.call["settings"] == TrainSettings(
+        output_dir="t2t_demo/run", hparams_set="transformer_tiny", train_steps=1300
+    )
+
+
+def test_the_demonstration_takes_flags(stage, training, monkeypatch):
+    monkeypatch.chdir(stage.folder)
+    assert main(["train", "--train_steps", "7", "--data_dir", "here"]) == 0
+    assert training.opened.call["data_dir"] == "here"
+    assert training.trained.call["settings"].train_steps == 7
+    assert training.trained.call["settings"].hparams_set == "transformer_tiny"
+
+
+@pytest.mark.parametrize("missing", ["hparams_set", "data_dir", "output_dir"])
+def test_a_new_run_needs_set_data_and_folder(stage, training, capsys, missing):
+    values = {
+        "hparams_set": "transformer_tiny",
+        "data_dir": str(stage.folder / "other_data"),
+        "output_dir": str(stage.folder / "new"),
+    }
+    flags = [f"--{name}={value}" for name, value in values.items() if name != missing]
+    assert main(["train", "--problem", "algorithmic_sort", *flags]) == 2
+    assert f"--{missing} is missing" in capsys.readouterr().err
+    assert training.trained.calls == []
+
+
+def test_a_folder_without_a_run_is_not_resumed(stage, training, capsys):
+    assert main(["train", "--output_dir", str(stage.folder / "empty")]) == 2
+    assert "has no run to resume" in capsys.readouterr().err
+
+
+def test_an_unknown_model_is_refused_before_data_is_opened(stage, training, capsys):
+    assert train(stage, "--model=transfromer") == 2
+    assert "Did you mean transformer" in capsys.readouterr().err
+    assert training.opened.calls == []
+
+
+def test_a_contradiction_with_the_run_is_refused_before_data_is_opened(
+    stage, training, capsys
+):
+    assert resume(stage, "--random_seed", "12") == 1
+    assert "random_seed is 11 there, 12 now" in capsys.readouterr().err
+    assert training.opened.calls == []

@@ -1,0 +1,162 @@
+"""Every split is written with its own settings, filters and files."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data import split_writer
+from t2t_repro.data.manifest import SplitCounts
+from t2t_repro.data.output_files import OutputFiles
+from t2t_repro.data.split_writer import write_splits
+from t2t_repro.errors import UserError
+from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, TEXT, Pairs
+from tests.support.recorder import spy
+
+
+def examples(paths):
+    """Return the ids of both sides of every example, file by file."""
+    parsed = [
+        [
+            tf.train.Example.FromString(record.numpy()).features.feature
+            for record in tf.data.TFRecordDataset(str(path))
+        ]
+        for path in paths
+    ]
+    return [
+        [
+            tuple([*pair[side].int64_list.value] for side in ("inputs", "targets"))
+            for pair in file
+        ]
+        for file in parsed
+    ]
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Write the splits, and record filters, files and readings."""
+    calls = {
+        name: spy(monkeypatch, split_writer, name)
+        for name in ("PairFilter", "ShardWriter", "checked_pairs")
+    }
+    problem = Pairs()
+    with OutputFiles(tmp_path, "prefix") as outputs:
+        counts = write_splits(
+            problem, tmp_path / "tmp", SETTINGS, (DIGITS, LETTERS), outputs
+        )
+    return problem, counts, calls
+
+
+def test_every_split_is_read_once_with_training_last(written, tmp_path):
+    problem, _, calls = written
+    expected = [
+        {"problem": problem, "split": split, "tmp_dir": tmp_path / "tmp"}
+        for split in ("test", "dev", "train")
+    ]
+    assert calls["checked_pairs"].calls == expected
+
+
+def test_only_training_pairs_are_filtered_as_such(written):
+    _, _, calls = written
+    held_out = frozenset(
+        split_writer.pair_digest(*pair) for pair in TEXT["dev"] + TEXT["test"]
+    )
+    expected = {"settings": SETTINGS, "is_training": False, "held_out": frozenset()}
+    training = {"is_training": True, "held_out": held_out}
+    assert calls["PairFilter"].calls == [expected, expected, expected | training]
+
+
+def test_only_training_shards_are_many_and_shuffled(written, tmp_path):
+    _, _, calls = written
+    files = [
+        (
+            [path.name.removesuffix(".incomplete") for path in call["paths"]],
+            call["seed"],
+        )
+        for call in calls["ShardWriter"].calls
+    ]
+    assert files == [
+        (["prefix-test-00000-of-00001"], None),
+        (["prefix-dev-00000-of-00001"], None),
+        (["prefix-train-00000-of-00002", "prefix-train-00001-of-00002"], 5),
+    ]
+
+
+def test_the_counts_are_those_of_each_split_in_order(written):
+    _, counts, _ = written
+    assert [*counts] == ["train", "dev", "test"]
+    assert counts["train"] == SplitCounts(
+        pairs_read=5,
+        pairs_written=3,
+        dropped={"empty_side": 1, "too_long": 1},
+        source_subwords=3 + 2 + 3,
+        target_subwords=3 + 2 + 3,
+        pairs_by_length=[0, 0, 1, 2],
+        also_held_out=1,
+        shards=["prefix-train-00000-of-00002", "prefix-train-00001-of-00002"],
+    )
+    assert counts["dev"] == SplitCounts(
+        pairs_read=3,
+        pairs_written=3,
+        dropped={},
+        source_subwords=2 + 2 + 4,
+        target_subwords=2 + 2 + 3,
+        pairs_by_length=[0, 0, 2, 0, 1],
+        also_held_out=0,
+        shards=["prefix-dev-00000-of-00001"],
+    )
+    assert counts["test"].source_subwords == 4
+    assert counts["test"].target_subwords == 3
+
+
+def test_each_side_is_encoded_by_its_own_tokenizer(written, tmp_path):
+    (file,) = examples([tmp_path / "prefix-dev-00000-of-00001"])
+    one, two, three, _ = (DIGITS.encode(digit)[0] for digit in "1234")
+    b, c = (LETTERS.encode(letter)[0] for letter in "BC")
+    assert file == [
+        ([two, 1], [b, 1]),
+        ([three, 1], [c, 1]),
+        ([one, one, one, 1], [b, b, 1]),
+    ]
+    files = examples(sorted(tmp_path.glob("prefix-train-*")))
+    assert [len(file) for file in files] == [2, 1]
+
+
+def test_the_raw_text_has_every_pair_on_its_own_side(written, tmp_path):
+    lines = {
+        path.name: path.read_text().splitlines() for path in tmp_path.glob("*.txt")
+    }
+    assert lines == {
+        "prefix-dev.inputs.txt": ["2", "3", "1 1 1"],
+        "prefix-dev.targets.txt": ["b", "c", "b b"],
+        "prefix-test.inputs.txt": ["1 3 2"],
+        "prefix-test.targets.txt": ["a c"],
+    }
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_pairs_are_encoded_in_batches_with_the_same_result(
+    tmp_path, monkeypatch, written, size, caplog
+):
+    caplog.set_level("INFO", "t2t_repro")
+    monkeypatch.setattr(split_writer, "_PAIRS_AT_A_TIME", size)
+    monkeypatch.setattr(split_writer, "_PAIRS_PER_LOG_LINE", 2)
+    with OutputFiles(tmp_path, "again") as outputs:
+        counts = write_splits(Pairs(), None, SETTINGS, (DIGITS, LETTERS), outputs)
+    for split in ("train", "dev", "test"):
+        first, second = (
+            examples(sorted(tmp_path.glob(f"{name}-{split}-*-of-*")))
+            for name in ("prefix", "again")
+        )
+        assert first == second
+        assert counts[split].pairs_read == len(TEXT[split])
+    assert ("2 pairs encoded" in caplog.text) == (size < 100)
+
+
+def test_a_split_without_pairs_names_the_reasons(tmp_path):
+    problem = Pairs(dev=[("1", ""), ("1 1 1 1", "a"), ("", "a")])
+    with (
+        pytest.raises(UserError, match=r"no dev pair is left of 3 \(2 empty_side, 1 "),
+        OutputFiles(tmp_path, "prefix") as outputs,
+    ):
+        write_splits(problem, None, SETTINGS, (DIGITS, LETTERS), outputs)

@@ -1,0 +1,200 @@
+"""A translator hands its settings to batching, search and decoding."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data.pipeline import BatchPlan
+from t2t_repro.data.problem import Output
+from t2t_repro.decoding import translate
+from t2t_repro.decoding.beam_search import BeamSearchOptions, BeamSearchResult
+from t2t_repro.decoding.translate import (
+    Hypothesis,
+    Translator,
+    longest_piece,
+    search_translations,
+)
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text import SymbolTokenizer
+from tests.support.recorder import record, spy
+
+DIGITS, LETTERS = SymbolTokenizer(list("1234")), SymbolTokenizer(list("abcd"))
+HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=77)
+LONGEST = 20
+
+
+def test_the_search_gets_the_functions_of_the_model_and_its_limits(monkeypatch):
+    searched = record(monkeypatch, translate, "beam_search", "found")
+    model = SimpleNamespace(
+        decode_step="step", grow_cache="grow", initial_cache=lambda ids: ("cache", ids)
+    )
+    inputs = tf.constant([[3, 4, 5, 1, 0], [6, 1, 0, 0, 0]])
+    assert search_translations(model, inputs, HPARAMS) == "found"
+    step, grow, (cache, ids), lengths, longest, options = searched.call.values()
+    assert (step, grow, cache) == ("step", "grow", "cache")
+    assert ids is inputs
+    assert lengths.numpy().tolist() == [4 + 5, 2 + 5]
+    assert int(longest) == 5 + 5
+    assert options == BeamSearchOptions(
+        beam_size=3, alpha=0.9, num_hypotheses=1, cache_growth=translate.CACHE_GROWTH
+    )
+
+
+@pytest.mark.parametrize(("longest", "piece"), [(20, 19), (9, 8), (8, 7), (3, 7)])
+def test_a_piece_leaves_place_for_its_end_and_fills_a_bucket(longest, piece):
+    assert longest_piece(longest) == piece
+
+
+class Search:
+    """A search that copies the source, with scores 0, -1, ... of its hypotheses."""
+
+    def __init__(self, monkeypatch):
+        self.inputs = []
+        self.recorder = record(
+            monkeypatch, translate, "search_translations", self._search
+        )
+
+    def _search(self, model, inputs, hparams):
+        tf.py_function(lambda ids: self.inputs.append(ids.numpy()), [inputs], [])
+        ids = tf.stack([inputs] * hparams.beam_size, axis=1)
+        scores = -tf.range(hparams.beam_size, dtype=tf.float32)
+        shape = [tf.shape(inputs)[0], hparams.beam_size]
+        return BeamSearchResult(ids, tf.broadcast_to(scores, shape))
+
+
+@pytest.fixture
+def search(monkeypatch):
+    return Search(monkeypatch)
+
+
+def translator(hparams=HPARAMS, longest=LONGEST, **forms):
+    return Translator("model", DIGITS, LETTERS, hparams, longest, **forms)
+
+
+@pytest.mark.parametrize(("longest", "batch_size"), [(20, 77), (100, 100), (5, 77)])
+def test_batches_have_the_tokens_of_the_settings(monkeypatch, longest, batch_size):
+    planned = spy(monkeypatch, BatchPlan, "from_token_budget")
+    translator(longest=longest)
+    assert planned.call == {
+        "batch_size": batch_size,
+        "max_length": longest_piece(longest) + 1,
+        "min_length_bucket": translate.MIN_SOURCE_BUCKET,
+        "length_bucket_step": translate.SOURCE_BUCKET_STEP,
+        "num_replicas": 1,
+    }
+
+
+def test_the_search_has_the_model_and_the_settings(search):
+    made = translator()
+    assert made.translate(["1 2"]) == [[Hypothesis("a b", 0.0, ids=(*copy_of(2), 1))]]
+    call = search.recorder.call
+    assert (call["model"], call["hparams"]) == ("model", HPARAMS)
+    assert made.hparams is HPARAMS
+
+
+def copy_of(count):
+    return DIGITS.encode("1 2 3 4")[:count]
+
+
+def test_sources_are_encoded_as_inputs_and_outputs_decoded_as_targets(search):
+    found = translator().translate(["1 2 3", "4", ""])
+    assert [best.text for (best,) in found] == ["a b c", "d", ""]
+    (batch,) = search.inputs
+    assert batch.shape == (2, translate.MIN_SOURCE_BUCKET)
+    np.testing.assert_array_equal(batch[0, :4], [*copy_of(3), 1])
+    np.testing.assert_array_equal(batch[1, :3], [DIGITS.encode("4")[0], 1, 0])
+
+
+def test_sources_are_normalized_and_outputs_postprocessed_with_the_given_source(search):
+    seen = []
+
+    def postprocess(source, written):
+        seen.append((source, written))
+        return Output(written.upper(), ("upper",))
+
+    made = translator(
+        normalize_source=lambda text: text.replace("!", "1"), postprocess=postprocess
+    )
+    found = made.translate(["! 2", " "])
+    assert seen == [("! 2", "a b"), (" ", "")]
+    assert found[0] == [Hypothesis("A B", 0.0, ("upper",), (*copy_of(2), 1))]
+    assert found[1] == [Hypothesis("", 0.0, ("upper",))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [({}, 1), ({"return_beams": True}, 3), ({"prefer_unrepaired": True}, 1)],
+)
+def test_all_hypotheses_are_returned_on_request(search, changes, count):
+    (found,) = translator(HPARAMS.replace(**changes)).translate(["1"])
+    assert [hypothesis.score for hypothesis in found] == [0.0, -1.0, -2.0][:count]
+
+
+def repair_all_but_the_second(calls):
+    def postprocess(source, written):
+        calls.append(written)
+        return Output(written, () if len(calls) == 2 else ("cut",))
+
+    return postprocess
+
+
+@pytest.mark.parametrize(("prefers", "best"), [(True, -1.0), (False, 0.0)])
+def test_output_without_repairs_comes_first_on_request(search, prefers, best):
+    hparams = HPARAMS.replace(prefer_unrepaired=prefers)
+    made = translator(hparams, postprocess=repair_all_but_the_second([]))
+    ((found,),) = made.translate(["1"])
+    assert found.score == best
+
+
+def test_a_long_source_is_translated_in_pieces_that_are_joined(search, caplog):
+    made = translator(HPARAMS.replace(return_beams=True), longest=9)
+    line = " ".join("1234123412")
+    short, found = made.translate(["1", line])
+    assert found[0].text == " ".join("abcdabcdab")
+    assert [hypothesis.score for hypothesis in found] == [0.0, -2.0, -4.0]
+    first, second = DIGITS.encode(line)[:8], DIGITS.encode(line)[8:]
+    assert found[0].ids == (*first, 1, *second, 1)
+    assert short[0].text == "a"
+    expected = "line 2 has 10 tokens, more than 8: translated in 2 pieces"
+    assert caplog.messages == [expected]
+
+
+def test_a_source_that_fits_is_not_cut(search, caplog):
+    translator(longest=9).translate([" ".join("12341234")])
+    assert caplog.messages == []
+
+
+def test_progress_counts_every_sentence_once(search):
+    done = []
+    made = translator(longest=9)
+    made.translate(["1", "", " ".join("1234123412"), "2"], done.append)
+    assert sum(done) == 4
+
+
+def test_a_stream_numbers_lines_and_passes_progress_from_chunk_to_chunk(search, caplog):
+    done = []
+    lines = ["1", "2", " ".join("1234123412")]
+    made = translator(longest=9)
+    found = [*made.stream(lines, done.append, chunk_size=2)]
+    assert [best.text for (best,) in found] == ["a", "b", " ".join("abcdabcdab")]
+    assert sum(done) == 3
+    assert "line 3 has 10 tokens" in caplog.text
+    # The longest piece of all is in the second chunk.
+    assert [batch.shape for batch in search.inputs] == [(2, 8), (1, 9), (1, 8)]
+
+
+def test_the_longest_batches_come_first_and_have_the_rows_of_the_plan(search):
+    hparams = HPARAMS.replace(batch_size=24)
+    sentences = ["1", " ".join("12341234123"), "2", "3", "4"]
+    translator(hparams).translate(sentences)
+    shapes = [batch.shape for batch in search.inputs]
+    assert shapes == [(1, 15), (3, 8), (1, 8)]
+
+
+def test_one_sentence_in_place_of_a_list_is_refused(search):
+    with pytest.raises(ValueError, match="must be a list of sentences"):
+        translator().translate("1 2")

@@ -1,0 +1,200 @@
+"""Every value of a run is recorded, compared and used under its own name."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.errors import UserError
+from t2t_repro.runs import TrainSettings
+from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
+from t2t_repro.text import SymbolTokenizer
+from tests.runs.test_run import DIGITS, LETTERS, make_run
+from tests.support.recorder import Recorder, record
+
+SETTINGS = TrainSettings(
+    output_dir="folder",
+    hparams_set="transformer_base",
+    model="another",
+    random_seed=11,
+    train_steps=170,
+    log_step_count_steps=3,
+    local_eval_frequency=7,
+    eval_sentences=5,
+    save_checkpoints_steps=9,
+    save_checkpoints_secs=4000.0,
+    keep_checkpoint_max=12,
+    average_last=6,
+    cpu_replicas=4,
+    xla="off",
+    t2t_usr_dir="/package",
+)
+OVERRIDES = {"filter_size=48", "label_smoothing=0.25"}
+
+
+def described(**changes):
+    values = {
+        "hparams": catalogue.hparams("transformer_base").parse(",".join(OVERRIDES)),
+        "hparams_set": "transformer_base",
+        "model": "another",
+        "random_seed": 11,
+        "usr_dir": "/package",
+        "training": loop_settings(SETTINGS),
+    }
+    return make_run(**(values | changes))
+
+
+def test_the_settings_of_a_training_are_those_it_was_begun_with():
+    settings = described().train_settings("folder")
+    assert settings.replace(hparams="") == SETTINGS
+    assert set(settings.hparams.split(",")) == OVERRIDES
+
+
+def test_only_overrides_of_the_user_are_settings_of_a_training():
+    hparams = catalogue.hparams("transformer_base").resolved()
+    assert described(hparams=hparams).train_settings("folder").hparams == ""
+
+
+def test_a_run_with_every_value_unlike_the_defaults_is_read_as_written(tmp_path):
+    run = described(
+        num_replicas=3,
+        data_digest="the digest",
+        tokenizers={"inputs": "a", "targets": "b"},
+        versions={"keras": "1.0"},
+    )
+    run.save(tmp_path)
+    assert dataclasses.asdict(Run.load(tmp_path)) == dataclasses.asdict(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("problem", "algorithmic_sort"),
+        ("model", "another"),
+        ("hparams_set", "transformer_base"),
+        ("random_seed", 2),
+        ("num_replicas", 2),
+        ("data_digest", "4567"),
+    ],
+)
+def test_a_run_is_not_resumed_with_another_value(tmp_path, name, value):
+    other = make_run(**{name: value})
+    with pytest.raises(UserError, match=rf"{name} is .* there, {value!r} now"):
+        make_run().check_resumable(other, tmp_path)
+
+
+def test_what_may_change_is_not_compared(tmp_path):
+    other = make_run(
+        data_dir="/other",
+        usr_dir="/package",
+        tokenizers={"inputs": "a", "targets": "b"},
+        training={"train_steps": 9},
+        versions={},
+    )
+    make_run().check_resumable(other, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded", "package"),
+    [
+        (None, None, None),
+        ("given", None, "given"),
+        (None, "recorded", "recorded"),
+        ("given", "recorded", "given"),
+        # What is given is checked where it is loaded.
+        ("nowhere", "recorded", "nowhere"),
+        ("given", "nowhere", "given"),
+    ],
+)
+def test_the_given_package_comes_before_the_recorded_one(
+    tmp_path, monkeypatch, given, recorded, package
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("given", "recorded"):
+        (tmp_path / name).mkdir()
+    run = make_run(usr_dir=recorded)
+    assert run.package(given) == package
+    loaded = record(monkeypatch, catalogue, "load")
+    run.load_catalogue(given)
+    assert loaded.call == {"usr_dir": package}
+
+
+def test_a_recorded_package_that_is_gone_is_named():
+    with pytest.raises(UserError, match="package /nowhere, which does not exist"):
+        make_run(usr_dir="/nowhere").package()
+
+
+SHARED = "shared_embedding_and_softmax_weights"
+
+
+def from_hparams(hparams, source_vocab_size, target_vocab_size):
+    """Have the parameters of a model's `from_hparams`."""
+
+
+@pytest.mark.parametrize(
+    ("sides", "is_shared"),
+    [
+        ((DIGITS, DIGITS), True),
+        ((DIGITS, LETTERS), False),
+        # Equal sizes are not one vocabulary.
+        ((DIGITS, SymbolTokenizer(list("0123"))), False),
+        ((SymbolTokenizer(list("01234567")), DIGITS), False),
+    ],
+)
+def test_the_model_has_the_hparams_and_the_sizes_of_the_vocabularies(
+    monkeypatch, sides, is_shared
+):
+    made = Recorder(from_hparams, "model")
+    named = record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=made))
+    run = described()
+    assert run.build_model(*sides) == "model"
+    assert named.call == {"name": "another"}
+    source, target = sides
+    assert made.call == {
+        "hparams": run.hparams.replace(**{SHARED: is_shared}),
+        "source_vocab_size": source.vocab_size,
+        "target_vocab_size": target.vocab_size,
+    }
+    assert run.hparams.shared_embedding_and_softmax_weights
+
+
+def test_the_set_decides_whether_one_vocabulary_is_shared(monkeypatch):
+    made = Recorder(from_hparams)
+    record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=made))
+    hparams = catalogue.hparams("transformer_base").replace(**{SHARED: False})
+    described(hparams=hparams).build_model(DIGITS, DIGITS)
+    assert getattr(made.call["hparams"], SHARED) is False
+
+
+def test_each_side_is_saved_under_its_own_name(tmp_path):
+    names = save_tokenizers(tmp_path, DIGITS, LETTERS)
+    assert names == {"inputs": "inputs.symbols", "targets": "targets.symbols"}
+    assert (tmp_path / "inputs.symbols").read_bytes() == DIGITS.to_bytes()
+    assert (tmp_path / "targets.symbols").read_bytes() == LETTERS.to_bytes()
+
+
+def test_one_vocabulary_of_both_sides_is_saved_once(tmp_path):
+    names = save_tokenizers(tmp_path, DIGITS, DIGITS)
+    assert len(set(names.values())) == 1
+    assert len([*tmp_path.iterdir()]) == 1
+
+
+@pytest.mark.parametrize(
+    ("sides", "is_refused"),
+    [
+        ((DIGITS, LETTERS), False),
+        ((LETTERS, DIGITS), True),
+        ((DIGITS, DIGITS), True),
+        ((LETTERS, LETTERS), True),
+    ],
+)
+def test_each_side_of_the_data_is_compared_with_the_runs(tmp_path, sides, is_refused):
+    run = make_run(tokenizers=save_tokenizers(tmp_path, DIGITS, LETTERS))
+    if is_refused:
+        with pytest.raises(UserError, match="another vocabulary"):
+            run.check_same_tokenizers(tmp_path, *sides)
+    else:
+        run.check_same_tokenizers(tmp_path, *sides)

@@ -1,0 +1,366 @@
+"""A system hands everything it receives to the function that reads it."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.data.problem import Output, Problem
+from t2t_repro.decoding.translate import Hypothesis
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.runs import System
+from t2t_repro.runs import system as system_module
+from t2t_repro.runs.run import Run
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from tests.runs.test_run import DIGITS, LETTERS, make_run
+from tests.support.recorder import Recorder, record
+
+LONGEST = 48
+HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=77)
+
+
+class Shouting(Problem):
+    """A problem that rewrites sources and outputs, and prefers another search."""
+
+    decode_defaults = {"alpha": 0.3, "extra_length": 7, "batch_size": 555}  # noqa: RUF012
+
+    def normalize_source(self, sentence):
+        return sentence.lower()
+
+    def postprocess(self, source, written):
+        return Output(written.upper())
+
+    def score(self, hypotheses, references):
+        return {"hypotheses": hypotheses, "references": references}
+
+
+@pytest.fixture
+def system():
+    run = SimpleNamespace(hparams=SimpleNamespace(max_length=LONGEST))
+    return System(run, Shouting(), "model", (DIGITS, LETTERS), "checkpoint")
+
+
+@pytest.fixture
+def loading(monkeypatch):
+    """Record what loading a system calls."""
+    calls = {
+        "restore": record(monkeypatch, system_module, "restore"),
+        "variables": record(
+            monkeypatch, system_module, "model_variables", "variables of the model"
+        ),
+        "checkpoint": record(
+            monkeypatch, system_module, "choose_checkpoint", "path of the checkpoint"
+        ),
+    }
+    model = SimpleNamespace(from_hparams=Recorder(from_hparams, "the model"))
+    monkeypatch.setattr(catalogue, "model", Recorder(catalogue.model, model))
+    load = catalogue.load
+    calls["catalogue"] = record(monkeypatch, catalogue, "load", lambda _=None: load())
+    calls["model"] = model.from_hparams
+    return calls
+
+
+def from_hparams(hparams, source_vocab_size, target_vocab_size):
+    """Have the parameters of a model's `from_hparams`."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    DIGITS.save(tmp_path / "inputs.symbols")
+    LETTERS.save(tmp_path / "targets.symbols")
+    tokenizers = {"inputs": "inputs.symbols", "targets": "targets.symbols"}
+    make_run(problem="algorithmic_reverse", tokenizers=tokenizers).save(tmp_path)
+    return tmp_path
+
+
+def test_a_system_is_loaded_from_the_parts_of_its_run(folder, loading):
+    system = System.load(folder, "best", folder / "package")
+    assert system.run == Run.load_existing(folder)
+    assert system.problem.name == "algorithmic_reverse"
+    assert system.model == "the model"
+    assert system.source_tokenizer.symbols == DIGITS.symbols
+    assert system.target_tokenizer.symbols == LETTERS.symbols
+    assert system.checkpoint == "path of the checkpoint"
+
+
+def test_the_named_checkpoint_is_restored_into_the_model(folder, loading):
+    System.load(folder, "best", folder / "package")
+    assert loading["checkpoint"].call == {"output_dir": folder, "which": "best"}
+    assert loading["variables"].call == {"model": "the model"}
+    assert loading["restore"].call == {
+        "variables": "variables of the model",
+        "path": "path of the checkpoint",
+        "advice": system_module._OTHER_CHECKPOINT,
+    }
+
+
+def test_a_system_is_loaded_with_the_given_package(folder, loading):
+    System.load(folder, "best", folder / "package")
+    assert loading["catalogue"].call == {"usr_dir": str(folder / "package")}
+
+
+def test_without_a_checkpoint_and_a_package_the_choice_is_the_runs(folder, loading):
+    System.load(folder)
+    assert loading["checkpoint"].call["which"] is None
+    assert loading["catalogue"].call == {"usr_dir": None}
+
+
+@pytest.fixture
+def translators(monkeypatch):
+    """Record the arguments of translators, which repeat each source twice."""
+
+    def make(*_, **__):
+        return SimpleNamespace(translate=translate, stream=stream)
+
+    def translate(sentences, advance=None):
+        return [*stream(sentences, advance)]
+
+    def stream(sentences, advance):
+        for sentence in sentences:
+            if advance is not None:
+                advance(sentence)
+            repairs = ("cut",) if "!" in sentence else ()
+            best = Hypothesis(f"{sentence}\n{sentence}", -1.0, repairs)
+            yield [best, Hypothesis("worse", -2.0, ("worse",))]
+
+    return record(monkeypatch, system_module, "Translator", make)
+
+
+def test_a_translator_gets_every_part_of_the_system(system, translators):
+    system.translator(HPARAMS)
+    assert translators.call == {
+        "model": "model",
+        "source_tokenizer": DIGITS,
+        "target_tokenizer": LETTERS,
+        "hparams": HPARAMS,
+        "max_input_length": LONGEST,
+        "normalize_source": system.problem.normalize_source,
+        "postprocess": system.problem.postprocess,
+    }
+
+
+def test_a_translator_searches_as_the_problem_prefers_by_default(system, translators):
+    system.translator()
+    expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
+    assert translators.call["hparams"] == expected
+
+
+def test_equal_settings_share_a_translator_and_others_do_not(system, translators):
+    first = system.translator(HPARAMS)
+    assert system.translator(HPARAMS.replace()) is first
+    assert system.translator(HPARAMS.replace(alpha=0.1)) is not first
+    assert len(translators.calls) == 2
+
+
+def test_the_best_hypotheses_are_the_translations(system, translators):
+    assert system.translate(["a", "b"], HPARAMS) == ["a\na", "b\nb"]
+    assert translators.call["hparams"] == HPARAMS
+
+
+def test_hypotheses_come_from_the_settings_and_report_progress(system, translators):
+    done = []
+    first, second = system.hypotheses(["a", "b"], HPARAMS, done.append)
+    assert [hypothesis.text for hypothesis in first] == ["a\na", "worse"]
+    assert second[0].text == "b\nb"
+    assert done == ["a", "b"]
+    assert translators.call["hparams"] == HPARAMS
+
+
+def test_an_evaluation_scores_the_best_outputs_as_lines(system, translators):
+    done = []
+    found = system.evaluate(["a", "b!", "c!"], ["x", "y", "z"], HPARAMS, done.append)
+    lines = ["a a", "b! b!", "c! c!"]
+    assert found.hypotheses == lines
+    assert found.scores == {"hypotheses": lines, "references": ["x", "y", "z"]}
+    assert (found.repaired, found.repairs) == (2, {"cut": 2})
+    assert done == ["a", "b!", "c!"]
+    assert translators.call["hparams"] == HPARAMS
+
+
+def test_progress_need_not_be_watched(system, translators):
+    assert system.evaluate(["a"], ["x"]).hypotheses == ["a a"]
+    assert [h[0].text for h in system.hypotheses(["a"])] == ["a\na"]
+
+
+def test_other_numbers_of_sources_and_references_are_refused(system, translators):
+    with pytest.raises(UserError, match=r"received 2 .* and 1 references"):
+        system.evaluate(["a", "b"], ["x"])
+
+
+def test_repairs_are_counted_by_kind_most_frequent_first():
+    faults = [("a",), (), ("b", "a"), ("b",), ("b",)]
+    hypotheses = [Hypothesis("", 0.0, repairs) for repairs in faults]
+    counts = system_module.count_repairs(hypotheses)
+    assert [*counts.items()] == [("b", 3), ("a", 2)]
+
+
+def test_branch_weights_are_replaced_in_the_model(system, monkeypatch):
+    replaced = record(monkeypatch, system_module, "replace_branch_weights")
+    system.replace_branch_weights("random", 17)
+    assert replaced.call == {"model": "model", "mode": "random", "seed": 17}
+
+
+@pytest.fixture
+def exported(monkeypatch):
+    served = record(monkeypatch, system_module, "ServedTranslator", "served")
+    return served, record(monkeypatch, system_module, "export_saved_model")
+
+
+def test_an_export_has_every_part_of_the_system(system, exported, tmp_path):
+    served, written = exported
+    path = system.export(str(tmp_path / "export"), HPARAMS)
+    assert path == tmp_path / "export"
+    assert served.call == {
+        "model": "model",
+        "source_tokenizer": DIGITS,
+        "target_tokenizer": LETTERS,
+        "hparams": HPARAMS,
+        "max_input_length": LONGEST,
+    }
+    assert written.call["served"] == "served"
+    assert Path(written.call["export_dir"]) == tmp_path / "export"
+
+
+def test_an_export_searches_as_the_problem_prefers_by_default(system, exported):
+    system.export("folder")
+    expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
+    assert exported[0].call["hparams"] == expected
+
+
+@pytest.mark.parametrize(
+    ("problem", "is_warned"), [(Shouting(), True), (Problem(), False)]
+)
+def test_an_export_of_raw_output_is_reported(
+    system, exported, caplog, problem, is_warned
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    system.problem = problem
+    system.export("folder")
+    assert ("raw output" in caplog.text) == is_warned
+
+
+@pytest.mark.parametrize(
+    ("problem", "is_refused"), [(Shouting(), False), (Problem(), True)]
+)
+def test_preferring_unrepaired_outputs_needs_a_problem_that_repairs(
+    system, problem, is_refused
+):
+    system.problem = problem
+    given = DecodeHParams(prefer_unrepaired=True)
+    if is_refused:
+        with pytest.raises(UsageError, match="prefer_unrepaired would have no effect"):
+            system.with_problem_defaults(given)
+    else:
+        assert system.with_problem_defaults(given).prefer_unrepaired
+
+
+@pytest.mark.parametrize(("size", "is_refused"), [(47, True), (48, False)])
+def test_a_batch_holds_at_least_the_longest_source(system, size, is_refused):
+    given = DecodeHParams(batch_size=size)
+    if is_refused:
+        with pytest.raises(UsageError, match="received batch_size=47, expected"):
+            system.with_problem_defaults(given)
+    else:
+        assert system.with_problem_defaults(given).batch_size == 48
+
+
+def test_a_problem_may_have_a_small_default_batch(system):
+    system.problem.decode_defaults = {"batch_size": 3}
+    assert system.with_problem_defaults(DecodeHParams()).batch_size == 3
+
+
+@pytest.fixture
+def checkpoints(monkeypatch):
+    """Return a folder of checkpoints by name, which `find_checkpoint` reads."""
+    found = {"latest": "model.ckpt-60", "averaged": "averaged/model.ckpt-60"}
+
+    def find(output_dir, which="latest"):
+        assert output_dir == "folder"
+        if which not in found:
+            raise UserError(f"no {which}")
+        return found[which]
+
+    monkeypatch.setattr(system_module, "find_checkpoint", find)
+    return found
+
+
+def chosen(which=None):
+    return system_module.choose_checkpoint("folder", which)
+
+
+def test_a_named_checkpoint_is_found_without_a_message(checkpoints, caplog):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    checkpoints["best"] = "best/model.ckpt-20"
+    assert chosen("best") == "best/model.ckpt-20"
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (61, "averaged/model.ckpt-61"),
+        (60, "averaged/model.ckpt-60"),
+        (59, "model.ckpt-60"),
+    ],
+)
+def test_the_average_is_the_default_if_it_is_as_new_as_the_latest(
+    checkpoints, caplog, step, expected
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    checkpoints["averaged"] = f"averaged/model.ckpt-{step}"
+    assert chosen() == expected
+    assert caplog.messages == [f"using checkpoint {expected}"]
+
+
+def test_the_latest_is_the_default_without_an_average(checkpoints):
+    del checkpoints["averaged"]
+    assert chosen() == "model.ckpt-60"
+
+
+class Rewriting(Shouting):
+    """A problem whose targets the model writes in another form."""
+
+    def encode_target(self, target):
+        return target.upper()
+
+
+@pytest.fixture
+def captured(system, monkeypatch, translators):
+    system.problem = Rewriting()
+    return {
+        "source": record(monkeypatch, system_module, "encode_source", "source ids"),
+        "target": record(monkeypatch, system_module, "encode_target", "target ids"),
+        "attention": record(
+            monkeypatch, system_module, "capture_attention", "attention"
+        ),
+    }
+
+
+def test_attention_is_that_of_the_given_translation(system, captured):
+    assert system.attention("Ein SATZ", "a target") == "attention"
+    assert [*captured["source"].call.values()] == [DIGITS, "ein satz", LONGEST]
+    assert [*captured["target"].call.values()] == [LETTERS, "A TARGET", LONGEST]
+    call = captured["attention"].call
+    assert (call["model"], call["tokenizers"]) == ("model", (DIGITS, LETTERS))
+    assert (call["source_ids"], call["target_ids"]) == ("source ids", "target ids")
+
+
+def test_attention_is_that_of_the_systems_own_translation(
+    system, captured, monkeypatch, translators
+):
+    best = Hypothesis("text", -1.0, ids=(3, 4, 1))
+    worse = Hypothesis("worse", -2.0, ids=(5,))
+    asked = []
+    translator = SimpleNamespace(
+        translate=lambda sentences: asked.append(sentences) or [[best, worse]]
+    )
+    made = record(monkeypatch, system_module, "Translator", translator)
+    system.attention("Ein SATZ", decode_hparams=HPARAMS)
+    assert asked == [["Ein SATZ"]]
+    assert made.call["hparams"] == HPARAMS
+    assert captured["attention"].call["target_ids"] == (3, 4, 1)
+    assert captured["target"].calls == []

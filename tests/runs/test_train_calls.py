@@ -1,0 +1,456 @@
+"""`train` hands every setting on; nothing is trained, and all values differ."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.files import folder_lock
+from t2t_repro.runs import TrainSettings, resuming, training
+from t2t_repro.runs.run import Run
+from t2t_repro.text import SymbolTokenizer
+from tests.support.recorder import record, spy
+
+SOURCE, TARGET = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcdef"))
+PROBLEM = catalogue.problem("algorithmic_identity")
+VALUES = {
+    "hparams_set": "transformer_tiny",
+    "hparams": "filter_size=48,batch_size=520,max_length=40",
+    "random_seed": 11,
+    "train_steps": 170,
+    "log_step_count_steps": 3,
+    "local_eval_frequency": 7,
+    "eval_sentences": 5,
+    "save_checkpoints_steps": 9,
+    "save_checkpoints_secs": 4000.0,
+    "keep_checkpoint_max": 12,
+    "average_last": 2,
+    "cpu_replicas": 4,
+    "xla": "on",
+}
+STRATEGY = SimpleNamespace(num_replicas_in_sync=3)
+
+
+class Training:
+    """A folder in which `train` runs with stand-ins, and the calls of those."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder = folder
+        self.data = SimpleNamespace(
+            problem=PROBLEM,
+            folder=folder / "data",
+            digest="the digest",
+            tokenizers=lambda: (SOURCE, TARGET),
+        )
+        self.package = folder / "package_of_a_user"
+        load = catalogue.load
+        self.loaded = record(monkeypatch, catalogue, "load", lambda _=None: load())
+        self.steps, self.stop_signal = 170, None
+        self.strategy = record(monkeypatch, training, "make_strategy", STRATEGY)
+        self.made = record(monkeypatch, training, "make_trainer", self._trainer)
+        self.averaged = record(monkeypatch, training, "average_paths", "averaged")
+        self.locks = spy(monkeypatch, training, "folder_lock")
+
+    @property
+    def output_dir(self):
+        return self.folder / "run"
+
+    def _trainer(self, *_, **__):
+        return SimpleNamespace(train=self._train, stop_signal=self.stop_signal)
+
+    def _train(self):
+        # Nobody else can train here now.
+        lock = folder_lock(self.output_dir, training.LOCK_FILE, "training")
+        with pytest.raises(UserError, match="training"), lock:
+            pass
+        self.write_checkpoints(self.steps)
+        return self.steps
+
+    def write_checkpoints(self, *steps, folder="."):
+        (self.output_dir / folder).mkdir(exist_ok=True, parents=True)
+        for step in steps:
+            (self.output_dir / folder / f"model.ckpt-{step}.index").touch()
+
+    def settings(self, **changes):
+        values = VALUES | {"t2t_usr_dir": str(self.package)} | changes
+        return TrainSettings(output_dir=str(self.output_dir), **values)
+
+    def train(self, **changes):
+        return training.train(self.settings(**changes), self.data)
+
+    def path(self, step, folder="."):
+        return str(self.output_dir / folder / f"model.ckpt-{step}")
+
+
+@pytest.fixture
+def trained(tmp_path, monkeypatch):
+    return Training(tmp_path, monkeypatch)
+
+
+def test_the_trainer_gets_run_settings_data_and_strategy(trained):
+    trained.train()
+    call = trained.made.call
+    assert call["run"] == Run.load_existing(trained.output_dir)
+    assert call["settings"] == trained.settings()
+    assert call["data"] is trained.data
+    assert call["strategy"] is STRATEGY
+    assert trained.strategy.call == {"cpu_replicas": 4}
+
+
+def test_the_description_of_a_new_run_has_every_value(trained):
+    trained.train()
+    run = Run.load_existing(trained.output_dir)
+    hparams = catalogue.hparams("transformer_tiny").parse(VALUES["hparams"]).resolved()
+    assert dataclasses.asdict(run) == dataclasses.asdict(
+        Run(
+            problem="algorithmic_identity",
+            model="transformer",
+            hparams_set="transformer_tiny",
+            hparams=hparams,
+            random_seed=11,
+            num_replicas=3,
+            data_dir=str((trained.folder / "data").resolve()),
+            data_digest="the digest",
+            usr_dir=str(trained.package.resolve()),
+            tokenizers={"inputs": "inputs.symbols", "targets": "targets.symbols"},
+            training={
+                "train_steps": 170,
+                "log_step_count_steps": 3,
+                "local_eval_frequency": 7,
+                "eval_sentences": 5,
+                "save_checkpoints_steps": 9,
+                "save_checkpoints_secs": 4000.0,
+                "keep_checkpoint_max": 12,
+                "average_last": 2,
+                "cpu_replicas": 4,
+                "xla": "on",
+            },
+        )
+    )
+    found = run.load_tokenizers(trained.output_dir)
+    assert [each.to_bytes() for each in found] == [SOURCE.to_bytes(), TARGET.to_bytes()]
+
+
+def test_a_run_without_a_package_of_the_user_records_none(trained):
+    trained.train(t2t_usr_dir=None)
+    assert Run.load_existing(trained.output_dir).usr_dir is None
+
+
+def test_the_package_of_the_user_is_loaded_before_the_set_is_looked_up(
+    trained,
+):
+    training.resolved_hparams(trained.settings())
+    assert trained.loaded.call == {"usr_dir": str(trained.package)}
+
+
+def test_the_result_says_where_and_how_far_training_came(trained):
+    result = trained.train()
+    assert (result.output_dir, result.steps) == (trained.output_dir, 170)
+    assert (result.complete, result.averaged) == (True, "averaged")
+
+
+@pytest.mark.parametrize(("steps", "stop_signal"), [(169, None), (170, 15), (8, 15)])
+def test_a_training_that_was_stopped_is_not_complete_and_not_averaged(
+    trained, steps, stop_signal
+):
+    trained.steps, trained.stop_signal = steps, stop_signal
+    result = trained.train()
+    assert (result.steps, result.complete, result.averaged) == (steps, False, None)
+    assert trained.averaged.calls == []
+
+
+@pytest.mark.parametrize(("last", "is_averaged"), [(0, False), (1, False), (2, True)])
+def test_checkpoints_are_averaged_if_two_or_more_are_requested(
+    trained, last, is_averaged
+):
+    assert bool(trained.train(average_last=last).averaged) == is_averaged
+
+
+def test_the_last_checkpoints_are_averaged_as_many_as_requested(trained):
+    trained.train(train_steps=160)
+    trained.write_checkpoints(110, 90)
+    trained.averaged.calls.clear()
+    trained.train(average_last=3)
+    assert trained.averaged.call == {
+        "run": Run.load_existing(trained.output_dir),
+        "output_dir": str(trained.output_dir),
+        "paths": [trained.path(step) for step in (90, 110, 170)],
+    }
+
+
+def finished(trained):
+    """Finish a training, with its average."""
+    trained.train()
+    trained.write_checkpoints(170, folder="averaged")
+    trained.averaged.calls.clear()
+
+
+def test_a_finished_run_keeps_its_average(trained):
+    finished(trained)
+    assert trained.train().averaged == trained.path(170, "averaged")
+    assert trained.averaged.calls == []
+
+
+def test_a_finished_run_with_other_settings_is_averaged_again(trained):
+    finished(trained)
+    assert trained.train(average_last=3).averaged == "averaged"
+
+
+def test_a_run_that_is_trained_further_is_averaged_again(trained):
+    finished(trained)
+    trained.steps = 190
+    assert trained.train(train_steps=190).averaged == "averaged"
+
+
+def test_an_average_of_an_earlier_step_is_replaced(trained):
+    finished(trained)
+    averaged = trained.output_dir / "averaged"
+    (averaged / "model.ckpt-170.index").rename(averaged / "model.ckpt-160.index")
+    assert trained.train().averaged == "averaged"
+
+
+def test_a_finished_run_without_an_average_gets_one(trained):
+    finished(trained)
+    (trained.output_dir / "averaged" / "model.ckpt-170.index").unlink()
+    assert trained.train().averaged == "averaged"
+
+
+def test_a_run_whose_last_checkpoint_was_lost_is_averaged_again(trained):
+    finished(trained)
+    (trained.output_dir / "model.ckpt-170.index").rename(
+        trained.output_dir / "model.ckpt-160.index"
+    )
+    assert trained.train().averaged == "averaged"
+
+
+def test_checkpoints_without_a_description_are_those_of_a_new_run(trained):
+    trained.write_checkpoints(170)
+    trained.write_checkpoints(170, folder="averaged")
+    assert trained.train().averaged == "averaged"
+
+
+def test_a_run_without_a_checkpoint_gives_way_to_a_new_one(trained):
+    trained.train()
+    (trained.output_dir / "model.ckpt-170.index").unlink()
+    other = {"random_seed": 12, "train_steps": 100}
+    training.check_run_folder(trained.settings(**other), "another")
+    trained.train(**other)
+    assert Run.load_existing(trained.output_dir).random_seed == 12
+
+
+def test_the_folder_of_a_run_is_made_with_those_above_it(trained):
+    folder = trained.folder / "a" / "b"
+    for _ in range(2):
+        settings = trained.settings().replace(output_dir=str(folder))
+        training.check_run_folder(settings, PROBLEM.name)
+        assert folder.is_dir()
+
+
+def test_a_new_run_is_averaged_although_a_dead_one_left_an_average(trained):
+    trained.write_checkpoints(170, folder="averaged")
+    trained.write_checkpoints(170, folder="best")
+    assert trained.train().averaged == "averaged"
+    assert not (trained.output_dir / "averaged").exists()
+    assert not (trained.output_dir / "best").exists()
+
+
+def test_resuming_keeps_best_and_average(trained):
+    trained.train()
+    trained.write_checkpoints(170, folder="averaged")
+    trained.write_checkpoints(120, folder="best")
+    trained.train(average_last=3)
+    assert (trained.output_dir / "averaged").exists()
+    assert (trained.output_dir / "best").exists()
+
+
+def test_a_resumed_run_keeps_its_past_and_takes_what_may_change(trained):
+    trained.train()
+    before = Run.load_existing(trained.output_dir)
+    dataclasses.replace(before, versions={"keras": "1.0"}).save(trained.output_dir)
+    trained.data.folder = trained.folder / "moved"
+    other = trained.folder / "another_package"
+    trained.train(
+        t2t_usr_dir=str(other), log_step_count_steps=8, hparams=VALUES["hparams"]
+    )
+    run = Run.load_existing(trained.output_dir)
+    assert run.data_dir == str((trained.folder / "moved").resolve())
+    assert run.usr_dir == str(other.resolve())
+    assert run.training == before.training | {"log_step_count_steps": 8}
+    assert run.versions == {"keras": "1.0"}
+    assert run.tokenizers == before.tokenizers
+    assert trained.made.calls[-1]["run"] == run
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        ({"random_seed": 12}, "random_seed is 11 there, 12 now"),
+        ({"hparams_set": "transformer_base"}, "hparams_set is 'transformer_tiny'"),
+        ({"hparams": "filter_size=44"}, "filter_size is 48 there, 44 now"),
+        ({"model": "other"}, "model is 'transformer' there, 'other' now"),
+    ],
+)
+def test_settings_that_must_stay_are_compared_before_data_is_prepared(
+    trained, changes, answer
+):
+    trained.train()
+    with pytest.raises(UserError, match=answer) as caught:
+        training.check_run_folder(trained.settings(**changes), PROBLEM.name)
+    assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
+
+
+def test_a_problem_that_is_not_registered_is_not_trained_on(trained):
+    trained.data.problem = type("Unknown", (type(PROBLEM),), {})()
+    with pytest.raises(UsageError, match="unknown problem 'unknown'"):
+        trained.train()
+    assert not trained.output_dir.exists()
+
+
+def test_the_problem_is_compared_before_data_is_prepared(trained):
+    trained.train()
+    training.check_run_folder(trained.settings(), PROBLEM.name)
+    with pytest.raises(UserError, match="'algorithmic_identity' there, 'other' now"):
+        training.check_run_folder(trained.settings(), "other")
+
+
+@pytest.mark.parametrize(
+    ("change", "answer"),
+    [
+        ({"digest": "another"}, "data_digest is 'the digest' there, 'another' now"),
+        ({"tokenizers": lambda: (TARGET, SOURCE)}, "another vocabulary"),
+        ({"tokenizers": lambda: (SOURCE, SOURCE)}, "another vocabulary"),
+        ({"tokenizers": lambda: (TARGET, TARGET)}, "another vocabulary"),
+    ],
+)
+def test_other_data_is_refused(trained, change, answer):
+    trained.train()
+    for name, value in change.items():
+        setattr(trained.data, name, value)
+    with pytest.raises(UserError, match=answer) as caught:
+        trained.train()
+    assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
+
+
+def test_another_number_of_replicas_is_refused(trained, monkeypatch):
+    trained.train()
+    two = SimpleNamespace(num_replicas_in_sync=2)
+    record(monkeypatch, training, "make_strategy", two)
+    with pytest.raises(UserError, match="num_replicas is 3 there, 2 now"):
+        trained.train()
+
+
+@pytest.mark.parametrize(("steps", "is_refused"), [(171, True), (170, False)])
+def test_only_fewer_steps_than_the_run_has_are_refused(trained, steps, is_refused):
+    trained.train()
+    trained.write_checkpoints(steps)
+    if is_refused:
+        with pytest.raises(UsageError, match=f"170, but the run in .* step {steps}"):
+            trained.train()
+    else:
+        trained.train()
+
+
+@pytest.mark.parametrize(("batch_size", "is_refused"), [(39, True), (40, False)])
+def test_a_new_run_needs_a_batch_for_one_long_sentence(trained, batch_size, is_refused):
+    settings = trained.settings(hparams=f"batch_size={batch_size},max_length=40")
+    if is_refused:
+        with pytest.raises(UsageError, match="batch_size=39, expected at least"):
+            training.check_run_folder(settings, PROBLEM.name)
+    else:
+        training.check_run_folder(settings, PROBLEM.name)
+
+
+def test_a_resumed_run_may_have_a_batch_below_one_long_sentence(trained):
+    trained.train()
+    run = Run.load_existing(trained.output_dir)
+    hparams = run.hparams.replace(batch_size=30)
+    dataclasses.replace(run, hparams=hparams).save(trained.output_dir)
+    settings = trained.settings(hparams=VALUES["hparams"].replace("520", "30"))
+    training.check_run_folder(settings, PROBLEM.name)
+
+
+SHARED = "shared_embedding_and_softmax_weights"
+
+
+@pytest.mark.parametrize(
+    ("hparams", "sides", "is_logged"),
+    [
+        ("", (SOURCE, TARGET), True),
+        ("", (SOURCE, SOURCE), False),
+        (f"{SHARED}=false", (SOURCE, TARGET), False),
+        (f"{SHARED}=true", (SOURCE, SOURCE), False),
+    ],
+)
+def test_two_vocabularies_are_reported_if_the_set_shares_embeddings(
+    trained, caplog, hparams, sides, is_logged
+):
+    caplog.set_level("INFO", "t2t_repro")
+    trained.data.tokenizers = lambda: sides
+    trained.train(hparams=hparams)
+    assert ("two vocabularies" in caplog.text) == is_logged
+
+
+def test_sharing_two_vocabularies_on_request_is_refused(trained):
+    with pytest.raises(UsageError, match=f"received {SHARED}=true, and data with one"):
+        trained.train(hparams=f"{SHARED}=true")
+
+
+def test_the_folder_is_locked_for_training(trained):
+    trained.train()
+    assert trained.locks.calls[0] == {
+        "folder": trained.output_dir,
+        "name": training.LOCK_FILE,
+        "doing": "training",
+    }
+
+
+def test_a_described_training_does_not_see_a_run_without_a_checkpoint(trained):
+    trained.train()
+    find = resuming.find_run
+    run = Run.load_existing(trained.output_dir)
+    assert find(trained.output_dir, is_described=True) == run
+    assert find(trained.output_dir, is_described=False) == run
+    (trained.output_dir / "model.ckpt-170.index").unlink()
+    assert find(trained.output_dir, is_described=True) is None
+    assert find(trained.output_dir, is_described=False) == run
+
+
+def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
+    trained.train()
+    run = Run.load_existing(trained.output_dir)
+    given = {"train_steps": 999, "hparams": "max_length=41,num_heads=2"}
+    found = resuming.resumed_settings(run, trained.output_dir, given)
+    same = trained.settings().replace(hparams="")
+    assert found.replace(hparams="", train_steps=170) == same
+    assert found.train_steps == 999
+    # The given overrides come last, in place of the recorded ones.
+    assert found.hparams.split(",")[-2:] == ["max_length=41", "num_heads=2"]
+    recorded = {"filter_size=48", "batch_size=520"}
+    assert set(found.hparams.split(",")[:-2]) == recorded
+    unchanged = resuming.resumed_settings(run, trained.output_dir, {})
+    assert unchanged.replace(hparams="") == same
+    assert set(unchanged.hparams.split(",")) == {*VALUES["hparams"].split(",")}
+
+
+def test_a_run_of_an_earlier_version_needs_the_number_of_steps(trained):
+    trained.train()
+    run = dataclasses.replace(Run.load_existing(trained.output_dir), training={})
+    with pytest.raises(UsageError, match="train_steps"):
+        resuming.resumed_settings(run, trained.output_dir, {"random_seed": 1})
+    resumed = resuming.resumed_settings(run, trained.output_dir, {"train_steps": 5})
+    assert resumed.train_steps == 5
+
+
+def test_the_recorded_folder_of_the_data_must_exist(trained):
+    trained.train()
+    run = Run.load_existing(trained.output_dir)
+    with pytest.raises(UserError, match="data, recorded in"):
+        resuming.recorded_data_dir(run, trained.output_dir)
+    Path(run.data_dir).mkdir()
+    found = resuming.recorded_data_dir(run, trained.output_dir)
+    assert found == (trained.folder / "data").resolve()

@@ -1,0 +1,369 @@
+"""Everything that trains a model receives its own setting; all values differ."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.data.pipeline import BatchPlan, Shards
+from t2t_repro.data.problem import Problem
+from t2t_repro.runs import TrainSettings, trainer
+from t2t_repro.training.loop import LoopOptions
+from t2t_repro.training.step import StepOptions
+from tests.support.recorder import record
+
+HPARAMS = {
+    "batch_size": 520,
+    "max_length": 40,
+    "min_length_bucket": 13,
+    "length_bucket_step": 1.7,
+    "label_smoothing": 0.17,
+    "clip_grad_norm": 3.5,
+}
+SETTINGS = TrainSettings(
+    output_dir="folder",
+    hparams_set="transformer_tiny",
+    random_seed=11,
+    train_steps=170,
+    log_step_count_steps=3,
+    local_eval_frequency=7,
+    eval_sentences=2,
+    save_checkpoints_steps=9,
+    save_checkpoints_secs=4000.0,
+    keep_checkpoint_max=19,
+    average_last=6,
+    xla="off",
+)
+REPLICAS = 3
+SOURCES, REFERENCES = ["one", "two", "three"], ["eins", "zwei", "drei"]
+
+
+class Chess(Problem):
+    """A problem whose metric and search are unlike the defaults."""
+
+    metric = "elo"
+    decode_defaults = {  # noqa: RUF012
+        "beam_size": 9,
+        "alpha": 0.3,
+        "extra_length": 7,
+        "batch_size": 99,
+    }
+
+
+class Strategy:
+    """A strategy of several replicas that knows whether its scope is open."""
+
+    num_replicas_in_sync = REPLICAS
+    is_open = False
+
+    @contextlib.contextmanager
+    def scope(self):
+        self.is_open = True
+        yield
+        self.is_open = False
+
+
+class Optimizer:
+    """An optimizer that records the variables that it is built on."""
+
+    def build(self, variables):
+        self.variables = variables
+
+
+@dataclasses.dataclass
+class Made:
+    """The trainer's arguments, and the calls that made them."""
+
+    arguments: dict
+    calls: dict
+    run: SimpleNamespace
+    data: SimpleNamespace
+    strategy: Strategy
+    model: SimpleNamespace
+    optimizer: Optimizer
+    order: list
+
+
+@pytest.fixture
+def make(monkeypatch):
+    """Return a function that calls `make_trainer` and records all hand-overs."""
+
+    def made(settings=SETTINGS, splits=("train", "dev", "test"), **hparams):
+        strategy, order, optimizer = Strategy(), [], Optimizer()
+        model = SimpleNamespace(
+            trainable_variables=["weights"], count_params=lambda: 1234
+        )
+
+        def under_scope(name, value):
+            def make_it(*arguments):
+                order.append((name, strategy.is_open, *arguments))
+                return value
+
+            return make_it
+
+        run = SimpleNamespace(
+            hparams=catalogue.hparams("transformer_tiny").replace(
+                **(HPARAMS | hparams)
+            ),
+            build_model=under_scope("model", model),
+            hparams_set="the set",
+            problem="the problem",
+            num_replicas=REPLICAS,
+        )
+        data = SimpleNamespace(
+            tokenizers=lambda: ("source", "target"),
+            shards=lambda split: Shards((split,)),
+            raw_text=lambda split: (
+                [f"{split} {line}" for line in SOURCES],
+                [f"{split} {line}" for line in REFERENCES],
+            ),
+            splits=splits,
+            problem=Chess(),
+            manifest=SimpleNamespace(splits={}),
+        )
+        names = {
+            "Trainer": None,
+            "TrainingCheckpoints": "checkpoints",
+            "evaluation_batches": "dev batches",
+            "likelihood_evaluator": "likelihood",
+            "Translator": "translator",
+            "translation_evaluator": "translation",
+            "branch_monitor": "monitor",
+        }
+        calls = {
+            name: record(monkeypatch, trainer, name, result).calls
+            for name, result in names.items()
+        }
+        for name, value in (("make_repeatable", None), ("make_optimizer", optimizer)):
+            monkeypatch.setattr(trainer, name, under_scope(name, value))
+        trainer.make_trainer(run, settings, data, strategy)
+        (arguments,) = calls["Trainer"]
+        return Made(arguments, calls, run, data, strategy, model, optimizer, order)
+
+    return made
+
+
+def test_the_trainer_gets_the_objects_that_were_made_for_it(make):
+    made = make()
+    expected = {
+        "model": made.model,
+        "optimizer": made.optimizer,
+        "strategy": made.strategy,
+        "checkpoints": "checkpoints",
+        "evaluators": ["likelihood", "translation"],
+        "monitors": [],
+    }
+    assert {name: made.arguments[name] for name in expected} == expected
+
+
+def test_the_seed_is_set_before_the_model_is_built_in_the_scope_of_the_replicas(make):
+    made = make()
+    assert made.order == [
+        ("make_repeatable", False, 11),
+        ("model", True, "source", "target"),
+        ("make_optimizer", True, made.run.hparams),
+    ]
+    assert made.optimizer.variables == ["weights"]
+
+
+def test_every_option_of_the_loop_has_its_setting(make):
+    assert make().arguments["options"] == LoopOptions(
+        train_steps=170,
+        seed=11,
+        log_every_steps=3,
+        eval_every_steps=7,
+        save_every_steps=9,
+        save_every_seconds=4000.0,
+        best_metric="elo",
+    )
+
+
+def test_every_option_of_the_step_has_its_hparam(make):
+    assert make().arguments["step_options"] == StepOptions(
+        label_smoothing=0.17, clip_grad_norm=3.5, jit_compile=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("xla", "is_wise", "compiled"),
+    [
+        ("on", False, True),
+        ("on", True, True),
+        ("off", True, False),
+        ("off", False, False),
+        ("auto", True, True),
+        ("auto", False, False),
+    ],
+)
+def test_xla_is_used_as_requested_or_if_it_is_wise(
+    make, monkeypatch, xla, is_wise, compiled
+):
+    asked = []
+    monkeypatch.setattr(
+        trainer, "should_use_xla", lambda strategy: asked.append(strategy) or is_wise
+    )
+    made = make(SETTINGS.replace(xla=xla))
+    assert made.arguments["step_options"].jit_compile is compiled
+    assert asked == ([made.strategy] if xla == "auto" else [])
+
+
+def test_checkpoints_are_of_this_model_and_as_many_as_requested(make):
+    made = make()
+    assert made.calls["TrainingCheckpoints"] == [
+        {
+            "output_dir": "folder",
+            "model": made.model,
+            "optimizer": made.optimizer,
+            "keep": 19,
+        }
+    ]
+
+
+def test_enough_checkpoints_are_kept_for_the_average(make):
+    made = make(SETTINGS.replace(keep_checkpoint_max=2))
+    assert made.calls["TrainingCheckpoints"][0]["keep"] == 6
+
+
+BOUNDARIES = (13, 22, 37, 40)
+
+
+def test_training_batches_are_those_of_the_hparams_for_every_replica(make):
+    data = make().arguments["data"]
+    rows = tuple(REPLICAS * (520 // length) for length in BOUNDARIES)
+    assert data.shards == Shards(("train",))
+    assert data.plan == BatchPlan(BOUNDARIES, rows)
+
+
+def test_dev_batches_are_those_of_the_hparams_for_one_replica(make):
+    made = make()
+    rows = tuple(520 // length for length in BOUNDARIES)
+    assert made.calls["evaluation_batches"] == [
+        {"shards": Shards(("dev",)), "plan": BatchPlan(BOUNDARIES, rows)}
+    ]
+    assert made.calls["likelihood_evaluator"] == [
+        {"model": made.model, "batches": "dev batches"}
+    ]
+
+
+def test_dev_sentences_are_translated_greedily_with_the_problems_other_settings(make):
+    made = make()
+    (call,) = made.calls["Translator"]
+    hparams = call.pop("hparams")
+    problem = made.data.problem
+    assert call == {
+        "model": made.model,
+        "source_tokenizer": "source",
+        "target_tokenizer": "target",
+        "max_input_length": 40,
+        "normalize_source": problem.normalize_source,
+        "postprocess": problem.postprocess,
+    }
+    # The batch size is the general default: the problem's is meant for its beam.
+    assert hparams.values() == {
+        "beam_size": 1,
+        "alpha": 0.3,
+        "extra_length": 7,
+        "batch_size": 2048,
+        "return_beams": False,
+        "write_beam_scores": False,
+        "prefer_unrepaired": False,
+    }
+
+
+def test_only_the_requested_number_of_dev_sentences_is_translated(make):
+    made = make()
+    assert made.calls["translation_evaluator"] == [
+        {
+            "translator": "translator",
+            "sources": ["dev one", "dev two"],
+            "references": ["dev eins", "dev zwei"],
+            "problem": made.data.problem,
+        }
+    ]
+
+
+def test_without_dev_sentences_only_the_likelihood_is_evaluated(make):
+    made = make(SETTINGS.replace(eval_sentences=0))
+    assert made.arguments["evaluators"] == ["likelihood"]
+    assert made.calls["Translator"] == []
+
+
+def test_without_a_dev_split_nothing_is_evaluated(make):
+    made = make(splits=("train", "test"))
+    assert made.arguments["evaluators"] == []
+    assert made.calls["evaluation_batches"] == []
+
+
+@pytest.mark.parametrize(
+    ("branched", "monitors"), [("none", []), ("split", ["monitor"])]
+)
+def test_branch_weights_are_watched_if_there_are_branches(make, branched, monitors):
+    made = make(branched_attention=branched)
+    assert made.arguments["monitors"] == monitors
+    calls = [{"model": made.model}] if monitors else []
+    assert made.calls["branch_monitor"] == calls
+
+
+class Counts(SimpleNamespace):
+    """Counts of a split of which three pairs are longer than 40 tokens."""
+
+    pairs_written = 500
+
+    def longer_than(self, length):
+        return {40: self.left_out}[length]
+
+
+def summary(caplog, jit_compile=False, **left_out):
+    """Return what the summary of a run logs."""
+    caplog.set_level(logging.INFO, "t2t_repro")
+    splits = {split: Counts(left_out=count) for split, count in left_out.items()}
+    trainer._log_summary(
+        SimpleNamespace(
+            hparams=catalogue.hparams("transformer_tiny").replace(**HPARAMS),
+            hparams_set="the set",
+            problem="the problem",
+            num_replicas=REPLICAS,
+        ),
+        SimpleNamespace(manifest=SimpleNamespace(splits=splits)),
+        SimpleNamespace(count_params=lambda: 1234),
+        BatchPlan((13, 40), (8, 5)),
+        jit_compile,
+    )
+    return caplog.messages
+
+
+@pytest.mark.parametrize("xla", ["on", "off"])
+def test_the_summary_is_logged_before_training(make, caplog, xla):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    make(SETTINGS.replace(xla=xla))
+    assert caplog.messages[0] == "the set on the problem: 1,234 parameters"
+    assert ("XLA compiles each once" in caplog.messages[-1]) == (xla == "on")
+
+
+def test_the_summary_names_model_data_and_shapes(caplog):
+    assert summary(caplog) == [
+        "the set on the problem: 1,234 parameters",
+        "3 replica(s), 520 tokens per replica; 2 batch shapes: 8x13, 5x40",
+    ]
+
+
+def test_the_summary_warns_of_xla_only_if_it_is_used(caplog):
+    assert summary(caplog, jit_compile=True)[-1].endswith("; XLA compiles each once")
+
+
+def test_pairs_left_out_are_counted_in_train_and_dev_if_there_are_any(caplog):
+    lines = summary(caplog, train=0, dev=3, test=4)
+    assert [line for line in lines if "left out" in line] == [
+        "dev: left out 3 of 500 pairs, which are longer than max_length=40"
+    ]
+
+
+def test_the_folder_of_checkpoints_is_the_runs(make, tmp_path):
+    made = make(SETTINGS.replace(output_dir=str(tmp_path)))
+    assert Path(made.calls["TrainingCheckpoints"][0]["output_dir"]) == tmp_path

@@ -1,0 +1,479 @@
+"""The loop hands every option on; steps take no time, and all values differ."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import math
+import os
+import signal
+from types import SimpleNamespace
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data.pipeline import BatchPlan, Shards
+from t2t_repro.errors import UserError
+from t2t_repro.training import loop
+from t2t_repro.training.divergence import DivergedError
+from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
+from t2t_repro.training.step import StepOptions
+from tests.support.recorder import record, spy
+
+PLAN = BatchPlan((5, 9), (8, 4))
+SHARDS = Shards(("a", "b"), swap_sides=True)
+STEP_OPTIONS = StepOptions(label_smoothing=0.17, clip_grad_norm=3.5)
+BATCHES_PER_EPOCH = 4
+METRICS = {
+    "loss": 3.0,
+    "nll": 2.5,
+    "gradient_norm": 1.5,
+    "learning_rate": 0.5,
+    "source_tokens": 7.0,
+    "target_tokens": 6.0,
+    "positions": 20.0,
+}
+
+
+class Checkpoints:
+    """Checkpoints in memory that record what is saved."""
+
+    def __init__(self, folder, step=0, best=-math.inf):
+        self.output_dir = folder
+        self.epoch = tf.Variable(0, dtype=tf.int64)
+        self.batches = tf.Variable(step % BATCHES_PER_EPOCH, dtype=tf.int64)
+        self.epoch.assign(step // BATCHES_PER_EPOCH)
+        self.step, self.best = step, best
+        self.events = []
+        if step:
+            self.write(step)
+
+    def write(self, step):
+        (self.output_dir / f"model.ckpt-{step}.index").touch()
+
+    def clean_up(self):
+        self.events.append("clean up")
+
+    def restore_latest(self):
+        self.events.append("restore")
+        return f"{self.output_dir}/model.ckpt-{self.step}" if self.step else None
+
+    def best_value(self, metric):
+        self.events.append(("best value", metric))
+        return self.best
+
+    def save(self, step):
+        self.write(step)
+        self.events.append(("save", step))
+
+    def save_best(self, step, metric, value):
+        self.events.append(("save best", step, metric, value))
+
+    def named(self, name):
+        return [event[1:] for event in self.events if event[0] == name]
+
+
+class Log:
+    """A log in memory, with lines of an earlier process."""
+
+    def __init__(self, lines=()):
+        self.lines = [*lines]
+        self.dropped_after = None
+
+    def scalars(self, split, step, values):
+        self.lines.append((split, step, dict(values)))
+
+    def has_line(self, split, step):
+        return any(line[:2] == (split, step) for line in self.lines)
+
+    def truncate_after(self, step):
+        self.dropped_after = step
+
+    def steps(self, split):
+        return [line[1] for line in self.lines if line[0] == split]
+
+
+class Stage:
+    """Makes trainers whose steps are not computed, and records their calls."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder, self.trained_on, self.losses = folder, [], {}
+        self.steps = record(
+            monkeypatch, loop, "make_train_step", lambda *_, **__: self._step
+        )
+        self.epochs = record(
+            monkeypatch, loop, "training_epoch", lambda *_, **__: self._epoch()
+        )
+        self.dropout = record(monkeypatch, loop, "seed_dropout_per_replica")
+        self.weights = record(monkeypatch, loop, "non_finite_weights")
+        self.signal_at = None
+
+    def _step(self, batch):
+        self.trained_on.append(batch)
+        if len(self.trained_on) == self.signal_at:
+            signal.raise_signal(signal.SIGTERM)
+        return METRICS | {"loss": self.losses.get(len(self.trained_on), 3.0)}
+
+    def _epoch(self):
+        call = self.epochs.calls[-1]
+        numbers = range(call["skip_batches"], BATCHES_PER_EPOCH)
+        return [(call["epoch"], number) for number in numbers]
+
+    def trainer(self, *, step=0, best=-math.inf, lines=(), replicas=1, **options):
+        values = {"train_steps": 9, "seed": 11, "log_every_steps": 100}
+        values |= {"eval_every_steps": 100, "save_every_steps": 100}
+        others = {
+            name: options.pop(name)
+            for name in ("evaluators", "monitors")
+            if name in options
+        }
+        trainer = Trainer(
+            model="model",
+            optimizer="optimizer",
+            strategy=SimpleNamespace(
+                num_replicas_in_sync=replicas,
+                distribute_datasets_from_function=lambda make: (
+                    "distributed",
+                    make(None),
+                ),
+            ),
+            data=TrainingData(SHARDS, PLAN),
+            checkpoints=Checkpoints(self.folder, step, best),
+            step_options=STEP_OPTIONS,
+            options=LoopOptions(**(values | options)),
+            **others,
+        )
+        trainer.log = Log(lines)
+        return trainer
+
+
+@pytest.fixture
+def stage(tmp_path, monkeypatch):
+    return Stage(tmp_path, monkeypatch)
+
+
+def test_the_step_is_made_of_model_optimizer_strategy_and_options(stage):
+    trainer = stage.trainer()
+    assert stage.steps.call == {
+        "model": "model",
+        "optimizer": "optimizer",
+        "strategy": trainer.strategy,
+        "options": STEP_OPTIONS,
+    }
+
+
+def test_every_epoch_is_read_from_its_own_position(stage):
+    trainer = stage.trainer(step=2)
+    assert trainer.train() == 9
+    same = {"shards": SHARDS, "plan": PLAN, "seed": 11, "num_replicas": 1}
+    assert stage.epochs.calls == [
+        same | {"epoch": 0, "skip_batches": 2},
+        same | {"epoch": 1, "skip_batches": 0},
+        same | {"epoch": 2, "skip_batches": 0},
+    ]
+    assert stage.trained_on == [(0, 2), (0, 3), *((1, n) for n in range(4)), (2, 0)]
+    assert int(trainer.checkpoints.epoch.numpy()) == 2
+    assert int(trainer.checkpoints.batches.numpy()) == 1
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_an_epoch_is_distributed_to_several_replicas(stage, replicas):
+    trainer = stage.trainer(replicas=replicas)
+    epoch = trainer._epoch()
+    assert stage.epochs.call["num_replicas"] == replicas
+    assert (epoch[0] == "distributed") == (replicas > 1)
+    if replicas > 1:
+        assert epoch[1][0] == (0, 0)
+
+
+@pytest.mark.parametrize("step", [0, 5])
+def test_training_starts_from_the_newest_checkpoint(stage, step, caplog):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    trainer = stage.trainer(step=step, best_metric="elo")
+    trainer.train()
+    assert trainer.checkpoints.events[:3] == [
+        "clean up",
+        "restore",
+        ("best value", "elo"),
+    ]
+    assert stage.dropout.call == {"model": "model", "strategy": trainer.strategy}
+    assert trainer.log.dropped_after == step
+    assert len(stage.trained_on) == 9 - step
+    assert ("resuming from step 5" in caplog.text) == (step == 5)
+
+
+@pytest.mark.parametrize("step", [9, 12])
+def test_a_finished_run_is_not_trained(stage, step):
+    assert stage.trainer(step=step).train() == step
+    assert stage.trained_on == []
+    assert stage.epochs.calls == []
+
+
+def test_metrics_are_logged_at_their_interval_and_at_the_end(stage):
+    watched = []
+    trainer = stage.trainer(
+        log_every_steps=4, monitors=[lambda step, log: watched.append((step, log))]
+    )
+    trainer.train()
+    assert trainer.log.steps("train") == [4, 8, 9]
+    assert watched == [(step, trainer.log) for step in (4, 8, 9)]
+    *_, metrics = trainer.log.lines[-1]
+    # After steps 4 and 8, an epoch is complete, but the next one has not begun.
+    assert [line[2]["epoch"] for line in trainer.log.lines] == [0, 1, 2]
+    assert metrics["loss"] == 3.0
+
+
+def test_checkpoints_are_saved_at_their_interval_and_at_the_end(stage):
+    trainer = stage.trainer(save_every_steps=4)
+    trainer.train()
+    assert trainer.checkpoints.named("save") == [(4,), (8,), (9,)]
+
+
+def scores(step, log):
+    return {"elo": {3: 10.0, 6: 30.0}.get(step, 20.0), "bleu": float(step)}
+
+
+def test_the_best_model_is_that_of_the_metric_of_the_options(stage):
+    trainer = stage.trainer(eval_every_steps=3, evaluators=[scores], best_metric="elo")
+    trainer.train()
+    assert trainer.log.steps("eval") == [3, 6, 9]
+    assert trainer.checkpoints.named("save best") == [
+        (3, "elo", 10.0),
+        (6, "elo", 30.0),
+    ]
+
+
+def test_a_resumed_run_keeps_the_best_of_the_earlier_process(stage):
+    trainer = stage.trainer(
+        step=5, best=25.0, eval_every_steps=3, evaluators=[scores], best_metric="elo"
+    )
+    trainer.train()
+    assert trainer.checkpoints.named("save best") == [(6, "elo", 30.0)]
+
+
+def test_an_equal_score_does_not_replace_the_best(stage):
+    trainer = stage.trainer(
+        eval_every_steps=3, evaluators=[lambda step, log: {"bleu": 10.0}]
+    )
+    trainer.train()
+    assert trainer.checkpoints.named("save best") == [(3, "bleu", 10.0)]
+
+
+def test_evaluators_get_step_and_log_and_their_metrics_are_joined(stage):
+    seen = []
+    trainer = stage.trainer(
+        eval_every_steps=5,
+        evaluators=[
+            lambda step, log: seen.append((step, log)) or {"a": 1.0, "b": 1.0},
+            lambda step, log: {"b": 2.0},
+        ],
+    )
+    trainer.train()
+    assert seen == [(5, trainer.log), (9, trainer.log)]
+    evaluated = [line for line in trainer.log.lines if line[0] == "eval"]
+    assert evaluated[0] == ("eval", 5, {"a": 1.0, "b": 2.0})
+    # Without the metric of the options, no model is the best.
+    assert trainer.checkpoints.named("save best") == []
+
+
+def test_without_evaluators_nothing_is_evaluated(stage):
+    trainer = stage.trainer(eval_every_steps=2)
+    trainer.train()
+    assert trainer.log.steps("eval") == []
+
+
+@pytest.mark.parametrize(
+    ("step", "lines", "evaluated"),
+    [
+        (6, [], [6, 9]),
+        (6, [("train", 6, {}), ("eval", 3, {})], [6, 9]),
+        (6, [("eval", 6, {})], [9]),
+        (5, [], [6, 9]),
+        (0, [], [3, 6, 9]),
+        (9, [], [9]),
+        (9, [("eval", 9, {})], []),
+    ],
+)
+def test_an_evaluation_that_is_due_and_missing_comes_first(
+    stage, step, lines, evaluated
+):
+    steps = []
+    trainer = stage.trainer(
+        step=step,
+        lines=lines,
+        eval_every_steps=3,
+        evaluators=[lambda step, log: steps.append(step) or {}],
+    )
+    trainer.train()
+    assert steps == evaluated
+
+
+@pytest.mark.parametrize("signal_at", [3, 4])
+def test_a_signal_saves_and_leaves_the_evaluation_to_the_next_process(
+    stage, signal_at, caplog
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    stage.signal_at = signal_at
+    trainer = stage.trainer(eval_every_steps=3, evaluators=[scores], save_every_steps=0)
+    assert trainer.train() == signal_at
+    assert trainer.stop_signal == signal.SIGTERM
+    assert trainer.checkpoints.named("save") == [(signal_at,)]
+    assert trainer.log.steps("train") == [signal_at]
+    assert trainer.log.steps("eval") == ([] if signal_at == 3 else [3])
+    assert "received a signal to stop" in caplog.text
+
+
+def test_weights_are_checked_before_they_are_saved_or_evaluated(stage):
+    trainer = stage.trainer(
+        save_every_steps=4, eval_every_steps=3, evaluators=[scores], train_steps=8
+    )
+    trainer.train()
+    # At 3, 4, 6 and 8.
+    assert stage.weights.calls == [{"model": "model"}] * 4
+
+
+@pytest.mark.parametrize("earlier", [None, 4])
+def test_weights_that_are_not_finite_are_not_saved(stage, monkeypatch, earlier):
+    record(monkeypatch, loop, "non_finite_weights", "decoder/kernel")
+    trainer = stage.trainer(step=earlier or 0, save_every_steps=3)
+    with pytest.raises(DivergedError, match="decoder/kernel is not finite") as caught:
+        trainer.train()
+    assert trainer.checkpoints.named("save") == []
+    path = None if earlier is None else str(stage.folder / "model.ckpt-4")
+    assert caught.value.checkpoint == path
+    assert f"at step {6 if earlier else 3}" in str(caught.value)
+
+
+def test_a_loss_that_is_not_finite_is_not_logged(stage):
+    stage.losses = {2: math.nan}
+    trainer = stage.trainer(log_every_steps=2)
+    with pytest.raises(DivergedError, match="the loss is nan at step 2"):
+        trainer.train()
+    assert trainer.log.lines == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds", "waited", "is_due"),
+    [
+        (4, 0.0, 1e9, True),
+        (3, 0.0, 1e9, False),
+        (0, 0.0, 1e9, False),
+        (0, 10.0, 10.0, True),
+        (0, 10.0, 9.9, False),
+        (3, 10.0, 10.0, True),
+        (4, 10.0, 0.0, True),
+    ],
+)
+def test_a_save_is_due_by_steps_or_by_time(
+    stage, monkeypatch, steps, seconds, waited, is_due
+):
+    trainer = stage.trainer(save_every_steps=steps, save_every_seconds=seconds)
+    trainer.step = 8
+    trainer._last_save = 100.0
+    monkeypatch.setattr(loop.time, "monotonic", lambda: 100.0 + waited)
+    assert trainer._save_is_due() == is_due
+
+
+def test_the_time_between_saves_begins_anew_with_each(stage, monkeypatch):
+    trainer = stage.trainer()
+    monkeypatch.setattr(loop.time, "monotonic", lambda: 123.0)
+    trainer._save()
+    assert trainer._last_save == 123.0
+
+
+@pytest.mark.parametrize(
+    ("step", "answer"), [(0, "starts again"), (5, "resumes from step 5")]
+)
+def test_the_advice_after_a_full_disk_is_what_the_same_command_will_do(
+    stage, step, answer
+):
+    trainer = stage.trainer(step=step)
+    assert trainer._next_step() == f"then the same command {answer}"
+
+
+def test_saving_and_evaluating_do_not_count_as_time_of_training(stage, monkeypatch):
+    """A step takes a second, a save 10 and an evaluation 100."""
+    seconds = [0.0]
+    monkeypatch.setattr(loop.time, "monotonic", lambda: seconds[0])
+
+    def wait(duration, result=None):
+        seconds[0] += duration
+        return result
+
+    trainer = stage.trainer(
+        log_every_steps=2,
+        save_every_steps=2,
+        eval_every_steps=2,
+        evaluators=[lambda step, log: wait(100.0, {})],
+        train_steps=4,
+    )
+    step, save = trainer.train_step, trainer.checkpoints.save
+    trainer.train_step = lambda batch: wait(1.0, step(batch))
+    trainer.checkpoints.save = lambda number: wait(10.0, save(number))
+    trainer.train()
+    rates = [line[2]["steps_per_second"] for line in trainer.log.lines[::2]]
+    assert rates == [pytest.approx(1.0), pytest.approx(1.0)]
+
+
+def test_the_progress_of_a_resumed_run_starts_at_its_step(stage, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    shown = spy(monkeypatch, loop, "Progress")
+    trainer = stage.trainer(
+        step=5, log_every_steps=2, eval_every_steps=9, evaluators=[scores]
+    )
+    trainer.train()
+    expected = {
+        "total": 9,
+        "unit": "step",
+        "done": 5,
+        "seconds_between_lines": None,
+        "keep_bar": True,
+    }
+    assert {name: shown.call[name] for name in expected} == expected
+    lines = [line for line in caplog.messages if line.startswith("step")]
+    assert [line.split()[1] for line in lines] == ["6/9", "8/9", "9/9", "9/9"]
+    assert "loss 3.000  nll 2.500  lr 5.00e-01  target tokens/s" in lines[0]
+    assert "eval: elo 20  bleu 9" in lines[-1]
+
+
+def test_a_full_disk_is_answered_with_the_folder_and_the_next_step(stage):
+    trainer = stage.trainer(save_every_steps=4)
+    saved = []
+
+    def save(step):
+        if saved:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        saved.append(step)
+        trainer.checkpoints.write(step)
+
+    trainer.checkpoints.save = save
+    with pytest.raises(UserError) as caught:
+        trainer.train()
+    answer = str(caught.value)
+    assert f"cannot write {stage.folder}: No space left on device" in answer
+    assert answer.endswith("then the same command resumes from step 4.")
+
+
+def test_a_signal_during_a_missed_evaluation_leaves_the_training(stage):
+    def stop(step, log):
+        signal.raise_signal(signal.SIGTERM)
+        return {}
+
+    trainer = stage.trainer(step=6, eval_every_steps=3, evaluators=[stop])
+    assert trainer.train() == 6
+    assert stage.trained_on == []
+
+
+def test_an_epoch_without_a_batch_names_the_longest_length(stage, monkeypatch):
+    monkeypatch.setattr(loop, "training_epoch", lambda *_, **__: [])
+    with pytest.raises(UserError, match="short enough: received max_length=9"):
+        stage.trainer().train()
+
+
+def test_an_epoch_that_was_complete_is_followed_by_the_next(stage):
+    """The earlier process stopped at the last batch of an epoch."""
+    trainer = stage.trainer(step=5)
+    trainer.checkpoints.epoch.assign(0)
+    trainer.checkpoints.batches.assign(BATCHES_PER_EPOCH)
+    assert trainer.train() == 9
+    assert stage.trained_on == [(1, number) for number in range(4)]

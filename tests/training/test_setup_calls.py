@@ -1,0 +1,112 @@
+"""Devices, seeds and random states are set as requested; no device is needed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import keras
+import pytest
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.training import setup
+from tests.support.recorder import record
+
+
+class Devices:
+    """The devices of a machine, and what is asked of them."""
+
+    def __init__(self, monkeypatch, gpus):
+        self.calls = []
+        visible = {"GPU": [f"GPU:{n}" for n in range(gpus)], "CPU": ["CPU:0"]}
+        config = SimpleNamespace(
+            get_visible_devices=visible.__getitem__,
+            list_physical_devices={"CPU": ["the CPU", "another"]}.__getitem__,
+            set_visible_devices=self._recorded("visible"),
+            set_logical_device_configuration=self._recorded("divided"),
+            LogicalDeviceConfiguration=lambda: "part",
+            experimental=SimpleNamespace(
+                enable_op_determinism=self._recorded("deterministic")
+            ),
+        )
+        distribute = SimpleNamespace(
+            MirroredStrategy=lambda *devices: ("mirrored", *devices),
+            get_strategy=lambda: "default",
+        )
+        monkeypatch.setattr(tf, "config", config)
+        monkeypatch.setattr(tf, "distribute", distribute)
+
+    def _recorded(self, name):
+        return lambda *values: self.calls.append((name, *values))
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    return lambda gpus: Devices(monkeypatch, gpus)
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 2])
+def test_cpu_replicas_hide_the_gpus_and_divide_the_cpu(machine, gpus):
+    devices = machine(gpus)
+    expected = ("mirrored", ["CPU:0", "CPU:1", "CPU:2"])
+    assert setup.make_strategy(3) == expected
+    assert devices.calls == [
+        ("visible", [], "GPU"),
+        ("divided", "the CPU", ["part"] * 3),
+    ]
+
+
+def test_one_cpu_replica_hides_the_gpus_and_leaves_the_cpu_whole(machine):
+    devices = machine(0)
+    assert setup.make_strategy(1) == "default"
+    assert devices.calls == [("visible", [], "GPU")]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "strategy"), [(0, "default"), (1, "default"), (2, ("mirrored",))]
+)
+def test_several_gpus_share_the_batch_by_default(machine, gpus, strategy):
+    devices = machine(gpus)
+    assert setup.make_strategy() == strategy
+    assert devices.calls == []
+
+
+def test_devices_that_are_in_use_cannot_be_divided(machine):
+    machine(0)
+
+    def refuse(*_):
+        raise RuntimeError
+
+    tf.config.set_visible_devices = refuse
+    with pytest.raises(UserError, match="cannot make 3 CPU replicas"):
+        setup.make_strategy(3)
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_the_seed_is_kerass_and_gpus_are_made_deterministic(machine, monkeypatch, gpus):
+    devices = machine(gpus)
+    seeded = record(monkeypatch, keras.utils, "set_random_seed")
+    setup.make_repeatable(17)
+    assert seeded.call == {"seed": 17}
+    assert devices.calls == ([("deterministic",)] if gpus else [])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "replicas", "is_wise"),
+    [(0, 1, True), (0, 2, False), (1, 1, True), (2, 2, True)],
+)
+def test_xla_is_wise_unless_replicas_share_a_cpu(machine, gpus, replicas, is_wise):
+    machine(gpus)
+    strategy = SimpleNamespace(num_replicas_in_sync=replicas)
+    assert setup.should_use_xla(strategy) is is_wise
+
+
+def test_every_replica_gets_its_own_random_state(monkeypatch):
+    states = {"0": [tf.Variable([5, 7]) for _ in range(3)]}
+    states["1"] = [tf.Variable([2, 9]) for _ in range(3)]
+    found = record(monkeypatch, setup, "random_states", {name: name for name in states})
+    strategy = SimpleNamespace(experimental_local_results=states.__getitem__)
+    setup.seed_dropout_per_replica("model", strategy)
+    assert found.call == {"model": "model"}
+    assert [copy.numpy().tolist() for copy in states["0"]] == [[5, 7], [6, 7], [7, 7]]
+    assert [copy.numpy().tolist() for copy in states["1"]] == [[2, 9], [3, 9], [4, 9]]
