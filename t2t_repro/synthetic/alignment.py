@@ -16,9 +16,7 @@ from t2t_repro.synthetic.word_translations import german_verb_words, translation
 
 Link = tuple[int, int]  # English word, German word
 
-_ARTICLES = frozenset(
-    "der die das den dem des ein eine einen einem einer eines".split()
-)
+_ARTICLES = frozenset({"der", "die", "das", "den", "dem", "des", "eines", "einer"})
 
 
 @dataclass(frozen=True)
@@ -113,20 +111,14 @@ def _only_choice(
     j: int, group: tuple[int, ...], free: dict[int, list[tuple[int, ...]]]
 ) -> bool:
     """Return whether a word and a group have no other counterpart."""
-    others = [
-        (other, choice)
-        for other, choices in free.items()
-        for choice in choices
-        if (other, choice) != (j, group)
-    ]
-    return not any(
-        other == j
-        and not set(choice) <= set(group)
-        or other != j
-        and len(choice) >= len(group)
-        and not set(choice).isdisjoint(group)
-        for other, choice in others
-    )
+    for other, choices in free.items():
+        for choice in choices:
+            if other == j and not set(choice) <= set(group):
+                return False
+            same_or_longer = other != j and len(choice) >= len(group)
+            if same_or_longer and not set(choice).isdisjoint(group):
+                return False
+    return True
 
 
 def _verb_links(

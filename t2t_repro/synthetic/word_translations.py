@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from t2t_repro.synthetic import adverbials, lexicon, phrases
+from t2t_repro.synthetic.english import cardinal_tree, leaves
 from t2t_repro.synthetic.german import (
     HABEN,
     MODALS,
@@ -25,7 +26,6 @@ from t2t_repro.synthetic.german import (
     past_forms,
     zu_infinitive,
 )
-from t2t_repro.synthetic.english import cardinal_tree, leaves
 from t2t_repro.synthetic.tenses import Tense
 from t2t_repro.synthetic.verbs import BE, COST, VERBS, Verb
 
@@ -41,8 +41,9 @@ _DETERMINERS = (
 _ARTICLES = "der die das den dem des"
 _RELATIVES = "der die das den dem denen dessen deren"
 _OTHERS = (
-    "i:ich me:mich me:mir you:du you:dich you:dir he:er him:ihn him:ihm she:sie her:sie "
-    "her:ihr we:wir us:uns they:sie them:sie them:ihnen it:er it:sie it:es it:ihn it:ihm "
+    "i:ich me:mich me:mir you:du you:dich you:dir he:er him:ihn him:ihm she:sie "
+    "her:sie her:ihr we:wir us:uns they:sie them:sie them:ihnen "
+    "it:er it:sie it:es it:ihn it:ihm "
     "because:weil although:obwohl while:während before:bevor when:als when:wenn "
     "when:wann if:wenn that:dass whether:ob and:und but:aber than:als not:nicht "
     "cannot:nicht who:wer whom:wen whom:wem what:was where:wo why:warum "
@@ -79,8 +80,15 @@ _MODAL_WORDS = {
     Tense.HAD_TO: ("have to", "had to"),
 }
 _AUXILIARIES = frozenset(
-    (*HABEN, *SEIN, *WERDEN, *past_forms("wurde"), *past_forms("hatte"))
-    + (*past_forms("war"), "worden", "haben", "sein", "zu")
+    {
+        *HABEN,
+        *SEIN,
+        *WERDEN,
+        *past_forms("wurde"),
+        *past_forms("hatte"),
+        *past_forms("war"),
+        *("worden", "haben", "sein", "zu"),
+    }
 )
 
 
