@@ -21,7 +21,7 @@ import numpy as np
 from t2t_repro.errors import UserError
 from t2t_repro.visualization.attention import Attention
 from t2t_repro.visualization.drawing import Drawing
-from t2t_repro.visualization.panels import Panel, draw_panels
+from t2t_repro.visualization.panels import Panel, draw_panels, shown_word
 from t2t_repro.visualization.pdf import pdf
 from t2t_repro.visualization.svg import svg
 from t2t_repro.visualization.words import EOS, comparable, word_labels
@@ -265,7 +265,7 @@ def _figure(shown: _Shown, heads: Sequence[int], panels: Sequence[Panel]) -> Fig
     description = f"{shown.title}, {'heads' if len(heads) > 1 else 'head'} {names}"
     words = {shown.queries[p.query] for p in panels if p.query is not None}
     if words:
-        description += f", at {words.pop()!r}"
+        description += f", at {shown_word(words.pop())!r}"
     return Figure(draw_panels(panels, description), description)
 
 

@@ -105,11 +105,11 @@ class _Layout:
 
 
 def _tallest(words: Sequence[str]) -> float:
-    return max(text_width(_shown(word), _FONT) for word in words) + _PAD
+    return max(text_width(shown_word(word), _FONT) for word in words) + _PAD
 
 
-def _shown(word: str) -> str:
-    """Return a word as it is drawn: short, and EOS as in the paper."""
+def shown_word(word: str) -> str:
+    """Return a word as it is drawn: at most 24 characters, and EOS as in the paper."""
     if word == EOS:
         return "<EOS>"
     return word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…"
@@ -131,7 +131,7 @@ def _word(
 ) -> Label:
     x = _center(index) + 0.35 * _FONT  # the baseline is right of the middle
     color = GRAY if faded else (0, 0, 0)
-    return Label(x, y, _shown(word), _FONT, color, upward=True, anchor=anchor)
+    return Label(x, y, shown_word(word), _FONT, color, upward=True, anchor=anchor)
 
 
 def _center(index: int) -> float:
