@@ -105,6 +105,10 @@ def test_several_words_are_linked_to_one():
     sentence = find("The aunt is looking for a green glass lamp because she has it.")
     sure = named(sentence, align_words(sentence).sure)
     assert {"glass Glaslampe,", "lamp Glaslampe,"} <= sure
+    # ... diese Hüte der Studenten: a genitive.
+    sentence = find("The man had to talk about these hats of the students.")
+    sure = named(sentence, align_words(sentence).sure)
+    assert {"of der", "the der", "The Der"} <= sure
 
 
 def test_equal_words_are_told_apart_by_the_words_after_them():
