@@ -39,12 +39,12 @@ _FUTURE = (
     Pair("(NP (JJ next) (NN week))", "nächste Woche"),
     Pair("(NP (JJ next) (NN year))", "nächstes Jahr"),
 )
-_PARTS_OF_DAY = word_pairs("morning:Morgen evening:Abend afternoon:Nachmittag")
-_DAYS = word_pairs(
+PARTS_OF_DAY = word_pairs("morning:Morgen evening:Abend afternoon:Nachmittag")
+DAYS = word_pairs(
     "Monday:Montag Tuesday:Dienstag Wednesday:Mittwoch Thursday:Donnerstag "
     "Friday:Freitag Saturday:Samstag Sunday:Sonntag"
 )
-_MONTHS = word_pairs(
+MONTHS = word_pairs(
     "January:Januar February:Februar March:März April:April May:Mai June:Juni "
     "July:Juli August:August September:September October:Oktober "
     "November:November December:Dezember"
@@ -69,11 +69,11 @@ def _clock(draw: Draw) -> Pair:
 def _calendar(draw: Draw) -> Pair:
     kind = draw.below(4)
     if kind == 0:
-        part = draw.pick(_PARTS_OF_DAY)
+        part = draw.pick(PARTS_OF_DAY)
         tree = f"(PP (IN in) (NP (DT the) (NN {part.english})))"
         return Pair(tree, f"am {part.german}")
     if kind == 1:
-        month = draw.pick(_MONTHS)
+        month = draw.pick(MONTHS)
         if draw.chance(0.4):
             return Pair(
                 f"(PP (IN in) (NP (NNP {month.english})))", f"im {month.german}"
@@ -81,7 +81,7 @@ def _calendar(draw: Draw) -> Pair:
         number = 1 + draw.below(28)
         tree = f"(PP (IN on) (NP (NNP {month.english}) (CD {number})))"
         return Pair(tree, f"am {number}. {month.german}")
-    day = draw.pick(_DAYS)
+    day = draw.pick(DAYS)
     return Pair(f"(PP (IN on) (NP (NNP {day.english})))", f"am {day.german}")
 
 

@@ -7,7 +7,7 @@ are men and women, and the adverbials in these clauses have no nouns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from t2t_repro.synthetic import phrases
 from t2t_repro.synthetic.clauses import (
@@ -21,6 +21,7 @@ from t2t_repro.synthetic.clauses import (
     start,
 )
 from t2t_repro.synthetic.draw import Draw
+from t2t_repro.synthetic.english import REFERENT
 from t2t_repro.synthetic.german import Case
 from t2t_repro.synthetic.linearization import (
     Clause,
@@ -75,6 +76,12 @@ class _Antecedent:
     person: NounPhrase | None = None
 
 
+def _marked(thing: NounPhrase) -> NounPhrase:
+    """Mark the noun that a pronoun refers to: the last leaf of its phrase."""
+    before, _, leaf = thing.tree.rpartition("(")
+    return replace(thing, tree=f"{before}{REFERENT}({leaf}")
+
+
 def _handled(draw: Draw, family: Tenses) -> _Antecedent:
     """Draw a clause in which someone does something to a thing."""
     clause = start(draw, draw.pick(_HANDLING), family)
@@ -83,7 +90,7 @@ def _handled(draw: Draw, family: Tenses) -> _Antecedent:
     several = not person.plural and draw.chance(0.25)
     traits = clause.verb.objects & ~_NOT_HANDLED
     determiners = _SEVERAL if several else _ONE
-    thing = phrases.noun_phrase(draw, traits, Case.ACCUSATIVE, determiners)
+    thing = _marked(phrases.noun_phrase(draw, traits, Case.ACCUSATIVE, determiners))
     add_verb_object(clause, thing)
     add_adverbials(draw, clause, 0.4, nouns=False)
     return _Antecedent(clause, thing, person)
@@ -95,7 +102,7 @@ def _described(draw: Draw, family: Tenses) -> _Antecedent:
     several = draw.chance(0.2)
     determiners = tuple(d for d in (_SEVERAL if several else _ONE) if d.definite)
     traits = draw.pick(_DESCRIBED)
-    thing = phrases.noun_phrase(draw, traits, Case.NOMINATIVE, determiners)
+    thing = _marked(phrases.noun_phrase(draw, traits, Case.NOMINATIVE, determiners))
     set_subject(clause, thing)
     add_adjective(draw, clause, thing.noun.traits)
     return _Antecedent(clause, thing)

@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from t2t_repro.synthetic import anaphora, questions
 from t2t_repro.synthetic import sentences as statements
 from t2t_repro.synthetic.draw import Draw
-from t2t_repro.synthetic.english import detokenize, leaves
+from t2t_repro.synthetic.english import (
+    REFERENT,
+    detokenize,
+    leaves,
+    referent,
+    word_of_each_token,
+)
 
 _PATTERNS = (
     *statements.PATTERNS,
@@ -32,6 +38,21 @@ _COMMAS = re.compile(r"(?: ,)+")
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A pronoun and the noun that it refers to, as indices of words in the text.
+
+    Words are what spaces separate.
+
+    Attributes:
+        pronoun: The word "it".
+        antecedent: The noun; the last word of a compound.
+    """
+
+    pronoun: int
+    antecedent: int
+
+
+@dataclass(frozen=True)
 class SyntheticSentence:
     """A sentence, its translation and its constituency tree.
 
@@ -40,11 +61,13 @@ class SyntheticSentence:
         german: The German text.
         tree: Penn Treebank brackets over the English tokens, punctuation included;
             `english.detokenize` turns its leaves into `english`.
+        reference: The pronoun "it" and its antecedent, or None without "it".
     """
 
     english: str
     german: str
     tree: str
+    reference: Reference | None = None
 
 
 def _finish_tree(tree: str) -> str:
@@ -60,9 +83,22 @@ def _finish_german(words: str) -> str:
 def draw_sentence(draw: Draw) -> SyntheticSentence:
     """Draw one sentence of the grammar."""
     drawn = draw.pick(_PATTERNS)(draw)
-    tree = _finish_tree(drawn.english)
-    english = detokenize(leaves(tree))
-    return SyntheticSentence(english, _finish_german(drawn.german), tree)
+    tree = _finish_tree(drawn.english.replace(REFERENT, ""))
+    tokens = leaves(tree)
+    return SyntheticSentence(
+        english=detokenize(tokens),
+        german=_finish_german(drawn.german),
+        tree=tree,
+        reference=_reference(tokens, referent(drawn.english)),
+    )
+
+
+def _reference(tokens: list[str], antecedent: int | None) -> Reference | None:
+    """Find "it", of which a sentence has one at most; "they" may be anyone."""
+    if antecedent is None or "it" not in tokens:
+        return None
+    words = word_of_each_token(tokens)
+    return Reference(words[tokens.index("it")], words[antecedent])
 
 
 def split_of(english: str) -> str:

@@ -1,166 +1,123 @@
-"""Draw attention as a picture with tokens as labels, for the tab "Images".
+"""Lines, boxes and words on a page, written as SVG or PDF by `svg` and `pdf`.
 
-Pillow draws it: TensorBoard already depends on it, and Matplotlib is an extra.
+Coordinates are in points (1/72 inch), from the upper left corner. Drawn without
+matplotlib, which users need not have: three shapes are enough, and every line and word
+stays editable.
 """
 
 from __future__ import annotations
 
-import base64
-import math
+import dataclasses
 import unicodedata
-from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
-import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+Color = tuple[int, int, int]  # red, green, blue; 0 to 255
+BLACK: Color = (0, 0, 0)
+GRAY: Color = (110, 110, 110)
 
-# The first of these on the machine. They have Latin, Greek and Cyrillic letters.
-FONTS = (
-    "DejaVuSans.ttf",
-    "NotoSans-Regular.ttf",
-    "LiberationSans-Regular.ttf",
-    "Arial.ttf",
+# Advance widths of Helvetica for the characters 32 to 126, in 1/1000 of the font size,
+# from Adobe's font metrics.
+_HELVETICA = (
+    *(278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278),
+    *(556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556),
+    *(1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778),
+    *(667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556),
+    *(333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556),
+    *(556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584),
 )
-FONT_SIZE = 13
-CELL = 18
-MARGIN = 12
-LONGEST_LABEL, LONGEST_TITLE = 24, 60
-MAX_TOKENS = 60
-# White is 0 and dark blue is 1.
-_DARK = np.array([8.0, 48.0, 107.0])
-_INK, _GRID, _PAPER = (20, 20, 20), (225, 225, 225), (255, 255, 255)
+_OTHERS = {
+    "\u00df": 611,  # sharp s
+    "\u2013": 556,  # en dash
+    "\u2018": 222,  # quotation marks
+    "\u2019": 222,
+    "\u201c": 333,
+    "\u201d": 333,
+    "\u201e": 333,
+    "\u00ab": 556,
+    "\u00bb": 556,
+}
+_WIDE = 1000
 
 
-def draw_map(document: dict[str, Any], kind: str, title: str) -> np.ndarray | None:
-    """Draw the attention of every layer, averaged over its heads.
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A straight line."""
 
-    A row of a panel is a query, and a column is a key; the weights of a row sum to one.
-    Darkness is the square root of the weight, so that small weights can be seen.
-    Differs from tensor2tensor (`attention_image_summary`), which has no labels.
+    start: tuple[float, float]
+    end: tuple[float, float]
+    color: Color
+    opacity: float
+    width: float = 1.5
 
-    Args:
-        document: The document of a sentence pair.
-        kind: Kind of the map, such as "memory".
-        title: Text above the panels.
 
-    Returns:
-        Pixels, uint8 `[height, width, 3]`, or None without such a map or
-            without tokens.
+@dataclasses.dataclass(frozen=True)
+class Box:
+    """A filled rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    color: Color
+    opacity: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Label:
+    """A text on one line.
+
+    Attributes:
+        x: Where the baseline starts or ends.
+        y: The same.
+        text: The text.
+        size: Size of the font in points.
+        color: Color of the text.
+        upward: Whether the text runs upward instead of to the right.
+        anchor: Whether `x` and `y` are the start or the end of the text.
     """
-    entry = next((e for e in document["maps"] if e["kind"] == kind), None)
-    if entry is None:
-        return None
-    sequences = document["sequences"]
-    queries, keys = (sequences[entry[side]]["tokens"] for side in ("queries", "keys"))
-    if not queries or not keys:
-        return None
-    weights = layer_means(entry, len(queries), len(keys))
-    if max(len(queries), len(keys)) > MAX_TOKENS:
-        title += f", first {MAX_TOKENS} tokens"
-    font = _Font()
-    rows = [font.label(token) for token in queries[:MAX_TOKENS]]
-    columns = [font.label(token) for token in keys[:MAX_TOKENS]]
-    panels = [
-        _panel(layer[: len(rows), : len(columns)], rows, columns, f"layer {n}", font)
-        for n, layer in enumerate(weights, start=1)
-    ]
-    return np.asarray(_stacked(panels, title, font))
+
+    x: float
+    y: float
+    text: str
+    size: float
+    color: Color = BLACK
+    upward: bool = False
+    anchor: Literal["start", "end"] = "start"
 
 
-def layer_means(entry: dict[str, Any], queries: int, keys: int) -> np.ndarray:
-    """Return the weights of a map averaged over heads, `[layer, query, key]`."""
-    shape = (entry["layers"], entry["heads"], queries, keys)
-    flat = np.frombuffer(base64.b64decode(entry["weights"]), "<f2")
-    return flat.reshape(shape).astype(np.float32).mean(axis=1)
+Shape = Line | Box | Label
 
 
-class _Font:
-    """A font of this machine, or Pillow's own, which has ASCII letters only."""
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """Shapes on a page; later shapes cover earlier ones.
 
-    def __init__(self) -> None:
-        self.complete = True
-        for name in FONTS:
-            try:
-                self.font = ImageFont.truetype(name, FONT_SIZE)
-            except OSError:
-                continue
-            return
-        self.complete = False
-        self.font = ImageFont.load_default(FONT_SIZE)
-
-    def label(self, token: str) -> str:
-        """Return a token as this font can show it: a space mark becomes a dot."""
-        return self.drawable(token.replace("\u2581", "\u00b7"), LONGEST_LABEL)
-
-    def drawable(self, text: str, longest: int) -> str:
-        """Shorten a text, and replace the characters that cannot be drawn."""
-        if len(text) > longest:
-            text = text[: longest - 3] + "..."
-        if not self.complete:
-            parts = unicodedata.normalize("NFKD", text.replace("\u00b7", "_"))
-            letters = "".join(c for c in parts if not unicodedata.combining(c))
-            text = letters.encode("ascii", "replace").decode("ascii")
-        return "".join(c if c.isprintable() else " " for c in text)
-
-    def width(self, text: str) -> int:
-        return math.ceil(self.font.getlength(text))
-
-
-def _panel(
-    weights: np.ndarray,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    title: str,
-    font: _Font,
-) -> Image.Image:
-    """Draw one matrix with its labels and its title."""
-    left = max(map(font.width, queries)) + MARGIN
-    top = max(map(font.width, keys)) + MARGIN + FONT_SIZE + MARGIN
-    height, width = (size * CELL for size in weights.shape)
-    panel = Image.new("RGB", (left + width + 1, top + height + 1), _PAPER)
-    panel.paste(_cells(weights), (left, top))
-    draw = ImageDraw.Draw(panel)
-    draw.rectangle((left, top, left + width, top + height), outline=_GRID)
-    draw.text((left, 0), title, _INK, font.font)
-    for row, label in enumerate(queries):
-        middle = top + row * CELL + CELL // 2
-        draw.text((left - 5, middle), label, _INK, font.font, anchor="rm")
-    for column, label in enumerate(keys):
-        upright = _upright(label, font)
-        x = left + column * CELL + (CELL - upright.width) // 2
-        panel.paste(upright, (x, top - 4 - upright.height))
-    return panel
-
-
-def _cells(weights: np.ndarray) -> Image.Image:
-    """Draw a matrix of weights from 0 to 1 as squares with thin lines between them."""
-    share = np.sqrt(np.clip(weights, 0.0, 1.0))[..., None]
-    colors = (255.0 + (_DARK - 255.0) * share).astype(np.uint8)
-    pixels = colors.repeat(CELL, axis=0).repeat(CELL, axis=1)
-    pixels[::CELL] = pixels[:, ::CELL] = _GRID
-    return Image.fromarray(pixels)
-
-
-def _upright(label: str, font: _Font) -> Image.Image:
-    """Draw a label that reads from bottom to top."""
-    image = Image.new("RGB", (max(font.width(label), 1), CELL - 2), _PAPER)
-    middle = (CELL - 2) // 2
-    ImageDraw.Draw(image).text((0, middle), label, _INK, font.font, anchor="lm")
-    return image.rotate(90, expand=True)
-
-
-def _stacked(panels: Sequence[Image.Image], title: str, font: _Font) -> Image.Image:
-    """Put panels of one size below each other, and a title above them.
-
-    TensorBoard makes a picture as narrow as its column, so one panel fills the width.
+    Attributes:
+        title: Title of the file, read out by screen readers.
+        width: Width of the page in points.
+        height: Height of the page in points.
+        shapes: What to draw.
     """
-    title = font.drawable(title, LONGEST_TITLE)
-    width, height = panels[0].size
-    width = max(width, font.width(title)) + 2 * MARGIN
-    top = FONT_SIZE + 3 * MARGIN
-    step = height + 2 * MARGIN
-    picture = Image.new("RGB", (width, top + len(panels) * step), _PAPER)
-    ImageDraw.Draw(picture).text((MARGIN, MARGIN), title, _INK, font.font)
-    for number, panel in enumerate(panels):
-        picture.paste(panel, (MARGIN, top + number * step))
-    return picture
+
+    title: str
+    width: float
+    height: float
+    shapes: tuple[Shape, ...]
+
+
+def text_width(text: str, size: float) -> float:
+    """Return the width of a text in Helvetica, in points.
+
+    Letters with accents are as wide as their base letters; characters that Helvetica
+    does not have count as one em.
+    """
+    base = unicodedata.normalize("NFD", text)
+    units = sum(_width(c) for c in base if not unicodedata.combining(c))
+    return units * size / 1000
+
+
+def _width(character: str) -> int:
+    index = ord(character) - 32
+    if 0 <= index < len(_HELVETICA):
+        return _HELVETICA[index]
+    return _OTHERS.get(character, _WIDE)

@@ -9,7 +9,6 @@ import tensorflow as tf
 from tensorboard.compat.proto import summary_pb2
 
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.visualization.drawing import draw_map
 from t2t_repro.visualization.event_format import (
     BRANCHES_TAG,
     PLUGIN_NAME,
@@ -18,6 +17,7 @@ from t2t_repro.visualization.event_format import (
     pack_title,
     sentence_tag,
 )
+from t2t_repro.visualization.map_image import draw_map
 
 SPLIT = "eval"
 IMAGE_TAG = "samples/encoder_decoder_attention"

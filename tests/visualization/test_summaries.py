@@ -12,8 +12,8 @@ from tensorboard.compat.proto import summary_pb2
 from tensorboard.util import tensor_util
 
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.visualization import drawing
-from t2t_repro.visualization.drawing import draw_map, layer_means
+from t2t_repro.visualization import map_image
+from t2t_repro.visualization.map_image import draw_map, layer_means
 from t2t_repro.visualization.summaries import write_attention, write_branches
 from tests.support.attention_documents import (
     SOURCE,
@@ -127,8 +127,8 @@ def one_head(weights, queries=TARGET, keys=SOURCE):
 
 def cells(pixels, rows, columns):
     """Return the color in the middle of every cell of a picture of one layer."""
-    size = drawing.CELL
-    bottom = pixels.shape[0] - 2 * drawing.MARGIN - 1
+    size = map_image.CELL
+    bottom = pixels.shape[0] - 2 * map_image.MARGIN - 1
     right = next(
         x
         for x in range(pixels.shape[1] - 1, 0, -1)
@@ -167,15 +167,15 @@ def test_only_the_first_tokens_of_a_long_sentence_are_drawn():
     words = ["▁ab"] * 200
     weights = np.full((1, 1, 200, 200), 0.005)
     pixels = draw_map(one_head(weights, words, words), "memory", "x")
-    assert max(pixels.shape) < 100 + drawing.MAX_TOKENS * drawing.CELL + 100
+    assert max(pixels.shape) < 100 + map_image.MAX_TOKENS * drawing.CELL + 100
 
 
 @pytest.mark.parametrize(
     "token", ["", "\n", "<script>", "x" * 10_000, "עברית", "\u202e", "中", "\ud800"]
 )
-@pytest.mark.parametrize("fonts", [drawing.FONTS, ()])
+@pytest.mark.parametrize("fonts", [map_image.FONTS, ()])
 def test_any_token_can_be_drawn(monkeypatch, token, fonts):
-    monkeypatch.setattr(drawing, "FONTS", fonts)
+    monkeypatch.setattr(map_image, "FONTS", fonts)
     weights = np.full((1, 1, 2, 2), 0.5)
     pixels = draw_map(one_head(weights, [token, "a"], [token, "b"]), "memory", token)
     assert pixels.dtype == np.uint8
@@ -190,7 +190,7 @@ def test_without_tokens_there_is_no_picture():
 
 
 def test_without_a_font_umlauts_lose_their_dots(monkeypatch):
-    monkeypatch.setattr(drawing, "FONTS", ())
+    monkeypatch.setattr(map_image, "FONTS", ())
     weights = np.full((1, 1, 1, 1), 0.5)
     with_dots = draw_map(one_head(weights, ["▁Männer"], ["a"]), "memory", "x")
     without = draw_map(one_head(weights, ["▁Manner"], ["a"]), "memory", "x")

@@ -1,0 +1,25 @@
+"""The words of a sequence as text."""
+
+from __future__ import annotations
+
+from t2t_repro.text.symbols import SPECIAL_SYMBOLS
+from t2t_repro.visualization.attention import Span, TokenSequence
+
+EOS = SPECIAL_SYMBOLS[1]
+_SPACE = "\u2581"  # how SentencePiece writes a space
+
+
+def word_labels(sequence: TokenSequence) -> list[str]:
+    """Return the text of each word, with EOS as "</s>"."""
+    joined = ("".join(sequence.tokens[a:b]) for a, b in sequence.words)
+    return [word.replace(_SPACE, " ").strip() for word in joined]
+
+
+def spans_without_eos(sequence: TokenSequence) -> list[Span]:
+    """Return the spans of the words, except EOS."""
+    return [span for span in sequence.words if sequence.tokens[span[0]] != EOS]
+
+
+def comparable(word: str) -> str:
+    """Return a word in lower case and without punctuation around it."""
+    return word.lower().strip(".,;:!?\"'()") or word
