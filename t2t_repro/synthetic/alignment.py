@@ -16,6 +16,7 @@ from t2t_repro.synthetic.word_translations import german_verb_words, translation
 
 Link = tuple[int, int]  # English word, German word
 
+_PARTICLES = frozenset({"up", "on", "away", "back", "along", "asleep"})
 _ARTICLES = frozenset({"der", "die", "das", "den", "dem", "des", "eines", "einer"})
 
 
@@ -28,7 +29,8 @@ class WordAlignment:
         possible: These links, and links that an alignment may have or lack: every
             counterpart that the lexicon allows for a German word without a sure link;
             an auxiliary, a separated prefix or "zu" with every English verb of the
-            sentence; "of" with a German article; "Jahr" and "Uhr" with their number.
+            sentence; the particle in "throw away" with the German verb; "of" with a
+            German article; "Jahr" and "Uhr" with their number.
     """
 
     sure: frozenset[Link]
@@ -53,6 +55,7 @@ def align_words(sentence: SyntheticSentence) -> WordAlignment:
         (i, j) for j in unclear for group in candidates[j] for i in group
     } | _pairs({j: _number_beside(j, german, linked) for j in unclear})
     possible |= _verb_links(sentence, german, unclear)
+    possible |= _particle_links(sentence, sure)
     possible |= {
         (i, j)
         for i, word in enumerate(english)
@@ -121,15 +124,34 @@ def _only_choice(
     return True
 
 
+def _tagged_words(sentence: SyntheticSentence) -> list[tuple[int, str, str]]:
+    """Return index of the word, token and part of speech of every token."""
+    tokens = leaves(sentence.tree)
+    return list(
+        zip(word_of_each_token(tokens), tokens, tags(sentence.tree), strict=True)
+    )
+
+
 def _verb_links(
     sentence: SyntheticSentence, german: Sequence[str], unclear: set[int]
 ) -> set[Link]:
     """Link the unclear verb words of German to all verb words of English."""
-    words = word_of_each_token(leaves(sentence.tree))
     verbs = {
         word
-        for word, tag in zip(words, tags(sentence.tree), strict=True)
+        for word, _, tag in _tagged_words(sentence)
         if tag.startswith("VB") or tag in ("MD", "TO", "RP")
     }
     german_verbs = {j for j in unclear if german[j] in german_verb_words()}
     return {(i, j) for j in german_verbs for i in verbs}
+
+
+def _particle_links(sentence: SyntheticSentence, sure: set[Link]) -> set[Link]:
+    """Link a particle to the counterpart of the last verb before it."""
+    links: set[Link] = set()
+    verb = -1
+    for word, token, tag in _tagged_words(sentence):
+        if tag.startswith("VB"):
+            verb = word
+        elif token in _PARTICLES and tag in ("RP", "RB", "JJ"):
+            links |= {(word, j) for i, j in sure if i == verb}
+    return links
