@@ -3,32 +3,95 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
+from t2t_repro.cli.flags import (
+    add_decode_hparams_flag,
+    add_system_flags,
+    number_in_range,
+)
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.streams import check_writable, read_input, write_lines
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.files import atomic_write
 from t2t_repro.progress import Progress
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.lines import check_same_length
 
 if TYPE_CHECKING:
     from t2t_repro.runs import System
+    from t2t_repro.visualization.alignments import AlignmentHeads
     from t2t_repro.visualization.attention import Attention
+    from t2t_repro.visualization.figures import Figure
+
+logger = logging.getLogger(__name__)
 
 MAX_PAGE_SENTENCES = 50
 DESCRIPTION = (
-    "Show the attention of every layer and head, for given sentences and their "
-    "translations, in one HTML file that needs no network."
+    "Show the attention of a trained system: every layer and head in one HTML file, "
+    "the paper's figures, or word alignments."
 )
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_system_flags(parser)
-    parser.add_argument("--source", metavar="TEXT", help="a sentence to translate")
+    _add_text_flags(parser)
+    outputs = parser.add_mutually_exclusive_group(required=True)
+    outputs.add_argument(
+        "--html", metavar="FILE", help="page to write; - = standard output"
+    )
+    outputs.add_argument(
+        "--figure",
+        type=int,
+        choices=(3, 4, 5),
+        help="figure of the paper to draw, by default of its own sentence",
+    )
+    outputs.add_argument(
+        "--alignments",
+        metavar="FILE",
+        help='word alignments to write, one line "0-0 1-2" per sentence pair; - = '
+        "standard output",
+    )
+    figures = parser.add_argument_group("figures and alignments")
+    figures.add_argument(
+        "--figure_dir",
+        metavar="DIR",
+        help="folder of figure_N.svg and figure_N.pdf (default: the run's folder)",
+    )
+    figures.add_argument(
+        "--layer",
+        metavar="N",
+        type=number_in_range(1, int),
+        help="layer, from 1 (default of figures: the last but one; of alignments: "
+        "chosen on the dev data)",
+    )
+    figures.add_argument(
+        "--heads", metavar="N,N", type=_numbers, help="heads of the layer, from 1"
+    )
+    figures.add_argument(
+        "--word", help="word of figure 3 or 4 that attends, or its position from 1"
+    )
+    figures.add_argument(
+        "--kind",
+        choices=("encoder_self", "decoder_self", "memory"),
+        help="attention of a figure (default: encoder_self)",
+    )
+    figures.add_argument(
+        "--data_dir",
+        metavar="DIR",
+        help="prepared data to choose the heads of alignments by (default: the data "
+        "that the run was trained on)",
+    )
+    add_decode_hparams_flag(parser, "attention")
+
+
+def _add_text_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source", metavar="TEXT", help="a sentence")
     parser.add_argument(
         "--target",
         metavar="TEXT",
@@ -37,67 +100,196 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--decode_from_file",
         metavar="FILE",
-        help="sentences to translate, one per line, in place of --source; - = standard "
-        "input",
+        help="sentences, one per line, in place of --source; - = standard input",
     )
     parser.add_argument(
-        "--html",
+        "--target_file",
         metavar="FILE",
-        required=True,
-        help="page to write; - = standard output",
+        help="their translations, line by line (default: the system's own)",
     )
-    add_decode_hparams_flag(parser, "attention")
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+_numbers.__name__ = "numbers separated by commas"  # named in argparse's message
 
 
 def run(args: argparse.Namespace) -> int:
-    """Capture the attention and write the page."""
+    """Capture the attention, and write what was asked for."""
     hparams = DecodeHParams().parse_for("attention", args.decode_hparams)
-    check_writable("--html", args.html)
-    sources = _sources(args)
+    _check_flags(args)
+    sources, targets = _texts(args)
     Run.load_existing(args.output_dir)  # A mistyped folder is answered at once.
     import_tensorflow()
     from t2t_repro.runs import System
-    from t2t_repro.visualization.page import html_page
 
     system = System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
-    captured = list(_captured(system, sources, args.target, hparams))
-    title = f"{system.run.hparams_set} on {system.run.problem}"
-    page = html_page([attention.to_document() for attention in captured], title)
-    write_lines(args.html, [page])
+    if args.html is not None:
+        _write_page(args.html, system, _captured(system, sources, targets, hparams))
+    elif args.figure is not None:
+        (attention,) = _captured(system, sources, targets, hparams)
+        _write_figure(args, _figure(args, attention))
+    else:
+        _write_alignments(args, system, sources, targets, hparams)
     return 0
 
 
-def _sources(args: argparse.Namespace) -> list[str]:
-    """Return the sentences that the flags name.
+def _check_flags(args: argparse.Namespace) -> None:
+    """Refuse flags that contradict each other or would have no effect.
+
+    Raises:
+        UsageError: If there are such flags.
+        UserError: If an output cannot be written.
+    """
+    readers = {
+        "figure_dir": ("figure",),
+        "word": ("figure",),
+        "kind": ("figure",),
+        "layer": ("figure", "alignments"),
+        "heads": ("figure", "alignments"),
+        "data_dir": ("alignments",),
+    }
+    for name, outputs in readers.items():
+        if getattr(args, name) is not None and not any(
+            getattr(args, output) is not None for output in outputs
+        ):
+            flags = " and ".join(f"--{output}" for output in outputs)
+            raise UsageError(f"--{name} belongs to {flags}: leave it out.")
+    if args.figure == 5 and args.word is not None:
+        raise UsageError("--word belongs to --figure 3 and 4: leave it out.")
+    if args.alignments is not None and args.heads and args.layer is None:
+        raise UsageError("--heads of --alignments needs --layer.")
+    if args.decode_hparams and (args.target or args.target_file):
+        raise UsageError("--decode_hparams would have no effect on given translations.")
+    for flag in ("html", "alignments"):
+        if getattr(args, flag) is not None:
+            check_writable(f"--{flag}", getattr(args, flag))
+
+
+def _texts(args: argparse.Namespace) -> tuple[list[str], list[str] | None]:
+    """Return the sources, and their targets or None for the system's own.
 
     Raises:
         UsageError: If the flags contradict each other.
-        UserError: If a file has no sentences, or too many for a page.
+        UserError: If a file cannot be read, or does not have the expected sentences.
     """
-    if (args.source is None) == (args.decode_from_file is None):
-        raise UsageError("give either --source or --decode_from_file.")
+    if args.target is not None and args.source is None:
+        raise UsageError("--target belongs to --source.")
+    if args.target_file is not None and args.decode_from_file is None:
+        raise UsageError("--target_file belongs to --decode_from_file.")
+    if args.source is not None and args.decode_from_file is not None:
+        raise UsageError("give either --source or --decode_from_file, not both.")
     if args.source is not None:
-        return [args.source]
-    if args.target is not None:
-        raise UsageError("--target belongs to --source: leave it out.")
-    lines = [line for line in read_input(args.decode_from_file) if line.strip()]
-    if not 1 <= len(lines) <= MAX_PAGE_SENTENCES:
+        return [args.source], None if args.target is None else [args.target]
+    if args.decode_from_file is not None:
+        return _lines_of_files(args)
+    if args.figure is None:
+        raise UsageError("give --source or --decode_from_file.")
+    from t2t_repro.visualization.figures import PAPER_SENTENCES
+
+    return [PAPER_SENTENCES[args.figure]], None
+
+
+def _lines_of_files(args: argparse.Namespace) -> tuple[list[str], list[str] | None]:
+    sources = read_input(args.decode_from_file)
+    targets = None if args.target_file is None else read_input(args.target_file)
+    if targets is not None:
+        check_same_length(sources, targets)
+    if args.alignments is not None:
+        return sources, targets
+    # A page and a figure have no place for a blank line.
+    kept = [number for number, source in enumerate(sources) if source.strip()]
+    most = 1 if args.html is None else MAX_PAGE_SENTENCES
+    if not 1 <= len(kept) <= most:
         raise UserError(
-            f"received {len(lines)} sentences in {args.decode_from_file}, expected "
-            f"1 to {MAX_PAGE_SENTENCES} for a page."
+            f"received {len(kept)} sentences in {args.decode_from_file}, expected "
+            + ("1 for a figure." if most == 1 else f"1 to {most} for a page.")
         )
-    return lines
+    return (
+        [sources[number] for number in kept],
+        None if targets is None else [targets[number] for number in kept],
+    )
 
 
 def _captured(
-    system: System, sources: list[str], target: str | None, hparams: DecodeHParams
+    system: System,
+    sources: list[str],
+    targets: list[str] | None,
+    hparams: DecodeHParams,
 ) -> Iterator[Attention]:
     with Progress(len(sources), "sentence") as progress:
-        for number, source in enumerate(sources, start=1):
+        for number, source in enumerate(sources):
+            target = None if targets is None else targets[number]
             try:
                 yield system.attention(source, target, hparams)
             except UserError as error:
                 if len(sources) == 1:
                     raise
-                raise UserError(f"sentence {number}: {error}") from error
+                raise UserError(f"sentence {number + 1}: {error}") from error
             progress.advance(1)
+
+
+def _write_page(name: str, system: System, captured: Iterator[Attention]) -> None:
+    from t2t_repro.visualization.page import html_page
+
+    title = f"{system.run.hparams_set} on {system.run.problem}"
+    page = html_page([attention.to_document() for attention in captured], title)
+    write_lines(name, [page])
+
+
+def _figure(args: argparse.Namespace, attention: Attention) -> Figure:
+    from t2t_repro.visualization.figures import figure_3, figure_4, figure_5
+
+    kind = args.kind or "encoder_self"
+    if args.figure == 5:
+        return figure_5(attention, kind=kind, layer=args.layer, heads=args.heads)
+    word = int(args.word) if args.word and args.word.isdecimal() else args.word
+    draw = figure_3 if args.figure == 3 else figure_4
+    return draw(attention, kind=kind, layer=args.layer, heads=args.heads, word=word)
+
+
+def _write_figure(args: argparse.Namespace, figure: Figure) -> None:
+    """Write the figure as SVG and PDF, and print the names of the files."""
+    folder = Path(args.figure_dir or args.output_dir)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"figure_{args.figure}.svg"
+        atomic_write(path, figure.to_svg())
+        print(path)
+        atomic_write(path.with_suffix(".pdf"), figure.to_pdf())
+        print(path.with_suffix(".pdf"))
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}.") from error
+
+
+def _write_alignments(
+    args: argparse.Namespace,
+    system: System,
+    sources: list[str],
+    targets: list[str] | None,
+    hparams: DecodeHParams,
+) -> None:
+    from t2t_repro.runs.alignment import align_pairs
+    from t2t_repro.visualization.alignments import pharaoh
+
+    heads = _alignment_heads(args, system)
+    logger.info("aligned by %s", heads)
+    with Progress(len(sources), "sentence") as progress:
+        links = align_pairs(
+            system, sources, targets, heads, hparams, advance=progress.advance
+        )
+        write_lines(args.alignments, map(pharaoh, links))
+
+
+def _alignment_heads(args: argparse.Namespace, system: System) -> AlignmentHeads:
+    from t2t_repro.data.prepared import PreparedData
+    from t2t_repro.runs.alignment import choose_alignment_heads
+    from t2t_repro.visualization.alignments import AlignmentHeads
+
+    if args.layer is not None:
+        every = range(1, system.run.hparams.num_heads + 1)
+        return AlignmentHeads(args.layer, tuple(args.heads or every))
+    data_dir = args.data_dir or system.run.data_dir
+    return choose_alignment_heads(system, PreparedData.load(data_dir, system.problem))

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 from t2t_repro.cli.main import main
+from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs import DecodeHParams, System
+from t2t_repro.runs.alignment import choose_alignment_heads
+from t2t_repro.visualization.alignments import AlignmentHeads, align
+from t2t_repro.visualization.figures import figure_3
 from tests.cli.conftest import printed_by
 
 HPARAMS = "beam_size=2,extra_length=20"
@@ -91,7 +95,10 @@ def test_a_notebook_shows_the_page_in_a_frame(system):
 @pytest.mark.parametrize(
     ("flags", "code", "message"),
     [
-        ([], 2, "give either --source or --decode_from_file"),
+        ([], 2, "give --source or --decode_from_file"),
+        (["--source", "a", "--layer", "1"], 2, "--layer belongs to --figure and --al"),
+        (["--source", "a", "--kind", "memory"], 2, "--kind belongs to --figure"),
+        (["--source", "a", "--target_file", "f"], 2, "--target_file belongs to"),
         (["--source", "a", "--decode_from_file", "b"], 2, "give either --source or"),
         (["--decode_from_file", "f", "--target", "b"], 2, "--target belongs to"),
         (["--source", "a", "--decode_hparams", "return_beams=1"], 2, "return_beams"),
@@ -135,3 +142,89 @@ def test_a_folder_without_a_run_is_answered_without_tensorflow(tmp_path, capsys)
     flags = ["--output_dir", str(tmp_path), "--source", "a", "--html", "-"]
     assert main(["attention", *flags]) == 1
     assert str(tmp_path) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["3", "4", "5"])
+def test_a_figure_is_written_as_svg_and_pdf(trained, tmp_path, number):
+    flags = ["--figure", number, "--source", SOURCE, "--figure_dir", str(tmp_path)]
+    printed = printed_by(attention_arguments(trained, *flags, "--layer", "1"))
+    names = [tmp_path / f"figure_{number}.{kind}" for kind in ("svg", "pdf")]
+    assert printed.splitlines() == [str(name) for name in names]
+    assert ">ship<" in names[0].read_text(encoding="utf-8")
+    assert names[1].read_bytes().startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("word", ["ship", "3"])
+def test_a_figure_shows_the_requested_heads_at_the_requested_word(
+    trained, system, tmp_path, word
+):
+    flags = ["--figure", "3", "--source", SOURCE, "--figure_dir", str(tmp_path)]
+    flags += ["--layer", "1", "--heads", "2", "--word", word, "--kind", "memory"]
+    target = "zwei: das Schiff ist grün ."
+    if word == "ship":
+        flags[-1] = "encoder_self"
+        expected = figure_3(system.attention(SOURCE), layer=1, heads=[2], word="ship")
+    else:
+        flags += ["--target", target]
+        expected = figure_3(
+            system.attention(SOURCE, target),
+            kind="memory",
+            layer=1,
+            heads=[2],
+            word=3,
+        )
+    printed_by(attention_arguments(trained, *flags))
+    written = (tmp_path / "figure_3.svg").read_text(encoding="utf-8")
+    assert written == expected.to_svg()
+
+
+def test_alignments_of_given_translations_have_a_line_per_pair(
+    trained, system, tmp_path
+):
+    sources, targets = [SOURCE, "", "a " * 40], ["zwei: das Schiff .", "", "ein"]
+    files = {"--decode_from_file": sources, "--target_file": targets}
+    flags = ["--alignments", str(tmp_path / "links"), "--layer", "1", "--heads", "2"]
+    for flag, lines in files.items():
+        path = tmp_path / flag.strip("-")
+        path.write_text("".join(f"{line}\n" for line in lines))
+        flags += [flag, str(path)]
+    printed_by(attention_arguments(trained, *flags))
+    links = align(system.attention(SOURCE, targets[0]), AlignmentHeads(1, (2,)))
+    written = (tmp_path / "links").read_text().splitlines()
+    assert written == [" ".join(f"{s}-{t}" for s, t in sorted(links)), "", ""]
+    assert {t for _, t in links} == {0, 1, 2, 3}
+
+
+def test_without_a_layer_the_heads_are_chosen_on_the_dev_data(
+    trained, system, capsys, monkeypatch
+):
+    data = PreparedData.load(trained.data_dir, system.problem)
+    expected = choose_alignment_heads(system, data)
+    flags = ["--alignments", "-", "--source", SOURCE]
+    assert main(attention_arguments(trained, *flags)) == 0
+    output = capsys.readouterr()
+    assert f"aligned by {expected}" in output.err
+    links = align(system.attention(SOURCE), expected)
+    assert output.out.split() == [f"{s}-{t}" for s, t in sorted(links)]
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "message"),
+    [
+        (["--figure", "3", "--layer", "9"], 1, "received layer 9"),
+        (["--figure", "4", "--heads", "9"], 1, "received head 9"),
+        (["--figure", "3", "--word", "cow"], 1, "cow"),
+        (["--figure", "5", "--word", "ship"], 2, "--word belongs to --figure 3 and 4"),
+        (["--figure", "3", "--html", "-"], 2, "not allowed with argument"),
+        (["--figure", "3", "--heads", "a"], 2, "numbers separated by commas"),
+        (["--alignments", "-", "--layer", "7"], 1, "received layer 7"),
+        (["--alignments", "-", "--heads", "1"], 2, "--heads of --alignments needs"),
+        (["--alignments", "-", "--data_dir", "nowhere"], 1, "nowhere"),
+        (["--figure", "3", "--figure_dir", "/dev/null/x"], 1, "cannot write to"),
+    ],
+)
+def test_unknown_layers_heads_and_words_are_named(
+    trained, tmp_path, capsys, flags, code, message
+):
+    assert main(attention_arguments(trained, "--source", SOURCE, *flags)) == code
+    assert message in capsys.readouterr().err

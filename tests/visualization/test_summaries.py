@@ -167,7 +167,7 @@ def test_only_the_first_tokens_of_a_long_sentence_are_drawn():
     words = ["▁ab"] * 200
     weights = np.full((1, 1, 200, 200), 0.005)
     pixels = draw_map(one_head(weights, words, words), "memory", "x")
-    assert max(pixels.shape) < 100 + map_image.MAX_TOKENS * drawing.CELL + 100
+    assert max(pixels.shape) < 100 + map_image.MAX_TOKENS * map_image.CELL + 100
 
 
 @pytest.mark.parametrize(
