@@ -61,7 +61,7 @@ def test_a_mistyped_name_is_answered_with_the_closest_name(what, answer, capsys)
         (["--run", "table3/a_h1"], "--data_dir is missing"),
         (
             ["--run", "table3/a_h1", "--data_dir=d", "--output_dir=o"],
-            "--text_dir is missing: --scale small",
+            "text_dir is missing: scale=small",
         ),
         (
             ["--run", "table4/transformer_4_layers_wsj_only", "--scale", "paper"],
