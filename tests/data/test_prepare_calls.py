@@ -14,6 +14,7 @@ from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import ReversedProblem
+from t2t_repro.text import SymbolTokenizer
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, Pairs
 from tests.support.recorder import record, spy
 
@@ -99,6 +100,24 @@ def test_the_manifest_has_every_value_under_its_name(tmp_path, tokenizers):
         assert facts == {"bytes": len(content), "sha256": digest}
     source, target = PreparedData.load(tmp_path / "data", problem).tokenizers()
     assert (source.symbols, target.symbols) == (DIGITS.symbols, LETTERS.symbols)
+
+
+class Model(SymbolTokenizer):
+    """A tokenizer whose file has another suffix than that of symbols."""
+
+    filename_suffix = ".model"
+
+
+def test_each_side_has_a_file_of_its_kind(tmp_path, monkeypatch):
+    sides = Model(list("1234")), LETTERS
+    record(monkeypatch, prepare_module, "given_tokenizers", sides)
+    manifest = prepare(Pairs(), tmp_path, None, SETTINGS).manifest
+    assert manifest.tokenizers == {
+        "inputs": "pairs.inputs.model",
+        "targets": "pairs.targets.symbols",
+    }
+    written = (tmp_path / "pairs.inputs.model").read_bytes()
+    assert written == sides[0].to_bytes()
 
 
 @contextlib.contextmanager

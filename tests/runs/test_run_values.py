@@ -176,6 +176,17 @@ def test_each_side_is_saved_under_its_own_name(tmp_path):
     assert (tmp_path / "targets.symbols").read_bytes() == LETTERS.to_bytes()
 
 
+class Model(SymbolTokenizer):
+    """A tokenizer whose file has another suffix than that of symbols."""
+
+    filename_suffix = ".model"
+
+
+def test_each_side_is_saved_as_a_file_of_its_kind(tmp_path):
+    names = save_tokenizers(tmp_path, Model(list("01")), LETTERS)
+    assert names == {"inputs": "inputs.model", "targets": "targets.symbols"}
+
+
 def test_one_vocabulary_of_both_sides_is_saved_once(tmp_path):
     names = save_tokenizers(tmp_path, DIGITS, DIGITS)
     assert len(set(names.values())) == 1

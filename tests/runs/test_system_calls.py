@@ -268,6 +268,12 @@ def test_a_batch_holds_at_least_the_longest_source(system, size, is_refused):
         assert system.with_problem_defaults(given).batch_size == 48
 
 
+def test_a_default_batch_may_be_smaller_than_the_longest_source(system):
+    assert system.with_problem_defaults(DecodeHParams()).batch_size == 555
+    system.run.hparams.max_length = 5_000
+    assert system.with_problem_defaults(DecodeHParams()).batch_size == 555
+
+
 def test_a_problem_may_have_a_small_default_batch(system):
     system.problem.decode_defaults = {"batch_size": 3}
     assert system.with_problem_defaults(DecodeHParams()).batch_size == 3
