@@ -13,12 +13,11 @@ from t2t_repro.cli.flags import (
     add_system_flags,
     number_in_range,
 )
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import check_writable, read_input, write_lines
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.progress import Progress
-from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
 
@@ -121,11 +120,7 @@ def run(args: argparse.Namespace) -> int:
     hparams = DecodeHParams().parse_for("attention", args.decode_hparams)
     _check_flags(args)
     sources, targets = _texts(args)
-    Run.load_existing(args.output_dir)  # A mistyped folder is answered at once.
-    import_tensorflow()
-    from t2t_repro.runs import System
-
-    system = System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
+    system = load_system(args, hparams)
     if args.html is not None:
         _write_page(args.html, system, _captured(system, sources, targets, hparams))
     elif args.figure is not None:
