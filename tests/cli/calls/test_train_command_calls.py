@@ -200,6 +200,8 @@ def test_the_package_of_the_run_is_loaded_to_resume_it(stage, training):
     )
     assert main(["train", "--output_dir", stage.run]) == 0
     assert stage.catalogue.calls[0] == {"usr_dir": stage.package}
+    # What is given is taken, even if the recorded one is gone.
+    (stage.folder / "package").rmdir()
     other = str(stage.folder / "another")
     stage.catalogue.calls.clear()
     assert main(["train", "--output_dir", stage.run, "--t2t_usr_dir", other]) == 0
