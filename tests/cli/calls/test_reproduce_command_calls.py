@@ -151,3 +151,27 @@ def test_the_papers_recipe_needs_both_folders_or_none(ran, capsys, folder, missi
     assert main(row) == 0
     assert capsys.readouterr().out.startswith("t2t train ")
     assert ran == []
+
+
+def test_a_run_is_small_by_default_and_its_folders_are_checked_first(ran, capsys):
+    flags = ["--text_dir=.", "--data_dir=d", "--output_dir=o"]
+    row = ["reproduce", "--run", "table3/a_h1", *flags]
+    assert main([*row, "--result_dir=nowhere"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+    assert ran == []
+    assert main(row) == 0
+    assert ran[0][0].scale == "small"
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["table3", "--seed", "3"],
+        ["table3", "--plot", "times.png"],
+        ["--format", "json"],
+        ["table1", "--plot", "times.unknown"],
+    ],
+)
+def test_flags_that_do_not_belong_to_a_table_are_refused(reports, flags):
+    assert main(["reproduce", *flags]) == 2
+    assert reports.compared.calls == []
