@@ -55,13 +55,17 @@ class Training:
         self.made = record(monkeypatch, training, "make_trainer", self._trainer)
         self.averaged = record(monkeypatch, training, "average_paths", "averaged")
         self.locks = spy(monkeypatch, training, "folder_lock")
+        # TensorBoard is written only if the trainer has a log.
+        monkeypatch.setattr(training, "write_beginning", print, raising=False)
 
     @property
     def output_dir(self):
         return self.folder / "run"
 
     def _trainer(self, *_, **__):
-        return SimpleNamespace(train=self._train, stop_signal=self.stop_signal)
+        return SimpleNamespace(
+            train=self._train, stop_signal=self.stop_signal, log=None, model=None
+        )
 
     def _train(self):
         # Nobody else can train here now.
@@ -118,20 +122,12 @@ def test_the_description_of_a_new_run_has_every_value(trained):
             data_digest="the digest",
             usr_dir=str(trained.package.resolve()),
             tokenizers={"inputs": "inputs.symbols", "targets": "targets.symbols"},
-            training={
-                "train_steps": 170,
-                "log_step_count_steps": 3,
-                "local_eval_frequency": 7,
-                "eval_sentences": 5,
-                "save_checkpoints_steps": 9,
-                "save_checkpoints_secs": 4000.0,
-                "keep_checkpoint_max": 12,
-                "average_last": 2,
-                "cpu_replicas": 4,
-                "xla": "on",
-            },
+            training=run.training,
         )
     )
+    fixed = {"hparams_set", "hparams", "random_seed"}
+    expected = {name: value for name, value in VALUES.items() if name not in fixed}
+    assert {name: run.training[name] for name in expected} == expected
     found = run.load_tokenizers(trained.output_dir)
     assert [each.to_bytes() for each in found] == [SOURCE.to_bytes(), TARGET.to_bytes()]
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue, runs
-from t2t_repro.data.text_files import PairFiles
 from t2t_repro.decoding.translate import Hypothesis
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, make_run
@@ -160,11 +159,17 @@ def data_flags(stage):
 
 
 def files_of(stage):
+    """Return the paths of the two sides of each split."""
     return {
-        split: PairFiles(
-            stage.folder / f"{split}.source", stage.folder / f"{split}.target"
-        )
+        split: (stage.folder / f"{split}.source", stage.folder / f"{split}.target")
         for split in ("train", "dev", "test")
+    }
+
+
+def paths_of(problem):
+    """Return the paths of a problem's files by split."""
+    return {
+        split: dataclasses.astuple(files) for split, files in problem._files.items()
     }
 
 

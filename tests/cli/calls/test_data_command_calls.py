@@ -8,8 +8,7 @@ import pytest
 
 from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
-from t2t_repro.data.text_files import PairFiles, TreeFile
-from tests.cli.calls.conftest import SETTINGS, data_flags, files_of
+from tests.cli.calls.conftest import SETTINGS, data_flags, files_of, paths_of
 from tests.support.recorder import record
 
 
@@ -21,7 +20,7 @@ def test_datagen_prepares_with_every_flag(stage, monkeypatch, capsys):
     assert main(["datagen", *data_flags(stage)]) == 0
     call = prepared.call
     problem = call.pop("problem")
-    assert (problem.name, problem._files) == ("text_pairs", files_of(stage))
+    assert (problem.name, paths_of(problem)) == ("text_pairs", files_of(stage))
     settings = call.pop("settings")
     assert settings.values() == SETTINGS
     assert Path(call["data_dir"]) == stage.folder / "other_data"
@@ -48,14 +47,12 @@ def request(*flags):
 
 def test_a_table_of_two_columns_is_one_file():
     problem, _ = request("--problem=text_pairs", "--train_tsv=a", "--dev_tsv=b")
-    files = {"train": PairFiles(Path("a"), None), "dev": PairFiles(Path("b"), None)}
-    assert problem._files == files
+    assert paths_of(problem) == {"train": (Path("a"), None), "dev": (Path("b"), None)}
 
 
 def test_trees_are_files_of_the_parser():
     problem, _ = request("--problem=parsing_ptb", "--train_trees=a", "--test_trees=b")
-    files = {"train": TreeFile(Path("a")), "test": TreeFile(Path("b"))}
-    assert problem._files == files
+    assert paths_of(problem) == {"train": (Path("a"),), "test": (Path("b"),)}
 
 
 @pytest.mark.parametrize(

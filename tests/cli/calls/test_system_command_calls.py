@@ -203,6 +203,30 @@ def test_evaluate_scores_files_instead_of_a_split(stage, splits, capsys):
     assert splits.calls == []
 
 
+def test_evaluate_needs_one_reference_per_source(stage, capsys):
+    source, reference = stage.file("s", "a", "b"), stage.file("r", "x")
+    assert evaluate(stage, "--source", source, "--reference", reference) == 1
+    assert "received 2 lines to translate and 1 references" in capsys.readouterr().err
+    assert stage.loaded.calls == []
+
+
+@pytest.mark.parametrize("command", ["decode", "evaluate", "export", "average"])
+def test_a_folder_without_a_run_is_answered_before_tensorflow_is_imported(
+    stage, monkeypatch, capsys, command
+):
+    imported = []
+    for module in (f"t2t_repro.cli.{command}", "t2t_repro.cli.framework"):
+        monkeypatch.setattr(
+            f"{module}.import_tensorflow", lambda: imported.append(1), raising=False
+        )
+    flags = {"decode": ["--decode_from_file", stage.file("source", "a")]}
+    flags |= {"export": ["--export_dir", "export"]}
+    arguments = [command, "--output_dir", "nowhere", *flags.get(command, [])]
+    assert main(arguments) == 1
+    assert "expected the folder of a run" in capsys.readouterr().err
+    assert imported == []
+
+
 def test_evaluate_writes_the_translations_on_request(stage, splits):
     target = stage.folder / "target"
     evaluate(stage, "--decode_to_file", str(target))

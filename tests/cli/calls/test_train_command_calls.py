@@ -12,7 +12,7 @@ from t2t_repro import runs
 from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.runs import TrainSettings
-from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of
+from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of, paths_of
 from tests.support.recorder import Recorder, record
 
 TRAINING = {
@@ -67,7 +67,7 @@ def test_train_opens_the_data_with_every_flag(stage, training):
     assert train(stage) == 0
     call = training.opened.call
     problem = call.pop("problem")
-    assert (problem.name, problem._files) == ("text_pairs", files_of(stage))
+    assert (problem.name, paths_of(problem)) == ("text_pairs", files_of(stage))
     assert call["given_settings"] == SETTINGS
     assert Path(call["data_dir"]) == stage.folder / "other_data"
     assert Path(call["tmp_dir"]) == stage.folder / "tmp"
@@ -200,6 +200,8 @@ def test_the_package_of_the_run_is_loaded_to_resume_it(stage, training):
     )
     assert main(["train", "--output_dir", stage.run]) == 0
     assert stage.catalogue.calls[0] == {"usr_dir": stage.package}
+    # What is given is taken, even if the recorded one is gone.
+    (stage.folder / "package").rmdir()
     other = str(stage.folder / "another")
     stage.catalogue.calls.clear()
     assert main(["train", "--output_dir", stage.run, "--t2t_usr_dir", other]) == 0
