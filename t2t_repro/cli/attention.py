@@ -20,6 +20,7 @@ from t2t_repro.files import atomic_write
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
+from t2t_repro.visualization.figures import PAPER_SENTENCES
 
 if TYPE_CHECKING:
     from t2t_repro.runs import System
@@ -48,7 +49,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--figure",
         type=int,
         choices=(3, 4, 5),
-        help="figure of the paper to draw, by default of its own sentence",
+        help="figure of the paper to draw (default sentence: the paper's)",
     )
     outputs.add_argument(
         "--alignments",
@@ -78,7 +79,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     figures.add_argument(
         "--kind",
         choices=("encoder_self", "decoder_self", "memory"),
-        help="attention of a figure (default: encoder_self)",
+        help="attention of a figure; memory = the decoder's attention to the encoder's "
+        "output (default: encoder_self)",
     )
     figures.add_argument(
         "--data_dir",
@@ -109,10 +111,12 @@ def _add_text_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",")]
-
-
-_numbers.__name__ = "numbers separated by commas"  # named in argparse's message
+    numbers = [int(number) for number in text.split(",") if number.strip().isdecimal()]
+    if len(numbers) != len(text.split(",")) or len({0, *numbers}) <= len(numbers):
+        raise argparse.ArgumentTypeError(
+            f"received {text!r}, expected different numbers from 1, such as 1,2"
+        )
+    return numbers
 
 
 def run(args: argparse.Namespace) -> int:
@@ -182,8 +186,6 @@ def _texts(args: argparse.Namespace) -> tuple[list[str], list[str] | None]:
         return _lines_of_files(args)
     if args.figure is None:
         raise UsageError("give --source or --decode_from_file.")
-    from t2t_repro.visualization.figures import PAPER_SENTENCES
-
     return [PAPER_SENTENCES[args.figure]], None
 
 
@@ -220,9 +222,12 @@ def _captured(
             try:
                 yield system.attention(source, target, hparams)
             except UserError as error:
-                if len(sources) == 1:
-                    raise
-                raise UserError(f"sentence {number + 1}: {error}") from error
+                # Name what the user did not give on the command line.
+                if source in PAPER_SENTENCES.values():
+                    raise UserError(f"the paper's sentence: {error}") from error
+                if len(sources) > 1:
+                    raise UserError(f"sentence {number + 1}: {error}") from error
+                raise
             progress.advance(1)
 
 
@@ -247,6 +252,7 @@ def _figure(args: argparse.Namespace, attention: Attention) -> Figure:
 
 def _write_figure(args: argparse.Namespace, figure: Figure) -> None:
     """Write the figure as SVG and PDF, and print the names of the files."""
+    logger.info("figure %d: %s", args.figure, figure.description)
     folder = Path(args.figure_dir or args.output_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -270,7 +276,7 @@ def _write_alignments(
     from t2t_repro.visualization.alignments import pharaoh
 
     heads = _alignment_heads(args, system)
-    logger.info("aligned by %s", heads)
+    logger.info("aligning by %s", heads)
     with Progress(len(sources), "sentence") as progress:
         links = align_pairs(
             system, sources, targets, heads, hparams, advance=progress.advance

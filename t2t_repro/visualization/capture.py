@@ -108,6 +108,6 @@ def _encode(tokenizer: Tokenizer, text: str, longest: int, side: str) -> list[in
     if len(ids) > longest:
         raise UserError(
             f"received a {side} of {len(ids)} tokens, expected at most {longest} (the "
-            "run's max_length): give a shorter sentence."
+            "run's max_length): give another sentence."
         )
     return ids

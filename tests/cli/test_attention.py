@@ -145,13 +145,14 @@ def test_a_folder_without_a_run_is_answered_without_tensorflow(tmp_path, capsys)
 
 
 @pytest.mark.parametrize("number", ["3", "4", "5"])
-def test_a_figure_is_written_as_svg_and_pdf(trained, tmp_path, number):
+def test_a_figure_is_written_as_svg_and_pdf(trained, tmp_path, capsys, number):
     flags = ["--figure", number, "--source", SOURCE, "--figure_dir", str(tmp_path)]
     printed = printed_by(attention_arguments(trained, *flags, "--layer", "1"))
     names = [tmp_path / f"figure_{number}.{kind}" for kind in ("svg", "pdf")]
     assert printed.splitlines() == [str(name) for name in names]
     assert ">ship<" in names[0].read_text(encoding="utf-8")
     assert names[1].read_bytes().startswith(b"%PDF-")
+    assert f"figure {number}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["ship", "3"])
@@ -203,7 +204,7 @@ def test_without_a_layer_the_heads_are_chosen_on_the_dev_data(
     flags = ["--alignments", "-", "--source", SOURCE]
     assert main(attention_arguments(trained, *flags)) == 0
     output = capsys.readouterr()
-    assert f"aligned by {expected}" in output.err
+    assert f"aligning by {expected}" in output.err
     links = align(system.attention(SOURCE), expected)
     assert output.out.split() == [f"{s}-{t}" for s, t in sorted(links)]
 
@@ -215,8 +216,10 @@ def test_without_a_layer_the_heads_are_chosen_on_the_dev_data(
         (["--figure", "4", "--heads", "9"], 1, "received head 9"),
         (["--figure", "3", "--word", "cow"], 1, "cow"),
         (["--figure", "5", "--word", "ship"], 2, "--word belongs to --figure 3 and 4"),
+        (["--figure", "3", "--heads", "1,1"], 2, "received '1,1', expected different"),
+        (["--figure", "3", "--heads", "0"], 2, "received '0', expected different"),
         (["--figure", "3", "--html", "-"], 2, "not allowed with argument"),
-        (["--figure", "3", "--heads", "a"], 2, "numbers separated by commas"),
+        (["--figure", "3", "--heads", "a"], 2, "expected different numbers from 1"),
         (["--alignments", "-", "--layer", "7"], 1, "received layer 7"),
         (["--alignments", "-", "--heads", "1"], 2, "--heads of --alignments needs"),
         (["--alignments", "-", "--data_dir", "nowhere"], 1, "nowhere"),
@@ -228,3 +231,10 @@ def test_unknown_layers_heads_and_words_are_named(
 ):
     assert main(attention_arguments(trained, "--source", SOURCE, *flags)) == code
     assert message in capsys.readouterr().err
+
+
+def test_a_paper_sentence_that_is_too_long_is_named(trained, capsys):
+    assert main(attention_arguments(trained, "--figure", "3")) == 1
+    error = capsys.readouterr().err
+    assert "the paper's sentence: received a source of" in error
+    assert "give another sentence" in error

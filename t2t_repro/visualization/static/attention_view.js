@@ -1166,7 +1166,7 @@ class App {
 		if (!best) return;
 		insight.style.setProperty("--colour", this.theme.colour(best.head));
 		insight.replaceChildren(
-			el("i"), `Aligns words best: layer ${best.layer + 1}, head ${best.head + 1}`,
+			el("i"), `Aligns this sentence best: layer ${best.layer + 1}, head ${best.head + 1}`,
 			el("b", { text: number(best.oneToOne) }));
 	}
 
