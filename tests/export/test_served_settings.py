@@ -127,6 +127,6 @@ def test_a_failed_export_names_its_folder_and_leaves_none(
         raise error
 
     monkeypatch.setattr(tf.saved_model, "save", save)
-    with pytest.raises(UserError, match="export: No space left on device$"):
+    with pytest.raises(UserError, match=r"export: No space left on device$"):
         export_saved_model(served, str(tmp_path / "export"))
     assert list(tmp_path.iterdir()) == []
