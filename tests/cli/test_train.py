@@ -109,7 +109,21 @@ def test_tensorboard_has_the_values_of_the_metrics(trained, split):
     events = EventAccumulator(str(trained.output_dir / split))
     events.Reload()
     own = set(trained.metrics(split)[0]) - {"split", "step", "time"}
-    assert set(events.Tags()["tensors"]) - {"translations"} == own
+    scalars = [
+        tag.split("/")
+        for tag, metadata in events.summary_metadata.items()
+        if metadata.plugin_data.plugin_name == "scalars"
+    ]
+    assert {name for _, name in scalars} == own
+
+
+def test_tensorboard_has_the_attention_of_three_dev_sentences(trained):
+    events = EventAccumulator(str(trained.output_dir / "eval"))
+    events.Reload()
+    tags = [tag for tag in events.Tags()["tensors"] if tag.startswith("attention/")]
+    assert sorted(tags) == [f"attention/sentence_{number}" for number in range(3)]
+    for tag in tags:
+        assert [event.step for event in events.Tensors(tag)] == [30, 60]
 
 
 def test_tensorboard_has_translations_as_text(trained):
