@@ -1,6 +1,6 @@
 """Panels of attention figures: a row of words above, one below, lines between them.
 
-As in the figures of "Attention Is All You Need": the words stand upright, a line is as
+As in the figures of "Attention Is All You Need": the words are upright, a line is as
 opaque as its weight, and a head has its color.
 """
 
