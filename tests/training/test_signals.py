@@ -16,6 +16,15 @@ def test_the_action_receives_the_signal(number):
     assert received == [number]
 
 
+@pytest.fixture
+def interruptible():
+    """Let SIGINT interrupt, which a shell's background jobs ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_interrupt_acts_as_usual():
     received = []
     with SignalGuard(received.append):
