@@ -14,7 +14,12 @@ from t2t_repro.cli.flags import (
     number_in_range,
 )
 from t2t_repro.cli.framework import load_system
-from t2t_repro.cli.streams import check_writable, read_input, write_lines
+from t2t_repro.cli.streams import (
+    STANDARD_STREAM,
+    check_writable,
+    read_input,
+    write_lines,
+)
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.progress import Progress
@@ -162,6 +167,8 @@ def _check_flags(args: argparse.Namespace) -> None:
         raise UsageError("--heads of --alignments needs --layer.")
     if args.decode_hparams and (args.target or args.target_file):
         raise UsageError("--decode_hparams would have no effect on given translations.")
+    if args.figure_dir is not None and Path(args.figure_dir).is_file():
+        raise UserError(f"received --figure_dir {args.figure_dir}, expected a folder.")
     for flag in ("html", "alignments"):
         if getattr(args, flag) is not None:
             check_writable(f"--{flag}", getattr(args, flag))
@@ -201,7 +208,7 @@ def _lines_of_files(args: argparse.Namespace) -> tuple[list[str], list[str] | No
     most = 1 if args.html is None else MAX_PAGE_SENTENCES
     if not 1 <= len(kept) <= most:
         raise UserError(
-            f"received {len(kept)} sentences in {args.decode_from_file}, expected "
+            f"received {len(kept)} sentences in --decode_from_file, expected "
             + ("1 for a figure." if most == 1 else f"1 to {most} for a page.")
         )
     return (
@@ -237,6 +244,8 @@ def _write_page(name: str, system: System, captured: Iterator[Attention]) -> Non
     title = f"{system.run.hparams_set} on {system.run.problem}"
     page = html_page([attention.to_document() for attention in captured], title)
     write_lines(name, [page])
+    if name != STANDARD_STREAM:
+        print(name)
 
 
 def _figure(args: argparse.Namespace, attention: Attention) -> Figure:

@@ -39,7 +39,7 @@ def test_the_page_holds_the_systems_attention_to_its_own_translation(
 ):
     page = tmp_path / "page.html"
     flags = ["--source", SOURCE, "--html", str(page), "--decode_hparams", HPARAMS]
-    assert printed_by(attention_arguments(trained, *flags)) == ""
+    assert printed_by(attention_arguments(trained, *flags)) == f"{page}\n"
     (document,) = documents_of(page.read_text(encoding="utf-8"))
     hparams = DecodeHParams().parse(HPARAMS)
     expected = system.attention(SOURCE, decode_hparams=hparams)
@@ -224,6 +224,7 @@ def test_without_a_layer_the_heads_are_chosen_on_the_dev_data(
         (["--alignments", "-", "--heads", "1"], 2, "--heads of --alignments needs"),
         (["--alignments", "-", "--data_dir", "nowhere"], 1, "nowhere"),
         (["--figure", "3", "--figure_dir", "/dev/null/x"], 1, "cannot write to"),
+        (["--figure", "3", "--figure_dir", __file__], 1, "expected a folder"),
     ],
 )
 def test_unknown_layers_heads_and_words_are_named(
