@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from google.protobuf import text_format
@@ -7,6 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.plugins.projector import ProjectorConfig
 
+from t2t_repro.runs import trainer
 from t2t_repro.runs.tensorboard import write_end
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.metrics_log import MetricsLog
@@ -50,3 +53,17 @@ def test_the_end_marks_the_run_as_successful(tmp_path):
     (content,) = [metadata.plugin_data.content for metadata in found.values()]
     ended = HParamsPluginData.FromString(content).session_end_info
     assert ended.status == pytest.approx(1)  # STATUS_SUCCESS
+
+
+def test_branch_weights_are_written_at_the_step_of_the_evaluation(tmp_path):
+    model = tiny_transformer(seed=2, branched="split")
+    log = MetricsLog(tmp_path)
+    evaluate = trainer._branch_evaluator(model)
+    for step in (7, 13):
+        assert evaluate(step, log) == {}
+    accumulator = EventAccumulator(str(tmp_path / "eval")).Reload()
+    events = accumulator.Tensors("attention/branches")
+    assert [event.step for event in events] == [7, 13]
+    layers = json.loads(events[0].tensor_proto.string_val[0])["layers"]
+    alphas = [layer.self_attention.alpha.numpy() for layer in model.encoder.layers]
+    np.testing.assert_allclose([layer["alpha"] for layer in layers[:2]], alphas)
