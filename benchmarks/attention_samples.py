@@ -14,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +87,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         log = MetricsLog(folder)
         for step in range(args.repeats + 1):
-            times["evaluation"].append(seconds(lambda: sampler(step, log)))  # noqa: B023
+            times["evaluation"].append(seconds(partial(sampler, step, log)))
             times["sampled"].append(seconds(sampled))
             times["plain"].append(seconds(plain))
         files = [path for path in Path(folder).rglob("*") if path.is_file()]

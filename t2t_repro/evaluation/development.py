@@ -131,7 +131,7 @@ def _table(
 
 def _sentence_score(problem: Problem, hypothesis: str, reference: str) -> float:
     if problem.metric == "bleu":
-        # BLEU of a corpus is zero for a sentence of less than four words.
+        # Corpus BLEU is zero for a sentence of fewer than four words.
         return sentence_bleu(hypothesis, reference)
     return problem.development_score([hypothesis], [reference])
 

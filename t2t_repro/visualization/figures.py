@@ -86,8 +86,7 @@ def figure_3(
         layer: Layer, from 1; by default the last but one.
         heads: Heads, from 1; by default all.
         word: Word that attends, or its position from 1; by default "making" and, in a
-            sentence without it, the word with
-            the most weight on distant words.
+            sentence without it, the word with the most weight on distant words.
 
     Raises:
         UserError: If there is no such layer, head or word.
@@ -114,8 +113,7 @@ def figure_4(
         layer: Layer, from 1; by default the last but one.
         heads: Heads, from 1; by default the two sharpest at the word.
         word: Word that attends, or its position from 1; by default "its" and, in a
-            sentence without it, "it" or the word with
-            the most weight on distant words.
+            sentence without it, "it" or the word with the most weight on distant words.
 
     Raises:
         UserError: If there is no such layer, head or word.

@@ -37,7 +37,7 @@ STRATEGY = SimpleNamespace(num_replicas_in_sync=3)
 
 
 class Training:
-    """A folder in which `train` runs with stand-ins, and the calls of those."""
+    """A folder in which `train` runs with stand-ins, and their calls."""
 
     def __init__(self, folder, monkeypatch):
         self.folder = folder
