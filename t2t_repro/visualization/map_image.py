@@ -34,7 +34,7 @@ _INK, _GRID, _PAPER = (20, 20, 20), (225, 225, 225), (255, 255, 255)
 def draw_map(document: dict[str, Any], kind: str, title: str) -> np.ndarray | None:
     """Draw the attention of every layer, averaged over its heads.
 
-    Rows of a panel are queries, columns are keys, and the weights of each row sum to one.
+    Rows of a panel are queries, columns are keys; the weights of each row sum to one.
     Darkness is the square root of the weight, so that small weights can be seen.
     Differs from tensor2tensor (`attention_image_summary`), which has no labels.
 
