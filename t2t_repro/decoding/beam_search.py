@@ -11,21 +11,21 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
 
-# Below every reachable score; sums of it stay within the range of float32.
-MINUS_INFINITY = -1e9
+# Sentences leave the search when one row in so many is done. Gathering the other rows
+# takes a small part of the time of a step.
+ROWS_PER_DONE_ROW = 8
 
 # (ids [batch, beam], position, history [batch, beam, slots], cache)
 #   -> (logits [batch, beam, vocab], cache)
 StepFunction = Callable[
     [KerasTensor, KerasTensor, KerasTensor, Any], tuple[KerasTensor, Any]
 ]
-
-# (cache, slots) -> the cache with that many slots, the new ones after the others
-GrowFunction = Callable[[Any, KerasTensor | int], Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,16 +37,17 @@ class BeamSearchOptions:
         alpha: Exponent of the length penalty ((5 + length) / 6)^alpha; 0 means none.
         num_hypotheses: Number of best finished hypotheses that must be certain before
             the search of a sentence ends, from 1 to `beam_size`.
-        cache_growth: Number of positions by which the cache grows at a time. The time
-            of a step is proportional to the size of the cache, and most sentences end
-            long before their limit. 0 allocates all positions at once, which XLA and
-            JAX need because their shapes are static.
+        static_shapes: Whether every tensor keeps its shape from step to step, which XLA
+            and JAX need: the cache has slots for all positions from the start, and
+            sentences that are done stay in the batch. Otherwise the step function
+            appends to the cache, and sentences that are done leave the batch. That is
+            faster, because most sentences end long before their limit.
     """
 
     beam_size: int
     alpha: float
     num_hypotheses: int = 1
-    cache_growth: int = 0
+    static_shapes: bool = True
 
 
 @dataclasses.dataclass
@@ -54,22 +55,30 @@ class BeamState:
     """The loop variables of the search.
 
     "Living" hypotheses can be extended; "finished" ones end in EOS. Both are sorted,
-    best first. Empty places have a score of about `MINUS_INFINITY`.
+    best first. Empty places have a score of about `MINUS_INFINITY`. The rows of a state
+    are the sentences that are still in the search.
 
     Attributes:
         position: int32 scalar, number of tokens of the living hypotheses.
-        living_ids: int32 `[batch, beam, max_length]`, padded with PAD_ID.
-        living_log_probs: float32 `[batch, beam]`, sums of log-probabilities.
-        history: bool `[batch, beam, slots]`, the cache slots on the path of each
+        sentences: int32 `[rows]`, the number of each row's sentence in the batch.
+        max_lengths: int32 `[rows]`, limit of the tokens of each sentence.
+        living_ids: int32 `[rows, beam, max_length]`, padded with PAD_ID.
+        living_log_probs: float32 `[rows, beam]`, sums of log-probabilities.
+        history: bool `[rows, beam, slots]`, the cache slots on the path of each
             living hypothesis. Slot p * beam + k was written at position p by the
             hypothesis that was then in place k.
-        finished_ids: int32 `[batch, beam, max_length]`.
-        finished_scores: float32 `[batch, beam]`, with length penalty.
-        done: bool `[batch]`, whether the answer for a sentence can no longer change.
-        cache: Nested tensors, `[batch, ...]`, returned by the step function.
+        finished_ids: int32 `[rows, beam, max_length]`.
+        finished_scores: float32 `[rows, beam]`, with length penalty.
+        done: bool `[rows]`, whether the answer for a sentence can no longer change.
+        cache: Nested tensors, `[rows, ...]`, returned by the step function.
+        answer_ids: int32 `[batch, beam, max_length]`, hypotheses of the sentences that
+            have left the search.
+        answer_scores: float32 `[batch, beam]`.
     """
 
     position: KerasTensor
+    sentences: KerasTensor
+    max_lengths: KerasTensor
     living_ids: KerasTensor
     living_log_probs: KerasTensor
     history: KerasTensor
@@ -77,10 +86,21 @@ class BeamState:
     finished_scores: KerasTensor
     done: KerasTensor
     cache: Any
+    answer_ids: KerasTensor
+    answer_scores: KerasTensor
 
     def as_tuple(self) -> tuple[Any, ...]:
         """Return the fields in order, as loop variables."""
         return tuple(getattr(self, f.name) for f in dataclasses.fields(self))
+
+    def take(self, rows: KerasTensor) -> BeamState:
+        """Return the state of some rows; the answers stay those of the batch."""
+        whole = ("position", "answer_ids", "answer_scores")
+        names = [f.name for f in dataclasses.fields(self) if f.name not in whole]
+        taken = keras.tree.map_structure(
+            lambda x: ops.take(x, rows, axis=0), {n: getattr(self, n) for n in names}
+        )
+        return dataclasses.replace(self, **taken)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +131,6 @@ def length_penalty(length: KerasTensor, alpha: float) -> KerasTensor:
 
 def beam_search(
     step_function: StepFunction,
-    grow_function: GrowFunction,
     cache: Any,
     max_lengths: KerasTensor,
     max_length: int | KerasTensor,
@@ -133,27 +152,26 @@ def beam_search(
     Args:
         step_function: `(ids, position, history, cache) -> (logits, cache)`; see
             `Transformer.decode_step`.
-        grow_function: `(cache, slots) -> cache`; see `Transformer.grow_cache`.
-        cache: Initial cache, without slots.
+        cache: Initial cache: with slots for all positions under `static_shapes`, else
+            without slots.
         max_lengths: int32 `[batch]`, limit of the tokens of each sentence, including
             EOS.
-        max_length: Largest of `max_lengths`, which is the length of the output. A
-            tensor if `cache_growth` is set, because inside a graph the shape of the
-            cache must be unknown.
+        max_length: Largest of `max_lengths`, which is the length of the output.
         options: Settings of the search.
 
     Returns:
         The hypotheses and their scores.
     """
-    search = _Search(step_function, grow_function, max_lengths, max_length, options)
+    search = _Search(step_function, max_length, options)
     state = BeamState(
         *ops.while_loop(
             lambda *state: search.should_continue(BeamState(*state)),
             lambda *state: search.step(BeamState(*state)).as_tuple(),
-            search.initial_state(cache).as_tuple(),
+            search.initial_state(cache, max_lengths).as_tuple(),
         )
     )
-    return search.result(state)
+    state = search.with_answers(state)
+    return BeamSearchResult(ids=state.answer_ids, scores=state.answer_scores)
 
 
 class _Search:
@@ -162,39 +180,38 @@ class _Search:
     def __init__(
         self,
         step_function: StepFunction,
-        grow_function: GrowFunction,
-        max_lengths: KerasTensor,
         max_length: int | KerasTensor,
         options: BeamSearchOptions,
     ) -> None:
         self.step_function = step_function
-        self.grow_function = grow_function
-        self.cache_growth = options.cache_growth
-        self.max_lengths = max_lengths
+        self.static_shapes = options.static_shapes
         self.max_length = max_length
         self.beam_size = options.beam_size
         self.num_extensions = 2 * options.beam_size if options.beam_size > 1 else 1
         self.alpha = options.alpha
         self.num_hypotheses = options.num_hypotheses
 
-    def initial_state(self, cache: Any) -> BeamState:
-        batch, beam = ops.shape(self.max_lengths)[0], self.beam_size
+    def initial_state(self, cache: Any, max_lengths: KerasTensor) -> BeamState:
+        batch, beam = ops.shape(max_lengths)[0], self.beam_size
         no_ids = ops.full((batch, beam, self.max_length), PAD_ID, dtype="int32")
         no_scores = ops.full((batch, beam), MINUS_INFINITY, dtype="float32")
         # One living hypothesis, the empty one. K equal ones would stay equal.
         first = ops.arange(beam) == 0
-        positions = self.max_length
-        if self.cache_growth:
-            positions = ops.minimum(self.cache_growth, self.max_length)
+        # Not the number 0: in a graph, the number of slots must be unknown.
+        slots = self.max_length * beam if self.static_shapes else 0 * batch
         return BeamState(
             position=ops.zeros((), dtype="int32"),
+            sentences=ops.arange(batch, dtype="int32"),
+            max_lengths=max_lengths,
             living_ids=no_ids,
             living_log_probs=ops.where(first[None, :], 0.0, no_scores),
-            history=ops.zeros((batch, beam, positions * beam), dtype="bool"),
+            history=ops.zeros((batch, beam, slots), dtype="bool"),
             finished_ids=no_ids,
             finished_scores=no_scores,
             done=ops.zeros((batch,), dtype="bool"),
-            cache=self.grow_function(cache, positions * beam),
+            cache=cache,
+            answer_ids=no_ids,
+            answer_scores=no_scores,
         )
 
     def should_continue(self, state: BeamState) -> KerasTensor:
@@ -202,26 +219,10 @@ class _Search:
             state.position < self.max_length, ops.logical_not(ops.all(state.done))
         )
 
-    def _with_grown_cache(self, state: BeamState) -> BeamState:
-        """Grow the cache if it has no slots left for this position."""
-        batch, beam, slots = ops.shape(state.history)
-
-        def grow() -> tuple[KerasTensor, Any]:
-            positions = ops.minimum(state.position + self.cache_growth, self.max_length)
-            unseen = ops.zeros((batch, beam, positions * beam - slots), dtype="bool")
-            history = ops.concatenate([state.history, unseen], axis=2)
-            return history, self.grow_function(state.cache, positions * beam)
-
-        history, cache = ops.cond(
-            state.position * beam >= slots, grow, lambda: (state.history, state.cache)
-        )
-        return dataclasses.replace(state, history=history, cache=cache)
-
     def step(self, state: BeamState) -> BeamState:
-        if self.cache_growth:
-            state = self._with_grown_cache(state)
-        log_probs, history, cache = self._predict(state)
-        scores, parents, tokens = self._best_extensions(state, log_probs)
+        history = self._history_with_new_slots(state)
+        logits, cache = self._predict(state, history)
+        scores, parents, tokens = self._best_extensions(state, logits)
         ids = _replace_column(
             _take_beams(state.living_ids, parents), state.position, tokens
         )
@@ -232,7 +233,8 @@ class _Search:
             ops.where(ends, MINUS_INFINITY, scores), self.beam_size
         )
         # A sentence that is done keeps its living hypotheses; they may be its answer.
-        new_state = BeamState(
+        new_state = dataclasses.replace(
+            state,
             position=state.position + 1,
             living_ids=ops.where(
                 state.done[:, None, None], state.living_ids, _take_beams(ids, places)
@@ -240,39 +242,47 @@ class _Search:
             living_log_probs=ops.where(
                 state.done[:, None], state.living_log_probs, living_log_probs
             ),
-            history=_take_beams(history, ops.take_along_axis(parents, places, axis=1)),
+            history=_take_beams(history, _take_beams(parents, places)),
             finished_ids=finished_ids,
             finished_scores=finished_scores,
-            done=state.done,
             cache=cache,
         )
-        return dataclasses.replace(new_state, done=self._done(new_state))
+        new_state.done = self._done(new_state)
+        return new_state if self.static_shapes else self._without_done(new_state)
 
-    def _predict(self, state: BeamState) -> tuple[KerasTensor, KerasTensor, Any]:
-        """Return log-probabilities `[batch, beam, vocab]`, history and cache."""
-        column = ops.maximum(state.position - 1, 0)
+    def _history_with_new_slots(self, state: BeamState) -> KerasTensor:
+        """Return the history with the slots that this position writes."""
+        if self.static_shapes:
+            own = state.position * self.beam_size + ops.arange(self.beam_size)
+            is_own = ops.arange(ops.shape(state.history)[2])[None, :] == own[:, None]
+            return ops.logical_or(state.history, is_own[None, :, :])
+        rows = ops.shape(state.history)[0]
+        own = ops.cast(ops.eye(self.beam_size), "bool")[None, :, :]
+        return ops.concatenate([state.history, ops.repeat(own, rows, axis=0)], axis=2)
+
+    def _predict(
+        self, state: BeamState, history: KerasTensor
+    ) -> tuple[KerasTensor, Any]:
+        """Return logits `[rows * beam, vocab]` and the cache."""
         # PAD_ID before the first token
+        column = ops.maximum(state.position - 1, 0)
         ids = ops.take(state.living_ids, column, axis=2)
-        own_slots = state.position * self.beam_size + ops.arange(self.beam_size)
-        slots = ops.arange(ops.shape(state.history)[2])
-        history = ops.logical_or(
-            state.history, (slots[None, :] == own_slots[:, None])[None, :, :]
-        )
         logits, cache = self.step_function(ids, state.position, history, state.cache)
-        log_probs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-        never = ops.arange(log_probs.shape[-1]) == PAD_ID
-        return ops.where(never, MINUS_INFINITY, log_probs), history, cache
+        logits = ops.reshape(ops.cast(logits, "float32"), (-1, logits.shape[-1]))
+        return logits, cache
 
     def _best_extensions(
-        self, state: BeamState, log_probs: KerasTensor
+        self, state: BeamState, logits: KerasTensor
     ) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
-        """Return scores, parents and tokens of the best extensions, `[batch, 2K]`."""
-        vocab_size = log_probs.shape[-1]
-        totals = state.living_log_probs[:, :, None] + log_probs
-        flat = ops.reshape(totals, (ops.shape(totals)[0], self.beam_size * vocab_size))
-        scores, indices = ops.top_k(flat, self.num_extensions)
-        indices = ops.cast(indices, "int32")
-        return scores, indices // vocab_size, indices % vocab_size
+        """Return scores, parents and tokens of the best extensions, `[rows, 2K]`."""
+        log_probs, tokens = top_log_probs(logits, self.num_extensions)
+        shape = (-1, self.beam_size, log_probs.shape[-1])
+        totals = state.living_log_probs[:, :, None] + ops.reshape(log_probs, shape)
+        each = shape[2] * self.beam_size
+        scores, places = ops.top_k(ops.reshape(totals, (-1, each)), self.num_extensions)
+        places = ops.cast(places, "int32")
+        tokens = _take_beams(ops.reshape(tokens, (-1, each)), places)
+        return scores, places // shape[2], tokens
 
     def _finish(
         self,
@@ -297,29 +307,53 @@ class _Search:
 
     def _done(self, state: BeamState) -> KerasTensor:
         reachable = state.living_log_probs[:, 0] / length_penalty(
-            self.max_lengths, self.alpha
+            state.max_lengths, self.alpha
         )
         certain = state.finished_scores[:, self.num_hypotheses - 1] >= reachable
-        at_limit = state.position >= self.max_lengths
+        at_limit = state.position >= state.max_lengths
         return ops.logical_or(state.done, ops.logical_or(certain, at_limit))
 
-    def result(self, state: BeamState) -> BeamSearchResult:
-        """Return the finished hypotheses of a sentence, or else the living ones."""
+    def _without_done(self, state: BeamState) -> BeamState:
+        """Let sentences leave the search if enough of them are done."""
+        num_rows = ops.shape(state.done)[0]
+        num_done = ops.sum(ops.cast(state.done, "int32"))
+
+        def narrowed() -> tuple[Any, ...]:
+            (rows,) = ops.nonzero(ops.logical_not(state.done))
+            return self.with_answers(state).take(rows).as_tuple()
+
+        return BeamState(
+            *ops.cond(
+                num_done * ROWS_PER_DONE_ROW >= num_rows, narrowed, state.as_tuple
+            )
+        )
+
+    def with_answers(self, state: BeamState) -> BeamState:
+        """Write the hypotheses of all rows to the answers.
+
+        They are the finished hypotheses of a sentence, or else the living ones.
+        """
         any_finished = state.finished_scores[:, :1] > 0.5 * MINUS_INFINITY
         cut_scores = state.living_log_probs / length_penalty(
-            ops.minimum(state.position, self.max_lengths)[:, None], self.alpha
+            ops.minimum(state.position, state.max_lengths)[:, None], self.alpha
         )
-        return BeamSearchResult(
-            ids=ops.where(
-                any_finished[:, :, None], state.finished_ids, state.living_ids
-            ),
-            scores=ops.where(any_finished, state.finished_scores, cut_scores),
+        ids = ops.where(any_finished[:, :, None], state.finished_ids, state.living_ids)
+        scores = ops.where(any_finished, state.finished_scores, cut_scores)
+        where = state.sentences[:, None]
+        return dataclasses.replace(
+            state,
+            answer_ids=ops.scatter_update(state.answer_ids, where, ids),
+            answer_scores=ops.scatter_update(state.answer_scores, where, scores),
         )
 
 
 def _take_beams(x: KerasTensor, places: KerasTensor) -> KerasTensor:
-    """Gather hypotheses: `[batch, n, ...]` at `[batch, m]` gives `[batch, m, ...]`."""
-    return ops.take_along_axis(x, ops.cast(places, "int32")[:, :, None], axis=1)
+    """Gather hypotheses: `[rows, n, ...]` at `[rows, m]` gives `[rows, m, ...]`."""
+    rows, n = ops.shape(x)[0], x.shape[1]
+    # Whole rows of a flat tensor: `take_along_axis` would gather single numbers.
+    first = ops.arange(rows, dtype="int32")[:, None] * n
+    flat = ops.reshape(x, (-1, *ops.shape(x)[2:]))
+    return ops.take(flat, first + ops.cast(places, "int32"), axis=0)
 
 
 def _replace_column(

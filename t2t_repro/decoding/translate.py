@@ -6,6 +6,7 @@ tensor2tensor: `utils/decoding.py: decode_from_file`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 MIN_SOURCE_BUCKET = 8  # tokens
 SOURCE_BUCKET_STEP = 1.4
-CACHE_GROWTH = 32  # target positions
 CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
 
 
@@ -78,18 +78,16 @@ def search_translations(
     source_lengths = tf.math.count_nonzero(
         tf.not_equal(inputs, PAD_ID), axis=1, dtype=tf.int32
     )
-    max_length = keras.ops.shape(inputs)[1] + hparams.extra_length
     return beam_search(
-        model.decode_step,
-        model.grow_cache,
+        functools.partial(model.decode_step, append=True),
         model.initial_cache(inputs),
         source_lengths + hparams.extra_length,
-        max_length,
+        keras.ops.shape(inputs)[1] + hparams.extra_length,
         BeamSearchOptions(
             beam_size=hparams.beam_size,
             alpha=hparams.alpha,
             num_hypotheses=hparams.num_hypotheses,
-            cache_growth=CACHE_GROWTH,
+            static_shapes=False,
         ),
     )
 

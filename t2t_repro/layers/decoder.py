@@ -186,6 +186,7 @@ class DecoderLayer(LayerWithOptions):
         first_slot: KerasTensor,
         history: KerasTensor,
         memory_attention_mask: KerasTensor | None = None,
+        append: bool = False,
     ) -> tuple[KerasTensor, LayerCache]:
         """Advance every hypothesis by one position.
 
@@ -196,14 +197,20 @@ class DecoderLayer(LayerWithOptions):
             history: Boolean `[batch, 1, beam_size, slots]`, the slots on the path
                 of each hypothesis, including the one that this step writes.
             memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
+            append: Whether to append the slots to the cache, which changes its shape,
+                instead of writing them to `first_slot`.
 
         Returns:
             `[batch, beam_size, hidden_size]` and the cache with the new slots.
         """
         y = self.self_attention_residual.prepare(x)
         key, value = self.self_attention.project_memory(y)
-        key = ops.slice_update(cache["self_key"], (0, 0, first_slot, 0), key)
-        value = ops.slice_update(cache["self_value"], (0, 0, first_slot, 0), value)
+        if append:
+            key = ops.concatenate([cache["self_key"], key], axis=2)
+            value = ops.concatenate([cache["self_value"], value], axis=2)
+        else:
+            key = ops.slice_update(cache["self_key"], (0, 0, first_slot, 0), key)
+            value = ops.slice_update(cache["self_value"], (0, 0, first_slot, 0), value)
         visible = self.self_attention.visible_history(history, first_slot)
         y = self.self_attention.attend(y, key, value, visible)
         x = self.self_attention_residual(x, y)
@@ -280,10 +287,13 @@ class Decoder(Stack):
         first_slot: KerasTensor,
         history: KerasTensor,
         memory_attention_mask: KerasTensor | None = None,
+        append: bool = False,
     ) -> tuple[KerasTensor, list[LayerCache]]:
         """Advance every hypothesis by one position; see `DecoderLayer.step`."""
         new_caches = []
         for layer, cache in zip(self.layers, caches, strict=True):
-            x, cache = layer.step(x, cache, first_slot, history, memory_attention_mask)
+            x, cache = layer.step(
+                x, cache, first_slot, history, memory_attention_mask, append
+            )
             new_caches.append(cache)
         return self.normalize(x), new_caches

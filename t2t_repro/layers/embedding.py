@@ -61,7 +61,11 @@ class TokenEmbedding(keras.layers.Layer):
         """
         table = ops.convert_to_tensor(self.table, dtype=self.compute_dtype)
         hidden = ops.cast(hidden, self.compute_dtype)
-        return ops.cast(ops.einsum("BTD,VD->BTV", hidden, table), "float32")
+        # One product of two matrices. Keras turns "BTD,VD->BTV" into a batch of B small
+        # products on TensorFlow, which is slow for the few rows of a decoding step.
+        rows = ops.reshape(hidden, (-1, self.hidden_size))
+        logits = ops.cast(ops.einsum("TD,VD->TV", rows, table), "float32")
+        return ops.reshape(logits, (*ops.shape(hidden)[:2], self.vocab_size))
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {

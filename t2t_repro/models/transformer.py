@@ -265,7 +265,7 @@ class Transformer(keras.Model):
         """Append empty slots for keys and values of target positions.
 
         Args:
-            cache: Cache from `initial_cache` or `decode_step`.
+            cache: Cache from `initial_cache`, or from `decode_step` without `append`.
             slots: Number of positions times beam size, at least the current number.
 
         Returns:
@@ -279,6 +279,7 @@ class Transformer(keras.Model):
         position: KerasTensor,
         history: KerasTensor,
         cache: DecodingCache,
+        append: bool = False,
     ) -> tuple[KerasTensor, DecodingCache]:
         """Predict the next token of every hypothesis.
 
@@ -290,6 +291,8 @@ class Transformer(keras.Model):
                 hypothesis's path. Hypothesis k writes slot p * beam_size + k at
                 position p.
             cache: Cache from `grow_cache` or the previous step.
+            append: Whether to append slots to the cache, which begins without slots.
+                Otherwise it must have slots for all positions.
 
         Returns:
             Logits, float32 `[batch, beam_size, target_vocab_size]`, and the cache.
@@ -303,6 +306,7 @@ class Transformer(keras.Model):
             position * beam_size,
             history[:, None, :, :],
             cache["memory_mask"],
+            append=append,
         )
         return self.softmax.logits(x), {**cache, "layers": layers}
 

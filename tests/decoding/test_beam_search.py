@@ -17,14 +17,6 @@ from t2t_repro.decoding.beam_search import (
     length_penalty,
 )
 
-
-def grown(cache, slots):
-    """Grow a cache of ids, `[batch, slots]`."""
-    before = ops.shape(cache)
-    more = ops.zeros((before[0], slots - before[1]), dtype="int32")
-    return ops.concatenate([cache, more], axis=1)
-
-
 Hypotheses = list[tuple[float, list[int]]]  # score and tokens, best first
 
 
@@ -67,28 +59,38 @@ class TableModel:
         limits: list[int],
         options: BeamSearchOptions,
         *,
-        unknown_length: bool = False,
+        unknown_shapes: bool = False,
         **compilation,
     ) -> list[Hypotheses]:
         """Run the beam search under test, and leave out empty places.
 
-        With `unknown_length`, the graph is made before the length is known.
+        With `unknown_shapes`, the graph is made before the shapes are known.
         """
 
+        if unknown_shapes:
+            compilation["input_signature"] = [
+                tf.TensorSpec([None], tf.int32),
+                tf.TensorSpec([None, None, self.vocab_size], tf.float32),
+            ]
+
         @tf.function(**compilation)
-        def run(limits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            longest = tf.reduce_max(limits) if unknown_length else self.max_length
+        def run(limits: tf.Tensor, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            longest = tf.reduce_max(limits) if unknown_shapes else self.max_length
+            batch = ops.shape(limits)[0]
+            slots = 0 * batch
+            if options.static_shapes:
+                slots = self.max_length * options.beam_size
             result = beam_search(
-                self._step_function(options.beam_size),
-                grown,
-                ops.zeros((len(limits), 0), dtype="int32"),
+                self._step_function(options),
+                {"ids": ops.zeros((batch, slots), dtype="int32"), "logits": logits},
                 limits,
                 longest,
                 options,
             )
             return result.ids, result.scores
 
-        ids, scores = (x.numpy() for x in run(tf.constant(limits)))
+        found = run(tf.constant(limits), tf.constant(self.logits))
+        ids, scores = (x.numpy() for x in found)
         return [
             [
                 (float(score), [int(token) for token in row if token != PAD_ID])
@@ -98,20 +100,22 @@ class TableModel:
             for sentence in zip(scores, ids, strict=True)
         ]
 
-    def _step_function(self, beam_size: int):
+    def _step_function(self, options: BeamSearchOptions):
+        beam_size = options.beam_size
         # Weight of the slots of position p in a row's number; position 0 sees PAD.
         powers = np.arange(self.max_length * beam_size) // beam_size - 1
         weights = np.where(powers < 0, 0, self.vocab_size ** np.maximum(powers, 0))
 
         def step(ids, position, history, cache):
-            cache = ops.slice_update(cache, (0, position * beam_size), ids)
-            on_path = ops.cast(history, "int32") * cache[:, None, :]
-            known = ops.cast(weights, "int32")[: ops.shape(cache)[1]]
+            if options.static_shapes:
+                written = ops.slice_update(cache["ids"], (0, position * beam_size), ids)
+            else:
+                written = ops.concatenate([cache["ids"], ids], axis=1)
+            on_path = ops.cast(history, "int32") * written[:, None, :]
+            known = ops.cast(weights, "int32")[: ops.shape(written)[1]]
             rows = ops.sum(on_path * known, axis=-1)
-            logits = ops.take_along_axis(
-                ops.convert_to_tensor(self.logits), rows[:, :, None], axis=1
-            )
-            return logits, cache
+            logits = ops.take_along_axis(cache["logits"], rows[:, :, None], axis=1)
+            return logits, {"ids": written, "logits": cache["logits"]}
 
         return step
 
@@ -208,16 +212,34 @@ def test_stopping_early_never_changes_the_best(alpha):
         assert_same(found[sentence][:1], expected[:1])
 
 
-@pytest.mark.parametrize("cache_growth", [1, 3, 7, 9])
-def test_growing_the_cache_step_by_step_changes_nothing(cache_growth):
-    limits = [5, 7, 1, 6] * 5
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("limits", [[5, 7, 1, 6] * 5, [7, 2], [1], [1, 1, 1, 7]])
+def test_leaving_the_batch_when_done_changes_nothing(limits, beam_size):
     model = TableModel.random(21, len(limits), 5, max_length=7)
-    options = BeamSearchOptions(3, 0.6, num_hypotheses=3)
+    options = BeamSearchOptions(beam_size, 0.6, num_hypotheses=beam_size)
     expected = model.search(limits, options)
-    grown = dataclasses.replace(options, cache_growth=cache_growth)
-    found = model.search(limits, grown, unknown_length=True)
+    changing = dataclasses.replace(options, static_shapes=False)
+    found = model.search(limits, changing, unknown_shapes=True)
     for sentence in range(len(limits)):
         assert_same(found[sentence], expected[sentence])
+
+
+def test_sentences_that_are_done_are_not_computed_again():
+    # The first and third end at once; the others never do.
+    model = TableModel.random(0, 4, 4, max_length=5)
+    model.logits[[0, 2], :, EOS_ID] += 30.0
+    model.logits[[1, 3], :, EOS_ID] -= 30.0
+    rows = []
+
+    def step(ids, position, history, cache):
+        rows.append(len(ids))
+        return cache[:, :2], cache
+
+    options = BeamSearchOptions(2, 0.6, static_shapes=False)
+    limits = tf.constant([5, 5, 5, 3])
+    cache = ops.convert_to_tensor(model.logits)
+    beam_search(step, cache, limits, 5, options)
+    assert rows == [4, 2, 2, 1, 1]
 
 
 def test_the_search_stops_when_no_other_hypothesis_can_win():
@@ -230,10 +252,7 @@ def test_the_search_stops_when_no_other_hypothesis_can_win():
         steps.append(int(position))
         return ops.convert_to_tensor(model.logits[:, :2]), cache
 
-    def grow(cache, slots):
-        return cache
-
-    beam_search(step, grow, (), tf.constant([5, 5]), 5, BeamSearchOptions(2, 0.6))
+    beam_search(step, (), tf.constant([5, 5]), 5, BeamSearchOptions(2, 0.6))
     assert steps == [0]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from t2t_repro.decoding import translate
 from t2t_repro.decoding.beam_search import BeamSearchOptions
-from t2t_repro.decoding.translate import CACHE_GROWTH, search_translations
+from t2t_repro.decoding.translate import search_translations
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.tiny_model import padded, tiny_transformer
 
@@ -37,7 +37,7 @@ def test_hparams_become_the_settings_of_the_search(searched, changes, num_hypoth
         beam_size=changes["beam_size"],
         alpha=changes["alpha"],
         num_hypotheses=num_hypotheses,
-        cache_growth=CACHE_GROWTH,
+        static_shapes=False,
     )
     extra = changes.get("extra_length", 50)
     assert max_lengths.numpy().tolist() == [4 + extra, 2 + extra]

@@ -30,17 +30,19 @@ LONGEST = 20
 def test_the_search_gets_the_functions_of_the_model_and_its_limits(monkeypatch):
     searched = record(monkeypatch, translate, "beam_search", "found")
     model = SimpleNamespace(
-        decode_step="step", grow_cache="grow", initial_cache=lambda ids: ("cache", ids)
+        decode_step=lambda *given, append: (given, append),
+        initial_cache=lambda ids: ("cache", ids),
     )
     inputs = tf.constant([[3, 4, 5, 1, 0], [6, 1, 0, 0, 0]])
     assert search_translations(model, inputs, HPARAMS) == "found"
-    step, grow, (cache, ids), lengths, longest, options = searched.call.values()
-    assert (step, grow, cache) == ("step", "grow", "cache")
+    step, (cache, ids), lengths, longest, options = searched.call.values()
+    assert step(1, 2, 3, 4) == ((1, 2, 3, 4), True)
+    assert cache == "cache"
     assert ids is inputs
     assert lengths.numpy().tolist() == [4 + 5, 2 + 5]
     assert int(longest) == 5 + 5
     assert options == BeamSearchOptions(
-        beam_size=3, alpha=0.9, num_hypotheses=1, cache_growth=translate.CACHE_GROWTH
+        beam_size=3, alpha=0.9, num_hypotheses=1, static_shapes=False
     )
 
 

@@ -164,6 +164,18 @@ def test_a_step_writes_its_slots_and_attends_to_the_history(monkeypatch, feed_fo
     assert cache == CACHE | {"self_key": key, "self_value": value}
 
 
+def test_a_step_that_appends_puts_its_slots_after_the_others(monkeypatch):
+    ops = SimpleNamespace(concatenate=lambda parts, axis: (*parts, axis))
+    monkeypatch.setattr(decoder_module, "ops", ops)
+    layer = stand_in(DecoderLayer, feed_forward=False)
+    _, cache = layer.step("x", CACHE, "slot", "history", "mask", append=True)
+    prepared = "self+.prepare(x)"
+    assert cache == CACHE | {
+        "self_key": ("K", f"key(self, {prepared})", 2),
+        "self_value": ("V", f"value(self, {prepared})", 2),
+    }
+
+
 def stack(*names):
     """Make a stack of layers that write down their arguments."""
     layers = [Sublayer(name) for name in names]
@@ -200,7 +212,8 @@ def test_every_layer_of_a_decoder_steps_with_its_own_cache():
     ]
     grown = Decoder.grow_cache(decoder, ["A", "B"], "slots")
     assert grown == ["a.grow(A, slots)", "b.grow(B, slots)"]
-    y, caches = Decoder.step(decoder, "x", ["A", "B"], "slot", "history", "mask")
-    a = "a.step(x, A, slot, history, mask)"
-    assert y == f"normalize(b.step({a}, B, slot, history, mask))"
+    given = ("slot", "history", "mask", "append")
+    y, caches = Decoder.step(decoder, "x", ["A", "B"], *given)
+    a = "a.step(x, A, slot, history, mask, append)"
+    assert y == f"normalize(b.step({a}, B, slot, history, mask, append))"
     assert caches == ["new cache of a", "new cache of b"]

@@ -286,8 +286,9 @@ def test_a_batch_of_one_equals_its_row():
         np.testing.assert_allclose(alone[0], logits[n], atol=2e-6)
 
 
+@pytest.mark.parametrize("append", [False, True])
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_cached_decoding_equals_the_whole_pass(kind):
+def test_cached_decoding_equals_the_whole_pass(kind, append):
     model = tiny_transformer(seed=9, **ALL_KINDS[kind])
     inputs, targets = BATCH["inputs"], padded(random_sentences(10, [7, 7, 7]))
     expected = logits_of(model, {"inputs": inputs, "targets": targets})
@@ -295,22 +296,28 @@ def test_cached_decoding_equals_the_whole_pass(kind):
     cache, slots = model.initial_cache(inputs), 0
     ids = np.zeros((3, 1), np.int32)
     for position in range(length):
-        if position == slots:
+        if append:
+            slots = position + 1
+        elif position == slots:
             slots = min(length, slots + 3)
             cache = model.grow_cache(cache, slots)
         history = np.broadcast_to(np.arange(slots) <= position, (3, 1, slots))
-        logits, cache = model.decode_step(ids, np.int32(position), history, cache)
+        place = np.int32(position)
+        logits, cache = model.decode_step(ids, place, history, cache, append)
         np.testing.assert_allclose(logits[:, 0], expected[:, position], atol=1e-5)
         ids = targets[:, position : position + 1]
 
 
+@pytest.mark.parametrize("append", [False, True])
 @pytest.mark.parametrize("kind", ["paper", "restricted", "weighted"])
-def test_cached_decoding_follows_hypotheses_that_change_places(kind):
+def test_cached_decoding_follows_hypotheses_that_change_places(kind, append):
     model = tiny_transformer(seed=11, **({} if kind == "paper" else VARIANTS[kind]))
     random = np.random.default_rng(12)
     inputs, batch, beam, length = BATCH["inputs"], 3, 3, 6
     rows = np.arange(batch)[:, None]
-    cache = model.grow_cache(model.initial_cache(inputs), length * beam)
+    cache = model.initial_cache(inputs)
+    if not append:
+        cache = model.grow_cache(cache, length * beam)
     history = np.zeros((batch, beam, length * beam), bool)
     tokens = np.zeros((batch, beam, 0), np.int32)
     for position in range(length):
@@ -319,7 +326,9 @@ def test_cached_decoding_follows_hypotheses_that_change_places(kind):
         history, tokens = history[rows, parents], tokens[rows, parents]
         history[:, range(beam), position * beam + np.arange(beam)] = True
         last = tokens[:, :, -1] if position else np.zeros((batch, beam), np.int32)
-        logits, cache = model.decode_step(last, np.int32(position), history, cache)
+        seen = history[:, :, : (position + 1) * beam] if append else history
+        place = np.int32(position)
+        logits, cache = model.decode_step(last, place, seen, cache, append)
         new = random.integers(2, VOCAB_SIZE, (batch, beam, 1), dtype=np.int32)
         tokens = np.concatenate([tokens, new], axis=-1)
         for place in range(beam):

@@ -128,16 +128,18 @@ def test_a_cache_grows_and_keeps_its_mask(model):
     assert grown == expected
 
 
-def test_a_step_decodes_the_last_tokens_at_their_position(model):
-    def step(*arguments):
-        return written("step")(*arguments), "new layers"
+@pytest.mark.parametrize("append", [False, True])
+def test_a_step_decodes_the_last_tokens_at_their_position(model, append):
+    def step(*arguments, **named):
+        return written("step")(*arguments, **named), "new layers"
 
     model.decoder = SimpleNamespace(step=step)
     cache = {"layers": "layers", "memory_mask": "mask"}
     place, history = Text("position"), Text("history")
-    logits, after = model.decode_step(Text("ids"), place, history, cache)
+    logits, after = model.decode_step(Text("ids"), place, history, cache, append)
     x = "(target_embedding(ids) + target_positions(reshape(position, (1,))))"
     slot, seen = "position * length of ids", "history[:, None, :, :]"
-    assert logits == f"softmax.logits(step({x}, layers, {slot}, {seen}, mask))"
+    given = f"{x}, layers, {slot}, {seen}, mask, append={append}"
+    assert logits == f"softmax.logits(step({given}))"
     assert after == {"layers": "new layers", "memory_mask": "mask"}
     assert cache["layers"] == "layers"

@@ -28,8 +28,7 @@ def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
     loss = mean_loss(0.1)(batch["targets"], logits)
     found = beam_search(
         model.decode_step,
-        model.grow_cache,
-        model.initial_cache(batch["inputs"]),
+        model.grow_cache(model.initial_cache(batch["inputs"]), MAX_LENGTH * 3),
         ops.convert_to_tensor([MAX_LENGTH, 3, 5], dtype="int32"),
         MAX_LENGTH,
         BeamSearchOptions(beam_size=3, alpha=0.6, num_hypotheses=3),
