@@ -136,7 +136,10 @@ class Translator:
 
         # Not compiled by XLA: static shapes need room for all positions from the start,
         # which took five times as long on short sentences.
-        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
+        # Nor converted by AutoGraph, which takes seconds and finds nothing to convert.
+        @tf.function(
+            input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
+        )
         def search(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             result = search_translations(model, inputs, hparams)
             return result.ids, result.scores
@@ -257,11 +260,9 @@ class Translator:
         results: list[list[Hypothesis]] = [[] for _ in sources]
         left = Counter(owners)
         for numbers, batch in self._batches(sources):
-            ids, scores = self._search(tf.constant(batch))
+            ids, scores = (x.numpy() for x in self._search(tf.constant(batch)))
             for row, number in enumerate(numbers):
-                results[number] = self._hypotheses(
-                    ids[row].numpy(), scores[row].numpy()
-                )
+                results[number] = self._hypotheses(ids[row], scores[row])
             before = len(left)
             left -= Counter(owners[number] for number in numbers)
             advance(before - len(left))
