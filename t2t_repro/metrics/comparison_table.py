@@ -72,8 +72,7 @@ def _cells(comparison: Comparison) -> tuple[str, str]:
 def _notes(found: Sequence[Comparison], baseline: str) -> list[str]:
     signatures = {c.metric: c.signature for c in found}
     return [
-        "±: half of the 95 % confidence interval, by bootstrap. Higher is better, except "
-        "for TER.",
+        "±: half of the 95 % confidence interval, by bootstrap. A lower TER is better.",
         f"p: probability of so large a difference from {baseline} by chance; * p < "
         f"{SIGNIFICANT}.",
         *_several(found),

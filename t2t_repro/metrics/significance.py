@@ -13,8 +13,8 @@ from t2t_repro.errors import UserError
 
 # Name of a test -> sacreBLEU's name for it.
 TESTS = {"bootstrap": "bs", "approximate_randomization": "ar"}
-# The resamples of the bootstrap test give its confidence intervals. The other test needs
-# some of its own; 0 is sacreBLEU's default number, -1 is none.
+# Resamples for confidence intervals. The bootstrap test has its own; for the other
+# test, 0 means sacreBLEU's default number.
 _CONFIDENCE_RESAMPLES = {"bootstrap": -1, "approximate_randomization": 0}
 
 

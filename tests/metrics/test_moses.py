@@ -16,7 +16,7 @@ from t2t_repro.metrics.moses import MosesTokenizer, split_compounds, tokenized_b
 SCRIPT = r"s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g"
 REFERENCES = [
     "Der rot-grüne Bus fährt, z.B. nach Bad-Ems.",
-    "Die U-Bahn-Station ist „neu“ & groß – sehr groß!",
+    "Die U-Bahn-Station ist „neu“ & groß \N{EN DASH} sehr groß!",
     "Das ist ein kleines Haus in Nord-Süd-Richtung.",
 ]
 HYPOTHESES = [

@@ -38,7 +38,9 @@ def test_every_count_is_of_its_own_kind():
     hypotheses = ["s1", "s2", "s3", "s4", "", "", "", "o o o", "o o o"]
     references = ["s1", "s2", "s3", "r", "r", "r", "", "la la la", "r"]
     sources = ["s1", "s2", "s3", "s4", "x", "x", "x", "x", "x"]
-    assert make_card(hypotheses, references, sources).faults == Faults(4, 3, 3, 1, 2, 1, 3)
+    assert make_card(hypotheses, references, sources).faults == Faults(
+        4, 3, 3, 1, 2, 1, 3
+    )
 
 
 def test_without_sources_copies_are_unknown_and_references_are_measured():
