@@ -70,7 +70,7 @@ _SACREBLEU: tuple[tuple[_Kind, Callable[[], _Metric]], ...] = (
         _Kind(
             "bleu_13a_lc",
             "BLEU 13a, lower-cased",
-            "The kind of MLPerf's target, 25.0.",
+            "As in NVIDIA's DeepLearningExamples: big 27.92 on eight A100 (TF32).",
         ),
         partial(BLEU, lowercase=True),
     ),
