@@ -5,16 +5,29 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+from collections.abc import Callable, Sequence
 
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.streams import read_input
 from t2t_repro.errors import UsageError
-from t2t_repro.metrics.significance import TESTS, compare_translations
+from t2t_repro.metrics.comparison_table import comparison_lines, comparison_markdown
+from t2t_repro.metrics.significance import TESTS, Comparison, compare_translations
 
 DESCRIPTION = (
-    "Test the significance of the difference between translations of the same text, "
-    "by sacreBLEU; one JSON list."
+    "Test the significance of the differences between translations of the same text, "
+    "by sacreBLEU: BLEU, chrF and TER with confidence intervals and p-values."
 )
+
+
+def _json_lines(found: Sequence[Comparison]) -> list[str]:
+    return [json.dumps([dataclasses.asdict(c) for c in found], indent=2)]
+
+
+FORMATS: dict[str, Callable[[Sequence[Comparison]], list[str]]] = {
+    "json": _json_lines,
+    "text": comparison_lines,
+    "markdown": comparison_markdown,
+}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +51,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="resamples or trials (default: 0 = sacreBLEU's 1,000 or 10,000)",
     )
+    parser.add_argument(
+        "--format",
+        choices=tuple(FORMATS),
+        default="json",
+        help="one JSON list, an aligned table, or a Markdown table (default: json)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,5 +67,5 @@ def run(args: argparse.Namespace) -> int:
     systems = {name: read_input(name) for name in names}
     references = read_input(args.reference)
     found = compare_translations(systems, references, args.test, args.samples)
-    print(json.dumps([dataclasses.asdict(c) for c in found], indent=2))
+    print(*FORMATS[args.format](found), sep="\n")
     return 0

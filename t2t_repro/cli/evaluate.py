@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.cli.flags import (
@@ -13,6 +12,12 @@ from t2t_repro.cli.flags import (
     number_in_range,
 )
 from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.score_card import (
+    add_card_flags,
+    check_card_flags,
+    check_card_outputs,
+    show_report,
+)
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_writable,
@@ -69,15 +74,18 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="seed of --branch_weights random (default: 1)",
     )
     add_decode_hparams_flag(parser, "evaluate")
+    add_card_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Translate, score and print."""
     hparams = DecodeHParams().parse_for("evaluate", args.decode_hparams)
     _check_flags(args)
+    check_card_flags(args)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
     system = load_system(args, hparams)
+    check_card_outputs(args, system.problem)
     hparams = system.with_problem_defaults(hparams)
     system.replace_branch_weights(args.branch_weights, args.branch_seed)
     if pairs is None:
@@ -91,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     if args.decode_to_file:
         write_lines(args.decode_to_file, evaluation.hypotheses)
     report = _report(args, system, hparams, evaluation)
-    print(json.dumps(report, indent=2, ensure_ascii=False))
+    show_report(args, report, evaluation.hypotheses, pairs[1], pairs[0], system)
     return 0
 
 

@@ -6,13 +6,16 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result
 
 from t2t_repro.errors import UserError
 
 # Name of a test -> sacreBLEU's name for it.
 TESTS = {"bootstrap": "bs", "approximate_randomization": "ar"}
+# Resamples for confidence intervals. The bootstrap test has its own; for the other
+# test, 0 means sacreBLEU's default number.
+_CONFIDENCE_RESAMPLES = {"bootstrap": -1, "approximate_randomization": 0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,11 +24,12 @@ class Comparison:
 
     Attributes:
         system: The name of the system.
-        metric: "BLEU" or "chrF2".
-        score: The score, 0 to 100.
+        metric: "BLEU", "chrF2" or "TER".
+        score: The score, 0 to 100; TER may be larger, and lower is better.
         p_value: Probability of so large a difference between systems that are equally
             good; None for the baseline itself.
-        confidence: Half of the 95 % confidence interval; None unless by bootstrap.
+        mean: Mean of the score over bootstrap resamples.
+        confidence: Half of the 95 % confidence interval around `mean`.
         signature: Signature of sacreBLEU, including the test.
     """
 
@@ -33,7 +37,8 @@ class Comparison:
     metric: str
     score: float
     p_value: float | None
-    confidence: float | None
+    mean: float
+    confidence: float
     signature: str
 
 
@@ -52,7 +57,8 @@ def compare_translations(
         references: One reference per sentence.
         test: A key of `TESTS`.
         samples: Number of resamples or trials; 0 for sacreBLEU's defaults, 1,000
-            resamples or 10,000 trials.
+            resamples or 10,000 trials. The confidence intervals of approximate
+            randomisation always have 1,000 resamples.
 
     Returns:
         One comparison per metric and system.
@@ -76,11 +82,14 @@ def compare_translations(
     metrics = {
         "BLEU": BLEU(references=[references]),
         "chrF2": CHRF(references=[references]),
+        "TER": TER(references=[references]),
     }
     named: list[tuple[str, Sequence[str]]] = [
         (name, list(translations)) for name, translations in systems.items()
     ]
-    run = PairedTest(named, metrics, None, TESTS[test], samples)
+    run = PairedTest(
+        named, metrics, None, TESTS[test], samples, _CONFIDENCE_RESAMPLES[test]
+    )
     signatures, scores = run()
     return [
         Comparison(
@@ -89,7 +98,8 @@ def compare_translations(
             # sacreBLEU returns NumPy numbers, which JSON cannot hold.
             score=float(found.score),
             p_value=_p_value(found, list(systems[name]) == baseline),
-            confidence=None if found.ci is None else float(found.ci),
+            mean=float(cast("float", found.mean)),
+            confidence=float(cast("float", found.ci)),
             signature=str(signatures[metric]),
         )
         for metric in metrics

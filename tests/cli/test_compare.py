@@ -35,3 +35,54 @@ def test_a_missing_file_is_named(files, capsys):
     command = ["compare", files["base"], "nowhere", "--reference", files["reference"]]
     assert main(command) == 1
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_several_systems_are_each_compared_with_the_baseline(files, capsys, tmp_path):
+    third = tmp_path / "third"
+    third.write_text("no .\n" * 30)
+    systems = [files["base"], files["better"], str(third)]
+    flags = ["--reference", files["reference"], "--samples", "100"]
+    assert main(["compare", *systems, *flags]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(c["metric"], c["system"]) for c in found] == [
+        (metric, system) for metric in ("BLEU", "chrF2", "TER") for system in systems
+    ]
+    assert [c["p_value"] is None for c in found] == [True, False, False] * 3
+
+
+@pytest.mark.parametrize(
+    ("form", "first"), [("text", "system"), ("markdown", "| system |"), ("json", "[")]
+)
+def test_the_form_can_be_chosen(files, capsys, form, first):
+    command = ["compare", files["base"], files["better"], "--samples", "100"]
+    command += ["--reference", files["reference"], "--format", form]
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(first)
+    assert form != "text" or max(map(len, lines[:3])) <= 100
+
+
+def test_an_unknown_form_is_refused(files, capsys):
+    command = ["compare", files["base"], files["better"], "--format", "xml"]
+    assert main([*command, "--reference", files["reference"]]) == 2
+    assert "json, text, markdown" in capsys.readouterr().err.replace("'", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        (b"", "received 0 translations"),
+        (b"one line\n", "received 1 translations"),
+        ("caf\u00e9\n".encode("latin-1") * 30, "UTF-8"),
+    ],
+)
+def test_files_that_cannot_be_compared_are_refused(
+    files, capsys, tmp_path, content, answer
+):
+    wrong = tmp_path / "wrong"
+    wrong.write_bytes(content)
+    command = ["compare", files["base"], str(wrong), "--reference", files["reference"]]
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert answer in error
+    assert str(wrong) in error

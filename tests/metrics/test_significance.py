@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import json
 import random
+import re
+import subprocess
+import sys
 
 import pytest
 import sacrebleu
@@ -28,7 +32,7 @@ def compared(test, **systems):
 def test_only_a_clear_difference_is_significant(test):
     same = spoilt(0.5, 1)
     found = compared(test, base=same, same=list(same), better=spoilt(0.1, 2))
-    for metric in ("BLEU", "chrF2"):
+    for metric in ("BLEU", "chrF2", "TER"):
         assert found[metric, "better"].p_value < 0.05
         assert found[metric, "same"].p_value > 0.9
         assert found[metric, "base"].p_value is None
@@ -40,6 +44,85 @@ def test_scores_equal_sacrebleu_and_the_signature_names_the_test():
     assert found["BLEU", "better"].score == pytest.approx(expected)
     assert found["BLEU", "better"].confidence > 0
     assert "bs:200" in found["BLEU", "better"].signature
+
+
+@pytest.fixture
+def systems():
+    return {"base": spoilt(0.5, 1), "near": spoilt(0.45, 3), "far": spoilt(0.1, 2)}
+
+
+def printed_by_sacrebleu(folder, systems, *flags):
+    """Return what sacreBLEU's own command line prints."""
+    for name, lines in {**systems, "references": REFERENCES}.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "sacrebleu", "references", "-i", *systems),
+            *("-m", "bleu", "chrf", "ter", "-w", "6", "--no-color", *flags),
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stdout
+
+
+def test_bootstrap_of_three_systems_is_that_of_sacrebleus_command_line(
+    tmp_path, systems
+):
+    found = compared("bootstrap", **systems)
+    # As text: its JSON fails on numbers of TER.
+    flags = ["--paired-bs", "--paired-bs-n", "200", "-f", "text"]
+    printed = printed_by_sacrebleu(tmp_path, systems, *flags)
+    places = [(m, name) for name in systems for m in ("BLEU", "chrF2", "TER")]
+    intervals = re.findall(r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)", printed)
+    for place, numbers in zip(places, intervals, strict=True):
+        comparison = found[place]
+        ours = (comparison.score, comparison.mean, comparison.confidence)
+        assert ours == pytest.approx([*map(float, numbers)], abs=2e-6)
+    p_values = re.findall(r"\(p = ([\d.]+)\)", printed)
+    for place, p_value in zip(places[3:], p_values, strict=True):
+        assert found[place].p_value == pytest.approx(float(p_value), abs=6e-5)
+
+
+def test_randomisation_of_three_systems_is_that_of_sacrebleus_command_line(
+    tmp_path, systems
+):
+    found = compared("approximate_randomization", **systems)
+    flags = ["--paired-ar", "--paired-ar-n", "200", "-f", "json"]
+    expected = json.loads(printed_by_sacrebleu(tmp_path, systems, *flags))
+    for name, theirs in zip(systems, expected, strict=True):
+        for metric in ("BLEU", "chrF2", "TER"):
+            ours = found[metric, name]
+            assert ours.score == pytest.approx(theirs[metric]["score"])
+            assert ours.p_value == pytest.approx(theirs[metric]["p_value"])
+
+
+def test_intervals_of_approximate_randomisation_come_from_the_bootstrap():
+    systems = {"base": spoilt(0.5, 1), "better": spoilt(0.1, 2)}
+    found = compared("approximate_randomization", **systems)
+    for comparison in found.values():
+        assert comparison.confidence > 0
+        assert comparison.mean == pytest.approx(comparison.score, abs=2)
+        assert "bs:1000|ar:200" in comparison.signature
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize(
+    ("first", "second", "references"),
+    [
+        ([""], [""], [""]),
+        ([""] * 3, ["a", "b", ""], ["a", "b", "c"]),
+        (["one"], ["two"], ["one"]),
+    ],
+)
+def test_empty_and_single_sentences_can_be_compared(test, first, second, references):
+    found = compare_translations({"a": first, "b": second}, references, test, 20)
+    for comparison in found:
+        assert 0 <= comparison.score <= 100
+        assert comparison.confidence >= 0
+        assert comparison.p_value is None or 0 < comparison.p_value <= 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,172 @@
+"""The flags of the score card, and its output as text, JSON or a page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro.cli.streams import STANDARD_STREAM, check_writable, write_lines
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.metrics.card import ScoreCard, WordCounts, card_lines, make_card
+from t2t_repro.metrics.card.card import DEFAULT_LANGUAGE
+from t2t_repro.metrics.moses import MosesTokenizer, is_available
+from t2t_repro.progress import Progress
+from t2t_repro.visualization.card_page import card_page
+
+if TYPE_CHECKING:
+    from t2t_repro.data.problem import Problem
+    from t2t_repro.runs import System
+
+logger = logging.getLogger(__name__)
+
+TEXT = "text"
+FORMATS = (TEXT, "json")
+_TITLE = ("problem", "data", "checkpoint")  # values of the report
+
+
+def add_card_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the score card."""
+    group = parser.add_argument_group(
+        "score card",
+        "All kinds of BLEU, also the papers' own (needs the package sacremoses: pip "
+        "install 't2t-repro[scores]'), chrF, TER, and where the translations fail.",
+    )
+    group.add_argument(
+        "--card",
+        nargs="?",
+        choices=FORMATS,
+        const=TEXT,
+        help="print the score card: text instead of the JSON object (default), or json "
+        'as "card" in the object',
+    )
+    group.add_argument(
+        "--card_html", metavar="FILE", help="write the score card as an HTML page"
+    )
+    group.add_argument(
+        "--card_language",
+        metavar="CODE",
+        help="target language for Moses's tokenizer (default: that of a WMT problem, "
+        "else de)",
+    )
+
+
+def _wants_card(args: argparse.Namespace) -> bool:
+    """Return whether the user asked for a score card in any form."""
+    return args.card is not None or args.card_html is not None
+
+
+def check_card_flags(args: argparse.Namespace) -> None:
+    """Refuse flags of the score card that cannot be followed, before any work.
+
+    Raises:
+        UsageError: If the page has no file, or a language is given without a card.
+        UserError: If the page cannot be written, or Moses does not know the language.
+    """
+    if args.card_html == STANDARD_STREAM:
+        raise UsageError(
+            f"received --card_html {STANDARD_STREAM}, expected a file: the scores go "
+            "to standard output."
+        )
+    if args.card_html:
+        check_writable("--card_html", args.card_html)
+    if args.card_language is None:
+        return
+    if not _wants_card(args):
+        raise UsageError("--card_language needs --card or --card_html.")
+    if is_available():
+        MosesTokenizer(args.card_language)
+
+
+def check_card_outputs(args: argparse.Namespace, problem: Problem) -> None:
+    """Refuse the card of a system that writes trees.
+
+    Raises:
+        UsageError: If there should be a card, and the outputs are no translations.
+    """
+    if _wants_card(args) and not problem.writes_targets:
+        raise UsageError(
+            f"received a score card for problem {problem.name}, expected a problem of "
+            "translation: leave out --card and --card_html."
+        )
+
+
+def show_report(
+    args: argparse.Namespace,
+    report: dict[str, Any],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str] | None = None,
+    system: System | None = None,
+) -> None:
+    """Print the report, or the score card as the flags want it; write the page.
+
+    Args:
+        args: Flags of `add_card_flags`, and `data_dir`.
+        report: Values of the JSON object.
+        hypotheses: Translations.
+        references: One reference per translation.
+        sources: One source per translation, if they are known.
+        system: The system that translated, if it is known; then words are counted in
+            its training text instead of the references.
+
+    Raises:
+        UserError: If the card cannot be made, or the page cannot be written.
+    """
+    if not _wants_card(args):
+        _print_json(report)
+        return
+    card = _make_card(args, hypotheses, references, sources, system)
+    named = (str(report[name]) for name in _TITLE if report.get(name))
+    title = f"Score card: {', '.join(named)}"
+    if args.card == TEXT:
+        print(title, "", *card_lines(card), sep="\n")
+    else:
+        _print_json(report | ({"card": card.to_json()} if args.card else {}))
+    if args.card_html:
+        page = card_page(card, title)
+        write_lines(args.card_html, page.removesuffix("\n").split("\n"))
+
+
+def _print_json(report: dict[str, Any]) -> None:
+    print(json.dumps(report, indent=2, ensure_ascii=False))
+
+
+def _make_card(
+    args: argparse.Namespace,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str] | None,
+    system: System | None,
+) -> ScoreCard:
+    language, words = DEFAULT_LANGUAGE, None
+    if system is not None:
+        from t2t_repro.evaluation.training_words import target_language
+
+        language = target_language(system.problem)
+        words = _training_words(args.data_dir or system.run.data_dir, system)
+    logger.info("making the score card of %d sentences", len(hypotheses))
+    return make_card(
+        hypotheses, references, sources, words, args.card_language or language
+    )
+
+
+def _training_words(data_dir: str | None, system: System) -> WordCounts | None:
+    """Count the training words if the prepared data is there and in order."""
+    from t2t_repro.data.prepared import PreparedData
+    from t2t_repro.evaluation.training_words import (
+        count_training_words,
+        training_pairs_to_count,
+    )
+
+    try:
+        data = None if data_dir is None else PreparedData.find(data_dir, system.problem)
+        if data is None:
+            return None
+        with Progress(training_pairs_to_count(data), "training pair") as progress:
+            return count_training_words(data, progress.advance)
+    except UserError as error:
+        logger.warning("words are counted in the references: %s", error)
+        return None

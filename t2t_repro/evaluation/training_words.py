@@ -1,0 +1,69 @@
+"""What the score card needs to know about the training: words and language."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from t2t_repro.constants import TARGETS
+from t2t_repro.data.pipeline import read_examples
+from t2t_repro.data.prepared import PreparedData
+from t2t_repro.data.problem import Problem
+from t2t_repro.data.wmt14 import TranslateWmt14
+from t2t_repro.metrics.card.card import DEFAULT_LANGUAGE
+from t2t_repro.metrics.card.words import WordCounts, count_words
+
+MOST_PAIRS = 1_000_000  # about two minutes of one core
+_BATCH = 512  # pairs
+
+
+def count_training_words(
+    data: PreparedData, advance: Callable[[int], object] = lambda count: None
+) -> WordCounts | None:
+    """Count the words of the training targets, in the shards.
+
+    The shards hold an even sample of the text, so their first `MOST_PAIRS` pairs are
+    enough.
+
+    Args:
+        data: Prepared data of the problem.
+        advance: Called with the number of pairs counted since the last call.
+
+    Returns:
+        The counts, or None if there is no training text in the data.
+
+    Raises:
+        UserError: If a file is missing or damaged.
+    """
+    if "train" not in data.splits:
+        return None
+    shards = data.shards("train")
+    _, tokenizer = data.tokenizers()
+    targets = read_examples(shards).map(lambda pair: pair[TARGETS]).take(MOST_PAIRS)
+    counts: Counter[str] = Counter()
+    pairs = 0
+    for batch in targets.ragged_batch(_BATCH):
+        texts = [tokenizer.decode(ids) for ids in batch.to_list()]
+        counts.update(count_words(texts))
+        pairs += len(texts)
+        advance(len(texts))
+    return WordCounts(counts, f"the training text ({pairs:,} pairs)")
+
+
+def training_pairs_to_count(data: PreparedData) -> int:
+    """Return the number of pairs that `count_training_words` reads."""
+    counts = data.manifest.splits.get("train")
+    return 0 if counts is None else min(counts.pairs_written, MOST_PAIRS)
+
+
+def target_language(problem: Problem) -> str:
+    """Return the code of the target language, for Moses's tokenizer.
+
+    Returns:
+        The language of the WMT problems, and "de" for all others, which do not know
+        their language.
+    """
+    base = problem.base
+    if not isinstance(base, TranslateWmt14):
+        return DEFAULT_LANGUAGE
+    return "en" if problem.was_reversed else base.target_language

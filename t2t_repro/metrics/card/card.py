@@ -1,0 +1,196 @@
+"""The score card as data, made from texts alone: no model is needed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from sacrebleu.metrics import BLEU
+
+from t2t_repro.errors import UserError
+from t2t_repro.metrics.card.corpus_scores import NamedScore, corpus_scores
+from t2t_repro.metrics.card.lengths import LengthBand, scores_by_length
+from t2t_repro.metrics.card.repetition import has_loop
+from t2t_repro.metrics.card.sentences import (
+    ScoredSentence,
+    best_and_worst,
+    histogram,
+    sentence_scores,
+)
+from t2t_repro.metrics.card.words import (
+    WordBand,
+    WordCounts,
+    count_words,
+    words_by_frequency,
+)
+
+DEFAULT_LANGUAGE = "de"  # that of get_ende_bleu.sh
+EXAMPLES = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Faults:
+    """Numbers of suspicious sentences, and of references of the same kind.
+
+    Attributes:
+        copies: Translations that are equal to their sources, apart from whitespace;
+            None if there are no sources.
+        copies_in_references: References that are equal to their sources; None if there
+            are no sources.
+        empty: Translations without a word.
+        empty_references: References without a word.
+        loops: Translations with a repetition loop; see `repetition.DEFINITION`.
+        loops_in_references: References with a repetition loop.
+        identical: Translations that are equal to their references, apart from
+            whitespace. This is no fault.
+    """
+
+    copies: int | None
+    copies_in_references: int | None
+    empty: int
+    empty_references: int
+    loops: int
+    loops_in_references: int
+    identical: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreCard:
+    """All scores of translations, and where the translations fail.
+
+    Attributes:
+        sentences: Number of sentences.
+        language: Code of the target language, for Moses's tokenizer.
+        scores: Scores of all sentences together.
+        hypothesis_words: Number of tokens of the translations, by tokenizer 13a.
+        reference_words: Number of tokens of the references, by tokenizer 13a.
+        faults: Numbers of suspicious sentences.
+        length_of: The texts whose lengths `by_length` means: "source" or "reference".
+        by_length: Scores by the length of the sentence.
+        counted_in: The text in which the words were counted for `by_frequency`.
+        by_frequency: Precision and recall by the frequency of the word.
+        chrf_histogram: Number of sentences per 10 points of sentence chrF2, from 0.
+        best: The best sentences by chrF2.
+        worst: The worst sentences by chrF2.
+    """
+
+    sentences: int
+    language: str
+    scores: tuple[NamedScore, ...]
+    hypothesis_words: int
+    reference_words: int
+    faults: Faults
+    length_of: str
+    by_length: tuple[LengthBand, ...]
+    counted_in: str
+    by_frequency: tuple[WordBand, ...]
+    chrf_histogram: tuple[int, ...]
+    best: tuple[ScoredSentence, ...]
+    worst: tuple[ScoredSentence, ...]
+
+    @property
+    def length_ratio(self) -> float | None:
+        """Words of the translations per word of the references."""
+        if not self.reference_words:
+            return None
+        return self.hypothesis_words / self.reference_words
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the card as values that JSON can hold."""
+        values = dataclasses.asdict(self)
+        values["length_ratio"] = self.length_ratio
+        for band, written in zip(
+            self.by_frequency, values["by_frequency"], strict=True
+        ):
+            written |= {"recall": band.recall, "precision": band.precision}
+        return values
+
+
+def make_card(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str] | None = None,
+    training_words: WordCounts | None = None,
+    language: str = DEFAULT_LANGUAGE,
+    examples: int = EXAMPLES,
+) -> ScoreCard:
+    """Score translations in every way.
+
+    Args:
+        hypotheses: Untokenised translations.
+        references: One untokenised reference per translation.
+        sources: One source per translation, if they are known.
+        training_words: Frequencies of words of the target language in the training
+            text; by default, words are counted in the references.
+        language: Code of the target language, for Moses's tokenizer.
+        examples: Largest number of the best and of the worst sentences.
+
+    Raises:
+        UserError: If the numbers of sentences differ or are zero, or Moses's tokenizer
+            does not know the language.
+    """
+    _check(hypotheses, references, sources)
+    lengths = BLEU().corpus_score(list(hypotheses), [list(references)])
+    words = training_words or WordCounts(count_words(references), "the references")
+    chrf = sentence_scores(hypotheses, references)
+    best, worst = best_and_worst(chrf, hypotheses, references, sources, examples)
+    measured = references if sources is None else sources
+    return ScoreCard(
+        sentences=len(hypotheses),
+        language=language,
+        scores=corpus_scores(hypotheses, references, language),
+        hypothesis_words=lengths.sys_len,
+        reference_words=lengths.ref_len,
+        faults=_faults(hypotheses, references, sources),
+        length_of="reference" if sources is None else "source",
+        by_length=scores_by_length(measured, hypotheses, references),
+        counted_in=words.text,
+        by_frequency=words_by_frequency(hypotheses, references, words.counts),
+        chrf_histogram=histogram(chrf),
+        best=best,
+        worst=worst,
+    )
+
+
+def _check(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str] | None,
+) -> None:
+    if len(hypotheses) != len(references) or not hypotheses:
+        raise UserError(
+            f"received {len(hypotheses)} translations and {len(references)} "
+            "references, expected equal numbers of both, and at least one."
+        )
+    if sources is not None and len(sources) != len(hypotheses):
+        raise UserError(
+            f"received {len(hypotheses)} translations and {len(sources)} sources, "
+            "expected equal numbers of both."
+        )
+
+
+def _faults(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str] | None,
+) -> Faults:
+    return Faults(
+        copies=None if sources is None else _equal(hypotheses, sources),
+        copies_in_references=None if sources is None else _equal(references, sources),
+        empty=_empty(hypotheses),
+        empty_references=_empty(references),
+        loops=sum(map(has_loop, hypotheses)),
+        loops_in_references=sum(map(has_loop, references)),
+        identical=_equal(hypotheses, references),
+    )
+
+
+def _equal(texts: Sequence[str], others: Sequence[str]) -> int:
+    """Count the texts that have the same words as their counterparts, and any words."""
+    pairs = zip(texts, others, strict=True)
+    return sum(a.split() == b.split() != [] for a, b in pairs)
+
+
+def _empty(texts: Sequence[str]) -> int:
+    return sum(not text.split() for text in texts)

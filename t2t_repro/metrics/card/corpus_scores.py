@@ -1,0 +1,185 @@
+"""Scores of all sentences together, and the published numbers of the same kind.
+
+tensor2tensor's issue 317 has four scores of one and the same output (base model,
+newstest2014): 27.52, 28.33, 28.85 and 29.02. They are quoted beside the scores of their
+kind, since only scores of one kind can be compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+from t2t_repro.metrics.moses import (
+    INSTALL,
+    PACKAGE,
+    MosesTokenizer,
+    is_available,
+    tokenized_bleu,
+)
+
+_MISSING = f"not computed: {PACKAGE} is not installed (`{INSTALL}`)"
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedScore:
+    """A score of all sentences, or the reason why it is missing.
+
+    Attributes:
+        name: Name in JSON.
+        label: Name for people.
+        value: The score; 0 to 100, or more for TER. None if it is missing.
+        signature: Signature of sacreBLEU, extended for Moses's tokens. None if the
+            score is missing.
+        meaning: The published numbers of this kind.
+        missing: The reason why the score is missing, and what to do; else None.
+    """
+
+    name: str
+    label: str
+    value: float | None
+    signature: str | None
+    meaning: str
+    missing: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """A kind of score, without its value."""
+
+    name: str
+    label: str
+    meaning: str
+
+
+_Metric = BLEU | CHRF | TER
+_SACREBLEU: tuple[tuple[_Kind, Callable[[], _Metric]], ...] = (
+    (
+        _Kind(
+            "bleu_13a",
+            "BLEU 13a",
+            "sacreBLEU's default, to publish today; not the papers' number. "
+            "27.52 on the output of tensor2tensor's issue 317.",
+        ),
+        BLEU,
+    ),
+    (
+        _Kind(
+            "bleu_13a_lc",
+            "BLEU 13a, lower-cased",
+            "As in NVIDIA's DeepLearningExamples: big 27.92 on eight A100 (TF32).",
+        ),
+        partial(BLEU, lowercase=True),
+    ),
+    (
+        _Kind(
+            "bleu_intl",
+            "BLEU intl",
+            "`t2t-bleu`, cased. 28.33 on the output of issue 317.",
+        ),
+        partial(BLEU, tokenize="intl"),
+    ),
+    (
+        _Kind(
+            "bleu_intl_lc",
+            "BLEU intl, lower-cased",
+            "`t2t-bleu`, uncased. 28.85 on the output of issue 317.",
+        ),
+        partial(BLEU, tokenize="intl", lowercase=True),
+    ),
+)
+_MOSES = (
+    (
+        _Kind(
+            "bleu_tokenized",
+            "BLEU tokenised",
+            "multi-bleu without the split of compounds; the usual kind of papers on "
+            "English-French (Vaswani et al., Table 2: base 38.1, big 41.8).",
+        ),
+        False,
+    ),
+    (
+        _Kind(
+            "bleu_paper",
+            "BLEU of the papers",
+            "Tokenised, compounds split (`get_ende_bleu.sh`): Vaswani et al., Table 2, "
+            "English-German: base 27.3, big 28.4. 29.02 on the output of issue 317.",
+        ),
+        True,
+    ),
+)
+_CHARACTERS_AND_EDITS: tuple[tuple[_Kind, Callable[[], _Metric]], ...] = (
+    (
+        _Kind("chrf", "chrF2", "Character n-grams (Popovic 2015); not in the papers."),
+        CHRF,
+    ),
+    (
+        _Kind(
+            "chrf_plus_plus",
+            "chrF2++",
+            "chrF2 with words and pairs of words (Popovic 2017); not in the papers.",
+        ),
+        partial(CHRF, word_order=2),
+    ),
+    (
+        _Kind(
+            "ter",
+            "TER",
+            "Edits per 100 reference words, lower is better (Snover et al. 2006); not "
+            "in the papers.",
+        ),
+        TER,
+    ),
+)
+
+
+def corpus_scores(
+    hypotheses: Sequence[str], references: Sequence[str], language: str
+) -> tuple[NamedScore, ...]:
+    """Score translations by all metrics.
+
+    Args:
+        hypotheses: Untokenised translations, at least one.
+        references: One untokenised reference per translation.
+        language: Code of the target language, for Moses's tokenizer.
+
+    Raises:
+        UserError: If sacremoses is installed and does not know the language.
+    """
+    streams = list(hypotheses), [list(references)]
+
+    def score(kind: _Kind, make: Callable[[], _Metric]) -> NamedScore:
+        metric = make()
+        value = float(metric.corpus_score(*streams).score)
+        signature = str(metric.get_signature())
+        return NamedScore(kind.name, kind.label, value, signature, kind.meaning)
+
+    return (
+        *(score(*row) for row in _SACREBLEU),
+        *_tokenized_scores(hypotheses, references, language),
+        *(score(*row) for row in _CHARACTERS_AND_EDITS),
+    )
+
+
+def _tokenized_scores(
+    hypotheses: Sequence[str], references: Sequence[str], language: str
+) -> list[NamedScore]:
+    if not is_available():
+        return [
+            NamedScore(kind.name, kind.label, None, None, kind.meaning, _MISSING)
+            for kind, _ in _MOSES
+        ]
+    tokenizer, found = MosesTokenizer(language), []
+    for kind, compounds_split in _MOSES:
+        score = tokenized_bleu(
+            hypotheses, references, tokenizer, compounds_split=compounds_split
+        )
+        found.append(
+            NamedScore(
+                kind.name, kind.label, score.value, score.signature, kind.meaning
+            )
+        )
+    return found

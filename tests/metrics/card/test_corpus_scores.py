@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from t2t_repro.metrics import moses
+from t2t_repro.metrics.card import corpus_scores as module
+from t2t_repro.metrics.card.corpus_scores import corpus_scores
+from t2t_repro.metrics.moses import MosesTokenizer, tokenized_bleu
+from t2t_repro.reproduction.papers import TABLE_2
+
+REFERENCES = [
+    "Der rot-grüne Bus fährt heute nach Köln.",
+    "„Ist das Ihr Ernst?“, fragte sie \N{EN DASH} 3,5 Mal.",
+    "Ein Mann spielt Gitarre auf der Straße.",
+]
+HYPOTHESES = [
+    "der rot-grüne Bus fährt nach Köln.",
+    "„Ist das ihr Ernst?“ fragte sie, 3,5 mal.",
+    "Ein Mann spielt Gitarre an der Straße.",
+]
+COMMAND_LINES = {
+    "bleu_13a": ["-m", "bleu"],
+    "bleu_13a_lc": ["-m", "bleu", "-lc"],
+    "bleu_intl": ["-m", "bleu", "-tok", "intl"],
+    "bleu_intl_lc": ["-m", "bleu", "-tok", "intl", "-lc"],
+    "chrf": ["-m", "chrf"],
+    "chrf_plus_plus": ["-m", "chrf", "--chrf-word-order", "2"],
+    "ter": ["-m", "ter"],
+}
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return {s.name: s for s in corpus_scores(HYPOTHESES, REFERENCES, "de")}
+
+
+@pytest.mark.parametrize("name", COMMAND_LINES)
+def test_score_and_signature_are_those_of_sacrebleus_command_line(
+    scores, name, tmp_path
+):
+    for file, lines in (("hypotheses", HYPOTHESES), ("references", REFERENCES)):
+        (tmp_path / file).write_text("".join(f"{line}\n" for line in lines))
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "sacrebleu", "references", "-i", "hypotheses"),
+            *("-w", "8", "-f", "json", *COMMAND_LINES[name]),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = json.loads(ended.stdout)
+    assert scores[name].value == pytest.approx(expected["score"], abs=1e-7)
+    assert scores[name].signature == expected["signature"]
+
+
+def test_all_kinds_of_bleu_differ_on_this_text(scores):
+    names = ("bleu_13a", "bleu_13a_lc", "bleu_intl", "bleu_intl_lc")
+    assert len({round(scores[name].value, 4) for name in names}) == len(names)
+
+
+def test_tokenised_scores_are_those_of_the_papers_kind():
+    pytest.importorskip("sacremoses", reason="sacremoses is not installed")
+    for language in ("de", "fr"):
+        found = corpus_scores(HYPOTHESES, REFERENCES, language)
+        scores = {score.name: score for score in found}
+        for name, split in (("bleu_tokenized", False), ("bleu_paper", True)):
+            expected = tokenized_bleu(
+                HYPOTHESES,
+                REFERENCES,
+                MosesTokenizer(language),
+                compounds_split=split,
+            )
+            assert scores[name].value == expected.value
+            assert scores[name].signature == expected.signature
+
+
+def test_without_sacremoses_the_other_scores_are_there(monkeypatch, scores):
+    for place in (moses, module):
+        monkeypatch.setattr(place, "is_available", lambda: False)
+    found = {s.name: s for s in corpus_scores(HYPOTHESES, REFERENCES, "de")}
+    assert found.keys() == scores.keys()
+    for name in ("bleu_tokenized", "bleu_paper"):
+        assert found[name].value is found[name].signature is None
+        assert "pip install 't2t-repro[scores]'" in found[name].missing
+    for name in COMMAND_LINES:
+        assert found[name] == scores[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        # Four scores of one output: tensor2tensor's issue 317.
+        ("bleu_13a", "27.52"),
+        ("bleu_intl", "28.33"),
+        ("bleu_intl_lc", "28.85"),
+        ("bleu_paper", "29.02"),
+    ],
+)
+def test_each_score_names_the_published_numbers_of_its_kind(scores, name, published):
+    assert published in scores[name].meaning
+
+
+def test_quoted_numbers_of_table_2_are_those_of_the_reproduced_table(scores):
+    rows = {row.name: row.published for row in TABLE_2.rows}
+    base, big = rows["transformer_base_model"], rows["transformer_big"]
+    for name, column in (("bleu_paper", "en-de"), ("bleu_tokenized", "en-fr")):
+        assert f"base {base[column]}, big {big[column]}" in scores[name].meaning
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "references"),
+    [(["", ""], ["a b", "c"]), (["a"], [""]), ([""], [""]), (["a"], ["a"])],
+)
+def test_no_text_divides_by_zero(hypotheses, references):
+    for score in corpus_scores(hypotheses, references, "de"):
+        assert score.value is None or 0 <= score.value < 101

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import dataclasses
+from html.parser import HTMLParser
+
+import pytest
+
+from t2t_repro.metrics.card import make_card
+from t2t_repro.visualization.card_page import card_page
+
+HOSTILE = "<script>alert(1)</script> \"' & </dd></section> \x1b[2J \x00 \ud800"
+ARABIC = "مرحبا بالعالم"
+
+
+class Elements(HTMLParser):
+    """Collect elements, and text by the classes around it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.open, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag not in ("meta", "line", "rect", "br"):
+            self.open.append((tag, dict(attributes)))
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open[-1][0] == tag, (tag, self.open[-3:])
+        self.open.pop()
+
+    def handle_data(self, data):
+        if data.strip() and self.open:
+            self.texts.append((*self.open[-1], data.strip()))
+
+    def text_of(self, tag, kind=None):
+        return [
+            text
+            for found, attributes, text in self.texts
+            if found == tag and kind in (None, attributes.get("class"))
+        ]
+
+
+@pytest.fixture(scope="module")
+def card():
+    hypotheses = ["das Haus ist rot", HOSTILE, ARABIC, ""]
+    references = ["das Haus ist grün", "b", ARABIC, "leer"]
+    return make_card(hypotheses, references, ["the house", HOSTILE, "hello", "empty"])
+
+
+@pytest.fixture(scope="module")
+def page(card):
+    return card_page(card, f"Card of {HOSTILE}")
+
+
+def test_texts_are_escaped_and_every_element_is_closed(page):
+    elements = Elements(page)
+    assert elements.open == []
+    assert "script" not in {tag for tag, _ in elements.found}
+    shown = HOSTILE.replace("\x1b", "�").replace("\x00", "�").replace("\ud800", "�")
+    assert shown in elements.text_of("dd", "output")
+    assert shown in elements.text_of("dd", "source")
+    assert elements.text_of("title") == elements.text_of("h1") == [f"Card of {shown}"]
+
+
+def test_the_page_can_be_written_as_utf_8(page):
+    assert page.encode("utf-8")
+
+
+def test_the_page_loads_nothing(page):
+    elements = Elements(page)
+    loading = {"src", "href", "style", "onclick", "onload", "xlink:href"}
+    assert not [1 for _, attributes in elements.found if loading & attributes.keys()]
+    assert "url(" not in page
+    assert "@import" not in page
+    policies = [a["content"] for t, a in elements.found if "http-equiv" in a]
+    assert policies[0].startswith("default-src 'none'; style-src 'unsafe-inline'")
+
+
+def test_texts_run_in_their_own_direction(page):
+    examples = [
+        attributes
+        for tag, attributes in Elements(page).found
+        if tag == "dd" and attributes.get("class") in ("source", "reference", "output")
+    ]
+    assert len(examples) == 4 * 3
+    assert {attributes["dir"] for attributes in examples} == {"auto"}
+    assert ARABIC in Elements(page).text_of("dd", "output")
+
+
+def test_every_score_has_a_row_with_signature(page, card):
+    elements = Elements(page)
+    assert elements.text_of("th") == [score.label for score in card.scores]
+    for score in card.scores:
+        assert (score.signature or score.missing) in elements.text_of("code")
+        assert ("-" if score.value is None else f"{score.value:.2f}") in (
+            elements.text_of("td")
+        )
+
+
+def test_charts_show_the_numbers_of_the_card(page, card):
+    elements = Elements(page)
+    labels, values = (
+        elements.text_of("text", "label"),
+        elements.text_of("text", "value"),
+    )
+    for band in card.by_length:
+        assert band.label in labels
+        assert f"{band.bleu:.1f}" in values
+    for band in card.by_frequency:
+        assert band.label in labels
+        assert band.recall is None or f"{band.recall:.1f}" in values
+    assert [str(n) for n in card.chrf_histogram] == values[-10:]
+
+
+def test_no_column_leaves_the_chart(page):
+    for tag, attributes in Elements(page).found:
+        if tag == "rect":
+            top, height = float(attributes["y"]), float(attributes["height"])
+            assert 0 <= top <= top + height <= 230
+
+
+def test_empty_outputs_are_visible(page):
+    assert "(empty)" in Elements(page).text_of("i")
+
+
+def test_light_and_dark_are_both_defined(page):
+    assert "color-scheme: light dark" in page
+    assert page.count("light-dark(") >= 8
+
+
+@pytest.mark.parametrize("texts", [([""], [""]), (["a"], [""]), (["a"], ["a"])])
+def test_unusual_texts_have_a_page(texts):
+    assert Elements(card_page(make_card(*texts), "t")).open == []
+
+
+def test_a_missing_score_is_not_a_column(card):
+    scores = tuple(
+        dataclasses.replace(s, value=None, signature=None, missing="not here")
+        if s.name == "bleu_paper"
+        else s
+        for s in card.scores
+    )
+    elements = Elements(card_page(dataclasses.replace(card, scores=scores), "t"))
+    assert "of the papers" not in elements.text_of("text", "label")
+    assert "not here" in elements.text_of("code")

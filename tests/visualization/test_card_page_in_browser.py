@@ -1,0 +1,57 @@
+"""The score card in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.metrics.card import make_card
+from t2t_repro.visualization.card_page import card_page
+
+pytestmark = pytest.mark.browser
+
+HYPOTHESES = ["<script>document.title = 'broken'</script>", "مرحبا بالعالم", "x" * 900]
+REFERENCES = ["ein Haus", "مرحبا بالعالم", "y" * 900]
+BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    file = tmp_path / "card.html"
+    page = card_page(make_card(HYPOTHESES, REFERENCES), "A card")
+    file.write_text(page, encoding="utf-8")
+    browser.get(file.as_uri())
+    return browser
+
+
+def test_the_text_of_an_output_is_not_run(opened):
+    assert opened.title == "A card"
+    shown = [e.text for e in opened.find_elements("css selector", "dd.output")]
+    assert HYPOTHESES[0] in shown
+
+
+def test_right_to_left_text_starts_at_the_right(opened):
+    direction = opened.execute_script(
+        "return [...document.querySelectorAll('dd.output')].map("
+        "(e) => getComputedStyle(e).direction)"
+    )
+    assert sorted(direction) == ["ltr", "ltr", "rtl"]
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+def test_nothing_is_wider_than_the_window(opened, width):
+    opened.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    widest = opened.execute_script("return document.documentElement.scrollWidth")
+    opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert widest <= width
+
+
+def test_the_page_follows_the_readers_choice_of_light_or_dark(opened):
+    colors = []
+    for scheme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        colors.append(opened.execute_script(BACKGROUND))
+    assert colors == ["rgb(244, 245, 247)", "rgb(14, 16, 20)"]
