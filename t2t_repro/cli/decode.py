@@ -12,7 +12,7 @@ from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_writable,
-    read_input,
+    open_input,
     write_lines,
 )
 from t2t_repro.progress import Progress
@@ -20,7 +20,9 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
 
 if TYPE_CHECKING:
+    from t2t_repro.cli.live_input import LiveLines
     from t2t_repro.decoding.translate import Hypothesis
+    from t2t_repro.runs import System
 
 logger = logging.getLogger(__name__)
 
@@ -54,33 +56,57 @@ def run(args: argparse.Namespace) -> int:
     hparams = DecodeHParams().parse_for("decode", args.decode_hparams)
     check_writable("--decode_to_file", args.decode_to_file)
     # Report broken input before TensorFlow is imported and a model is loaded.
-    lines = read_input(args.decode_from_file)
+    source = open_input(args.decode_from_file)
     system = load_system(args, hparams)
-    best: list[Hypothesis] = []
-
-    def formatted() -> Iterator[str]:
-        with Progress(len(lines), "sentence") as progress:
-            for hypotheses in system.hypotheses(lines, hparams, progress.advance):
-                best.append(hypotheses[0])
-                yield format_line(hypotheses, hparams)
-
-    write_lines(args.decode_to_file, formatted())
-    _log_repairs(best)
+    repairs = RepairCount()
+    translated = _translated(system, source, hparams)
+    lines = (format_line(repairs.count(found), hparams) for found in translated)
+    write_lines(args.decode_to_file, lines)
+    repairs.log()
     return 0
 
 
-def _log_repairs(hypotheses: Sequence[Hypothesis]) -> None:
-    """Log how many outputs were repaired, and why."""
-    from t2t_repro.runs.system import count_repairs
+def _translated(
+    system: System, source: list[str] | LiveLines, hparams: DecodeHParams
+) -> Iterator[list[Hypothesis]]:
+    """Yield the hypotheses of every line, in order."""
+    if isinstance(source, list):
+        with Progress(len(source), "sentence") as progress:
+            yield from system.hypotheses(source, hparams, progress.advance)
+        return
+    from t2t_repro.decoding.translate import CHUNK_SIZE
 
-    repairs = count_repairs(hypotheses)
-    if repairs:
-        logger.info(
-            "repaired %d of %d: %s",
-            sum(bool(hypothesis.repairs) for hypothesis in hypotheses),
-            len(hypotheses),
-            ", ".join(f"{count} x {fault}" for fault, count in repairs.items()),
-        )
+    if source.must_wait:
+        system.warm_up(hparams)
+    for chunk in source.chunks(CHUNK_SIZE):
+        yield from system.hypotheses(chunk, hparams)
+
+
+class RepairCount:
+    """Count the outputs that were repaired."""
+
+    def __init__(self) -> None:
+        self._outputs = 0
+        self._repaired: list[Hypothesis] = []
+
+    def count(self, hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+        """Count the best hypothesis of a sentence, and return all of them."""
+        self._outputs += 1
+        self._repaired += [best for best in hypotheses[:1] if best.repairs]
+        return hypotheses
+
+    def log(self) -> None:
+        """Log how many outputs were repaired, and why."""
+        from t2t_repro.runs.system import count_repairs
+
+        if self._repaired:
+            repairs = count_repairs(self._repaired).items()
+            logger.info(
+                "repaired %d of %d: %s",
+                len(self._repaired),
+                self._outputs,
+                ", ".join(f"{count} x {fault}" for fault, count in repairs),
+            )
 
 
 def format_line(hypotheses: Sequence[Hypothesis], hparams: DecodeHParams) -> str:

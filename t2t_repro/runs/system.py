@@ -157,6 +157,10 @@ class System:
         """
         return self.translator(decode_hparams).stream(sentences, advance)
 
+    def warm_up(self, decode_hparams: DecodeHParams | None = None) -> None:
+        """Trace the search, which makes the first translation of a process slow."""
+        self.translator(decode_hparams).translate(["."])
+
     def evaluate(
         self,
         sources: Sequence[str],
