@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import stat
@@ -35,6 +36,16 @@ def read_input(name: str) -> list[str]:
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         return _lines_of(path, piped_from=STANDARD_INPUT)
+
+
+def add_output_format_flag(parser: argparse.ArgumentParser) -> None:
+    """Add `--output_format`."""
+    parser.add_argument(
+        "--output_format",
+        choices=("text", "json"),
+        default="text",
+        help="plain lines (default), or one JSON object per line",
+    )
 
 
 def open_input(name: str) -> list[str] | LiveLines:

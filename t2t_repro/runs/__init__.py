@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from t2t_repro.runs.averaging import average
     from t2t_repro.runs.run import Run
+    from t2t_repro.runs.scoring import PairScore
     from t2t_repro.runs.system import Evaluation, System
     from t2t_repro.runs.training import TrainResult, train
     from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DecodeHParams",
     "Evaluation",
+    "PairScore",
     "Run",
     "System",
     "TrainResult",
@@ -31,6 +33,7 @@ __all__ = [
 _MODULES = {
     "DecodeHParams": "t2t_repro.settings.decode_hparams",
     "Evaluation": "t2t_repro.runs.system",
+    "PairScore": "t2t_repro.runs.scoring",
     "Run": "t2t_repro.runs.run",
     "System": "t2t_repro.runs.system",
     "TrainResult": "t2t_repro.runs.training",
