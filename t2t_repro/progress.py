@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +16,43 @@ logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LINES = 30.0
 SECONDS_BEFORE_RATE = 2.0  # a rate over a shorter time is unreliable
+
+
+_ERASED = "\r\033[K"  # back to the start of the line, erase to its end
+
+
+@contextlib.contextmanager
+def status(text: str) -> Iterator[None]:
+    """Show what the program is doing, on one line of a terminal, until it is done.
+
+    Args:
+        text: Such as "importing TensorFlow".
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    handlers = logging.getLogger(__package__).handlers
+    _show(f"{_ERASED}{text} ...")
+    for handler in handlers:
+        handler.addFilter(_erase)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_erase)
+        _show(_ERASED)
+
+
+def _show(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def _erase(record: logging.LogRecord) -> bool:
+    """Erase the status, so that a line of the log does not follow it."""
+    del record
+    _show(_ERASED)
+    return True
 
 
 class Progress:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.framework import load_system, warm_up
+from t2t_repro.cli.live_input import LiveLines
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_writable,
@@ -20,7 +22,6 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
 
 if TYPE_CHECKING:
-    from t2t_repro.cli.live_input import LiveLines
     from t2t_repro.decoding.translate import Hypothesis
     from t2t_repro.runs import System
 
@@ -70,14 +71,14 @@ def _translated(
     system: System, source: list[str] | LiveLines, hparams: DecodeHParams
 ) -> Iterator[list[Hypothesis]]:
     """Yield the hypotheses of every line, in order."""
+    if sys.stderr.isatty() or (isinstance(source, LiveLines) and source.must_wait):
+        warm_up(system, hparams)
     if isinstance(source, list):
         with Progress(len(source), "sentence") as progress:
             yield from system.hypotheses(source, hparams, progress.advance)
         return
     from t2t_repro.decoding.translate import CHUNK_SIZE
 
-    if source.must_wait:
-        system.warm_up(hparams)
     for chunk in source.chunks(CHUNK_SIZE):
         yield from system.hypotheses(chunk, hparams)
 

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import keras
 
@@ -17,8 +18,6 @@ from t2t_repro.decoding.translate import Hypothesis, Translator
 from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
-from t2t_repro.metrics.bracketing import BracketingScores
-from t2t_repro.metrics.translation import TranslationScores
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.scoring import PairScore, PairScorer
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -32,6 +31,11 @@ from t2t_repro.visualization.capture import (
     encode_source,
     encode_target,
 )
+
+if TYPE_CHECKING:
+    # At run time, problems import the metrics when they score.
+    from t2t_repro.metrics.bracketing import BracketingScores
+    from t2t_repro.metrics.translation import TranslationScores
 
 logger = logging.getLogger(__name__)
 
