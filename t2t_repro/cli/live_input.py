@@ -60,6 +60,11 @@ class LiveLines:
             yield block
 
     @property
+    def is_terminal(self) -> bool:
+        """Whether somebody types the lines."""
+        return os.isatty(self._descriptor)
+
+    @property
     def must_wait(self) -> bool:
         """Whether no line has arrived that is not in a chunk yet."""
         return self._arrived.empty()
