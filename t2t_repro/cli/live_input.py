@@ -116,9 +116,9 @@ class LiveLines:
     def _next(self) -> str | None:
         if not self.must_wait:
             return self._arrived.get()
-        self._show(PROMPT)
         line = None
         try:
+            self._show(PROMPT)
             line = self._arrived.get()
             return line
         finally:
