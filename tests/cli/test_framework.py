@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
+import sys
+
+import pytest
 
 from t2t_repro.cli import framework
 
@@ -23,3 +28,15 @@ def test_stderr_works_again_afterwards(capfd):
         pass
     os.write(2, b"I0000 later\n")
     assert capfd.readouterr().err == "I0000 later\n"
+
+
+def test_a_package_that_is_left_out_looks_as_if_it_were_not_installed(monkeypatch):
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    with framework._left_out(["this", "os"]):
+        with pytest.raises(ImportError):
+            importlib.import_module("this")
+        assert importlib.util.find_spec("this") is None
+        # It is loaded already, and stays.
+        assert importlib.import_module("os") is os
+    assert "this" not in sys.modules
+    assert importlib.util.find_spec("this") is not None
