@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 import pytest
 
 from t2t_repro.cli import live_input
 from t2t_repro.cli.live_input import LiveLines
+from t2t_repro.cli.streams import open_input
 from t2t_repro.errors import UserError
 
 SECONDS = 10.0  # far more than a thread needs
@@ -125,3 +127,39 @@ def test_a_writer_that_is_too_fast_has_to_wait(monkeypatch):
     found = [line for chunk in pipe.lines.chunks(10) for line in chunk]
     assert found == [str(number) for number in range(100)]
     os.close(pipe.reader)
+
+
+def named_pipe(path, *contents, pause=0.0):
+    """Make a named pipe to which a thread writes, with pauses after the first text."""
+    os.mkfifo(path)
+
+    def write():
+        with path.open("wb", buffering=0) as file:
+            for content in contents:
+                file.write(content)
+                time.sleep(pause)
+
+    threading.Thread(target=write, daemon=True).start()
+    return str(path)
+
+
+def test_a_pipe_that_ends_at_once_is_read_like_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("t2t_repro.cli.streams.SECONDS_FOR_A_PIPE", SECONDS)
+    assert open_input(named_pipe(tmp_path / "pipe", b"a\n\nb")) == ["a", "", "b"]
+    path = named_pipe(tmp_path / "broken", b"a\n\xff\n")
+    with pytest.raises(UserError, match="broken:2: received byte 0xFF"):
+        open_input(path)
+
+
+def test_a_pipe_that_stays_open_is_read_while_it_is_open(tmp_path):
+    path = named_pipe(tmp_path / "pipe", b"a\n", b"b\n", pause=0.5)
+    lines = open_input(path)
+    assert isinstance(lines, LiveLines)
+    assert not lines.is_terminal
+    assert [line for chunk in lines.chunks(10) for line in chunk] == ["a", "b"]
+
+
+def test_a_file_is_read_at_once(tmp_path):
+    (tmp_path / "file").write_text("a\nb\n")
+    assert open_input(str(tmp_path / "file")) == ["a", "b"]
+    assert open_input("/dev/null") == []
