@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import logging
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tqdm import tqdm
 
@@ -16,6 +19,58 @@ SECONDS_BETWEEN_LINES = 30.0
 SECONDS_BEFORE_RATE = 2.0  # a rate over a shorter time is unreliable
 
 
+_BAR_FORMAT = (
+    "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{time_left}, {rate_fmt}{postfix}]"
+)
+_ERASED = "\r\033[K"  # back to the start of the line, erase to its end
+
+
+@contextlib.contextmanager
+def status(text: str) -> Iterator[None]:
+    """Show what the program is doing, on one line of a terminal, until it is done.
+
+    Args:
+        text: Such as "importing TensorFlow".
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    handlers = logging.getLogger(__package__).handlers
+    _show(f"{_ERASED}{text} ...")
+    for handler in handlers:
+        handler.addFilter(_erase)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_erase)
+        _show(_ERASED)
+
+
+def _show(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def _erase(record: logging.LogRecord) -> bool:
+    """Erase the status, so that a line of the log does not follow it."""
+    del record
+    _show(_ERASED)
+    return True
+
+
+class _Bar(tqdm):
+    """A bar whose estimate comes from `Progress`, which knows the weights of units."""
+
+    estimate: Callable[[], str | None] | None = None
+
+    @property
+    def format_dict(self) -> dict[str, Any]:
+        """Return the values that the bar shows."""
+        time_left = self.estimate() if self.estimate else None
+        return {**super().format_dict, "time_left": time_left or "?"}
+
+
 class Progress:
     """Count units of work, and show how many are done and how long the rest takes.
 
@@ -23,9 +78,12 @@ class Progress:
     far longer than the others, because TensorFlow traces and compiles it.
 
     Args:
-        total: Number of units at the end.
+        total: Number of units at the end; None = unknown.
         unit: Name of a unit, in the singular.
         done: Number of units that are already done.
+        weights: Relative cost of each unit in the order of their completion, if their
+            costs differ; by default all are equal.
+        warm: Whether the clock starts at once, because everything is traced.
         seconds_between_lines: Without a bar, `advance` logs a line after this many
             seconds; None = only `message` logs.
         draw_bar: Whether to draw a bar if standard error is a terminal.
@@ -34,28 +92,37 @@ class Progress:
 
     def __init__(
         self,
-        total: int,
+        total: int | None,
         unit: str,
         *,
         done: int = 0,
+        weights: Sequence[float] | None = None,
+        warm: bool = False,
         seconds_between_lines: float | None = SECONDS_BETWEEN_LINES,
         draw_bar: bool = True,
         keep_bar: bool = False,
     ) -> None:
-        self._bar = tqdm(
+        self._total = total
+        self._unit = unit
+        self._done = done
+        # Work done after a number of units
+        self._work = [0.0, *itertools.accumulate(weights)] if weights else None
+        self._seconds_between_lines = seconds_between_lines
+        self._last_line = time.monotonic()
+        self._clock: tuple[float, int] | None = None
+        self._bar = _Bar(
             total=total,
             initial=done,
             unit=unit,
             disable=not (draw_bar and sys.stderr.isatty()),
             dynamic_ncols=True,
+            miniters=1,  # else it may wait for as many units as came last time
             leave=keep_bar,
+            bar_format=None if total is None else _BAR_FORMAT,
         )
-        self._total = total
-        self._unit = unit
-        self._done = done
-        self._seconds_between_lines = seconds_between_lines
-        self._last_line = time.monotonic()
-        self._clock: tuple[float, int] | None = None
+        self._bar.estimate = self._time_left
+        if warm:
+            self._start_clock()
 
     def advance(self, count: int = 1) -> None:
         """Count units that have been done since the last call."""
@@ -79,7 +146,8 @@ class Progress:
             self._bar.write("  ".join(filter(None, (position, text))), file=sys.stderr)
             return
         left = self._time_left()
-        parts = (f"{position}/{self._total}", text, left and f"time left {left}")
+        known = position if self._total is None else f"{position}/{self._total}"
+        parts = (known, text, left and f"time left {left}")
         logger.info("%s", "  ".join(filter(None, parts)))
 
     def _line_is_due(self) -> bool:
@@ -104,12 +172,24 @@ class Progress:
         return done / seconds if done and seconds >= SECONDS_BEFORE_RATE else None
 
     def _time_left(self) -> str | None:
+        if self._total is None:
+            return None
         if self._done >= self._total:
             return tqdm.format_interval(0)
-        rate = self._rate()
-        if rate is None:
+        if self._clock is None or self._rate() is None:
             return None
-        return tqdm.format_interval((self._total - self._done) / rate)
+        start, done_before = self._clock
+        work = self._work_of(self._done) - self._work_of(done_before)
+        left = self._work_of(self._total) - self._work_of(self._done)
+        return tqdm.format_interval((time.monotonic() - start) * left / work)
+
+    def _work_of(self, units: int) -> float:
+        """Return the work of the first units."""
+        return units if self._work is None else self._work[units]
+
+    def clear(self) -> None:
+        """Erase the bar until the next `advance`, to print on the same terminal."""
+        self._bar.clear()
 
     def close(self) -> None:
         """Finish the bar."""

@@ -69,6 +69,8 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.cli.show",
     "t2t_repro.cli.train",
     "t2t_repro.cli.decode",
+    "t2t_repro.cli.score",
+    "t2t_repro.cli.hypothesis",
 ]
 FRAMEWORKS = ("tensorflow", "keras", "tensorflow_text", "tensorflow_datasets")
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from t2t_repro.progress import Progress
+from t2t_repro.progress import Progress, status
 
 
 @pytest.fixture
@@ -107,3 +107,85 @@ def test_a_terminal_shows_a_bar_and_messages_above_it(lines, monkeypatch):
     assert "5/10 [00:00<?, ?step/s]" in shown
     assert "10/10" in shown
     assert lines() == []
+
+
+def test_the_estimate_weighs_units_in_the_order_of_their_completion(lines, clock):
+    progress = Progress(6, "sentence", weights=[30, 20, 10, 10, 5, 5], warm=True)
+    clock[0] += 100.0
+    progress.advance(2)
+    # Work of 50 took 100 seconds, and work of 30 is left.
+    assert lines() == ["sentence 2/6  0.0 per second  time left 01:00"]
+    clock[0] += 20.0
+    progress.advance(1)
+    progress.message("")
+    assert lines()[1:] == ["sentence 3/6  time left 00:40"]
+
+
+def test_weights_of_units_before_the_clock_starts_do_not_count(lines, clock):
+    progress = Progress(4, "sentence", weights=[1000, 10, 20, 30])
+    clock[0] += 500.0
+    progress.advance()
+    clock[0] += 40.0
+    progress.advance(2)
+    assert lines()[1:] == ["sentence 3/4  0.1 per second  time left 00:40"]
+
+
+def test_an_unknown_total_has_no_estimate(lines, clock):
+    progress = Progress(None, "sentence", warm=True)
+    clock[0] += 50.0
+    progress.advance(20)
+    assert lines() == ["sentence 20  0.4 per second"]
+
+
+def test_the_bar_shows_the_weighted_estimate(clock, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    progress = Progress(4, "step", weights=[60, 20, 20, 20], warm=True)
+    clock[0] += 120.0
+    progress._bar.mininterval = 0
+    progress.advance()
+    assert "1/4 [00:00<02:00" in terminal.getvalue()
+    progress.close()
+
+
+def test_a_cleared_bar_leaves_an_empty_line(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    progress = Progress(4, "step")
+    progress.clear()
+    assert terminal.getvalue().endswith("\r")
+    assert not terminal.getvalue().split("\r")[-2].strip()
+    progress.close()
+
+
+def test_a_terminal_shows_what_is_being_done_and_erases_it(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with status("loading the model"):
+        assert terminal.getvalue() == "\r\033[Kloading the model ..."
+    assert terminal.getvalue().endswith("...\r\033[K")
+
+
+def test_a_line_of_the_log_erases_what_is_being_done(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    logger, handler = logging.getLogger("t2t_repro"), logging.StreamHandler(terminal)
+    logger.addHandler(handler)
+    try:
+        with status("loading"):
+            logger.getChild("runs").warning("using checkpoint 7")
+        logger.warning("later")
+    finally:
+        logger.removeHandler(handler)
+    erased = "\r\033[K"
+    assert terminal.getvalue() == (
+        f"{erased}loading ...{erased}using checkpoint 7\n{erased}later\n"
+    )
+
+
+def test_nothing_but_a_terminal_is_told_what_is_being_done(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    with status("loading the model"):
+        pass
+    assert stream.getvalue() == ""

@@ -1,99 +1,135 @@
-"""`t2t decode`: translate a file or standard input, line by line."""
+"""`t2t decode`: translate files, or a stream line by line."""
 
 from __future__ import annotations
 
 import argparse
-import logging
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from t2t_repro.cli.decode_files import (
+    add_file_flags,
+    input_names,
+    open_inputs,
+    output_names,
+)
+from t2t_repro.cli.decode_output import Summary, json_line, text_line
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.framework import load_system, warm_up
+from t2t_repro.cli.live_input import LiveLines
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
+    add_output_format_flag,
     check_writable,
-    read_input,
     write_lines,
 )
+from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.lines import as_line
 
 if TYPE_CHECKING:
     from t2t_repro.decoding.translate import Hypothesis
-
-logger = logging.getLogger(__name__)
+    from t2t_repro.runs import System
 
 DESCRIPTION = (
     "Translate lines. The output has as many lines as the input, in the same order; "
-    "empty lines stay empty."
+    "empty lines stay empty. A terminal or a pipe is answered line by line while it "
+    "stays open."
 )
+
+Source = list[str] | LiveLines
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_system_flags(parser)
-    parser.add_argument(
-        "--decode_from_file",
-        metavar="FILE",
-        default=STANDARD_STREAM,
-        help="UTF-8 text, plain or .gz, one sentence per line; - = standard input "
-        "(default)",
-    )
-    parser.add_argument(
-        "--decode_to_file",
-        metavar="FILE",
-        default=STANDARD_STREAM,
-        help="file for the translations; - = standard output (default)",
-    )
+    add_file_flags(parser)
+    add_output_format_flag(parser)
     add_decode_hparams_flag(parser, "decode")
 
 
 def run(args: argparse.Namespace) -> int:
     """Translate and write."""
     hparams = DecodeHParams().parse_for("decode", args.decode_hparams)
-    check_writable("--decode_to_file", args.decode_to_file)
+    as_json = args.output_format == "json"
+    if as_json and hparams.write_beam_scores:
+        raise UsageError(
+            "received write_beam_scores=true and --output_format json, which always "
+            "has the scores: leave one out."
+        )
+    inputs = input_names(args)
+    outputs = output_names(args, inputs)
+    for output in outputs:
+        check_writable("--decode_to_file", output)
     # Report broken input before TensorFlow is imported and a model is loaded.
-    lines = read_input(args.decode_from_file)
+    sources = open_inputs(inputs)
     system = load_system(args, hparams)
-    best: list[Hypothesis] = []
-
-    def formatted() -> Iterator[str]:
-        with Progress(len(lines), "sentence") as progress:
-            for hypotheses in system.hypotheses(lines, hparams, progress.advance):
-                best.append(hypotheses[0])
-                yield format_line(hypotheses, hparams)
-
-    write_lines(args.decode_to_file, formatted())
-    _log_repairs(best)
+    if sys.stderr.isatty() or any(map(_must_wait, sources)):
+        warm_up(system, hparams)
+    summary = Summary(hparams.beam_size if hparams.return_beams else 1)
+    with _progress(sources) as progress:
+        for source, output in zip(sources, outputs, strict=True):
+            found = _translated(system, source, hparams, progress)
+            shown = output == STANDARD_STREAM and sys.stdout.isatty()
+            lines = _lines(system, found, hparams, summary, as_json=as_json)
+            write_lines(output, _without_bar(lines, progress) if shown else lines)
+    summary.log()
     return 0
 
 
-def _log_repairs(hypotheses: Sequence[Hypothesis]) -> None:
-    """Log how many outputs were repaired, and why."""
-    from t2t_repro.runs.system import count_repairs
-
-    repairs = count_repairs(hypotheses)
-    if repairs:
-        logger.info(
-            "repaired %d of %d: %s",
-            sum(bool(hypothesis.repairs) for hypothesis in hypotheses),
-            len(hypotheses),
-            ", ".join(f"{count} x {fault}" for fault, count in repairs.items()),
-        )
+def _must_wait(source: Source) -> bool:
+    return isinstance(source, LiveLines) and source.must_wait
 
 
-def format_line(hypotheses: Sequence[Hypothesis], hparams: DecodeHParams) -> str:
-    """Format a sentence's hypotheses as tensor2tensor does, separated by tabs.
+def _progress(sources: Sequence[Source]) -> Progress:
+    """Show the progress of all sources, whose number of lines may be unknown."""
+    from t2t_repro.decoding.translate import CHUNK_SIZE
 
-    With several columns, a tab inside a translation becomes a space.
-    """
-    texts = [as_line(hypothesis.text) for hypothesis in hypotheses]
-    if not (hparams.return_beams or hparams.write_beam_scores):
-        return texts[0]
-    cells = []
-    for text, hypothesis in zip(texts, hypotheses, strict=True):
-        cells.append(text.replace("\t", " "))
-        if hparams.write_beam_scores:
-            cells.append(f"{hypothesis.score:.4f}")
-    return "\t".join(cells)
+    weights: list[int] = []
+    for source in sources:
+        if isinstance(source, LiveLines):
+            return Progress(None, "sentence", draw_bar=not source.is_terminal)
+        for start in range(0, len(source), CHUNK_SIZE):
+            chunk = source[start : start + CHUNK_SIZE]
+            # The longest sentences of a chunk are translated first.
+            weights += sorted((1 + len(line) for line in chunk), reverse=True)
+    warm = sys.stderr.isatty()
+    return Progress(len(weights), "sentence", weights=weights, warm=warm)
+
+
+def _translated(
+    system: System, source: Source, hparams: DecodeHParams, progress: Progress
+) -> Iterator[tuple[str, list[Hypothesis]]]:
+    """Yield every line with its hypotheses, in order."""
+    from t2t_repro.decoding.translate import CHUNK_SIZE
+
+    chunks = source.chunks(CHUNK_SIZE) if isinstance(source, LiveLines) else [source]
+    for chunk in chunks:
+        found = system.hypotheses(chunk, hparams, progress.advance)
+        yield from zip(chunk, found, strict=True)
+
+
+def _lines(
+    system: System,
+    translated: Iterator[tuple[str, list[Hypothesis]]],
+    hparams: DecodeHParams,
+    summary: Summary,
+    *,
+    as_json: bool,
+) -> Iterator[str]:
+    """Format the hypotheses of every line."""
+    from t2t_repro.runs import rank
+
+    for number, (source, hypotheses) in enumerate(translated, start=1):
+        summary.add(source, hypotheses)
+        if as_json:
+            yield json_line(number, rank(system, source, hypotheses, hparams))
+        else:
+            yield text_line(hypotheses, hparams)
+
+
+def _without_bar(lines: Iterator[str], progress: Progress) -> Iterator[str]:
+    """Erase the bar before a line is written to the same terminal."""
+    for line in lines:
+        progress.clear()
+        yield line

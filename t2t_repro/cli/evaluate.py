@@ -12,6 +12,7 @@ from t2t_repro.cli.flags import (
     number_in_range,
 )
 from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.hypothesis import add_hypothesis_flag, score_hypothesis
 from t2t_repro.cli.score_card import (
     add_card_flags,
     check_card_flags,
@@ -34,12 +35,16 @@ if TYPE_CHECKING:
     from t2t_repro.runs import Evaluation, System
 
 DEFAULT_SPLIT = "test"
-DESCRIPTION = "Translate and score; one JSON object with scores and signatures."
+DESCRIPTION = (
+    "Translate and score; one JSON object with scores and signatures. "
+    "With --hypothesis, score existing translations."
+)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    add_system_flags(parser)
+    add_system_flags(parser, required=False)
+    add_hypothesis_flag(parser)
     parser.add_argument(
         "--split",
         choices=("dev", "test"),
@@ -79,6 +84,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Translate, score and print."""
+    if args.hypothesis is not None:
+        return score_hypothesis(args)
+    if args.output_dir is None:
+        raise UsageError(
+            "--output_dir is missing, expected the folder of a run; or give "
+            "--hypothesis and --reference to score existing translations."
+        )
     hparams = DecodeHParams().parse_for("evaluate", args.decode_hparams)
     _check_flags(args)
     check_card_flags(args)

@@ -34,12 +34,17 @@ def add_usr_dir_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_system_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that name a run and a checkpoint."""
+def add_system_flags(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add the flags that name a run and a checkpoint.
+
+    Args:
+        parser: Parser of the command.
+        required: Whether the command always needs a run.
+    """
     parser.add_argument(
         "--output_dir",
         metavar="DIR",
-        required=True,
+        required=required,
         help="folder of the run, as given to t2t train",
     )
     parser.add_argument(

@@ -11,18 +11,24 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from t2t_repro import catalogue
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
+from t2t_repro.progress import status
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.training.checkpoint_paths import find_checkpoint
 
 if TYPE_CHECKING:
     from t2t_repro.runs import System
+
+# TensorFlow and Keras import these if they are installed, for functions that no command
+# uses: the conversion of JAX models to TFLite, and Keras's plots. It takes 0.7 seconds.
+_UNUSED = ("jax", "matplotlib")
 
 # TF_CPP_MIN_LOG_LEVEL is read only after the import has written these lines.
 _BANNER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog")
@@ -34,7 +40,7 @@ def import_tensorflow() -> None:
     Drops the informational lines of the import. Warnings and errors, such as those of a
     broken GPU driver, are still shown.
     """
-    with _without_banner():
+    with status("importing TensorFlow"), _without_banner(), _left_out(_UNUSED):
         importlib.import_module("tensorflow")
         importlib.import_module("keras")
 
@@ -44,7 +50,7 @@ def load_catalogue(usr_dir: str | None) -> None:
     if usr_dir is None:
         catalogue.load()
         return
-    with _without_banner():
+    with status(f"importing {usr_dir}"), _without_banner():
         catalogue.load(usr_dir)
 
 
@@ -67,9 +73,29 @@ def load_system(args: argparse.Namespace, hparams: DecodeHParams) -> System:
     with_problem_defaults(hparams, problem, run.hparams.max_length)
     find_checkpoint(args.output_dir, args.checkpoint_path or "latest")
     import_tensorflow()
-    from t2t_repro.runs import System
+    with status("loading the model"):
+        from t2t_repro.runs import System
 
-    return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
+        return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
+
+
+def warm_up(system: System, hparams: DecodeHParams) -> None:
+    """Trace the search before the first sentence is translated."""
+    with status("preparing the search"):
+        system.warm_up(hparams)
+
+
+@contextmanager
+def _left_out(names: Sequence[str]) -> Iterator[None]:
+    """Import as if some packages that are not loaded yet were not installed."""
+    hidden = [name for name in names if name not in sys.modules]
+    modules = cast("dict[str, ModuleType | None]", sys.modules)
+    modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 @contextmanager

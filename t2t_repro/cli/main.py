@@ -30,6 +30,7 @@ COMMANDS = {
     "datagen": ("t2t_repro.cli.datagen", "turn a problem's text into training data"),
     "train": ("t2t_repro.cli.train", "train a model; without flags, a demonstration"),
     "decode": ("t2t_repro.cli.decode", "translate a file or standard input"),
+    "score": ("t2t_repro.cli.score", "log-probabilities of given translations"),
     "evaluate": ("t2t_repro.cli.evaluate", "score a trained model"),
     "compare": ("t2t_repro.cli.compare", "tell a better system from chance"),
     "attention": ("t2t_repro.cli.attention", "show what every head attends to"),

@@ -53,7 +53,7 @@ def add_card_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _wants_card(args: argparse.Namespace) -> bool:
+def wants_card(args: argparse.Namespace) -> bool:
     """Return whether the user asked for a score card in any form."""
     return args.card is not None or args.card_html is not None
 
@@ -74,7 +74,7 @@ def check_card_flags(args: argparse.Namespace) -> None:
         check_writable("--card_html", args.card_html)
     if args.card_language is None:
         return
-    if not _wants_card(args):
+    if not wants_card(args):
         raise UsageError("--card_language needs --card or --card_html.")
     if is_available():
         MosesTokenizer(args.card_language)
@@ -86,7 +86,7 @@ def check_card_outputs(args: argparse.Namespace, problem: Problem) -> None:
     Raises:
         UsageError: If there should be a card, and the outputs are no translations.
     """
-    if _wants_card(args) and not problem.writes_targets:
+    if wants_card(args) and not problem.writes_targets:
         raise UsageError(
             f"received a score card for problem {problem.name}, expected a problem of "
             "translation: leave out --card and --card_html."
@@ -115,7 +115,7 @@ def show_report(
     Raises:
         UserError: If the card cannot be made, or the page cannot be written.
     """
-    if not _wants_card(args):
+    if not wants_card(args):
         _print_json(report)
         return
     card = _make_card(args, hypotheses, references, sources, system)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from t2t_repro.cli.live_input import LiveLines
 from t2t_repro.errors import UserError
 from t2t_repro.files import INCOMPLETE
 
 STANDARD_STREAM = "-"
+STANDARD_INPUT = "standard input"
+SECONDS_FOR_A_PIPE = 0.2  # long enough for the end of `cat file |`
 
 
 def read_input(name: str) -> list[str]:
@@ -30,7 +35,57 @@ def read_input(name: str) -> list[str]:
         path = Path(folder) / "input"
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        return _lines_of(path, piped_from="standard input")
+        return _lines_of(path, piped_from=STANDARD_INPUT)
+
+
+def add_output_format_flag(parser: argparse.ArgumentParser) -> None:
+    """Add `--output_format`."""
+    parser.add_argument(
+        "--output_format",
+        choices=("text", "json"),
+        default="text",
+        help="plain lines (default), or one JSON object per line",
+    )
+
+
+def open_input(name: str) -> list[str] | LiveLines:
+    """Open a file, a pipe or, for "-", standard input, which may stay open.
+
+    Returns:
+        All lines, or the lines of a terminal or pipe as they arrive. A pipe that ends
+        at once is read like a file, so that its errors are reported first.
+
+    Raises:
+        UserError: If it cannot be read, or is not UTF-8 text.
+    """
+    descriptor = _open_live(name)
+    if descriptor is None:
+        return read_input(name)
+    if os.isatty(descriptor):
+        return LiveLines(descriptor, STANDARD_INPUT, show=_show_on_terminal)
+    live = LiveLines(descriptor, STANDARD_INPUT if name == STANDARD_STREAM else name)
+    lines = live.all_within(SECONDS_FOR_A_PIPE)
+    return live if lines is None else lines
+
+
+def _open_live(name: str) -> int | None:
+    """Return the descriptor of a terminal or pipe; None for regular files."""
+    try:
+        if name == STANDARD_STREAM:
+            descriptor = sys.stdin.fileno()
+        elif Path(name).is_fifo() or Path(name).is_char_device():
+            descriptor = os.open(name, os.O_RDONLY)
+        else:
+            return None
+    except (AttributeError, OSError):
+        # Closed, or not a stream of the operating system.
+        return None
+    return None if stat.S_ISREG(os.fstat(descriptor).st_mode) else descriptor
+
+
+def _show_on_terminal(text: str) -> None:
+    if sys.stderr.isatty():
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 def _lines_of(path: Path, piped_from: str | None = None) -> list[str]:

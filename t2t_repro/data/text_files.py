@@ -11,10 +11,12 @@ import codecs
 import contextlib
 import gzip
 import hashlib
+import itertools
+import os
 import shlex
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -54,6 +56,52 @@ def read_lines(path: Path, piped_from: str | None = None) -> Iterator[str]:
             yield _text_of(raw, origin, number)
     if number == 0:
         raise UserError(f"received text file {origin}, which is empty")
+
+
+def stream_lines(blocks: Iterable[bytes], name: str) -> Iterator[str]:
+    """Yield the lines of an open stream, each as soon as it is complete.
+
+    Accepts the same text as `read_lines`. Gzipped text is read to its end before the
+    first line is yielded.
+
+    Args:
+        blocks: Bytes in the order of their arrival, none of them empty.
+        name: Name of the stream for messages, such as "standard input".
+
+    Raises:
+        UserError: If the text is damaged or not UTF-8, or has NUL bytes. An empty
+            stream has no lines.
+    """
+    origin = _Origin(Path(os.devnull), name)
+    blocks = iter(blocks)
+    head = next(blocks, b"")
+    if head == _GZIP_MAGIC[:1]:
+        head += next(blocks, b"")
+    if head.startswith(_GZIP_MAGIC):
+        head, blocks = _unzipped(b"".join([head, *blocks]), origin), iter(())
+    _refuse_other_encodings(origin, head[:_HEAD_BYTES])
+    for number, raw in enumerate(_split(itertools.chain([head], blocks)), start=1):
+        raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+        yield _text_of(raw, origin, number)
+
+
+def _split(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines without their line feeds; the last one may lack it."""
+    parts: list[bytes] = []
+    for block in blocks:
+        first, *others = block.split(b"\n")
+        parts.append(first)
+        for start in others:
+            yield b"".join(parts)
+            parts = [start]
+    last = b"".join(parts)
+    if last:
+        yield last
+
+
+def _unzipped(content: bytes, origin: _Origin) -> bytes:
+    with _damage_reported(origin):
+        return gzip.decompress(content)
 
 
 def has_byte_order_mark(path: Path) -> bool:
@@ -121,16 +169,22 @@ def _is_gzip(path: Path) -> bool:
 @contextlib.contextmanager
 def _open(origin: _Origin) -> Iterator[IO[bytes]]:
     """Open plain or gzipped text, and turn errors of reading it into `UserError`."""
+    with _damage_reported(origin), origin.path.open("rb") as plain:
+        _refuse_pipe(origin)
+        zipped = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+        plain.seek(0)
+        unzipped = gzip.GzipFile(fileobj=plain) if zipped else plain
+        file = cast("IO[bytes]", unzipped)
+        _refuse_other_encodings(origin, file.read(_HEAD_BYTES))
+        file.seek(0)
+        yield file
+
+
+@contextlib.contextmanager
+def _damage_reported(origin: _Origin) -> Iterator[None]:
+    """Turn errors of reading a file into `UserError`."""
     try:
-        with origin.path.open("rb") as plain:
-            _refuse_pipe(origin)
-            zipped = plain.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-            plain.seek(0)
-            unzipped = gzip.GzipFile(fileobj=plain) if zipped else plain
-            file = cast("IO[bytes]", unzipped)
-            _refuse_other_encodings(origin, file.read(_HEAD_BYTES))
-            file.seek(0)
-            yield file
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(
             f"received {origin}, a damaged gzip file ({error}): download or write it "

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from t2t_repro.runs.averaging import average
+    from t2t_repro.runs.n_best import RankedHypothesis, rank
     from t2t_repro.runs.run import Run
+    from t2t_repro.runs.scoring import PairScore
     from t2t_repro.runs.system import Evaluation, System
     from t2t_repro.runs.training import TrainResult, train
     from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -20,22 +22,28 @@ if TYPE_CHECKING:
 __all__ = [
     "DecodeHParams",
     "Evaluation",
+    "PairScore",
+    "RankedHypothesis",
     "Run",
     "System",
     "TrainResult",
     "TrainSettings",
     "average",
+    "rank",
     "train",
 ]
 
 _MODULES = {
     "DecodeHParams": "t2t_repro.settings.decode_hparams",
     "Evaluation": "t2t_repro.runs.system",
+    "PairScore": "t2t_repro.runs.scoring",
+    "RankedHypothesis": "t2t_repro.runs.n_best",
     "Run": "t2t_repro.runs.run",
     "System": "t2t_repro.runs.system",
     "TrainResult": "t2t_repro.runs.training",
     "TrainSettings": "t2t_repro.settings.train_settings",
     "average": "t2t_repro.runs.averaging",
+    "rank": "t2t_repro.runs.n_best",
     "train": "t2t_repro.runs.training",
 }
 

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import keras
 
@@ -17,9 +18,8 @@ from t2t_repro.decoding.translate import Hypothesis, Translator
 from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
-from t2t_repro.metrics.bracketing import BracketingScores
-from t2t_repro.metrics.translation import TranslationScores
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.scoring import PairScore, PairScorer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.lines import as_line, check_same_length
@@ -31,6 +31,11 @@ from t2t_repro.visualization.capture import (
     encode_source,
     encode_target,
 )
+
+if TYPE_CHECKING:
+    # At run time, problems import the metrics when they score.
+    from t2t_repro.metrics.bracketing import BracketingScores
+    from t2t_repro.metrics.translation import TranslationScores
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +84,7 @@ class System:
         self.source_tokenizer, self.target_tokenizer = tokenizers
         self.checkpoint = checkpoint
         self._translators: dict[DecodeHParams, Translator] = {}
+        self._scorers: dict[DecodeHParams, PairScorer] = {}
 
     @classmethod
     def load(
@@ -157,6 +163,10 @@ class System:
         """
         return self.translator(decode_hparams).stream(sentences, advance)
 
+    def warm_up(self, decode_hparams: DecodeHParams | None = None) -> None:
+        """Trace the search, which makes the first translation of a process slow."""
+        self.translator(decode_hparams).translate(["."])
+
     def evaluate(
         self,
         sources: Sequence[str],
@@ -185,6 +195,36 @@ class System:
             repaired=sum(bool(hypothesis.repairs) for hypothesis in best),
             repairs=count_repairs(best),
         )
+
+    def scorer(self, decode_hparams: DecodeHParams | None = None) -> PairScorer:
+        """Return a scorer of given pairs; equal settings share one.
+
+        Raises:
+            UsageError: See `with_problem_defaults`.
+        """
+        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
+        if hparams not in self._scorers:
+            self._scorers[hparams] = PairScorer(
+                self.model,
+                (self.source_tokenizer, self.target_tokenizer),
+                self.problem,
+                hparams,
+                self.run.hparams.max_length,
+            )
+        return self._scorers[hparams]
+
+    def score(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        decode_hparams: DecodeHParams | None = None,
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> Iterator[PairScore]:
+        """Return the log-probability of each target given its source.
+
+        See `PairScorer.score`; `decode_hparams` has the `alpha` of the length penalty.
+        """
+        return self.scorer(decode_hparams).score(sources, targets, advance)
 
     def attention(
         self,

@@ -8,6 +8,7 @@ from typing import ClassVar
 from t2t_repro.settings.typed_settings import TypedSettings, setting
 
 _SEARCHES = ("decode", "evaluate", "export", "attention")
+_SCORES = (*_SEARCHES, "score")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,21 +36,21 @@ class DecodeHParams(TypedSettings):
         "exponent of the length penalty ((5 + length) / 6)^alpha",
         0.6,
         at_least=0,
-        read_by=_SEARCHES,
+        read_by=_SCORES,
     )
     extra_length: int = setting(
         "tokens by which a translation may be longer than its source",
         50,
         unit="tokens",
         at_least=0,
-        read_by=_SEARCHES,
+        read_by=_SCORES,
     )
     batch_size: int = setting(
         "sentences per batch times the padded length of the longest",
         2048,
         unit="source tokens",
         at_least=1,
-        read_by=("decode", "evaluate"),
+        read_by=("decode", "evaluate", "score"),
     )
     return_beams: bool = setting(
         "write all beam_size hypotheses of a sentence, best first",

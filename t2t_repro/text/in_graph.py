@@ -6,7 +6,6 @@ import abc
 from collections.abc import Sequence
 
 import tensorflow as tf
-import tensorflow_text
 
 from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 
@@ -56,6 +55,8 @@ class InGraphSentencePiece(InGraphTokenizer):
     """
 
     def __init__(self, model: bytes) -> None:
+        import tensorflow_text  # a translator in Python does not need it
+
         super().__init__()
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(
             model=model, out_type=tf.int32

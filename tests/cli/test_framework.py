@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
+import subprocess
+import sys
+
+import pytest
 
 from t2t_repro.cli import framework
 
@@ -23,3 +29,31 @@ def test_stderr_works_again_afterwards(capfd):
         pass
     os.write(2, b"I0000 later\n")
     assert capfd.readouterr().err == "I0000 later\n"
+
+
+def test_a_package_that_is_left_out_looks_as_if_it_were_not_installed(monkeypatch):
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    with framework._left_out(["this", "os"]):
+        with pytest.raises(ImportError):
+            importlib.import_module("this")
+        assert importlib.util.find_spec("this") is None
+        # It is loaded already, and stays.
+        assert importlib.import_module("os") is os
+    assert "this" not in sys.modules
+    assert importlib.util.find_spec("this") is not None
+
+
+def test_a_translation_imports_no_package_that_only_other_commands_need():
+    program = (
+        "import sys\n"
+        "from t2t_repro.cli import decode, framework\n"
+        "framework.import_tensorflow()\n"
+        "from t2t_repro.runs import System\n"
+        "import t2t_repro.models.transformer\n"
+        "unwanted = ['jax', 'matplotlib', 'tensorflow_text', 'tensorflow_datasets',\n"
+        "            'sacrebleu', 'sklearn', 'pandas']\n"
+        "print([name for name in unwanted if name in sys.modules])\n"
+    )
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"

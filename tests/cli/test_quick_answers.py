@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
 import subprocess
 import sys
 
 import pytest
+
+from t2t_repro.cli.main import main
 
 PROGRAM = """
 import sys
@@ -41,3 +45,46 @@ def test_a_mistake_about_a_run_needs_no_tensorflow(trained, command, code, answe
     )
     assert answer in ended.stderr
     assert ended.returncode == code, ended.stderr
+
+
+def test_existing_translations_are_scored_without_tensorflow(tmp_path):
+    (tmp_path / "hypothesis").write_text("the cat sat on the mat\na dog\n")
+    (tmp_path / "reference").write_text("the cat sat on the mat\na dog barks\n")
+    files = [f"--{name}={tmp_path / name}" for name in ("hypothesis", "reference")]
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "evaluate", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    assert (report["sentences"], report["length_ratio"]) == (2, 8 / 9)
+    assert report["bleu"]["signature"].startswith("nrefs:1|case:mixed")
+    # exp(1 - 9 / 8), because all n-grams of the translations are right
+    assert report["bleu"]["value"] == pytest.approx(100 * math.exp(-1 / 8))
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "answer"),
+    [
+        (["--hypothesis=h"], 2, "--hypothesis and --reference go together"),
+        (["--hypothesis=h", "--reference=r", "--split=dev"], 2, "and --split"),
+        (["--hypothesis=h", "--reference=r", "--output_dir=x"], 2, "and --output_dir"),
+        (["--hypothesis=none", "--reference=r"], 1, "received text file none"),
+        ([], 2, "--output_dir is missing"),
+    ],
+)
+def test_flags_that_do_not_fit_existing_translations_are_refused(
+    capsys, flags, code, answer
+):
+    assert main(["evaluate", *flags]) == code
+    assert answer in capsys.readouterr().err
+
+
+def test_translations_without_a_reference_each_are_refused(tmp_path, capsys):
+    (tmp_path / "h").write_text("a\nb\n")
+    (tmp_path / "r").write_text("a\n")
+    files = ["--hypothesis", str(tmp_path / "h"), "--reference", str(tmp_path / "r")]
+    assert main(["evaluate", *files]) == 1
+    assert f"received 2 lines in {tmp_path / 'h'} and 1" in capsys.readouterr().err

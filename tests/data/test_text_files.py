@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data.text_files import has_byte_order_mark, identity, read_lines
+from t2t_repro.data.text_files import (
+    has_byte_order_mark,
+    identity,
+    read_lines,
+    stream_lines,
+)
 from t2t_repro.errors import UserError
 
 
@@ -139,3 +144,44 @@ def test_an_identity_does_not_depend_on_the_location(tmp_path):
 def test_an_identity_changes_with_the_content(tmp_path):
     first = identity(written(tmp_path / "a", b"text"))
     assert first != identity(written(tmp_path / "a", b"tent"))
+
+
+STREAMED = "\ufefföne\r\ntwo\u2028three\n\n  four  \nlast 🙂".encode()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_stream_has_the_lines_of_the_same_file(tmp_path, size, pack):
+    content = pack(STREAMED)
+    blocks = [content[start : start + size] for start in range(0, len(content), size)]
+    expected = ["öne", "two\u2028three", "", "  four  ", "last 🙂"]
+    assert list(stream_lines(blocks, "the pipe")) == expected
+    assert lines_of(tmp_path, content) == expected
+
+
+@pytest.mark.parametrize(("block", "line"), [(b"one\ntw", "one"), (b"\n", "")])
+def test_a_line_of_a_stream_does_not_wait_for_the_next_block(block, line):
+    def blocks():
+        yield block
+        raise AssertionError("The first line was already complete.")
+
+    assert next(stream_lines(blocks(), "the pipe")) == line
+
+
+def test_an_empty_stream_has_no_lines():
+    assert list(stream_lines([], "the pipe")) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        (b"fine\nna\xefve\n", "the pipe:2: received byte 0xEF at byte 3"),
+        (b"fine\nzero \0\n", "the pipe:2: received 1 NUL byte"),
+        ("wide and long".encode("utf-16-le"), "the pipe, which looks like UTF-16LE"),
+        (b"\x1f\x8b\x08damaged", "the pipe, a damaged gzip file"),
+        (gzip.compress(STREAMED)[:-9], "the pipe, a damaged gzip file"),
+    ],
+)
+def test_an_error_in_a_stream_names_stream_and_line(content, answer):
+    with pytest.raises(UserError, match=answer):
+        list(stream_lines([content], "the pipe"))

@@ -191,6 +191,46 @@ def test_other_numbers_of_sources_and_references_are_refused(system, translators
         system.evaluate(["a", "b"], ["x"])
 
 
+@pytest.fixture
+def scorers(monkeypatch):
+    """Record the arguments of scorers, and of their calls."""
+    calls = []
+
+    def make(*_, **__):
+        return SimpleNamespace(score=lambda *given: calls.append(given) or "scores")
+
+    return record(monkeypatch, system_module, "PairScorer", make), calls
+
+
+def test_pairs_are_scored_with_every_part_of_the_system(system, scorers):
+    made, calls = scorers
+    assert system.score(["a", "b"], ["x", "y"], HPARAMS, print) == "scores"
+    assert calls == [(["a", "b"], ["x", "y"], print)]
+    assert made.call == {
+        "model": "model",
+        "tokenizers": (DIGITS, LETTERS),
+        "problem": system.problem,
+        "hparams": HPARAMS,
+        "max_length": LONGEST,
+    }
+
+
+def test_equal_settings_share_a_scorer_and_the_problem_has_defaults(system, scorers):
+    made, _ = scorers
+    first = system.scorer()
+    assert system.scorer(DecodeHParams()) is first
+    assert system.scorer(HPARAMS) is not first
+    expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
+    assert made.calls[0]["hparams"] == expected
+
+
+def test_the_search_that_is_warmed_up_is_the_one_that_is_used(system, translators):
+    system.warm_up(HPARAMS)
+    assert translators.call["hparams"] == HPARAMS
+    system.translate(["a"], HPARAMS)
+    assert len(translators.calls) == 1
+
+
 def test_repairs_are_counted_by_kind_most_frequent_first():
     faults = [("a",), (), ("b", "a"), ("b",), ("b",)]
     hypotheses = [Hypothesis("", 0.0, repairs) for repairs in faults]

@@ -10,6 +10,7 @@ import pytest
 
 from t2t_repro import catalogue, runs
 from t2t_repro.decoding.translate import Hypothesis
+from t2t_repro.runs import PairScore
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, make_run
 from tests.support.recorder import Recorder, record
@@ -34,7 +35,12 @@ class FakeSystem:
     repaired: tuple[str, ...] = ()
 
     def __init__(self, data_dir):
-        self.run = SimpleNamespace(problem="algorithmic_reverse", data_dir=data_dir)
+        self.run = SimpleNamespace(
+            problem="algorithmic_reverse",
+            data_dir=data_dir,
+            hparams=SimpleNamespace(max_length=48),
+        )
+        self.source_tokenizer = DIGITS
         self.calls = []
 
     def with_problem_defaults(self, hparams):
@@ -52,9 +58,15 @@ class FakeSystem:
             advance(1)
             repairs = ("cut",) if sentence in self.repaired else ()
             yield [
-                Hypothesis(f"best {sentence}", -1.5, repairs),
-                Hypothesis(f"second {sentence}", -2.5, ("other",)),
+                Hypothesis(f"best {sentence}", -1.5, repairs, (3, 1)),
+                Hypothesis(f"second {sentence}", -2.5, ("other",), (3, 4, 1)),
             ]
+
+    def score(self, sources, targets, hparams, advance):
+        self.calls.append(("score", sources, targets, hparams, advance))
+        for source, target in zip(sources, targets, strict=True):
+            advance(1)
+            yield PairScore(-1.25, -0.75, (source, target, "</s>"), (-0.25, -1.0, 0.0))
 
     def evaluate(self, sources, references, hparams=None, advance=None):
         self.calls.append(("evaluate", sources, references, hparams, advance))

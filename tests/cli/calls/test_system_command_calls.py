@@ -83,14 +83,119 @@ def test_decode_shows_its_progress(stage, monkeypatch):
     shown = record(monkeypatch, module, "Progress", FakeProgress)
     decode(stage)
     assert (shown.call["total"], shown.call["unit"]) == (3, "sentence")
+    assert shown.call["weights"] == [2, 2, 2]
     ((_, _, advance),) = stage.system.calls
     assert advance.__self__.done == 3
+
+
+def test_decode_weighs_sentences_in_the_order_of_translation(stage, monkeypatch):
+    from t2t_repro.cli import decode as module
+    from t2t_repro.decoding import translate
+
+    monkeypatch.setattr(translate, "CHUNK_SIZE", 2)
+    shown = record(monkeypatch, module, "Progress", FakeProgress)
+    first = stage.file("first", "a", "bcd", "ef")
+    second = stage.file("second", "ghij")
+    files = ["--decode_from_file", first, second]
+    outputs = ["--decode_to_file", f"{first}.out", f"{second}.out"]
+    assert main(["decode", *stage.flags, *files, *outputs]) == 0
+    assert shown.call["total"] == 4
+    assert shown.call["weights"] == [4, 2, 3, 5]
+
+
+def test_decode_loads_one_system_for_several_files(stage, capsys):
+    first, second = stage.file("first", "a", "b"), stage.file("second", "c")
+    outputs = [stage.folder / "1", stage.folder / "2"]
+    files = ["--decode_from_file", first, "--decode_from_file", second]
+    targets = ["--decode_to_file", *map(str, outputs)]
+    assert main(["decode", *stage.flags, *files, *targets]) == 0
+    assert [path.read_text() for path in outputs] == ["best a\nbest b\n", "best c\n"]
+    assert stage.loaded.call == loaded_call(stage)
+    assert capsys.readouterr().out == ""
+
+
+def test_decode_names_files_in_a_folder_like_their_inputs(stage):
+    first, second = stage.file("first.en", "a"), stage.file("second.en.gz", "b")
+    folder = stage.folder / "translations"
+    folder.mkdir()
+    files = ["--decode_from_file", first, second, "--translations_dir", str(folder)]
+    assert main(["decode", *stage.flags, *files]) == 0
+    found = {path.name: path.read_text() for path in folder.iterdir()}
+    assert found == {"first.en": "best a\n", "second.en": "best b\n"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        (["-", "-"], "received --decode_from_file - twice"),
+        (["a", "b"], "received 2 --decode_from_file and 1 --decode_to_file"),
+        (["a", "b", "--decode_to_file", "c", "c"], "2 inputs whose translations"),
+        (["a", "--decode_to_file", "c", "--translations_dir", "."], "give either"),
+        (["a", "--translations_dir", "."], "which is the folder of the input a"),
+        (["-", "--translations_dir", "."], "standard input has no name"),
+        (["x/a", "y/a", "--translations_dir", "."], "2 inputs whose translations"),
+    ],
+)
+def test_decode_refuses_files_that_do_not_fit(stage, capsys, flags, answer):
+    assert main(["decode", *stage.flags, "--decode_from_file", *flags]) == 2
+    assert answer in capsys.readouterr().err
+    assert stage.loaded.calls == []
+
+
+def decoded_json(stage, capsys, hparams):
+    decode(stage, "--output_format", "json", hparams=hparams)
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_decode_writes_an_object_with_ranked_hypotheses_per_line(stage, capsys):
+    lines = decoded_json(stage, capsys, "beam_size=2,return_beams=true,alpha=0.9")
+    assert [line["line"] for line in lines] == [1, 2, 3]
+    # The stand-in's problem has its own alpha; these hypotheses have 2 and 3 tokens.
+    assert lines[0]["hypotheses"] == [
+        {
+            "rank": 1,
+            "text": "best a",
+            "score": -1.5,
+            "log_prob": round(-1.5 * (7 / 6) ** 0.9, 6),
+            "tokens": 2,
+        },
+        {
+            "rank": 2,
+            "text": "second a",
+            "score": -2.5,
+            "log_prob": round(-2.5 * (8 / 6) ** 0.9, 6),
+            "tokens": 3,
+        },
+    ]
+
+
+def test_decode_has_no_log_probability_of_a_source_in_pieces(stage, capsys):
+    stage.system.run.hparams.max_length = 8
+    source = stage.file("long", "a", " ".join("12345678"))
+    main(["decode", *stage.flags, "--decode_from_file", source, "--output_format=json"])
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["hypotheses"][0]["log_prob"] is not None
+    assert second["hypotheses"][0]["log_prob"] is None
+
+
+def test_decode_tells_where_the_search_found_fewer_hypotheses(stage, capsys):
+    decode(stage, hparams="beam_size=3,return_beams=true")
+    err = capsys.readouterr().err
+    assert "3 of 3 lines have fewer than 3 hypotheses" in err
+    decode(stage, hparams="beam_size=2,return_beams=true")
+    assert "fewer" not in capsys.readouterr().err
+
+
+def test_decode_refuses_a_column_of_scores_in_json(stage, capsys):
+    hparams = "write_beam_scores=true"
+    assert decode(stage, "--output_format=json", hparams=hparams) == 2
+    assert "leave one out" in capsys.readouterr().err
 
 
 class FakeProgress:
     """Progress that counts."""
 
-    def __init__(self, *_):
+    def __init__(self, *_, **__):
         self.done = 0
 
     def __enter__(self):
@@ -101,6 +206,57 @@ class FakeProgress:
 
     def advance(self, count=1):
         self.done += count
+
+
+def score(stage, *more):
+    files = ["--source", stage.file("source", "a", "b")]
+    files += ["--target", stage.file("target", "c", "d")]
+    hparams = ["--decode_hparams", "alpha=0.9,batch_size=77"]
+    return main(["score", *stage.flags, *files, *hparams, *more])
+
+
+def test_score_scores_the_pairs_of_the_files(stage, capsys):
+    assert score(stage) == 0
+    assert stage.loaded.call == loaded_call(stage)
+    ((_, *texts, hparams, _),) = stage.system.calls
+    assert texts == [["a", "b"], ["c", "d"]]
+    assert hparams == DecodeHParams(alpha=0.9, batch_size=77)
+    captured = capsys.readouterr()
+    assert captured.out == "-1.250000\t-0.750000\t3\n" * 2
+    assert "2 pairs, 6 tokens: -0.4167 nats per token, perplexity 1.52" in captured.err
+
+
+def test_score_writes_tokens_to_the_named_file(stage, capsys):
+    target = stage.folder / "scores"
+    score(stage, "--per_token", "--scores_to_file", str(target))
+    assert target.read_text().splitlines()[1] == (
+        "-1.250000\t-0.750000\t3\tb d </s>\t-0.250000 -1.000000 0.000000"
+    )
+    assert capsys.readouterr().out == ""
+
+
+def test_score_writes_an_object_per_pair(stage, capsys):
+    score(stage, "--per_token", "--output_format", "json")
+    second = json.loads(capsys.readouterr().out.splitlines()[1])
+    assert second == {
+        "line": 2,
+        "log_prob": -1.25,
+        "score": -0.75,
+        "tokens": 3,
+        "pieces": ["b", "d", "</s>"],
+        "token_log_probs": [-0.25, -1.0, 0.0],
+    }
+    score(stage, "--output_format", "json")
+    assert "pieces" not in capsys.readouterr().out
+
+
+def test_score_refuses_files_of_different_lengths(stage, capsys):
+    short = stage.file("short", "c")
+    assert score(stage, "--target", short) == 1
+    err = capsys.readouterr().err
+    assert "received 2 lines in" in err
+    assert f"1 in {short}" in err
+    assert stage.loaded.calls == []
 
 
 def evaluate(stage, *more):

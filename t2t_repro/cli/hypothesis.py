@@ -1,0 +1,82 @@
+"""`t2t evaluate --hypothesis`: score translations that exist already.
+
+tensor2tensor: `t2t-bleu`. Imports no TensorFlow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+from t2t_repro.cli.score_card import check_card_flags, show_report, wants_card
+from t2t_repro.cli.streams import read_input
+from t2t_repro.errors import UsageError, UserError
+
+# Flags that name a run, or say what it translates.
+_OF_A_RUN = (
+    "output_dir",
+    "checkpoint_path",
+    "t2t_usr_dir",
+    "split",
+    "data_dir",
+    "decode_to_file",
+    "decode_hparams",
+)
+
+
+def add_hypothesis_flag(parser: argparse.ArgumentParser) -> None:
+    """Add `--hypothesis`."""
+    parser.add_argument(
+        "--hypothesis",
+        metavar="FILE",
+        help="translations to score against --reference, without a run; - = standard "
+        "input",
+    )
+
+
+def score_hypothesis(args: argparse.Namespace) -> int:
+    """Score the translations of `--hypothesis` and print the scores.
+
+    The score card also reads `--source`, to find sentences that were copied.
+
+    Raises:
+        UsageError: If the flags do not fit.
+        UserError: If a file cannot be read, or the numbers of lines differ.
+    """
+    if args.reference is None:
+        raise UsageError("--hypothesis and --reference go together: give both.")
+    given = [name for name in _OF_A_RUN if getattr(args, name)]
+    if given:
+        raise UsageError(
+            f"received --hypothesis and --{given[0]}: scoring existing translations "
+            "needs no run. Leave one of them out."
+        )
+    if args.source and not wants_card(args):
+        raise UsageError(
+            "received --hypothesis and --source: only a score card reads the source. "
+            "Add --card or --card_html, or leave out --source."
+        )
+    check_card_flags(args)
+    hypotheses = read_input(args.hypothesis)
+    references = _read_aligned(args.reference, args.hypothesis, len(hypotheses))
+    sources = None
+    if args.source:
+        sources = _read_aligned(args.source, args.hypothesis, len(hypotheses))
+    from t2t_repro.metrics.translation import score_translations
+
+    scores = score_translations(hypotheses, references)
+    data = {"hypothesis": args.hypothesis, "reference": args.reference}
+    report = dataclasses.asdict(scores) | data
+    show_report(args, report, hypotheses, references, sources)
+    return 0
+
+
+def _read_aligned(name: str, hypothesis: str, num_lines: int) -> list[str]:
+    """Read the lines of a file that must have as many as the hypotheses."""
+    lines = read_input(name)
+    if len(lines) != num_lines:
+        raise UserError(
+            f"received {num_lines} lines in {hypothesis} and {len(lines)} in {name}, "
+            "expected equal numbers."
+        )
+    return lines

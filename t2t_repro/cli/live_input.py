@@ -1,0 +1,126 @@
+"""Lines of a terminal or a pipe, as they arrive."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+
+from t2t_repro.data.text_files import stream_lines
+from t2t_repro.errors import UserError
+
+PROMPT = "> "
+_BLOCK = 2**16  # bytes read at once
+MOST_WAITING = 2**16  # lines read ahead; then the writer has to wait
+
+
+class LiveLines:
+    """Lines of a stream that may stay open. A thread reads them as they arrive.
+
+    Args:
+        descriptor: File descriptor of a terminal or pipe.
+        name: Name of the stream for messages.
+        show: Shows text on a terminal: a prompt whenever `chunks` waits for a line, and
+            a line break after a prompt that gets no answer.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        name: str,
+        show: Callable[[str], object] = lambda text: None,
+    ) -> None:
+        self._descriptor = descriptor
+        self._name = name
+        self._show = show
+        # None is the end of the stream.
+        self._arrived: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
+        self._error: UserError | None = None
+        self._ended = threading.Event()
+        # A daemon does not keep the process alive while it waits for input.
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        try:
+            for line in stream_lines(self._blocks(), self._name):
+                self._arrived.put(line)
+        except UserError as error:
+            self._error = error
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            self._error = UserError(f"cannot read {self._name}: {reason}.")
+        self._arrived.put(None)
+        self._ended.set()
+
+    def _blocks(self) -> Iterator[bytes]:
+        # A buffered reader would wait for a whole buffer, and its lock would be held by
+        # the thread when the interpreter ends.
+        while block := os.read(self._descriptor, _BLOCK):
+            yield block
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody types the lines."""
+        return os.isatty(self._descriptor)
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether no line has arrived that is not in a chunk yet."""
+        return self._arrived.empty()
+
+    def all_within(self, seconds: float) -> list[str] | None:
+        """Return all lines if the stream ends in time.
+
+        Args:
+            seconds: Time to wait for the end.
+
+        Returns:
+            The lines that are in no chunk yet, or None if there may be more of them;
+            then `chunks` yields them.
+
+        Raises:
+            UserError: If the stream ended with an error; see `stream_lines`.
+        """
+        if not self._ended.wait(seconds):
+            return None
+        if self._error is not None:
+            raise self._error
+        return list(iter(self._arrived.get, None))
+
+    def chunks(self, size: int) -> Iterator[list[str]]:
+        """Yield the lines that have arrived, and wait only if there are none.
+
+        Args:
+            size: Largest number of lines of a chunk.
+
+        Yields:
+            Lines in order, at least one.
+
+        Raises:
+            UserError: After the lines before an error; see `stream_lines`.
+        """
+        ended = False
+        while not ended:
+            chunk: list[str] = []
+            while len(chunk) < size and not ended and not (chunk and self.must_wait):
+                line = self._next()
+                ended = line is None
+                if line is not None:
+                    chunk.append(line)
+            if chunk:
+                yield chunk
+        if self._error is not None:
+            raise self._error
+
+    def _next(self) -> str | None:
+        if not self.must_wait:
+            return self._arrived.get()
+        line = None
+        try:
+            self._show(PROMPT)
+            line = self._arrived.get()
+            return line
+        finally:
+            if line is None:
+                self._show("\n")

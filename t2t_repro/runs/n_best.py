@@ -1,0 +1,64 @@
+"""Hypotheses of the search with their log-probabilities."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from t2t_repro.decoding.beam_search import length_penalty
+from t2t_repro.decoding.translate import Hypothesis, longest_piece
+from t2t_repro.runs.system import System
+from t2t_repro.settings.decode_hparams import DecodeHParams
+
+
+@dataclasses.dataclass(frozen=True)
+class RankedHypothesis:
+    """One of the best translations of a sentence.
+
+    Attributes:
+        rank: 1 for the best.
+        text: The translation.
+        score: Log-probability divided by the length penalty, in nats.
+        log_prob: Log-probability of the tokens, in nats. None if the source was
+            translated in pieces, because the score is then the sum of the pieces'.
+        tokens: Number of tokens that the model wrote, including the end of sentence.
+    """
+
+    rank: int
+    text: str
+    score: float
+    log_prob: float | None
+    tokens: int
+
+
+def rank(
+    system: System,
+    source: str,
+    hypotheses: Sequence[Hypothesis],
+    decode_hparams: DecodeHParams,
+) -> list[RankedHypothesis]:
+    """Add ranks and log-probabilities to the hypotheses of a sentence.
+
+    Args:
+        system: System that translated.
+        source: The sentence.
+        hypotheses: Its translations, best first.
+        decode_hparams: Settings of the search.
+    """
+    alpha = system.with_problem_defaults(decode_hparams).alpha
+    ids = system.source_tokenizer.encode(system.problem.normalize_source(source))
+    whole = len(ids) <= longest_piece(system.run.hparams.max_length)
+    return [
+        RankedHypothesis(
+            rank=place,
+            text=hypothesis.text,
+            score=hypothesis.score,
+            log_prob=_log_prob(hypothesis, alpha) if whole else None,
+            tokens=len(hypothesis.ids),
+        )
+        for place, hypothesis in enumerate(hypotheses, start=1)
+    ]
+
+
+def _log_prob(hypothesis: Hypothesis, alpha: float) -> float:
+    return hypothesis.score * float(length_penalty(len(hypothesis.ids), alpha))

@@ -1,0 +1,114 @@
+"""`t2t decode` in a process of its own, on a terminal and in a pipe."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+SECONDS = 120.0
+COMMAND = [sys.executable, "-m", "t2t_repro.cli.main", "decode"]
+SENTENCES = ["one times: the house is red .", "", "two times: the ship is blue ."]
+
+
+class Terminal:
+    """A command on a pseudo-terminal."""
+
+    def __init__(self, arguments):
+        self.process, self._master = pty.fork()
+        if not self.process:
+            os.execv(sys.executable, arguments)
+        self.shown = ""
+
+    def type(self, text):
+        os.write(self._master, text.encode())
+
+    def read_until(self, pattern=None):
+        """Return the text up to a pattern, by default up to the end."""
+        shown, deadline = "", time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            if pattern and re.search(pattern, shown):
+                return shown
+            if select.select([self._master], [], [], 0.1)[0]:
+                try:
+                    block = os.read(self._master, 4096).decode()
+                except OSError:  # the command has ended
+                    return shown
+                shown += block
+                self.shown += block
+        raise AssertionError(f"{pattern!r} did not appear in {self.shown!r}")
+
+    def exit_code(self):
+        os.close(self._master)
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+@pytest.fixture(scope="module")
+def flags(trained):
+    return ["--output_dir", str(trained.output_dir), "--decode_hparams=beam_size=2"]
+
+
+@pytest.fixture(scope="module")
+def expected(flags, tmp_path_factory):
+    """Return the translations of `SENTENCES` as a file."""
+    path = tmp_path_factory.mktemp("terminal") / "source"
+    path.write_text("".join(f"{sentence}\n" for sentence in SENTENCES))
+    ended = subprocess.run(
+        [*COMMAND, *flags, "--decode_from_file", str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stdout.split("\n")[:-1]
+
+
+def test_a_terminal_gets_a_prompt_and_an_answer_to_every_line(flags, expected):
+    terminal = Terminal([*COMMAND, *flags])
+    start = terminal.read_until(r"> $")
+    for doing in ("importing TensorFlow", "loading the model", "preparing the search"):
+        # Each erases the one before it.
+        assert f"\r\x1b[K{doing} ..." in start
+    assert start.endswith("\r\x1b[K> ")
+    for sentence, translation in zip(SENTENCES, expected, strict=True):
+        terminal.type(f"{sentence}\n")
+        began = time.monotonic()
+        answer = terminal.read_until(r"\n> $")
+        assert time.monotonic() - began < 1.0 + os.getloadavg()[0]
+        assert answer == f"{sentence}\r\n{translation}\r\n> "
+    terminal.type("\x04")  # end of input
+    assert terminal.read_until() == "\r\n"
+    assert terminal.exit_code() == 0
+
+
+def test_an_interrupt_on_a_terminal_ends_the_command(flags):
+    terminal = Terminal([*COMMAND, *flags])
+    terminal.read_until(r"> $")
+    terminal.type("\x03")
+    assert terminal.read_until().endswith("\r\nt2t decode: interrupted\r\n")
+    assert terminal.exit_code() == 130
+
+
+def test_a_slow_pipe_gets_its_answers_while_it_is_open(flags, expected):
+    with subprocess.Popen(
+        [*COMMAND, *flags],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for sentence, translation in zip(SENTENCES, expected, strict=True):
+            process.stdin.write(f"{sentence}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == f"{translation}\n"
+        process.stdin.write(SENTENCES[0])  # without a line break
+        rest, errors = process.communicate(timeout=SECONDS)
+    assert rest == f"{expected[0]}\n"
+    assert process.returncode == 0
+    assert "\x1b" not in errors
+    assert "> " not in errors
