@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 TEXT = "text"
 FORMATS = (TEXT, "json")
-_TITLE = ("problem", "data", "checkpoint")  # values of the report
+_TITLE = ("problem", "data", "checkpoint", "hypothesis")  # values of the report
 
 
 def add_card_flags(parser: argparse.ArgumentParser) -> None:
