@@ -1,0 +1,99 @@
+"""Entry points of tensor2tensor's commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from t2t_repro.cli.main import main
+from t2t_repro.cli.tensor2tensor import bleu, tables, translate_all
+from t2t_repro.cli.tensor2tensor.flags import Flag
+from t2t_repro.cli.tensor2tensor.translator import translate
+from t2t_repro.errors import UserError
+from t2t_repro.text_tables import aligned
+
+_HELP = ("--help", "-h", "-help", "--helpfull", "--helpshort")
+_OWN: dict[str, Callable[[Sequence[str]], int]] = {
+    "t2t-bleu": bleu.run,
+    "t2t-translate-all": translate_all.run,
+}
+
+
+def run(old_command: str, arguments: Sequence[str] | None = None) -> int:
+    """Run a command of tensor2tensor.
+
+    Args:
+        old_command: Name of the command.
+        arguments: Its flags; by default the process's.
+
+    Returns:
+        Exit code: 0 good, 1 failed, 2 usage.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if any(argument in _HELP for argument in given):
+        print(help_text(old_command))
+        return 0
+    try:
+        if old_command in _OWN:
+            return _OWN[old_command](given)
+        translation = translate(old_command, given)
+    except UserError as error:
+        print(f"{old_command}: {error}", file=sys.stderr)
+        return error.exit_code
+    for line in translation.lines():
+        print(f"{old_command}: {line}", file=sys.stderr)
+    print(f"{translation.line}  # {old_command}", file=sys.stderr)
+    return main(translation.arguments)
+
+
+def help_text(old_command: str) -> str:
+    """Return the flags of a command, and what became of each."""
+    rows = [
+        (f"--{flag.name}", explanation(flag))
+        for flag in tables.COMMANDS[old_command].values()
+    ]
+    usage = f"usage: {old_command} --FLAG=VALUE ..."
+    return "\n".join([usage, "", tables.SUMMARIES[old_command], "", *aligned(rows)])
+
+
+def explanation(flag: Flag) -> str:
+    """Return what became of a flag, in one line."""
+    receivers = ", ".join(f"--{name}" for name in flag.to)
+    if flag.kind == "refused":
+        return f"refused: {flag.answer}"
+    return "; ".join(filter(None, (receivers, flag.answer)))
+
+
+def trainer() -> int:
+    """Run `t2t-trainer`."""
+    return run("t2t-trainer")
+
+
+def datagen() -> int:
+    """Run `t2t-datagen`."""
+    return run("t2t-datagen")
+
+
+def decoder() -> int:
+    """Run `t2t-decoder`."""
+    return run("t2t-decoder")
+
+
+def exporter() -> int:
+    """Run `t2t-exporter`."""
+    return run("t2t-exporter")
+
+
+def avg_all() -> int:
+    """Run `t2t-avg-all`."""
+    return run("t2t-avg-all")
+
+
+def bleu_scores() -> int:
+    """Run `t2t-bleu`."""
+    return run("t2t-bleu")
+
+
+def translations() -> int:
+    """Run `t2t-translate-all`."""
+    return run("t2t-translate-all")

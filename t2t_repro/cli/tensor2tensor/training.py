@@ -1,0 +1,127 @@
+"""Translate problems, sets and hparams of `t2t-trainer` and `t2t-datagen`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from t2t_repro import registry
+from t2t_repro.cli.framework import load_catalogue
+from t2t_repro.cli.tensor2tensor import names
+from t2t_repro.cli.tensor2tensor.overrides import joined, translated
+from t2t_repro.cli.tensor2tensor.translation import Translation
+from t2t_repro.errors import UsageError, UserError
+
+TRAIN_STEPS = "250000"  # tensor2tensor's default
+_SEVERAL = ("*", ",", "-")
+
+
+def name_problem(result: Translation, given: Mapping[str, str]) -> None:
+    """Name the problem as it is called here, or the nearest one.
+
+    Raises:
+        UsageError: If no problem here has the same text.
+    """
+    written, problem = next(
+        (
+            (f"--{flag}={given[flag]}", given[flag])
+            for flag in _PROBLEM
+            if given.get(flag)
+        ),
+        ("", ""),
+    )
+    if not problem:
+        return
+    if any(mark in problem for mark in _SEVERAL):
+        raise UsageError(f"{written}: expected one problem; run the command for each.")
+    base = problem.removesuffix(registry.REVERSED_SUFFIX)
+    suffix = problem[len(base) :]
+    _load_catalogue(given.get("t2t_usr_dir"))
+    if base in registry.problems:
+        result.flags["problem"] = problem
+        return
+    old = names.PROBLEMS.get(base) or _of_another_kind(base)
+    if not old.name:
+        if old.answer:
+            raise UsageError(f"{written}: it is not here; {old.answer}.")
+        result.flags["problem"] = problem
+        return
+    result.flags["problem"] = old.name + suffix
+    if old.vocab_size is not None:
+        result.flags["vocab_size"] = str(old.vocab_size)
+    difference = f" ({old.answer})" if old.answer else ""
+    result.notes.append(f"{written}: here {old.name}{suffix}{difference}")
+
+
+_PROBLEM = ("problem", "problems")
+
+
+def _of_another_kind(problem: str) -> names.OldProblem:
+    beginnings = (b for b in names.OTHER_PROBLEMS if problem.startswith(b))
+    answer = names.OTHER_PROBLEMS.get(next(beginnings, ""), "")
+    return names.OldProblem(answer=answer)
+
+
+def _load_catalogue(usr_dir: str | None) -> None:
+    """Register the catalogues and the user's package.
+
+    Raises:
+        UserError: If the package was written for tensor2tensor.
+    """
+    try:
+        load_catalogue(usr_dir or None)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "tensor2tensor":
+            raise
+        raise UserError(
+            f"--t2t_usr_dir={usr_dir}: the package imports {error.name}, which is not "
+            "installed.\nRegister with t2t_repro.registry instead, and let a problem "
+            "yield pairs of text; see docs/from_tensor2tensor.md."
+        ) from error
+
+
+def describe(result: Translation, given: Mapping[str, str]) -> None:
+    """Add the set, the hparams and the steps of a training.
+
+    Raises:
+        UsageError: If the set or an hparam has no equivalent.
+    """
+    result.flags.setdefault("train_steps", TRAIN_STEPS)
+    if float(given.get("save_checkpoints_secs") or 0) > 0:
+        result.flags.pop("save_checkpoints_steps", None)
+    changes = _name_set(result, given.get("hparams_set", ""))
+    own = translated(
+        result, "hparams", given.get("hparams", ""), names.HPARAMS, names.HPARAM_VALUES
+    )
+    if changes or own:
+        result.flags["hparams"] = joined({**changes, **own})
+    if given.get("eval_use_test_set") == "true":
+        result.answer(
+            "--eval_use_test_set",
+            "training evaluates on dev; `t2t evaluate --split test`",
+        )
+    if "schedule" in given:
+        result.answer(
+            f"--schedule={given['schedule']}",
+            "not needed: `t2t train` trains, evaluates and saves",
+        )
+
+
+def _name_set(result: Translation, name: str) -> Mapping[str, str]:
+    """Name a set as it is called here, and return the hparams that differ from it."""
+    if not name:
+        return {}
+    old = names.SETS.get(name)
+    if old is None:
+        result.flags["hparams_set"] = name
+        return {}
+    if not old.base:
+        raise UsageError(
+            f"--hparams_set={name}: no set here has its values; {old.answer}."
+        )
+    result.flags["hparams_set"] = old.base
+    if name != old.base:
+        other = (
+            f"; the set {name} here has others" if name in registry.hparams_sets else ""
+        )
+        result.notes.append(f"--hparams_set={name}: tensor2tensor's values{other}")
+    return old.changes
