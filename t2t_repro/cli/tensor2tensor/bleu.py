@@ -17,6 +17,7 @@ from pathlib import Path
 from sacrebleu.metrics import BLEU
 
 from t2t_repro.cli.streams import read_input
+from t2t_repro.cli.tensor2tensor.flags import whole_number
 from t2t_repro.cli.tensor2tensor.translator import given_flags
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.text.lines import check_same_length
@@ -97,7 +98,7 @@ def _score_folder(
     given: Mapping[str, str],
 ) -> None:
     """Score every file that is named after a step, in the order of steps."""
-    paths = numbered_files(folder, int(given.get("min_steps") or 0))
+    paths = numbered_files(folder, whole_number(given, "min_steps"))
     found = []
     for step, path in paths:
         named = scores(read_input(str(path)), references, variants)

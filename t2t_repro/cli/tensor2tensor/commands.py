@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from t2t_repro.cli.main import main
+from t2t_repro.cli.main import main, run_reported
 from t2t_repro.cli.tensor2tensor import bleu, tables, translate_all
 from t2t_repro.cli.tensor2tensor.flags import Flag
+from t2t_repro.cli.tensor2tensor.shared_flags import NOT_NEEDED
+from t2t_repro.cli.tensor2tensor.translation import OF_THE_RUN, REMEMBERED, Translation
 from t2t_repro.cli.tensor2tensor.translator import translate
-from t2t_repro.errors import UserError
 from t2t_repro.text_tables import aligned
 
 _HELP = ("--help", "-h", "-help", "--helpfull", "--helpshort")
@@ -30,16 +31,16 @@ def run(old_command: str, arguments: Sequence[str] | None = None) -> int:
         Exit code: 0 good, 1 failed, 2 usage.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if any(argument in _HELP for argument in given):
+    return run_reported(old_command, lambda: _run(old_command, given))
+
+
+def _run(old_command: str, arguments: Sequence[str]) -> int:
+    if any(argument in _HELP for argument in arguments):
         print(help_text(old_command))
         return 0
-    try:
-        if old_command in _OWN:
-            return _OWN[old_command](given)
-        translation = translate(old_command, given)
-    except UserError as error:
-        print(f"{old_command}: {error}", file=sys.stderr)
-        return error.exit_code
+    if old_command in _OWN:
+        return _OWN[old_command](arguments)
+    translation = translate(old_command, arguments)
     for line in translation.lines():
         print(f"{old_command}: {line}", file=sys.stderr)
     print(f"{translation.line}  # {old_command}", file=sys.stderr)
@@ -49,19 +50,26 @@ def run(old_command: str, arguments: Sequence[str] | None = None) -> int:
 def help_text(old_command: str) -> str:
     """Return the flags of a command, and what became of each."""
     rows = [
-        (f"--{flag.name}", explanation(flag))
+        (f"--{flag.name}", explanation(old_command, flag))
         for flag in tables.COMMANDS[old_command].values()
     ]
     usage = f"usage: {old_command} --FLAG=VALUE ..."
     return "\n".join([usage, "", tables.SUMMARIES[old_command], "", *aligned(rows)])
 
 
-def explanation(flag: Flag) -> str:
-    """Return what became of a flag, in one line."""
-    receivers = ", ".join(f"--{name}" for name in flag.to)
+def explanation(old_command: str, flag: Flag) -> str:
+    """Return what became of a flag of a command, in one line."""
     if flag.kind == "refused":
-        return f"refused: {flag.answer}"
-    return "; ".join(filter(None, (receivers, flag.answer)))
+        values = [value for value in flag.harmless if value]
+        unless = f" unless {' or '.join(values)}" if values else ""
+        return f"refused{unless}: {flag.answer}"
+    accepted = frozenset[str]().union(
+        *(Translation(name).accepted for name in tables.TARGETS[old_command])
+    )
+    receivers = [f"`--{name}`" for name in flag.to if name in accepted]
+    if flag.to and not receivers:
+        return REMEMBERED if flag.name in OF_THE_RUN else NOT_NEEDED
+    return "; ".join(filter(None, (", ".join(receivers), flag.answer)))
 
 
 def trainer() -> int:

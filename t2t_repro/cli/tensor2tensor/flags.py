@@ -115,6 +115,19 @@ def read_flags(
     return given
 
 
+def whole_number(given: Mapping[str, str], name: str, default: int = 0) -> int:
+    """Return the number that a flag has.
+
+    Raises:
+        UsageError: If it is not a whole number.
+    """
+    text = given.get(name) or str(default)
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--{name}={text}: expected a whole number.") from None
+
+
 class _Arguments:
     """The arguments that are not yet read."""
 

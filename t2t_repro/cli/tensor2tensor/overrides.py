@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_repro.cli.tensor2tensor.names import OldHParam
+from t2t_repro.cli.tensor2tensor.hparams import OldHParam
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.errors import UsageError
 

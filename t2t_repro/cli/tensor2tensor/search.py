@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from t2t_repro.cli.streams import STANDARD_STREAM
-from t2t_repro.cli.tensor2tensor import names
+from t2t_repro.cli.tensor2tensor.hparams import DECODE_HPARAMS
 from t2t_repro.cli.tensor2tensor.overrides import joined, translated
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -46,9 +46,6 @@ def describe(result: Translation, given: Mapping[str, str]) -> None:
         result.flags["split"] = "test" if is_test else "dev"
     elif "output_dir" in result.flags:
         result.flags.setdefault("export_dir", f"{result.flags['output_dir']}/export")
-    for name in ("problem", "problems", "hparams_set", "hparams"):
-        if given.get(name):
-            result.answer_unused(f"--{name}={given[name]}")
 
 
 def _name_run(result: Translation, given: Mapping[str, str]) -> None:
@@ -62,7 +59,7 @@ def _settings(result: Translation, given: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of the search that the command reads."""
     old = [f"{new}={given[name]}" for name, new in _OLD_FLAGS.items() if name in given]
     text = ",".join([*old, given.get("decode_hparams", "")])
-    settings = translated(result, "decode_hparams", text, names.DECODE_HPARAMS, {})
+    settings = translated(result, "decode_hparams", text, DECODE_HPARAMS, {})
     for name in DecodeHParams.names():
         readers = DecodeHParams.about(name).read_by
         if name in settings and result.command not in readers:

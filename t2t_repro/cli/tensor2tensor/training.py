@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from t2t_repro import registry
 from t2t_repro.cli.framework import load_catalogue
-from t2t_repro.cli.tensor2tensor import names
+from t2t_repro.cli.tensor2tensor.hparams import HPARAM_VALUES, HPARAMS
 from t2t_repro.cli.tensor2tensor.overrides import joined, translated
+from t2t_repro.cli.tensor2tensor.problems import OTHER_PROBLEMS, PROBLEMS, OldProblem
+from t2t_repro.cli.tensor2tensor.sets import SETS
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.errors import UsageError, UserError
 
@@ -39,7 +41,7 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
     if base in registry.problems:
         result.flags["problem"] = problem
         return
-    old = names.PROBLEMS.get(base) or _of_another_kind(base)
+    old = PROBLEMS.get(base) or _of_another_kind(base)
     if not old.name:
         if old.answer:
             raise UsageError(f"{written}: it is not here; {old.answer}.")
@@ -55,10 +57,10 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
 _PROBLEM = ("problem", "problems")
 
 
-def _of_another_kind(problem: str) -> names.OldProblem:
-    beginnings = (b for b in names.OTHER_PROBLEMS if problem.startswith(b))
-    answer = names.OTHER_PROBLEMS.get(next(beginnings, ""), "")
-    return names.OldProblem(answer=answer)
+def _of_another_kind(problem: str) -> OldProblem:
+    beginnings = (b for b in OTHER_PROBLEMS if problem.startswith(b))
+    answer = OTHER_PROBLEMS.get(next(beginnings, ""), "")
+    return OldProblem(answer=answer)
 
 
 def _load_catalogue(usr_dir: str | None) -> None:
@@ -86,31 +88,21 @@ def describe(result: Translation, given: Mapping[str, str]) -> None:
         UsageError: If the set or an hparam has no equivalent.
     """
     result.flags.setdefault("train_steps", TRAIN_STEPS)
-    if float(given.get("save_checkpoints_secs") or 0) > 0:
+    if given.get("save_checkpoints_secs", "0") not in ("", "0"):
         result.flags.pop("save_checkpoints_steps", None)
     changes = _name_set(result, given.get("hparams_set", ""))
     own = translated(
-        result, "hparams", given.get("hparams", ""), names.HPARAMS, names.HPARAM_VALUES
+        result, "hparams", given.get("hparams", ""), HPARAMS, HPARAM_VALUES
     )
     if changes or own:
         result.flags["hparams"] = joined({**changes, **own})
-    if given.get("eval_use_test_set") == "true":
-        result.answer(
-            "--eval_use_test_set",
-            "training evaluates on dev; `t2t evaluate --split test`",
-        )
-    if "schedule" in given:
-        result.answer(
-            f"--schedule={given['schedule']}",
-            "not needed: `t2t train` trains, evaluates and saves",
-        )
 
 
 def _name_set(result: Translation, name: str) -> Mapping[str, str]:
     """Name a set as it is called here, and return the hparams that differ from it."""
     if not name:
         return {}
-    old = names.SETS.get(name)
+    old = SETS.get(name)
     if old is None:
         result.flags["hparams_set"] = name
         return {}

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from t2t_repro.cli.main import main
+from t2t_repro.cli.tensor2tensor.flags import whole_number
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.cli.tensor2tensor.translator import given_flags
 from t2t_repro.errors import UsageError, UserError
@@ -48,7 +49,7 @@ def _tasks(given: Mapping[str, str], folder: Path) -> Iterator[tuple[str, Path]]
     Raises:
         UserError: If there is no checkpoint.
     """
-    least = int(given.get("min_steps") or 0)
+    least = whole_number(given, "min_steps")
     checkpoints = [
         path for path in all_checkpoints(given["model_dir"]) if step_of(path) >= least
     ]

@@ -9,6 +9,8 @@ from functools import cached_property
 
 from t2t_repro.cli.main import COMMANDS, CommandParser
 
+# Flags that only a training needs: the folder of its run remembers them.
+OF_THE_RUN = ("problem", "problems", "model", "hparams_set", "hparams", "data_dir")
 REMEMBERED = "not needed: the run in --output_dir remembers it"
 # Commands that read a run, whose folder describes the data and the model.
 _OF_A_RUN = ("decode", "evaluate", "export", "average")
@@ -55,11 +57,17 @@ class Translation:
         """Add a flag that is left out, as the user wrote it."""
         self.answers.setdefault(answer, []).append(written)
 
-    def answer_unused(self, written: str) -> None:
-        """Add a flag of which the `t2t` command has no need."""
-        is_of_a_run = self.command in _OF_A_RUN
-        unused = f"not needed: `t2t {self.command}` does not use it"
-        self.answer(written, REMEMBERED if is_of_a_run else unused)
+    def answer_unused(self, name: str, value: str, answer: str = "") -> None:
+        """Add a flag of which the `t2t` command has no need.
+
+        Args:
+            name: Name of the flag.
+            value: Value of the flag.
+            answer: What replaces it, if something does.
+        """
+        remembered = name in OF_THE_RUN and self.command in _OF_A_RUN
+        unused = answer or f"not needed: `t2t {self.command}` does not use it"
+        self.answer(f"--{name}={value}", REMEMBERED if remembered else unused)
 
     def lines(self) -> list[str]:
         """Return the answers and notes, one line each."""

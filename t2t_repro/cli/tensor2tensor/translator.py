@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from t2t_repro.cli.tensor2tensor import search, tables, training
+from t2t_repro.cli.tensor2tensor import search, shared_flags, tables, training
 from t2t_repro.cli.tensor2tensor.flags import FALSE, Flag, read_flags
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.errors import UsageError
@@ -74,11 +74,11 @@ def _new_command(old_command: str, given: Mapping[str, str]) -> str:
 def _of_trainer(given: Mapping[str, str]) -> str:
     if given.get("registry_help") == "true":
         return "list"
-    schedule = given.get("schedule", tables.TRAINING_SCHEDULES[0])
-    if schedule in tables.EVALUATING_SCHEDULES:
+    schedule = given.get("schedule", shared_flags.TRAINING_SCHEDULES[0])
+    if schedule in shared_flags.EVALUATING_SCHEDULES:
         return "evaluate"
-    if schedule not in tables.TRAINING_SCHEDULES:
-        known = (*tables.TRAINING_SCHEDULES, *tables.EVALUATING_SCHEDULES)
+    if schedule not in shared_flags.TRAINING_SCHEDULES:
+        known = (*shared_flags.TRAINING_SCHEDULES, *shared_flags.EVALUATING_SCHEDULES)
         raise UsageError(
             f"--schedule={schedule}: expected one of {', '.join(known)}; "
             "`t2t decode` translates."
@@ -90,15 +90,16 @@ def _of_trainer(given: Mapping[str, str]) -> str:
 
 def _pass_on(result: Translation, flag: Flag, value: str) -> None:
     """Pass a value to the `t2t` command, or answer what became of its flag."""
-    if flag.kind == "read" or not value:
+    if not value:
         return
     written = f"--{flag.name}={value}"
     receivers = [name for name in flag.to if name in result.accepted]
-    for name in receivers:
-        result.flags[name] = value
     if flag.boolean and value == FALSE[0]:
-        result.answer(written, tables.NOT_NEEDED)
-    elif flag.kind != "passed":
+        result.answer(written, shared_flags.NOT_NEEDED)
+    elif flag.kind in ("dropped", "refused"):
         result.answer(written, flag.answer)
-    elif not receivers:
-        result.answer_unused(written)
+    elif flag.to and not receivers:
+        answer = flag.answer if flag.kind == "read" else ""
+        result.answer_unused(flag.name, value, answer)
+    elif flag.kind == "passed":
+        result.flags |= dict.fromkeys(receivers, value)
