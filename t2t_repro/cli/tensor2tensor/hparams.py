@@ -73,10 +73,8 @@ HPARAMS = {
     "dropout": OldHParam("the Transformer does not read it"),
     "use_target_space_embedding": OldHParam("there is none (docs/differences.md)"),
     "multiply_embedding_mode": OldHParam(_NO_EFFECT, ("sqrt_depth",)),
-    "eval_drop_long_sequences": OldHParam(
-        "long pairs are cut or left out by max_length"
-    ),
-    "batch_shuffle_size": OldHParam("batches are shuffled over the whole epoch"),
+    "eval_drop_long_sequences": OldHParam(_NO_EFFECT),
+    "batch_shuffle_size": OldHParam(_NO_EFFECT),
     "symbol_modality_num_shards": OldHParam(_NO_EFFECT),
     "use_pad_remover": OldHParam(_NO_EFFECT),
     "daisy_chain_variables": OldHParam(_NO_EFFECT),
