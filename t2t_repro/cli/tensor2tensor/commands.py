@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from t2t_repro.cli.main import main, run_reported
+from t2t_repro.cli.main import run_command, run_reported
 from t2t_repro.cli.tensor2tensor import bleu, tables, translate_all
 from t2t_repro.cli.tensor2tensor.flags import Flag
 from t2t_repro.cli.tensor2tensor.shared_flags import NOT_NEEDED
 from t2t_repro.cli.tensor2tensor.translation import OF_THE_RUN, REMEMBERED, Translation
 from t2t_repro.cli.tensor2tensor.translator import translate
+from t2t_repro.errors import UserError
 from t2t_repro.text_tables import aligned
 
 _HELP = ("--help", "-h", "-help", "--helpfull", "--helpshort")
@@ -38,13 +39,25 @@ def _run(old_command: str, arguments: Sequence[str]) -> int:
     if any(argument in _HELP for argument in arguments):
         print(help_text(old_command))
         return 0
-    if old_command in _OWN:
-        return _OWN[old_command](arguments)
+    own = _OWN.get(old_command)
+    try:
+        return own(arguments) if own else _run_translated(old_command, arguments)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "tensor2tensor":
+            raise
+        raise UserError(
+            f"the package of --t2t_usr_dir imports {error.name}, which is not "
+            "installed.\nRegister with t2t_repro.registry instead, and let a problem "
+            "yield pairs of text; see docs/from_tensor2tensor.md."
+        ) from error
+
+
+def _run_translated(old_command: str, arguments: Sequence[str]) -> int:
     translation = translate(old_command, arguments)
     for line in translation.lines():
         print(f"{old_command}: {line}", file=sys.stderr)
     print(f"{translation.line}  # {old_command}", file=sys.stderr)
-    return main(translation.arguments)
+    return run_command(translation.arguments)
 
 
 def help_text(old_command: str) -> str:

@@ -11,7 +11,7 @@ from t2t_repro.cli.tensor2tensor.overrides import joined, translated
 from t2t_repro.cli.tensor2tensor.problems import OTHER_PROBLEMS, PROBLEMS, OldProblem
 from t2t_repro.cli.tensor2tensor.sets import SETS
 from t2t_repro.cli.tensor2tensor.translation import Translation
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UsageError
 
 TRAIN_STEPS = "250000"  # tensor2tensor's default
 _SEVERAL = ("*", ",", "-")
@@ -37,7 +37,7 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
         raise UsageError(f"{written}: expected one problem; run the command for each.")
     base = problem.removesuffix(registry.REVERSED_SUFFIX)
     suffix = problem[len(base) :]
-    _load_catalogue(given.get("t2t_usr_dir"))
+    load_catalogue(given.get("t2t_usr_dir") or None)
     if base in registry.problems:
         result.flags["problem"] = problem
         return
@@ -61,24 +61,6 @@ def _of_another_kind(problem: str) -> OldProblem:
     beginnings = (b for b in OTHER_PROBLEMS if problem.startswith(b))
     answer = OTHER_PROBLEMS.get(next(beginnings, ""), "")
     return OldProblem(answer=answer)
-
-
-def _load_catalogue(usr_dir: str | None) -> None:
-    """Register the catalogues and the user's package.
-
-    Raises:
-        UserError: If the package was written for tensor2tensor.
-    """
-    try:
-        load_catalogue(usr_dir or None)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "tensor2tensor":
-            raise
-        raise UserError(
-            f"--t2t_usr_dir={usr_dir}: the package imports {error.name}, which is not "
-            "installed.\nRegister with t2t_repro.registry instead, and let a problem "
-            "yield pairs of text; see docs/from_tensor2tensor.md."
-        ) from error
 
 
 def describe(result: Translation, given: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from t2t_repro.cli.main import main
+from t2t_repro.cli.main import run_command
 from t2t_repro.cli.tensor2tensor.flags import whole_number
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.cli.tensor2tensor.translator import given_flags
@@ -34,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
             continue
         decoding = _decoding(given, checkpoint, target)
         print(f"{decoding.line}  # t2t-translate-all", file=sys.stderr)
-        code = main(decoding.arguments)
+        code = run_command(decoding.arguments)
         if code:
             return code
         # `t2t-bleu` plots a score at the time of its checkpoint, as in tensor2tensor.

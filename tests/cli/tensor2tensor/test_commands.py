@@ -107,6 +107,7 @@ def test_the_walkthrough_decodes_and_scores(walkthrough):
     assert (code, out) == (0, "")
     assert (walkthrough.folder / "translation.en").read_text().count("\n") == 2
     assert "--problem=translate_ende_wmt32k" in err.splitlines()[0]
+    assert err.count("using checkpoint") == 1
     folder = walkthrough.folder
     assert err.splitlines()[1] == (
         f"t2t decode --output_dir {folder}/train --decode_from_file "
@@ -213,6 +214,19 @@ def test_data_is_made_and_a_model_trained_and_resumed(walkthrough):
     assert "--worker_gpu=1: not needed" in err
 
 
+@pytest.mark.parametrize(
+    "flags", ["--registry_help", "--problem=my_problem --output_dir=o --data_dir=d"]
+)
+def test_a_package_written_for_tensor2tensor_is_answered(walkthrough, flags):
+    package = walkthrough.folder / "usr" / "t2t_usr"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from tensor2tensor.utils import registry")
+    code, out, err = walkthrough.run(f"t2t-trainer --t2t_usr_dir=~/usr/t2t_usr {flags}")
+    assert (code, out) == (1, "")
+    message = "t2t-trainer: the package of --t2t_usr_dir imports tensor2tensor, which"
+    assert message in err
+
+
 @pytest.mark.parametrize("command", ["t2t-trainer", "t2t-bleu", "t2t-translate-all"])
 def test_help_says_what_became_of_every_flag(command, capsys):
     assert run(command, ["--help"]) == 0
@@ -222,7 +236,7 @@ def test_help_says_what_became_of_every_flag(command, capsys):
 
 
 def test_a_decoder_that_fails_ends_the_loop(walkthrough, monkeypatch):
-    monkeypatch.setattr(translate_all, "main", lambda arguments: 7)
+    monkeypatch.setattr(translate_all, "run_command", lambda arguments: 7)
     assert (
         walkthrough.run("t2t-translate-all --source=s --model_dir=$TRAIN_DIR")[0] == 7
     )

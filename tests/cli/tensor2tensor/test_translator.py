@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from t2t_repro.cli.tensor2tensor.translator import translate
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UsageError
 from tests.support.command_lines import parsed
 
 # Every value differs from all others, so that none can be exchanged.
@@ -229,15 +229,6 @@ def test_the_home_folder_is_expanded_in_every_path(monkeypatch):
     assert flags["output_dir"] == "/home/ada/o"
     assert flags["decode_from_file"] == "/home/ada/in"
     assert flags["decode_to_file"] == "/home/ada/out"
-
-
-def test_a_package_for_tensor2tensor_is_answered(tmp_path):
-    package = tmp_path / "written_for_tensor2tensor"
-    package.mkdir()
-    (package / "__init__.py").write_text("from tensor2tensor.utils import registry")
-    line = f"t2t-trainer --t2t_usr_dir={package} --problem=my_problem"
-    with pytest.raises(UserError, match="the package imports tensor2tensor"):
-        translated(line)
 
 
 def test_a_problem_of_the_users_package_keeps_its_name(tmp_path):
