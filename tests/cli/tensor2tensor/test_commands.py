@@ -198,12 +198,21 @@ def test_readmes_first_line_for_images_is_refused(walkthrough):
     )
 
 
-def test_data_is_made_and_a_model_trained_and_resumed(walkthrough):
-    data = "--problem=algorithmic_reverse --data_dir=$DATA_DIR"
-    assert walkthrough.run(f"t2t-datagen {data} --num_shards=2")[0] == 0
+def test_data_is_made(walkthrough):
+    code, _, err = walkthrough.run(
+        "t2t-datagen --problem=algorithmic_reverse --data_dir=$DATA_DIR --num_shards=2"
+    )
+    assert code == 0
+    made = walkthrough.folder / "t2t_data"
+    assert (made / "algorithmic_reverse-train-00001-of-00002").exists()
+    assert err.startswith("t2t datagen --data_dir")
+
+
+def test_a_model_is_trained_and_resumed(walkthrough, trained):
     line = (
-        f"t2t-trainer {data} --model=transformer --hparams_set=transformer_test "
-        "--hparams=batch_size=256,min_length_bucket=256 --output_dir=new "
+        f"t2t-trainer --problem=text_pairs --data_dir={trained.data_dir} "
+        "--model=transformer --hparams_set=transformer_test "
+        "--hparams=batch_size=512,max_length=32,min_length_bucket=32 --output_dir=new "
         "--local_eval_frequency=1 --keep_checkpoint_max=5 --worker_gpu=1 "
         "--schedule=continuous_train_and_eval --eval_steps=1"
     )
