@@ -12,7 +12,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -72,18 +72,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0].startswith("-"):
         return _top_level(arguments)
-    command = arguments[0]
+    return run_reported(_prog(arguments[0]), lambda: run_command(arguments))
+
+
+def run_reported(prog: str, action: Callable[[], int]) -> int:
+    """Run an action of the command line, and report its errors without a traceback.
+
+    Args:
+        prog: Name of the program, for messages.
+        action: Returns the exit code.
+
+    Returns:
+        Exit code.
+    """
     try:
         with _log_to_stderr():
-            code = run_command(arguments)
+            code = action()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
     except UserError as error:
-        print(f"{_prog(command)}: {error}", file=sys.stderr)
+        print(f"{prog}: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"{_prog(command)}: interrupted", file=sys.stderr)
+        print(f"{prog}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         _discard_stdout()
@@ -91,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         place = error.filename or "cannot write standard output"
         reason = error.strerror or error
-        print(f"{_prog(command)}: {place}: {reason}", file=sys.stderr)
+        print(f"{prog}: {place}: {reason}", file=sys.stderr)
         return UserError.exit_code
 
 

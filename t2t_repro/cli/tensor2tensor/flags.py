@@ -1,0 +1,174 @@
+"""Read flags in absl's spellings, as tensor2tensor's commands do.
+
+Source: absl-py's `flags` and TensorFlow 1's `tf.flags`, which accepted
+`--flag=value`, `--flag value`, `-flag value`, and for booleans `--flag`, `--noflag`
+and `--flag=false`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from t2t_repro.errors import UsageError, unknown_name
+
+# The texts that absl accepts as booleans.
+TRUE = ("true", "t", "1", "yes", "y")
+FALSE = ("false", "f", "0", "no", "n")
+
+
+Kind = Literal["passed", "read", "dropped", "refused"]
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What became of a flag of tensor2tensor.
+
+    Attributes:
+        name: Name of the flag.
+        kind: "passed" = a flag of the `t2t` command receives the value; "read" = the
+            translator reads it; "dropped" = nothing has to replace it; "refused" =
+            a value outside `harmless` ends the command, because it asks for a result
+            that the `t2t` command would not produce.
+        to: Names of the flags of a `t2t` command that receive the value.
+        answer: What replaces the flag, or why nothing has to.
+        boolean: Whether the flag needs no value.
+        path: Whether the value is a path, in which "~" is the home folder.
+        harmless: Values of a refused flag that ask for nothing.
+    """
+
+    name: str
+    kind: Kind
+    to: tuple[str, ...] = ()
+    answer: str = ""
+    boolean: bool = False
+    path: bool = False
+    harmless: tuple[str, ...] = ()
+
+
+def passed(name: str, *to: str, answer: str = "", path: bool = False) -> Flag:
+    """Return a flag whose value a `t2t` command receives, by default by its name."""
+    return Flag(name, "passed", to or (name,), answer, path=path)
+
+
+def read(
+    name: str, answer: str, *to: str, boolean: bool = False, path: bool = False
+) -> Flag:
+    """Return a flag that the translator reads."""
+    return Flag(name, "read", to, answer, boolean, path)
+
+
+def dropped(answer: str, *names: str, boolean: bool = False) -> list[Flag]:
+    """Return flags that are left out, because nothing has to replace them."""
+    return [Flag(name, "dropped", (), answer, boolean) for name in names]
+
+
+def refused(
+    answer: str, *names: str, harmless: tuple[str, ...] = (), boolean: bool = False
+) -> list[Flag]:
+    """Return flags that end the command unless their value is harmless."""
+    values = FALSE[:1] if boolean else ("", *harmless)
+    return [
+        Flag(name, "refused", (), answer, boolean, harmless=values) for name in names
+    ]
+
+
+def by_name(*groups: Iterable[Flag]) -> dict[str, Flag]:
+    """Return the flags of several groups by name; a later one replaces another."""
+    return {flag.name: flag for group in groups for flag in group}
+
+
+def read_flags(
+    arguments: Sequence[str], flags: Mapping[str, Flag], how_to_list: str
+) -> dict[str, str]:
+    """Return the value by flag; of a repeated flag the last one, as absl does.
+
+    Booleans become "true" or "false".
+
+    Args:
+        arguments: The command line without the program's name.
+        flags: All flags by name.
+        how_to_list: Next step after an unknown flag, for messages.
+
+    Raises:
+        UsageError: If a flag is unknown or its value is missing.
+    """
+    given: dict[str, str] = {}
+    rest = _Arguments(arguments)
+    for argument in rest:
+        if not argument.startswith("-") or not argument.strip("-"):
+            raise UsageError(
+                f"unexpected argument {argument!r}, expected flags.\n{how_to_list}"
+            )
+        written, equals, value = argument.lstrip("-").partition("=")
+        name, negated = _known_name(written, flags, how_to_list)
+        # A repeated flag counts where it is given last.
+        given.pop(name, None)
+        if negated:
+            given[name] = FALSE[0]
+        elif flags[name].boolean:
+            text = value if equals else rest.take_if(_is_boolean) or TRUE[0]
+            given[name] = _boolean(name, text)
+        else:
+            given[name] = value if equals else rest.take(name)
+    return given
+
+
+def whole_number(given: Mapping[str, str], name: str, default: int = 0) -> int:
+    """Return the number that a flag has.
+
+    Raises:
+        UsageError: If it is not a whole number.
+    """
+    text = given.get(name) or str(default)
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--{name}={text}: expected a whole number.") from None
+
+
+class _Arguments:
+    """The arguments that are not yet read."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._waiting = list(arguments)
+
+    def __iter__(self) -> Iterator[str]:
+        while self._waiting:
+            yield self._waiting.pop(0)
+
+    def take(self, name: str) -> str:
+        if not self._waiting:
+            raise UsageError(f"--{name}: received no value, expected one.")
+        return self._waiting.pop(0)
+
+    def take_if(self, accepts: Callable[[str], bool]) -> str | None:
+        """Return the next argument if it is accepted."""
+        if self._waiting and accepts(self._waiting[0]):
+            return self._waiting.pop(0)
+        return None
+
+
+def _known_name(
+    written: str, flags: Mapping[str, Flag], how_to_list: str
+) -> tuple[str, bool]:
+    """Return the name of a flag, and whether "no" precedes it."""
+    name = written.replace("-", "_")
+    if name in flags:
+        return name, False
+    positive = name.removeprefix("no")
+    if positive in flags and flags[positive].boolean:
+        return positive, True
+    known = [f"--{name}" for name in flags]
+    raise unknown_name("flag", f"--{written}", known, how_to_list)
+
+
+def _is_boolean(text: str) -> bool:
+    return text.lower() in (*TRUE, *FALSE)
+
+
+def _boolean(name: str, text: str) -> str:
+    if not _is_boolean(text):
+        raise UsageError(f"--{name}: received {text!r}, expected true or false.")
+    return TRUE[0] if text.lower() in TRUE else FALSE[0]

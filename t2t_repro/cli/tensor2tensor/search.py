@@ -1,0 +1,104 @@
+"""Translate the flags of a search: `t2t-decoder`, `t2t-exporter`, evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from t2t_repro.cli.streams import STANDARD_STREAM
+from t2t_repro.cli.tensor2tensor.hparams import DECODE_HPARAMS
+from t2t_repro.cli.tensor2tensor.overrides import joined, translated
+from t2t_repro.cli.tensor2tensor.translation import Translation
+from t2t_repro.settings.decode_hparams import DecodeHParams
+
+# Flags of version 1.0, before --decode_hparams.
+_OLD_FLAGS = {
+    "decode_beam_size": "beam_size",
+    "decode_alpha": "alpha",
+    "decode_extra_length": "extra_length",
+    "decode_return_beams": "return_beams",
+}
+# Settings of the search that tensor2tensor puts into the name of the output.
+_NAMED = ("beam_size", "alpha")
+
+
+def has_input(given: Mapping[str, str]) -> bool:
+    """Return whether the flags ask for the translation of a file or of lines typed."""
+    return (
+        bool(given.get("decode_from_file")) or given.get("decode_interactive") == "true"
+    )
+
+
+def describe(result: Translation, given: Mapping[str, str]) -> None:
+    """Add the run, the files and the settings of a search.
+
+    Raises:
+        UsageError: If a setting has no equivalent.
+    """
+    _name_run(result, given)
+    settings = _settings(result, given)
+    if settings:
+        result.flags["decode_hparams"] = joined(settings)
+    if result.command == "decode":
+        _name_files(result, given, settings)
+    elif result.command == "evaluate":
+        is_test = given.get("eval_use_test_set") == "true"
+        result.flags["split"] = "test" if is_test else "dev"
+    elif "output_dir" in result.flags:
+        result.flags.setdefault("export_dir", f"{result.flags['output_dir']}/export")
+
+
+def _name_run(result: Translation, given: Mapping[str, str]) -> None:
+    """Find the run beside the checkpoint if only that is given."""
+    checkpoint = given.get("checkpoint_path")
+    if checkpoint and "output_dir" not in result.flags:
+        result.flags["output_dir"] = str(Path(checkpoint).parent)
+
+
+def _settings(result: Translation, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of the search that the command reads."""
+    old = [f"{new}={given[name]}" for name, new in _OLD_FLAGS.items() if name in given]
+    text = ",".join([*old, given.get("decode_hparams", "")])
+    settings = translated(result, "decode_hparams", text, DECODE_HPARAMS, {})
+    for name in DecodeHParams.names():
+        readers = DecodeHParams.about(name).read_by
+        if name in settings and result.command not in readers:
+            result.answer(
+                f"--decode_hparams {name}={settings.pop(name)}",
+                f"not needed: `t2t {result.command}` does not read it",
+            )
+    return settings
+
+
+def _name_files(
+    result: Translation, given: Mapping[str, str], settings: Mapping[str, str]
+) -> None:
+    """Name the input and, as tensor2tensor does, the output."""
+    source = given.get("decode_from_file")
+    if not source or given.get("decode_interactive") == "true":
+        for name in ("decode_from_file", "decode_to_file"):
+            result.flags.pop(name, None)
+        return
+    if "decode_to_file" not in result.flags and source != STANDARD_STREAM:
+        result.flags["decode_to_file"] = output_name(source, given, settings)
+
+
+def output_name(
+    source: str, given: Mapping[str, str], settings: Mapping[str, str]
+) -> str:
+    """Return the name that tensor2tensor gives to the translations of a file.
+
+    Source: tensor2tensor `utils/decoding.py: _decode_filename`.
+    """
+    problem = given.get("problem") or given.get("problems")
+    described = (given.get("model"), given.get("hparams_set"), problem)
+    defaults = DecodeHParams().values()
+    beam, alpha = (settings.get(name, str(defaults[name])) for name in _NAMED)
+    parts = (
+        source,
+        *filter(None, described),
+        f"beam{beam}",
+        f"alpha{alpha}",
+        "decodes",
+    )
+    return ".".join(parts)

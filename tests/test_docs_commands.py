@@ -1,0 +1,155 @@
+"""Every command of the README and of docs/ is one that the program accepts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.cli.main import COMMANDS, main
+from t2t_repro.cli.tensor2tensor import tables
+from t2t_repro.cli.tensor2tensor.bleu import run as run_bleu
+from t2t_repro.cli.tensor2tensor.translation import Translation
+from t2t_repro.cli.tensor2tensor.translator import given_flags, translate
+from t2t_repro.errors import UsageError
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from tests.support.command_lines import parsed
+from tests.support.documented_commands import (
+    Command,
+    block_commands,
+    inline_commands,
+)
+
+REPOSITORY = Path(__file__).parent.parent
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+IN_BLOCKS = [c for page, text in TEXTS.items() for c in block_commands(page, text)]
+INLINE = [c for page, text in TEXTS.items() for c in inline_commands(page, text)]
+# They answer in a second, and need no files but text.
+QUICK = ("list", "show", "compare", "t2t-bleu")
+
+
+def name_of(command: Command) -> str:
+    return f"{command.page}: {' '.join(command.words)}"
+
+
+def arguments_of(command: Command) -> list[str]:
+    """Return the arguments of `t2t`, also of one of tensor2tensor's commands."""
+    if command.words[0] == "t2t":
+        # N stands for a number, such as that of a seed.
+        return ["1" if word == "N" else word for word in command.words[1:]]
+    return translate(command.words[0], command.words[1:]).arguments
+
+
+@pytest.mark.parametrize("command", IN_BLOCKS, ids=name_of)
+def test_a_command_is_accepted_by_its_parser(command):
+    if command.words[0] in ("t2t-bleu", "t2t-translate-all"):
+        assert given_flags(command.words[0], command.words[1:])
+        return
+    first, *arguments = arguments_of(command)
+    if first.startswith("-"):
+        assert main([first]) == 0
+    elif {"-h", "--help"} & set(arguments):
+        assert main([first, *arguments]) == 0
+    else:
+        assert first in COMMANDS
+        flags = vars(parsed(first, arguments))
+        check_values(first, flags)
+
+
+def check_values(command, flags):
+    """Check the values that the parser does not: names and overrides."""
+    if flags.get("decode_hparams"):
+        assert DecodeHParams().parse_for(command, flags["decode_hparams"])
+    if flags.get("t2t_usr_dir"):
+        return  # its names are registered by a package that the page shows
+    if flags.get("problem"):
+        assert catalogue.problem(flags["problem"])
+    if flags.get("hparams_set"):
+        hparams = catalogue.hparams(flags["hparams_set"])
+        assert hparams.parse(flags.get("hparams") or "")
+
+
+@pytest.mark.parametrize("command", INLINE, ids=name_of)
+def test_a_command_in_the_text_exists_with_its_flags(command):
+    name = command.words[1]
+    assert name in COMMANDS
+    given = {flag for word in command.words for flag in re.findall(r"^--(\w+)", word)}
+    assert given <= Translation(name).accepted | {"help"}
+
+
+def can_run(command: Command) -> bool:
+    name = command.words[1] if command.words[0] == "t2t" else command.words[0]
+    return name in QUICK and "--t2t_usr_dir" not in command.words
+
+
+@pytest.mark.parametrize("command", [*filter(can_run, IN_BLOCKS)], ids=name_of)
+def test_a_quick_command_runs(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for number, word in enumerate(command.words):
+        name = word.rpartition("=")[2]
+        if re.fullmatch(r"[\w-]+\.\w+", name):
+            lines = (
+                f"The dog number {line * number} runs home.\n" for line in range(9)
+            )
+            Path(name).write_text("".join(lines))
+    if command.words[0] == "t2t-bleu":
+        assert run_bleu(command.words[1:]) == 0
+    else:
+        assert main(command.words[1:]) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *tables.COMMANDS])
+def test_every_command_is_in_the_documentation(name):
+    programs = [f"t2t {name}", name]
+    assert any(
+        re.search(rf"\b{p}\b", text) for p in programs for text in TEXTS.values()
+    )
+
+
+def test_commands_are_found():
+    assert len(IN_BLOCKS) >= 30
+    assert len({command.page for command in IN_BLOCKS}) >= 4
+    assert len(INLINE) >= 30
+    assert sum(map(can_run, IN_BLOCKS)) >= 4
+
+
+EXAMPLES = """
+# A page
+
+```bash
+pip install x && t2t train --train_steps 5   # a remark
+A=b t2t decode --output_dir run < in > out
+$ t2t-decoder --output_dir=run \\
+    --decode_hparams="beam_size=4,alpha=0.6" | head
+t2t train: received train_steps=30
+```
+Text with `t2t show NAME` and `t2t`.
+```text
+t2t list
+```
+"""
+
+
+def test_commands_are_split_as_a_shell_splits_them():
+    assert [" ".join(found.words) for found in block_commands("page", EXAMPLES)] == [
+        "t2t train --train_steps 5",
+        "t2t decode --output_dir run",
+        "t2t-decoder --output_dir=run --decode_hparams=beam_size=4,alpha=0.6",
+    ]
+    assert list(inline_commands("page", EXAMPLES)) == [
+        Command("page", ("t2t", "show", "NAME"))
+    ]
+
+
+@pytest.mark.parametrize(
+    "words", ["train --nonsense 1", "decode --output_dir r --decode_hparams beam=1"]
+)
+def test_a_wrong_command_is_noticed(words):
+    with pytest.raises(UsageError):
+        test_a_command_is_accepted_by_its_parser(
+            Command("page", ("t2t", *words.split()))
+        )
