@@ -49,7 +49,7 @@ class DecodeHParams(TypedSettings):
         2048,
         unit="source tokens",
         at_least=1,
-        read_by=("decode", "evaluate"),
+        read_by=("decode", "evaluate", "export"),
     )
     return_beams: bool = setting(
         "write all beam_size hypotheses of a sentence, best first",
