@@ -9,7 +9,10 @@ and leaves the vocabulary to the client (`serving/export.py`).
 from __future__ import annotations
 
 import functools
+import logging
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -22,10 +25,13 @@ from t2t_repro.export.given_targets import PAIRS, ScoredPairs
 from t2t_repro.export.groups import map_groups
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS
 from t2t_repro.export.pieces import cut_into_pieces, truncate
+from t2t_repro.export.warm_up import write_warm_up_requests
 from t2t_repro.files import atomic_folder
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.in_graph import InGraphTokenizer
+
+logger = logging.getLogger(__name__)
 
 
 class ServedTranslator(tf.Module):
@@ -43,8 +49,9 @@ class ServedTranslator(tf.Module):
             searched at once, and so the memory for a batch of any size.
         max_input_length: Longest source in tokens, including EOS, to translate in one
             piece, as for `Translator`.
-        max_source_tokens: Largest number of tokens of a source to translate, in all its
-            pieces. The rest of a longer source is ignored.
+        max_source_tokens: Largest number of tokens of a source to translate, rounded up
+            to whole pieces. The rest of a longer source is ignored, so that its
+            translation is the beginning of the one by `Translator`.
 
     Raises:
         UsageError: If `max_source_tokens` is less than 1.
@@ -69,8 +76,9 @@ class ServedTranslator(tf.Module):
         self.weights = [variable.value for variable in model.variables]
         self.source_tokenizer: InGraphTokenizer = source_tokenizer.in_graph()
         self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
-        self._max_source_tokens = max_source_tokens
         self._longest_piece = longest_piece(max_input_length)
+        pieces = -(-max_source_tokens // self._longest_piece)
+        self._longest_source = pieces * self._longest_piece
         self._group_size = max(hparams.batch_size, self._longest_piece + 1)
         self._pairs = ScoredPairs(
             model,
@@ -128,7 +136,7 @@ class ServedTranslator(tf.Module):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return texts and scores `[batch, hypotheses]`, and truncated `[batch]`."""
         ids, truncated = truncate(
-            self.source_tokenizer.encode(inputs), self._max_source_tokens
+            self.source_tokenizer.encode(inputs), self._longest_source
         )
         pieces = cut_into_pieces(ids, self._longest_piece)
         texts, scores = self._translate_pieces(pieces.ids, hparams)
@@ -182,6 +190,9 @@ def _translations(
 def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None:
     """Write a SavedModel, all of it or nothing.
 
+    With tensorflow-serving-api installed, it contains warm-up requests for TensorFlow
+    Serving.
+
     Args:
         served: System to write.
         export_dir: Folder to create.
@@ -204,6 +215,19 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
     try:
         with atomic_folder(export_dir) as folder:
             tf.saved_model.save(served, str(folder), signatures=signatures)
+            warms_up = write_warm_up_requests(folder, _input_names(signatures))
     except (OSError, tf.errors.OpError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise UserError(f"cannot write {export_dir}: {reason}") from error
+    if not warms_up:
+        logger.info(
+            "no warm-up requests for TensorFlow Serving, whose first answers will be "
+            "slow: `pip install tensorflow-serving-api` and export again to have them"
+        )
+
+
+def _input_names(signatures: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {
+        name: [spec.name for spec in function.input_signature]
+        for name, function in signatures.items()
+    }
