@@ -15,7 +15,9 @@ from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.recorder import record
 
-HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=333, prefer_unrepaired=True)
+HPARAMS = DecodeHParams(
+    beam_size=3, alpha=0.9, extra_length=5, batch_size=333, prefer_unrepaired=True
+)
 LONGEST = 12
 
 

@@ -6,8 +6,8 @@
 For every batch of random size, the script checks that all signatures answer, that
 `serving_default` and `Translator` (the library of `t2t decode`) write the same text in
 the same order, and that a sample of rows has the same translation alone. Invalid UTF-8
-is compared after `bytes.decode(errors="replace")`. The export must have the default
-settings of the search.
+is compared after `bytes.decode(errors="replace")`. Give the `--decode_hparams` of the
+export, if it has any.
 
 Two batches of different sizes may round differently. Where two hypotheses are equally
 probable up to rounding, the outputs may differ; such ties are counted and shown. Any
@@ -28,6 +28,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.support.hard_text import random_hard_text
+
+logger = logging.getLogger(__name__)
 
 LARGEST_BATCH = 64
 TIE = 1e-4  # nats, between scores
@@ -122,7 +124,9 @@ def _check_sample(
 
 
 def _served(signature: Any, **tensors: Any) -> dict[str, list]:
-    return {name: value.numpy().tolist() for name, value in signature(**tensors).items()}
+    return {
+        name: value.numpy().tolist() for name, value in signature(**tensors).items()
+    }
 
 
 def fuzz(
@@ -144,6 +148,8 @@ def fuzz(
             for index in range(before, len(lines)):
                 lines[index] = f"batch {number}: {lines[index]}"
         number += 1
+        if number % 25 == 0:
+            logger.info("batch %d: %d inputs", number, report.inputs)
     return report
 
 
@@ -153,8 +159,11 @@ def main() -> int:
     parser.add_argument("--output_dir", required=True, help="folder of the run")
     parser.add_argument("--export_dir", required=True, help="folder of the SavedModel")
     parser.add_argument("--inputs", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randint(0, 1 << 31))
+    parser.add_argument(
+        "--seed", type=int, default=random.SystemRandom().getrandbits(32)
+    )
     parser.add_argument("--first_batch", type=int, default=0)
+    parser.add_argument("--decode_hparams", default="", help="those of the export")
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)
 
@@ -162,10 +171,14 @@ def main() -> int:
     import tensorflow_text  # noqa: F401  the operations of the SavedModel
 
     from t2t_repro.runs import System
+    from t2t_repro.settings.decode_hparams import DecodeHParams
 
+    logging.basicConfig()
+    logger.setLevel(logging.INFO)
     logging.getLogger("t2t_repro").setLevel(logging.ERROR)
     signatures = tf.saved_model.load(args.export_dir).signatures
-    translator = System.load(args.output_dir).translator()
+    hparams = DecodeHParams().parse_for("export", args.decode_hparams)
+    translator = System.load(args.output_dir).translator(hparams)
     start = time.perf_counter()
     report = fuzz(signatures, translator, args.inputs, args.seed, args.first_batch)
     seconds = time.perf_counter() - start

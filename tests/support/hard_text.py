@@ -55,7 +55,7 @@ def _mixed_scripts(source: random.Random) -> str:
 
 def _combining_marks(source: random.Random) -> str:
     marks = (chr(source.randint(0x300, 0x36F)) for _ in range(source.randint(1, 40)))
-    return source.choice("aé漢ا ") + "".join(marks)
+    return source.choice("aé漢\u0627 ") + "".join(marks)
 
 
 def _any_characters(source: random.Random) -> str:
