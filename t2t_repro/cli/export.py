@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
+from t2t_repro.cli.flags import (
+    add_decode_hparams_flag,
+    add_system_flags,
+    number_in_range,
+)
 from t2t_repro.cli.framework import load_system
+from t2t_repro.export.limits import MAX_SOURCE_TOKENS
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 DESCRIPTION = (
@@ -25,6 +30,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default="saved_model",
         help="format of the export (default: saved_model)",
     )
+    parser.add_argument(
+        "--max_source_tokens",
+        metavar="N",
+        type=number_in_range(1, int),
+        default=MAX_SOURCE_TOKENS,
+        help="tokens of a source to translate; the rest is cut, and the output "
+        f"`truncated` says so (default: {MAX_SOURCE_TOKENS})",
+    )
     add_decode_hparams_flag(parser, "export")
 
 
@@ -32,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     """Export, and print how to use the result."""
     hparams = DecodeHParams().parse_for("export", args.decode_hparams)
     system = load_system(args, hparams)
-    system.export(args.export_dir, hparams)
+    system.export(args.export_dir, hparams, args.max_source_tokens)
     print(
         f"{args.export_dir}\n"
         "Use it in any program with tensorflow and tensorflow_text:\n"

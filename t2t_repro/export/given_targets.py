@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
+from t2t_repro.export.groups import map_groups
+from t2t_repro.export.pieces import truncate
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.text.in_graph import InGraphTokenizer
 from t2t_repro.training.losses import token_losses
@@ -19,14 +23,18 @@ PAIRS = [
 class ScoredPairs(tf.Module):
     """A model and its tokenizers as functions of source and target strings.
 
-    Targets are in the form that the model writes. Neither side is cut into pieces: a
-    text of more than `max_length` tokens is an error of the call.
+    Targets are in the form that the model writes. Neither side is cut into pieces. Of a
+    text that is longer than `max_length`, the beginning is read, and "truncated", bool
+    `[batch]`, is true for the pair: of a source, `max_length` - 1 tokens and EOS; of a
+    target, `max_length` tokens without EOS, which would be improbable there.
 
     Args:
         model: A `Transformer` with trained weights.
         source_tokenizer: Tokenizer of the inputs.
         target_tokenizer: Tokenizer of the targets.
         max_length: Longest source or target in tokens, including EOS.
+        group_size: Largest number of pairs to score at once times their longest text,
+            in tokens.
     """
 
     def __init__(
@@ -35,6 +43,7 @@ class ScoredPairs(tf.Module):
         source_tokenizer: InGraphTokenizer,
         target_tokenizer: InGraphTokenizer,
         max_length: int,
+        group_size: int,
     ) -> None:
         super().__init__()
         # Served models hold the weights; a Keras model must not become an attribute.
@@ -42,6 +51,7 @@ class ScoredPairs(tf.Module):
         self._weights = lambda features: attention_weights(model, features)
         self._tokenizers = {INPUTS: source_tokenizer, TARGETS: target_tokenizer}
         self._max_length = max_length
+        self._group_size = group_size
 
     def score(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
         """Return the log-probability of every target given its source.
@@ -51,14 +61,29 @@ class ScoredPairs(tf.Module):
             targets: UTF-8 strings, `[batch]`.
 
         Returns:
-            "scores", float32 `[batch]`, in nats, without length penalty; and "tokens",
-            int32 `[batch]`, the number of target tokens with EOS.
+            "scores", float32 `[batch]`, in nats, without length penalty; "tokens",
+            int32 `[batch]`, the number of target tokens that were scored, with EOS;
+            and "truncated", bool `[batch]`.
         """
-        features = self._features(inputs, targets)
-        return _scores(features, self._logits(features))
+        pairs = self._encode(inputs, targets)
+
+        def score(chosen: tf.Tensor) -> tuple[tf.Tensor]:
+            features = pairs.features(chosen)
+            return (_log_probabilities(features[TARGETS], self._logits(features)),)
+
+        lengths = tf.maximum(pairs.sources.row_lengths(), pairs.targets.row_lengths())
+        (scores,) = map_groups(
+            score,
+            tf.cast(lengths, tf.int32),
+            self._group_size,
+            [tf.TensorSpec([None], tf.float32)],
+        )
+        return {"scores": scores} | pairs.facts()
 
     def attention(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
         """Return all attention weights for sources and targets.
+
+        All pairs are computed at once, because the outputs need most of the memory.
 
         Args:
             inputs: UTF-8 strings, `[batch]`.
@@ -69,38 +94,54 @@ class ScoredPairs(tf.Module):
             `[batch, length]`, padded with "<pad>"; and the weights of
             `AttentionWeights` by name, float32 `[batch, layer, head, query, key]`.
         """
-        features = self._features(inputs, targets)
+        pairs = self._encode(inputs, targets)
+        features = pairs.features(tf.range(tf.size(inputs)))
         captured = self._weights(features)._asdict()
-        scores = _scores(features, captured.pop("logits"))
+        logits = captured.pop("logits")
+        scores = {"scores": _log_probabilities(features[TARGETS], logits)}
         tokens = {
             "input_tokens": self._tokenizers[INPUTS].pieces(features[INPUTS]),
             "target_tokens": self._tokenizers[TARGETS].pieces(features[TARGETS]),
         }
         weights = {name: value for name, value in captured.items() if value is not None}
-        return scores | tokens | weights
+        return scores | pairs.facts() | tokens | weights
 
-    def _features(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
-        texts = {INPUTS: inputs, TARGETS: targets}
-        return {name: self._encode(name, texts[name]) for name in texts}
-
-    def _encode(self, side: str, texts: tf.Tensor) -> tf.Tensor:
-        """Return ids with EOS, int32 `[batch, length]`, padded."""
-        ids = self._tokenizers[side].encode(texts)
-        ids = tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], axis=1)
-        checked = tf.debugging.assert_less_equal(
-            ids.bounding_shape(axis=1, out_type=tf.int32),
-            self._max_length,
-            f"expected {side} of at most {self._max_length} tokens",
+    def _encode(self, inputs: tf.Tensor, targets: tf.Tensor) -> _EncodedPairs:
+        sources, cut_source = truncate(
+            self._tokenizers[INPUTS].encode(inputs), self._max_length - 1
         )
-        with tf.control_dependencies([] if checked is None else [checked]):
-            return ids.to_tensor(PAD_ID)
+        written, cut_target = truncate(
+            _with_eos(self._tokenizers[TARGETS].encode(targets)), self._max_length
+        )
+        truncated = tf.logical_or(cut_source, cut_target)
+        return _EncodedPairs(_with_eos(sources), written, truncated)
 
 
-def _scores(features: dict[str, tf.Tensor], logits: tf.Tensor) -> dict[str, tf.Tensor]:
-    targets = features[TARGETS]
+class _EncodedPairs(NamedTuple):
+    """Ids of sources and targets, int32 `[batch, None]`, and which were cut."""
+
+    sources: tf.RaggedTensor
+    targets: tf.RaggedTensor
+    truncated: tf.Tensor
+
+    def features(self, chosen: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return the model's inputs, int32 `[chosen, length]`, padded."""
+        return {
+            INPUTS: tf.gather(self.sources, chosen).to_tensor(PAD_ID),
+            TARGETS: tf.gather(self.targets, chosen).to_tensor(PAD_ID),
+        }
+
+    def facts(self) -> dict[str, tf.Tensor]:
+        """Return the outputs that do not depend on the model."""
+        tokens = tf.cast(self.targets.row_lengths(), tf.int32)
+        return {"tokens": tokens, "truncated": self.truncated}
+
+
+def _with_eos(ids: tf.RaggedTensor) -> tf.RaggedTensor:
+    return tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], axis=1)
+
+
+def _log_probabilities(targets: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """Return the log-probability of each row of targets, float32 `[batch]`."""
     _, losses = token_losses(targets, logits, 0.0)
-    is_token = tf.not_equal(targets, PAD_ID)
-    return {
-        "scores": -tf.reduce_sum(losses, axis=1),
-        "tokens": tf.math.count_nonzero(is_token, axis=1, dtype=tf.int32),
-    }
+    return -tf.reduce_sum(losses, axis=1)

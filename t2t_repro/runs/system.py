@@ -17,6 +17,7 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.translate import Hypothesis, Translator
 from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
+from t2t_repro.export.limits import MAX_SOURCE_TOKENS
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.scoring import PairScore, PairScorer
@@ -260,16 +261,23 @@ class System:
         replace_branch_weights(self.model, mode, seed)
 
     def export(
-        self, export_dir: str | Path, decode_hparams: DecodeHParams | None = None
+        self,
+        export_dir: str | Path,
+        decode_hparams: DecodeHParams | None = None,
+        max_source_tokens: int = MAX_SOURCE_TOKENS,
     ) -> Path:
         """Write the system as a SavedModel: strings in, translations and scores out.
 
         Args:
             export_dir: Folder to create.
             decode_hparams: Settings of the search.
+            max_source_tokens: Tokens of a source to translate, rounded up to whole
+                pieces of `max_length`; the rest is cut, and the output "truncated" says
+                so.
 
         Raises:
             UserError: If the folder exists or cannot be written.
+            UsageError: If `max_source_tokens` is less than 1.
         """
         if not self.problem.writes_targets:
             logger.warning(
@@ -283,6 +291,7 @@ class System:
             self.target_tokenizer,
             self.with_problem_defaults(decode_hparams or DecodeHParams()),
             self.run.hparams.max_length,
+            max_source_tokens,
         )
         export_saved_model(served, export_dir)
         return Path(export_dir)

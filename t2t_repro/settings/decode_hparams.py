@@ -50,7 +50,7 @@ class DecodeHParams(TypedSettings):
         2048,
         unit="source tokens",
         at_least=1,
-        read_by=("decode", "evaluate", "score"),
+        read_by=("decode", "evaluate", "score", "export"),
     )
     return_beams: bool = setting(
         "write all beam_size hypotheses of a sentence, best first",

@@ -13,16 +13,23 @@ from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 class InGraphTokenizer(tf.Module, abc.ABC):
     """A tokenizer inside the graph; its ids and texts are the same as in Python."""
 
-    @abc.abstractmethod
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Return the ids of texts, without an end of sentence.
 
         Args:
-            texts: UTF-8 strings `[batch]`.
+            texts: UTF-8 strings `[batch]`. Bytes that are not UTF-8 are read as U+FFFD,
+                as by Python's `bytes.decode(errors="replace")`.
 
         Returns:
             Ids, ragged int32 `[batch, None]`.
         """
+        # SentencePiece's operation replaces more bytes per error than Python does.
+        valid = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+        return self._encode_valid(valid)
+
+    @abc.abstractmethod
+    def _encode_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Return the ids of texts in valid UTF-8; see `encode`."""
 
     @abc.abstractmethod
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
@@ -62,7 +69,7 @@ class InGraphSentencePiece(InGraphTokenizer):
             model=model, out_type=tf.int32
         )
 
-    def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
+    def _encode_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
         return self._tokenizer.tokenize(texts)
 
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
@@ -90,7 +97,7 @@ class InGraphSymbols(InGraphTokenizer):
             default_value=UNK_ID,
         )
 
-    def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
+    def _encode_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
         words = tf.strings.split(texts)
         return words.with_flat_values(self._table.lookup(words.flat_values))
 

@@ -127,7 +127,7 @@ def test_an_unknown_format_is_refused(trained, tmp_path, capsys):
     assert "onnx" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["batch_size=64", "return_beams=true"])
+@pytest.mark.parametrize("option", ["write_beam_scores=true", "return_beams=true"])
 def test_an_option_that_the_export_does_not_read_is_refused(
     trained, tmp_path, capsys, option
 ):

@@ -158,7 +158,7 @@ def test_served_attention_equals_that_of_the_model(model, signatures):
         inputs=tf.constant(SHORT), targets=tf.constant(TARGETS)
     )
     assert set(found) == {
-        *("scores", "tokens", "input_tokens", "target_tokens"),
+        *("scores", "tokens", "truncated", "input_tokens", "target_tokens"),
         *("encoder_self", "decoder_self", "memory"),
     }
     assert as_text(found["input_tokens"][0])[:5] == ["1", "2", "3", "</s>", "<pad>"]
@@ -173,14 +173,48 @@ def test_served_attention_equals_that_of_the_model(model, signatures):
             np.testing.assert_allclose(served, weights, atol=1e-5)
 
 
-def test_a_pair_that_is_too_long_is_refused(signatures):
-    longest = " ".join(["1"] * 8)
-    too_long = tf.constant([longest + " 1"])
-    for name in ("score", "attention"):
-        for texts in [(too_long, ["1"]), (["1"], too_long)]:
-            inputs, targets = map(tf.constant, texts)
-            with pytest.raises(
-                tf.errors.InvalidArgumentError, match="at most 9 tokens"
-            ):
-                signatures[name](inputs=inputs, targets=targets)
-    signatures["score"](inputs=tf.constant([longest]), targets=tf.constant([longest]))
+LONGEST = " ".join(["1"] * 8)
+
+
+@pytest.mark.parametrize("name", ["score", "attention"])
+def test_a_pair_that_is_too_long_is_marked(signatures, name):
+    inputs = ["1", LONGEST + " 2", "1", LONGEST]
+    targets = ["1", "1", LONGEST + " 2", LONGEST]
+    found = signatures[name](inputs=tf.constant(inputs), targets=tf.constant(targets))
+    assert found["truncated"].numpy().tolist() == [False, True, True, False]
+    assert found["tokens"].numpy().tolist() == [2, 2, 9, 9]
+
+
+def test_a_long_source_is_read_up_to_the_last_token_that_leaves_room_for_eos(
+    signatures,
+):
+    inputs = tf.constant([LONGEST, LONGEST + " 2"])
+    found = signatures["score"](inputs=inputs, targets=tf.constant(["3 4", "3 4"]))
+    whole, cut = found["scores"].numpy()
+    assert whole == pytest.approx(cut, abs=1e-5)
+
+
+def test_the_score_of_a_long_target_is_that_of_its_beginning_without_eos(
+    model, signatures
+):
+    targets = " ".join("12345671") + " 2 3"
+    found = signatures["score"](
+        inputs=tf.constant(["1 2"]), targets=tf.constant([targets])
+    )
+    ids = DIGITS.encode(targets)[:9]
+    logits = model({"inputs": batch_of("1 2"), "targets": tf.constant([ids])})
+    logits = logits.numpy()[0].astype(np.float64)
+    normalizers = np.log(np.exp(logits).sum(-1))
+    expected = sum(logits[t, token] - normalizers[t] for t, token in enumerate(ids))
+    assert found["scores"].numpy().tolist() == pytest.approx([expected], abs=1e-4)
+
+
+def test_pairs_in_several_groups_have_the_scores_of_pairs_alone(signatures):
+    inputs, targets = SHORT * 9, TARGETS * 9  # 8 lengths, and more than 64 tokens
+    score = signatures["score"]
+    found = score(inputs=tf.constant(inputs), targets=tf.constant(targets))["scores"]
+    alone = [
+        score(inputs=tf.constant([source]), targets=tf.constant([target]))["scores"][0]
+        for source, target in zip(SHORT, TARGETS, strict=True)
+    ]
+    np.testing.assert_allclose(found, np.tile(alone, 9), atol=1e-5)

@@ -15,7 +15,9 @@ from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.recorder import record
 
-HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, prefer_unrepaired=True)
+HPARAMS = DecodeHParams(
+    beam_size=3, alpha=0.9, extra_length=5, batch_size=333, prefer_unrepaired=True
+)
 LONGEST = 12
 
 
@@ -70,6 +72,7 @@ def test_each_side_has_its_tokenizer_and_a_piece_its_length(served):
     assert (served.source_tokenizer, served.target_tokenizer) == (source, target)
     assert served._longest_piece == longest_piece(LONGEST) == 11
     assert [*served.weights] == ["weights"]
+    assert served._group_size == HPARAMS.batch_size == 333
 
 
 def test_translating_searches_for_one_hypothesis_that_nothing_repairs(served, searched):

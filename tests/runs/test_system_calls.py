@@ -252,7 +252,7 @@ def exported(monkeypatch):
 
 def test_an_export_has_every_part_of_the_system(system, exported, tmp_path):
     served, written = exported
-    path = system.export(str(tmp_path / "export"), HPARAMS)
+    path = system.export(str(tmp_path / "export"), HPARAMS, 777)
     assert path == tmp_path / "export"
     assert served.call == {
         "model": "model",
@@ -260,6 +260,7 @@ def test_an_export_has_every_part_of_the_system(system, exported, tmp_path):
         "target_tokenizer": LETTERS,
         "hparams": HPARAMS,
         "max_input_length": LONGEST,
+        "max_source_tokens": 777,
     }
     assert written.call["served"] == "served"
     assert Path(written.call["export_dir"]) == tmp_path / "export"

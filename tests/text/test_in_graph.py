@@ -52,3 +52,19 @@ def test_decoding_ignores_ids_after_the_end_of_sentence(tokenizer):
     ids = tokenizer.encode("1 2")
     rows = tf.constant([[*ids, 1, *ids], [0, 1, *ids, 0, 0][: len(ids) * 2 + 1]])
     assert tokenizer.in_graph().decode(rows).numpy().tolist() == [b"1 2", b""]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b"1 \xff 2",
+        b"\xf0\x9f\x99 1",  # three of four bytes
+        b"1\xed\xa0\x80",  # a surrogate
+        b"\xc0\xaf\x80 3",  # an overlong form
+        b"1 2\xe2\x82",
+        b"\x00\x80 1",
+    ],
+)
+def test_bytes_that_are_not_utf8_are_read_as_by_python(tokenizer, wrong):
+    (ids,) = tokenizer.in_graph().encode([wrong]).to_list()
+    assert ids == tokenizer.encode(wrong.decode("utf-8", "replace"))

@@ -78,8 +78,8 @@ class FakeSystem:
             repairs=dict.fromkeys(self.repaired, 5),
         )
 
-    def export(self, export_dir, hparams):
-        self.calls.append(("export", export_dir, hparams))
+    def export(self, export_dir, hparams, max_source_tokens):
+        self.calls.append(("export", export_dir, hparams, max_source_tokens))
 
 
 @dataclasses.dataclass

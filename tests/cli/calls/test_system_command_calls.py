@@ -432,11 +432,17 @@ def test_evaluate_refuses_a_file_that_cannot_be_written(stage, capsys):
 def test_export_writes_the_named_system_with_its_search(stage, capsys):
     folder = str(stage.folder / "export")
     hparams = ["--decode_hparams", "beam_size=3,alpha=0.9"]
-    assert main(["export", *stage.flags, *hparams, "--export_dir", folder]) == 0
+    flags = ["--export_dir", folder, "--max_source_tokens", "777"]
+    assert main(["export", *stage.flags, *hparams, *flags]) == 0
     assert stage.loaded.call == loaded_call(stage)
     expected = DecodeHParams(beam_size=3, alpha=0.9)
-    assert stage.system.calls == [("export", folder, expected)]
+    assert stage.system.calls == [("export", folder, expected, 777)]
     assert capsys.readouterr().out.splitlines()[0] == folder
+
+
+def test_export_translates_sources_of_4096_tokens_by_default(stage):
+    assert main(["export", *stage.flags, "--export_dir", "export"]) == 0
+    assert stage.system.calls == [("export", "export", DecodeHParams(), 4096)]
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.export import saved_model
+from t2t_repro.export.saved_model import export_saved_model
+from t2t_repro.export.warm_up import write_warm_up_requests
+from tests.support.recorder import record
+
+FILE = "assets.extra/tf_serving_warmup_requests"
+
+
+def test_an_export_has_one_answerable_request_per_signature(subword_system):
+    pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
+
+    from tests.support.model_server import ModelServer
+
+    server = ModelServer(str(subword_system.folder))
+    records = tf.data.TFRecordDataset(str(subword_system.folder / FILE))
+    names = []
+    for record_bytes in records.as_numpy_iterator():
+        request = PredictionLog.FromString(record_bytes).predict_log.request
+        names.append(request.model_spec.signature_name)
+        assert server.predict(request).outputs["scores"].tensor_shape.dim[0].size == 3
+    assert names == ["serving_default", "n_best", "score", "attention"]
+
+
+def test_without_the_messages_no_file_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_serving", None)
+    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
+    assert not write_warm_up_requests(tmp_path, {"serving_default": ["inputs"]})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_an_export_says_if_it_has_no_requests(
+    monkeypatch, tmp_path, caplog, is_written
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    record(monkeypatch, tf.saved_model, "save")
+    written = record(monkeypatch, saved_model, "write_warm_up_requests", is_written)
+    spec = tf.TensorSpec([None], tf.string, name="texts")
+    function = tf.function(lambda texts: texts, input_signature=[spec])
+    names = ("translate", "n_best", "score", "attention")
+    served = type("Served", (), dict.fromkeys(names, function))
+    export_saved_model(served, tmp_path / "export")
+    assert ("no warm-up requests" in caplog.text) == (not is_written)
+    assert written.call["folder"] == tmp_path / "export.incomplete"
+    assert written.call["signatures"]["serving_default"] == ["texts"]
