@@ -5,22 +5,19 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from t2t_repro.cli.engine import add_engine_flags, load_engine
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_writable,
     read_input,
     write_lines,
 )
+from t2t_repro.decoding.sentences import Hypothesis, count_repairs
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
-
-if TYPE_CHECKING:
-    from t2t_repro.decoding.translate import Hypothesis
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +43,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=STANDARD_STREAM,
         help="file for the translations; - = standard output (default)",
     )
+    add_engine_flags(parser)
     add_decode_hparams_flag(parser, "decode")
 
 
@@ -55,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     check_writable("--decode_to_file", args.decode_to_file)
     # Report broken input before TensorFlow is imported and a model is loaded.
     lines = read_input(args.decode_from_file)
-    system = load_system(args, hparams)
+    system = load_engine(args, hparams)
     best: list[Hypothesis] = []
 
     def formatted() -> Iterator[str]:
@@ -71,8 +69,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _log_repairs(hypotheses: Sequence[Hypothesis]) -> None:
     """Log how many outputs were repaired, and why."""
-    from t2t_repro.runs.system import count_repairs
-
     repairs = count_repairs(hypotheses)
     if repairs:
         logger.info(

@@ -40,6 +40,12 @@ class Hypothesis:
     ids: tuple[int, ...] = ()
 
 
+def count_repairs(hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
+    """Count the outputs per kind of repair, most frequent first."""
+    faults = Counter(fault for best in hypotheses for fault in best.repairs)
+    return dict(faults.most_common())
+
+
 def longest_piece(max_input_length: int) -> int:
     """Return the number of source tokens to translate at once, without EOS.
 

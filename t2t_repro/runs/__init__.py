@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from t2t_repro.runs.averaging import average
+    from t2t_repro.runs.ctranslate2 import CTranslate2System
     from t2t_repro.runs.run import Run
     from t2t_repro.runs.system import Evaluation, System
     from t2t_repro.runs.training import TrainResult, train
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from t2t_repro.settings.train_settings import TrainSettings
 
 __all__ = [
+    "CTranslate2System",
     "DecodeHParams",
     "Evaluation",
     "Run",
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CTranslate2System": "t2t_repro.runs.ctranslate2",
     "DecodeHParams": "t2t_repro.settings.decode_hparams",
     "Evaluation": "t2t_repro.runs.system",
     "Run": "t2t_repro.runs.run",

@@ -1,0 +1,203 @@
+"""A trained system that translates with CTranslate2.
+
+Imports TensorFlow only to convert a checkpoint, once; later calls start at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from t2t_repro import catalogue
+from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.ctranslate2_engine import (
+    CTranslate2Translator,
+    import_ctranslate2,
+)
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
+from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.errors import UserError
+from t2t_repro.export.ctranslate2_folder import (
+    DESCRIPTION_FILE,
+    ExportDescription,
+    checkpoint_digest,
+    position_count,
+)
+from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
+from t2t_repro.files import current_folder, folder_lock
+from t2t_repro.runs.checkpoint_choice import choose_checkpoint
+from t2t_repro.runs.run import Run
+from t2t_repro.settings.decode_hparams import DecodeHParams
+
+logger = logging.getLogger(__name__)
+
+CACHE_FOLDER = "ctranslate2"
+_LOCK = ".lock"
+
+
+def check_exportable(run: Run, export_dir: str | Path, quantization: str) -> None:
+    """Refuse an export that cannot succeed, before TensorFlow is imported.
+
+    Args:
+        run: Description of the training.
+        export_dir: Folder to create.
+        quantization: Format of the weights.
+
+    Raises:
+        UserError: If CTranslate2 cannot compute the model or is not installed, or the
+            folder exists.
+        UsageError: If `quantization` is unknown.
+    """
+    check_quantization(quantization)
+    check_expressible(run.model, run.hparams)
+    if Path(export_dir).exists():
+        raise UserError(
+            f"received export folder {export_dir}, which exists: remove it or give "
+            "another."
+        )
+    import_ctranslate2()
+
+
+class CTranslate2System:
+    """A CTranslate2 model with its tokenizers and its problem.
+
+    It translates like `System`, but knows neither TensorFlow nor the Keras model.
+
+    Args:
+        export_dir: Folder that `System.export_ctranslate2` wrote.
+        t2t_usr_dir: Folder of the package that registers the problem, if any.
+
+    Raises:
+        UserError: If the folder has no export, or it is damaged.
+    """
+
+    def __init__(
+        self, export_dir: str | Path, t2t_usr_dir: str | Path | None = None
+    ) -> None:
+        self.export_dir = current_folder(Path(export_dir))
+        self.description = ExportDescription.load(self.export_dir)
+        catalogue.load(t2t_usr_dir)
+        self.problem: Problem = catalogue.problem(self.description.problem)
+        tokenizers = self.description.load_tokenizers(self.export_dir)
+        self.source_tokenizer, self.target_tokenizer = tokenizers
+        self._translators: dict[DecodeHParams, CTranslate2Translator] = {}
+
+    @classmethod
+    def load(
+        cls,
+        output_dir: str | Path,
+        checkpoint: str | None = None,
+        t2t_usr_dir: str | Path | None = None,
+        *,
+        quantization: str = "float32",
+        decode_hparams: DecodeHParams | None = None,
+    ) -> CTranslate2System:
+        """Load a run's conversion, and make it first if there is none.
+
+        A checkpoint is converted once per format and number of positions, into a folder
+        of `output_dir/ctranslate2` whose name has a digest of the checkpoint's content.
+
+        Args:
+            output_dir: Folder of the run.
+            checkpoint: See `System.load`.
+            t2t_usr_dir: See `System.load`.
+            quantization: Format of the weights.
+            decode_hparams: Settings of the search for which the model must have enough
+                positions.
+
+        Raises:
+            UserError: If the run or the checkpoint is missing, or the checkpoint cannot
+                be converted; see `System.export_ctranslate2`.
+            UsageError: If a setting has no effect or cannot work.
+        """
+        run = Run.load_existing(output_dir)
+        check_quantization(quantization)
+        check_expressible(run.model, run.hparams)
+        import_ctranslate2()
+        given = None if t2t_usr_dir is None else str(t2t_usr_dir)
+        package = run.package(given)
+        catalogue.load(package)
+        longest = run.hparams.max_length
+        hparams = with_problem_defaults(
+            decode_hparams or DecodeHParams(), catalogue.problem(run.problem), longest
+        )
+        path = choose_checkpoint(output_dir, checkpoint)
+        root = Path(output_dir) / CACHE_FOLDER
+        positions = position_count(longest, hparams.extra_length)
+        folder = root / _cache_name(path, quantization, positions)
+        with folder_lock(root, _LOCK, "converting a checkpoint"):
+            if not (current_folder(folder) / DESCRIPTION_FILE).exists():
+                _convert(output_dir, path, package, folder, hparams, quantization)
+        return cls(folder, package)
+
+    def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
+        """Use the problem's defaults for settings that the user did not give.
+
+        Raises:
+            UsageError: If a given setting would have no effect or cannot work.
+        """
+        longest = self.description.max_input_length
+        return with_problem_defaults(hparams, self.problem, longest)
+
+    def translator(
+        self, decode_hparams: DecodeHParams | None = None
+    ) -> CTranslate2Translator:
+        """Return a translator of the model; equal settings share one.
+
+        Raises:
+            UsageError: See `with_problem_defaults` and `CTranslate2Translator`.
+            UserError: See `CTranslate2Translator`.
+        """
+        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
+        if hparams not in self._translators:
+            self._translators[hparams] = CTranslate2Translator(
+                self.export_dir,
+                self.source_tokenizer,
+                self.target_tokenizer,
+                hparams,
+                self.description.max_input_length,
+                positions=self.description.positions,
+                normalize_source=self.problem.normalize_source,
+                postprocess=self.problem.postprocess,
+            )
+        return self._translators[hparams]
+
+    def translate(
+        self, sentences: Sequence[str], decode_hparams: DecodeHParams | None = None
+    ) -> list[str]:
+        """Return the best translation of each sentence."""
+        translated = self.translator(decode_hparams).translate(sentences)
+        return [hypotheses[0].text for hypotheses in translated]
+
+    def hypotheses(
+        self,
+        sentences: Sequence[str],
+        decode_hparams: DecodeHParams | None = None,
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> Iterator[list[Hypothesis]]:
+        """Yield the hypotheses of each sentence; see `System.hypotheses`."""
+        return self.translator(decode_hparams).stream(sentences, advance)
+
+
+def _cache_name(checkpoint: str, quantization: str, positions: int) -> str:
+    digest = checkpoint_digest(checkpoint)[:12]
+    return f"{Path(checkpoint).name}-{digest}-{quantization}-{positions}"
+
+
+def _convert(
+    output_dir: str | Path,
+    checkpoint: str,
+    t2t_usr_dir: str | None,
+    folder: Path,
+    hparams: DecodeHParams,
+    quantization: str,
+) -> None:
+    """Convert a checkpoint, and log the comparison with the trained model."""
+    logger.info("converting %s for CTranslate2, once, into %s", checkpoint, folder)
+    from t2t_repro.runs.system import System
+
+    system = System.load(output_dir, checkpoint, t2t_usr_dir)
+    parity = system.export_ctranslate2(folder, hparams, quantization=quantization)
+    for line in parity.lines():
+        logger.info("%s", line)
