@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from t2t_repro.cli.framework import load_catalogue, load_system
+from t2t_repro.cli.framework import import_tensorflow, load_catalogue, load_system
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS
+from t2t_repro.runs.conversion import Conversion
 from t2t_repro.runs.ctranslate2 import CTranslate2System
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -73,13 +74,7 @@ def load_engine(
     package = run.package(args.t2t_usr_dir)
     load_catalogue(package)
     if args.export_dir is None:
-        return CTranslate2System.load(
-            args.output_dir,
-            args.checkpoint_path,
-            package,
-            quantization=args.quantization or "float32",
-            decode_hparams=hparams,
-        )
+        return _converted(args, package, hparams)
     for flag in ("checkpoint_path", "quantization"):
         if getattr(args, flag) is not None:
             raise UsageError(
@@ -89,6 +84,23 @@ def load_engine(
     system = CTranslate2System(args.export_dir, package)
     _check_same_system(args, run, system)
     return system
+
+
+def _converted(
+    args: argparse.Namespace, package: str | None, hparams: DecodeHParams
+) -> CTranslate2System:
+    """Load the conversion of the checkpoint, which is made on the first use."""
+    conversion = Conversion.plan(
+        args.output_dir,
+        args.checkpoint_path,
+        package,
+        quantization=args.quantization or "float32",
+        decode_hparams=hparams,
+    )
+    if not conversion.is_done():
+        import_tensorflow()
+        conversion.make()
+    return CTranslate2System(conversion.folder, package)
 
 
 def check_needed(args: argparse.Namespace, chosen: str, names: tuple[str, ...]) -> None:

@@ -86,6 +86,8 @@ class CTranslate2Translator(SentenceTranslator):
         max_input_length: See `SentenceTranslator`.
         positions: Longest source or translation in tokens, including EOS, for which the
             model has encodings of positions.
+        quantization: Format of the model's weights, in which it also computes, as far
+            as the processor can.
         num_threads: Number of batches that are translated at the same time, on one core
             each; by default the number of cores that the process may use.
         normalize_source: See `SentenceTranslator`.
@@ -106,6 +108,7 @@ class CTranslate2Translator(SentenceTranslator):
         max_input_length: int,
         *,
         positions: int,
+        quantization: str = "float32",
         num_threads: int | None = None,
         normalize_source: Callable[[str], str] = str,
         postprocess: Callable[[str, str], Output] = lambda source, written: Output(
@@ -134,7 +137,9 @@ class CTranslate2Translator(SentenceTranslator):
         entries = target_tokenizer.pieces(range(target_tokenizer.vocab_size))
         self._target_ids = {entry: number for number, entry in enumerate(entries)}
         self._end = entries[EOS_ID]
-        self._engine = _load_engine(model_dir, num_threads or _available_cores())
+        self._engine = load_engine(
+            model_dir, quantization, num_threads or _available_cores()
+        )
 
     def _search_batches(
         self, sources: list[list[int]]
@@ -219,15 +224,27 @@ def _available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _load_engine(model_dir: str | Path, num_threads: int) -> Any:
-    """Load a model that translates `num_threads` batches at the same time.
+def load_engine(model_dir: str | Path, quantization: str, num_threads: int = 1) -> Any:
+    """Load a CTranslate2 model on the CPU.
 
     Small matrices gain little from several cores, so every batch has one.
+
+    Args:
+        model_dir: Folder with model.bin.
+        quantization: Format of the model's weights.
+        num_threads: Number of batches that are translated at the same time.
+
+    Returns:
+        A `ctranslate2.Translator`.
+
+    Raises:
+        UserError: If `ctranslate2` is not installed or cannot read the folder.
     """
     ctranslate2 = import_ctranslate2()
     try:
         return ctranslate2.Translator(
             str(model_dir),
+            compute_type=_compute_type(ctranslate2, quantization),
             inter_threads=num_threads,
             intra_threads=1,
             max_queued_batches=-1,
@@ -236,3 +253,10 @@ def _load_engine(model_dir: str | Path, num_threads: int) -> Any:
         raise UserError(
             f"CTranslate2 cannot read {model_dir}: {str(error).splitlines()[0]}"
         ) from error
+
+
+def _compute_type(ctranslate2: ModuleType, quantization: str) -> str:
+    """Return the type to compute in; without one, CTranslate2 warns of its choice."""
+    if quantization in ctranslate2.get_supported_compute_types("cpu"):
+        return quantization
+    return "int8_float32" if quantization.startswith("int8") else "float32"

@@ -20,7 +20,6 @@ from t2t_repro.export.ctranslate2_parity import (
     Parity,
     measure_parity,
 )
-from t2t_repro.export.ctranslate2_variants import check_quantization
 from t2t_repro.files import atomic_folder
 from t2t_repro.text.tokenizer_files import SIDES, tokenizer_file_names
 from t2t_repro.training.checkpoint_paths import step_of
@@ -48,7 +47,6 @@ def export_ctranslate2(
     origin: Origin,
     export_dir: str | Path,
     sentences: Sequence[str],
-    quantization: str,
 ) -> Parity:
     """Write a CTranslate2 model, all of it or nothing.
 
@@ -57,7 +55,6 @@ def export_ctranslate2(
         origin: Where the weights come from.
         export_dir: Folder to create.
         sentences: Sources to compare the two with; see `measure_parity`.
-        quantization: Format of the weights.
 
     Returns:
         The comparison, which is also in the description of the folder.
@@ -65,36 +62,33 @@ def export_ctranslate2(
     Raises:
         UserError: If the model differs too much, the folder cannot be written, or
             `ctranslate2` is not installed.
-        UsageError: If `quantization` is unknown.
     """
-    check_quantization(quantization)
     import_ctranslate2()
     export_dir = Path(export_dir)
     try:
         with atomic_folder(export_dir) as folder:
-            _write_weights(system, folder, quantization)
+            _write_weights(system, folder)
             parity = measure_parity(system, folder, sentences)
-            parity.check(quantization)
-            _describe(system, origin, quantization, parity, folder)
+            parity.check(system.quantization)
+            _describe(system, origin, parity, folder)
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"cannot write {export_dir}: {reason}.") from error
     return parity
 
 
-def _write_weights(system: ComparedSystem, folder: Path, quantization: str) -> None:
+def _write_weights(system: ComparedSystem, folder: Path) -> None:
     # Imports ctranslate2, which is optional.
     from t2t_repro.export.ctranslate2_spec import model_spec, write_model
 
     tokenizers = (system.source_tokenizer, system.target_tokenizer)
     spec = model_spec(system.model, *tokenizers, system.positions)
-    write_model(spec, str(folder), quantization)
+    write_model(spec, str(folder), system.quantization)
 
 
 def _describe(
     system: ComparedSystem,
     origin: Origin,
-    quantization: str,
     parity: Parity,
     folder: Path,
 ) -> None:
@@ -110,7 +104,7 @@ def _describe(
         checkpoint=origin.checkpoint,
         step=step_of(origin.checkpoint),
         checkpoint_digest=checkpoint_digest(origin.checkpoint),
-        quantization=quantization,
+        quantization=system.quantization,
         positions=system.positions,
         max_input_length=system.max_input_length,
         tokenizers=names,

@@ -14,7 +14,7 @@ import numpy as np
 from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
 from t2t_repro.decoding.ctranslate2_engine import (
     CTranslate2Translator,
-    import_ctranslate2,
+    load_engine,
 )
 from t2t_repro.decoding.sentences import Hypothesis, longest_piece
 from t2t_repro.decoding.translate import Translator
@@ -148,6 +148,7 @@ class ComparedSystem:
         hparams: Settings of the search with a beam.
         max_input_length: Longest source in tokens, including EOS.
         positions: Number of positions of the CTranslate2 model.
+        quantization: Format of its weights.
     """
 
     model: keras.Model
@@ -156,6 +157,7 @@ class ComparedSystem:
     hparams: DecodeHParams
     max_input_length: int
     positions: int
+    quantization: str
 
 
 def measure_parity(
@@ -234,7 +236,12 @@ def _translations(
     length = system.max_input_length
     ours = Translator(system.model, *tokenizers, hparams, length)
     theirs = CTranslate2Translator(
-        model_dir, *tokenizers, hparams, length, positions=system.positions
+        model_dir,
+        *tokenizers,
+        hparams,
+        length,
+        positions=system.positions,
+        quantization=system.quantization,
     )
     return (
         [best for (best,) in ours.translate(sentences)],
@@ -316,7 +323,7 @@ def _ctranslate2_log_probabilities(
     targets: list[list[int]],
 ) -> list[np.ndarray]:
     """Return CTranslate2's log-probabilities of targets that end in EOS."""
-    engine = import_ctranslate2().Translator(str(model_dir))
+    engine = load_engine(model_dir, system.quantization)
     results = engine.score_batch(
         [system.source_tokenizer.pieces(ids) for ids in sources],
         # It appends EOS itself.

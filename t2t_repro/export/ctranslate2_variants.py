@@ -26,10 +26,12 @@ class Tolerance:
     equal: float
 
 
-# Rounding of float32 changes a translation only where two tokens are equally probable.
-_EXACT = Tolerance(mean=1e-5, largest=1e-3, equal=0.98)
-_HALF = Tolerance(mean=0.02, largest=1.0, equal=0.9)
-_EIGHT_BITS = Tolerance(mean=0.1, largest=4.0, equal=0.7)
+# Measured on a model of 3 + 3 layers, 100 sentences (docs/serving_ctranslate2.md): mean
+# 1e-6 for float32, 3e-3 for bfloat16, 1e-2 for int8. Rounding of float32 changes a
+# translation only where two tokens are equally probable.
+_EXACT = Tolerance(mean=1e-5, largest=2e-4, equal=0.98)
+_HALF = Tolerance(mean=0.02, largest=0.5, equal=0.9)
+_EIGHT_BITS = Tolerance(mean=0.05, largest=2.0, equal=0.75)
 
 # Format of the weights -> how far it may differ. On a CPU, CTranslate2 computes with
 # float32 where a name has float16 or bfloat16.

@@ -1,11 +1,7 @@
-"""A trained system that translates with CTranslate2.
-
-Imports TensorFlow only to convert a checkpoint, once; later calls start at once.
-"""
+"""A trained system that translates with CTranslate2; imports no TensorFlow."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,21 +15,13 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.sentences import Hypothesis
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_folder import (
-    DESCRIPTION_FILE,
     ExportDescription,
-    checkpoint_digest,
-    position_count,
 )
 from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
-from t2t_repro.files import current_folder, folder_lock
-from t2t_repro.runs.checkpoint_choice import choose_checkpoint
+from t2t_repro.files import current_folder
+from t2t_repro.runs.conversion import Conversion
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
-
-logger = logging.getLogger(__name__)
-
-CACHE_FOLDER = "ctranslate2"
-_LOCK = ".lock"
 
 
 def check_exportable(run: Run, export_dir: str | Path, quantization: str) -> None:
@@ -93,10 +81,7 @@ class CTranslate2System:
         quantization: str = "float32",
         decode_hparams: DecodeHParams | None = None,
     ) -> CTranslate2System:
-        """Load a run's conversion, and make it first if there is none.
-
-        A checkpoint is converted once per format and number of positions, into a folder
-        of `output_dir/ctranslate2` whose name has a digest of the checkpoint's content.
+        """Load the conversion of a run's checkpoint, and make it first if needed.
 
         Args:
             output_dir: Folder of the run.
@@ -107,29 +92,19 @@ class CTranslate2System:
                 positions.
 
         Raises:
-            UserError: If the run or the checkpoint is missing, or the checkpoint cannot
-                be converted; see `System.export_ctranslate2`.
-            UsageError: If a setting has no effect or cannot work.
+            UserError: See `Conversion`.
+            UsageError: See `Conversion`.
         """
-        run = Run.load_existing(output_dir)
-        check_quantization(quantization)
-        check_expressible(run.model, run.hparams)
-        import_ctranslate2()
-        given = None if t2t_usr_dir is None else str(t2t_usr_dir)
-        package = run.package(given)
-        catalogue.load(package)
-        longest = run.hparams.max_length
-        hparams = with_problem_defaults(
-            decode_hparams or DecodeHParams(), catalogue.problem(run.problem), longest
+        conversion = Conversion.plan(
+            output_dir,
+            checkpoint,
+            t2t_usr_dir,
+            quantization=quantization,
+            decode_hparams=decode_hparams,
         )
-        path = choose_checkpoint(output_dir, checkpoint)
-        root = Path(output_dir) / CACHE_FOLDER
-        positions = position_count(longest, hparams.extra_length)
-        folder = root / _cache_name(path, quantization, positions)
-        with folder_lock(root, _LOCK, "converting a checkpoint"):
-            if not (current_folder(folder) / DESCRIPTION_FILE).exists():
-                _convert(output_dir, path, package, folder, hparams, quantization)
-        return cls(folder, package)
+        if not conversion.is_done():
+            conversion.make()
+        return cls(conversion.folder, conversion.t2t_usr_dir)
 
     def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
         """Use the problem's defaults for settings that the user did not give.
@@ -158,6 +133,7 @@ class CTranslate2System:
                 hparams,
                 self.description.max_input_length,
                 positions=self.description.positions,
+                quantization=self.description.quantization,
                 normalize_source=self.problem.normalize_source,
                 postprocess=self.problem.postprocess,
             )
@@ -178,26 +154,3 @@ class CTranslate2System:
     ) -> Iterator[list[Hypothesis]]:
         """Yield the hypotheses of each sentence; see `System.hypotheses`."""
         return self.translator(decode_hparams).stream(sentences, advance)
-
-
-def _cache_name(checkpoint: str, quantization: str, positions: int) -> str:
-    digest = checkpoint_digest(checkpoint)[:12]
-    return f"{Path(checkpoint).name}-{digest}-{quantization}-{positions}"
-
-
-def _convert(
-    output_dir: str | Path,
-    checkpoint: str,
-    t2t_usr_dir: str | None,
-    folder: Path,
-    hparams: DecodeHParams,
-    quantization: str,
-) -> None:
-    """Convert a checkpoint, and log the comparison with the trained model."""
-    logger.info("converting %s for CTranslate2, once, into %s", checkpoint, folder)
-    from t2t_repro.runs.system import System
-
-    system = System.load(output_dir, checkpoint, t2t_usr_dir)
-    parity = system.export_ctranslate2(folder, hparams, quantization=quantization)
-    for line in parity.lines():
-        logger.info("%s", line)

@@ -287,11 +287,11 @@ class System:
                 hparams,
                 longest,
                 position_count(longest, hparams.extra_length),
+                quantization,
             ),
             Origin(self.run.problem, self.run.hparams_set, self.checkpoint),
             export_dir,
             [*map(self.problem.normalize_source, sentences)],
-            quantization,
         )
 
     def _warn_of_raw_output(self) -> None:
