@@ -310,7 +310,9 @@ def _log_sum_exp(logits: np.ndarray) -> np.ndarray:
 
 
 def _padded(rows: list[list[int]]) -> np.ndarray:
-    batch = np.full((len(rows), max(map(len, rows))), PAD_ID, np.int32)
+    # Keras warns of a softmax over one position.
+    length = max(2, *map(len, rows))
+    batch = np.full((len(rows), length), PAD_ID, np.int32)
     for row, ids in zip(batch, rows, strict=True):
         row[: len(ids)] = ids
     return batch

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import ml_dtypes
 import numpy as np
-from ctranslate2.specs import common_spec, transformer_spec
+from ctranslate2.specs import attention_spec, common_spec, transformer_spec
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
@@ -58,7 +58,7 @@ def model_spec(
         _set_feed_forward(layer.ffn, ours)
     for layer, ours in zip(spec.decoder.layer, model.decoder.layers, strict=True):
         _set_self_attention(layer, ours)
-        _set_memory_attention(layer.attention, ours)
+        _set_memory_attention(layer, ours)
         _set_feed_forward(layer.ffn, ours)
     if model.options.norm == "pre":
         _set_norm(spec.encoder.layer_norm, model.encoder.final_normalization)
@@ -154,27 +154,36 @@ def _position_table(
 
 
 def _set_self_attention(spec: Any, layer: Any) -> None:
-    attention, target = layer.self_attention, spec.self_attention
+    attention = layer.self_attention
+    spec.self_attention = attention_spec.MultiHeadAttentionSpec(
+        self_attention=True, head_dim=_depth(attention)
+    )
     query, key, value = _projections(attention)
-    target.linear[0].weight = np.concatenate([query, key, value])
-    target.linear[1].weight = _output_projection(attention)
-    _finish_attention(target, attention, layer.self_attention_residual)
+    inputs, output = spec.self_attention.linear
+    inputs.weight = np.concatenate([query, key, value])
+    output.weight = _output_projection(attention)
+    _scale(spec.self_attention, attention)
+    _set_norm(
+        spec.self_attention.layer_norm, layer.self_attention_residual.normalization
+    )
 
 
 def _set_memory_attention(spec: Any, layer: Any) -> None:
     attention = layer.memory_attention
+    spec.attention = attention_spec.MultiHeadAttentionSpec(head_dim=_depth(attention))
     query, key, value = _projections(attention)
-    spec.linear[0].weight = query
-    spec.linear[1].weight = np.concatenate([key, value])
-    spec.linear[2].weight = _output_projection(attention)
-    _finish_attention(spec, attention, layer.memory_attention_residual)
+    queries, memory, output = spec.attention.linear
+    queries.weight = query
+    memory.weight = np.concatenate([key, value])
+    output.weight = _output_projection(attention)
+    _scale(spec.attention, attention)
+    _set_norm(spec.attention.layer_norm, layer.memory_attention_residual.normalization)
 
 
-def _finish_attention(spec: Any, attention: MultiheadAttention, residual: Any) -> None:
+def _scale(spec: Any, attention: MultiheadAttention) -> None:
     depth = attention.key_channels // attention.num_heads
     is_scaled = attention.compatibility == "scaled_dot_product"
     spec.queries_scale = np.float32(depth**-0.5 if is_scaled else 1.0)
-    _set_norm(spec.layer_norm, residual.normalization)
 
 
 def _projections(attention: MultiheadAttention) -> list[np.ndarray]:
@@ -232,4 +241,4 @@ def _set_norm(spec: Any, normalization: Any) -> None:
 
 def _copy(variable: keras.Variable) -> np.ndarray:
     """Return the value of a variable as a new float32 array."""
-    return np.array(ops.convert_to_numpy(variable), np.float32, copy=True)
+    return np.array(variable.numpy(), np.float32, copy=True)
