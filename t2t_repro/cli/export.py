@@ -8,7 +8,7 @@ from t2t_repro.cli.engine import add_quantization_flag, check_needed
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
 from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import read_input
-from t2t_repro.runs.ctranslate2 import check_exportable
+from t2t_repro.export.ctranslate2_folder import check_exportable
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
@@ -38,7 +38,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--parity_sentences",
         metavar="FILE",
         help="sources to compare the export and the model with, one per line (default: "
-        f"100 sentences of the dev text); needs {needs}",
+        f"the first ones of the dev text); needs {needs}",
     )
     add_decode_hparams_flag(parser, "export")
 
@@ -64,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _export_ctranslate2(args: argparse.Namespace, hparams: DecodeHParams) -> int:
     quantization = args.quantization or "float32"
-    check_exportable(Run.load_existing(args.output_dir), args.export_dir, quantization)
+    described = Run.load_existing(args.output_dir)
+    check_exportable(described.model, described.hparams, args.export_dir, quantization)
     sentences = None
     if args.parity_sentences is not None:
         sentences = read_input(args.parity_sentences)

@@ -7,10 +7,12 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.decoding.ctranslate2_engine import needed_positions
+from t2t_repro.decoding.ctranslate2_engine import import_ctranslate2, needed_positions
 from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UserError
+from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
 from t2t_repro.files import atomic_write
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.text.tokenizer_files import load_tokenizers
 
@@ -86,6 +88,32 @@ class ExportDescription:
     def load_tokenizers(self, folder: str | Path) -> tuple[Tokenizer, Tokenizer]:
         """Read the tokenizers of inputs and targets from the folder."""
         return load_tokenizers(folder, self.tokenizers)
+
+
+def check_exportable(
+    model: str, hparams: HParams, export_dir: str | Path, quantization: str
+) -> None:
+    """Refuse an export that cannot succeed, before TensorFlow is imported.
+
+    Args:
+        model: Name of the model in the registry.
+        hparams: Its hparams.
+        export_dir: Folder to create.
+        quantization: Format of the weights.
+
+    Raises:
+        UserError: If CTranslate2 cannot compute the model or is not installed, or the
+            folder exists.
+        UsageError: If `quantization` is unknown.
+    """
+    check_quantization(quantization)
+    check_expressible(model, hparams)
+    if Path(export_dir).exists():
+        raise UserError(
+            f"received export folder {export_dir}, which exists: remove it or give "
+            "another."
+        )
+    import_ctranslate2()
 
 
 def position_count(max_input_length: int, extra_length: int) -> int:

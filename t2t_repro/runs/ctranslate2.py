@@ -9,42 +9,15 @@ from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.ctranslate2_engine import (
     CTranslate2Translator,
-    import_ctranslate2,
 )
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.sentences import Hypothesis
-from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_folder import (
     ExportDescription,
 )
-from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
 from t2t_repro.files import current_folder
 from t2t_repro.runs.conversion import Conversion
-from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
-
-
-def check_exportable(run: Run, export_dir: str | Path, quantization: str) -> None:
-    """Refuse an export that cannot succeed, before TensorFlow is imported.
-
-    Args:
-        run: Description of the training.
-        export_dir: Folder to create.
-        quantization: Format of the weights.
-
-    Raises:
-        UserError: If CTranslate2 cannot compute the model or is not installed, or the
-            folder exists.
-        UsageError: If `quantization` is unknown.
-    """
-    check_quantization(quantization)
-    check_expressible(run.model, run.hparams)
-    if Path(export_dir).exists():
-        raise UserError(
-            f"received export folder {export_dir}, which exists: remove it or give "
-            "another."
-        )
-    import_ctranslate2()
 
 
 class CTranslate2System:

@@ -16,14 +16,13 @@ from t2t_repro.decoding.sentences import Hypothesis, count_repairs
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
 from t2t_repro.export.ctranslate2 import Origin, export_ctranslate2
-from t2t_repro.export.ctranslate2_folder import position_count
+from t2t_repro.export.ctranslate2_folder import check_exportable, position_count
 from t2t_repro.export.ctranslate2_parity import ComparedSystem, Parity
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.metrics.translation import TranslationScores
 from t2t_repro.runs.checkpoint_choice import choose_checkpoint
 from t2t_repro.runs.comparison_text import comparison_sentences
-from t2t_repro.runs.ctranslate2 import check_exportable
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
@@ -273,7 +272,7 @@ class System:
                 two differ too much, or the folder exists or cannot be written.
             UsageError: If `quantization` is unknown, or as for `translator`.
         """
-        check_exportable(self.run, export_dir, quantization)
+        check_exportable(self.run.model, self.run.hparams, export_dir, quantization)
         self._warn_of_raw_output()
         hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
         longest = self.run.hparams.max_length

@@ -69,6 +69,11 @@ class FakeSystem:
     def export(self, export_dir, hparams):
         self.calls.append(("export", export_dir, hparams))
 
+    def export_ctranslate2(self, export_dir, hparams, *, quantization, sentences):
+        call = (export_dir, hparams, quantization, sentences)
+        self.calls.append(("export_ctranslate2", *call))
+        return SimpleNamespace(sentences=7, lines=lambda: ["a figure"])
+
 
 @dataclasses.dataclass
 class Stage:
