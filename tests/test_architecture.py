@@ -61,6 +61,10 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.catalogue",
     "t2t_repro.training.checkpoint_paths",
     "t2t_repro.decoding.problem_defaults",
+    "t2t_repro.decoding.ctranslate2_engine",
+    "t2t_repro.decoding.sentences",
+    "t2t_repro.runs.conversion",
+    "t2t_repro.runs.ctranslate2",
     "t2t_repro.runs",
     "t2t_repro.runs.run",
     "t2t_repro.runs.resuming",
@@ -71,6 +75,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.cli.decode",
     "t2t_repro.cli.score",
     "t2t_repro.cli.hypothesis",
+    "t2t_repro.cli.export",
 ]
 FRAMEWORKS = ("tensorflow", "keras", "tensorflow_text", "tensorflow_datasets")
 

@@ -14,8 +14,9 @@ from t2t_repro.cli.decode_files import (
     output_names,
 )
 from t2t_repro.cli.decode_output import Summary, json_line, text_line
+from t2t_repro.cli.engine import add_engine_flags, load_engine
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import load_system, warm_up
+from t2t_repro.cli.framework import warm_up
 from t2t_repro.cli.live_input import LiveLines
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
@@ -23,13 +24,13 @@ from t2t_repro.cli.streams import (
     check_writable,
     write_lines,
 )
+from t2t_repro.decoding.sentences import CHUNK_SIZE, Hypothesis
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 if TYPE_CHECKING:
-    from t2t_repro.decoding.translate import Hypothesis
-    from t2t_repro.runs import System
+    from t2t_repro.runs import CTranslate2System, System
 
 DESCRIPTION = (
     "Translate lines. The output has as many lines as the input, in the same order; "
@@ -45,6 +46,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add_system_flags(parser)
     add_file_flags(parser)
     add_output_format_flag(parser)
+    add_engine_flags(parser)
     add_decode_hparams_flag(parser, "decode")
 
 
@@ -63,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         check_writable("--decode_to_file", output)
     # Report broken input before TensorFlow is imported and a model is loaded.
     sources = open_inputs(inputs)
-    system = load_system(args, hparams)
+    system = load_engine(args, hparams)
     if sys.stderr.isatty() or any(map(_must_wait, sources)):
         warm_up(system, hparams)
     summary = Summary(hparams.beam_size if hparams.return_beams else 1)
@@ -83,8 +85,6 @@ def _must_wait(source: Source) -> bool:
 
 def _progress(sources: Sequence[Source]) -> Progress:
     """Show the progress of all sources, whose number of lines may be unknown."""
-    from t2t_repro.decoding.translate import CHUNK_SIZE
-
     weights: list[int] = []
     for source in sources:
         if isinstance(source, LiveLines):
@@ -98,11 +98,12 @@ def _progress(sources: Sequence[Source]) -> Progress:
 
 
 def _translated(
-    system: System, source: Source, hparams: DecodeHParams, progress: Progress
+    system: System | CTranslate2System,
+    source: Source,
+    hparams: DecodeHParams,
+    progress: Progress,
 ) -> Iterator[tuple[str, list[Hypothesis]]]:
     """Yield every line with its hypotheses, in order."""
-    from t2t_repro.decoding.translate import CHUNK_SIZE
-
     chunks = source.chunks(CHUNK_SIZE) if isinstance(source, LiveLines) else [source]
     for chunk in chunks:
         found = system.hypotheses(chunk, hparams, progress.advance)
@@ -110,7 +111,7 @@ def _translated(
 
 
 def _lines(
-    system: System,
+    system: System | CTranslate2System,
     translated: Iterator[tuple[str, list[Hypothesis]]],
     hparams: DecodeHParams,
     summary: Summary,

@@ -8,11 +8,11 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from t2t_repro.decoding.sentences import Hypothesis, count_repairs
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
 
 if TYPE_CHECKING:
-    from t2t_repro.decoding.translate import Hypothesis
     from t2t_repro.runs import RankedHypothesis
 
 logger = logging.getLogger(__name__)
@@ -78,8 +78,6 @@ class Summary:
 
     def log(self) -> None:
         """Log the number of repaired outputs, and of lines with too few hypotheses."""
-        from t2t_repro.runs.system import count_repairs
-
         if self._repaired:
             repairs = count_repairs(self._repaired).items()
             logger.info(

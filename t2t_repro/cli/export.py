@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 
+from t2t_repro.cli.engine import add_quantization_flag, check_needed
 from t2t_repro.cli.flags import (
     add_decode_hparams_flag,
     add_system_flags,
     number_in_range,
 )
 from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.streams import read_input
+from t2t_repro.export.ctranslate2_folder import check_exportable
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS
+from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 DESCRIPTION = (
-    "Write the trained system as a SavedModel: strings in, translations and scores out."
+    "Write the trained system as a SavedModel: strings in, translations and scores "
+    "out. Or write it for CTranslate2, a fast engine for CPUs, after comparing both on "
+    "sentences; beyond a tolerance, nothing is written."
 )
 
 
@@ -26,9 +32,18 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("saved_model",),
+        choices=("saved_model", "ctranslate2"),
         default="saved_model",
-        help="format of the export (default: saved_model)",
+        help="format of the export (default: saved_model); ctranslate2 needs pip "
+        "install 't2t-repro[ctranslate2]'",
+    )
+    needs = "--format ctranslate2"
+    add_quantization_flag(parser, needs)
+    parser.add_argument(
+        "--parity_sentences",
+        metavar="FILE",
+        help="sources to compare the export and the model with, one per line (default: "
+        f"the first ones of the dev text); needs {needs}",
     )
     parser.add_argument(
         "--max_source_tokens",
@@ -44,6 +59,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export, and print how to use the result."""
     hparams = DecodeHParams().parse_for("export", args.decode_hparams)
+    check_needed(args, "format", ("quantization", "parity_sentences"))
+    if args.format == "ctranslate2":
+        return _export_ctranslate2(args, hparams)
     system = load_system(args, hparams)
     system.export(args.export_dir, hparams, args.max_source_tokens)
     print(
@@ -53,5 +71,28 @@ def run(args: argparse.Namespace) -> int:
         f"  translate = tf.saved_model.load({args.export_dir!r})"
         '.signatures["serving_default"]\n'
         '  print(translate(tf.constant(["..."]))["outputs"])'
+    )
+    return 0
+
+
+def _export_ctranslate2(args: argparse.Namespace, hparams: DecodeHParams) -> int:
+    quantization = args.quantization or "float32"
+    described = Run.load_existing(args.output_dir)
+    check_exportable(described.model, described.hparams, args.export_dir, quantization)
+    sentences = None
+    if args.parity_sentences is not None:
+        sentences = read_input(args.parity_sentences)
+    system = load_system(args, hparams)
+    parity = system.export_ctranslate2(
+        args.export_dir, hparams, quantization=quantization, sentences=sentences
+    )
+    print(args.export_dir)
+    print(f"Compared with the trained model on {parity.sentences} sentences:")
+    for line in parity.lines():
+        print(f"  {line}")
+    print(
+        "Use it with `t2t decode --engine ctranslate2 --export_dir "
+        f"{args.export_dir}`, or in any program with ctranslate2 and sentencepiece:\n"
+        "docs/serving_ctranslate2.md has one."
     )
     return 0

@@ -24,7 +24,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.training.checkpoint_paths import find_checkpoint
 
 if TYPE_CHECKING:
-    from t2t_repro.runs import System
+    from t2t_repro.runs import CTranslate2System, System
 
 # TensorFlow and Keras import these if they are installed, for functions that no command
 # uses: the conversion of JAX models to TFLite, and Keras's plots. It takes 0.7 seconds.
@@ -79,7 +79,7 @@ def load_system(args: argparse.Namespace, hparams: DecodeHParams) -> System:
         return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
 
 
-def warm_up(system: System, hparams: DecodeHParams) -> None:
+def warm_up(system: System | CTranslate2System, hparams: DecodeHParams) -> None:
     """Trace the search before the first sentence is translated."""
     with status("preparing the search"):
         system.warm_up(hparams)

@@ -15,6 +15,7 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
 
 # Sentences leave the search when one row in so many is done. Gathering the other rows
@@ -116,17 +117,9 @@ class BeamSearchResult:
     scores: KerasTensor
 
 
-def length_penalty(length: KerasTensor, alpha: float) -> KerasTensor:
-    """Return lp(Y) = ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14).
-
-    Args:
-        length: Number of tokens, including EOS.
-        alpha: Exponent.
-
-    Returns:
-        float32, of the same shape.
-    """
-    return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
+def _penalty(length: KerasTensor, alpha: float) -> KerasTensor:
+    """Return the length penalty of integer lengths, float32."""
+    return length_penalty(ops.cast(length, "float32"), alpha)
 
 
 def beam_search(
@@ -295,7 +288,7 @@ class _Search:
         # Extensions of an empty place do not count.
         real = ops.logical_and(ends, scores > 0.5 * MINUS_INFINITY)
         allowed = ops.logical_and(real, ops.logical_not(state.done)[:, None])
-        penalized = scores / length_penalty(state.position + 1, self.alpha)
+        penalized = scores / _penalty(state.position + 1, self.alpha)
         all_scores = ops.concatenate(
             [state.finished_scores, ops.where(allowed, penalized, MINUS_INFINITY)],
             axis=1,
@@ -306,7 +299,7 @@ class _Search:
         return _take_beams(all_ids, places), finished_scores
 
     def _done(self, state: BeamState) -> KerasTensor:
-        reachable = state.living_log_probs[:, 0] / length_penalty(
+        reachable = state.living_log_probs[:, 0] / _penalty(
             state.max_lengths, self.alpha
         )
         certain = state.finished_scores[:, self.num_hypotheses - 1] >= reachable
@@ -334,7 +327,7 @@ class _Search:
         They are the finished hypotheses of a sentence, or else the living ones.
         """
         any_finished = state.finished_scores[:, :1] > 0.5 * MINUS_INFINITY
-        cut_scores = state.living_log_probs / length_penalty(
+        cut_scores = state.living_log_probs / _penalty(
             ops.minimum(state.position, state.max_lengths)[:, None], self.alpha
         )
         ids = ops.where(any_finished[:, :, None], state.finished_ids, state.living_ids)

@@ -19,7 +19,8 @@ import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.beam_search import MINUS_INFINITY
-from t2t_repro.decoding.translate import longest_piece, search_translations
+from t2t_repro.decoding.sentences import longest_piece
+from t2t_repro.decoding.translate import search_translations
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.export.given_targets import PAIRS, ScoredPairs
 from t2t_repro.export.groups import map_groups

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from t2t_repro.runs.averaging import average
+    from t2t_repro.runs.ctranslate2 import CTranslate2System
     from t2t_repro.runs.n_best import RankedHypothesis, rank
     from t2t_repro.runs.run import Run
     from t2t_repro.runs.scoring import PairScore
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from t2t_repro.settings.train_settings import TrainSettings
 
 __all__ = [
+    "CTranslate2System",
     "DecodeHParams",
     "Evaluation",
     "PairScore",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CTranslate2System": "t2t_repro.runs.ctranslate2",
     "DecodeHParams": "t2t_repro.settings.decode_hparams",
     "Evaluation": "t2t_repro.runs.system",
     "PairScore": "t2t_repro.runs.scoring",

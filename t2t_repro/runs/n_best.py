@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from t2t_repro.decoding.beam_search import length_penalty
-from t2t_repro.decoding.translate import Hypothesis, longest_piece
-from t2t_repro.runs.system import System
+from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.sentences import Hypothesis, longest_piece
+from t2t_repro.runs.ctranslate2 import CTranslate2System
 from t2t_repro.settings.decode_hparams import DecodeHParams
+
+if TYPE_CHECKING:
+    from t2t_repro.runs.system import System
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +36,7 @@ class RankedHypothesis:
 
 
 def rank(
-    system: System,
+    system: System | CTranslate2System,
     source: str,
     hypotheses: Sequence[Hypothesis],
     decode_hparams: DecodeHParams,
@@ -47,7 +51,7 @@ def rank(
     """
     alpha = system.with_problem_defaults(decode_hparams).alpha
     ids = system.source_tokenizer.encode(system.problem.normalize_source(source))
-    whole = len(ids) <= longest_piece(system.run.hparams.max_length)
+    whole = len(ids) <= longest_piece(system.max_input_length)
     return [
         RankedHypothesis(
             rank=place,
@@ -61,4 +65,4 @@ def rank(
 
 
 def _log_prob(hypothesis: Hypothesis, alpha: float) -> float:
-    return hypothesis.score * float(length_penalty(len(hypothesis.ids), alpha))
+    return hypothesis.score * length_penalty(len(hypothesis.ids), alpha)

@@ -17,8 +17,8 @@ import tensorflow as tf
 from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS, UNK_ID
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch, BatchPlan
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.beam_search import length_penalty
-from t2t_repro.decoding.translate import longest_piece
+from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
@@ -215,7 +215,7 @@ class PairScorer:
         log_prob = float(np.sum(log_probs, dtype=np.float64))
         return PairScore(
             log_prob=log_prob,
-            score=log_prob / float(length_penalty(len(target_ids), self._alpha)),
+            score=log_prob / length_penalty(len(target_ids), self._alpha),
             tokens=tuple(self._target_tokenizer.pieces(target_ids)),
             token_log_probs=tuple(map(float, log_probs)),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,17 +13,21 @@ import keras
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.decoding.translate import Hypothesis, Translator
-from t2t_repro.errors import UserError
+from t2t_repro.decoding.sentences import Hypothesis, count_repairs
+from t2t_repro.decoding.translate import Translator
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
+from t2t_repro.export.ctranslate2 import Origin, export_ctranslate2
+from t2t_repro.export.ctranslate2_folder import check_exportable, position_count
+from t2t_repro.export.ctranslate2_parity import ComparedSystem, Parity
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
+from t2t_repro.runs.checkpoint_choice import choose_checkpoint
+from t2t_repro.runs.comparison_text import comparison_sentences
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.scoring import PairScore, PairScorer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.lines import as_line, check_same_length
-from t2t_repro.training.checkpoint_paths import find_checkpoint, step_of
 from t2t_repro.training.checkpoints import model_variables, restore
 from t2t_repro.visualization.attention import Attention
 from t2t_repro.visualization.capture import (
@@ -113,6 +116,11 @@ class System:
         model = run.build_model(*tokenizers)
         restore(model_variables(model), path, advice=_OTHER_CHECKPOINT)
         return cls(run, catalogue.problem(run.problem), model, tokenizers, path)
+
+    @property
+    def max_input_length(self) -> int:
+        """Longest source that the model reads at once, in tokens with EOS."""
+        return self.run.hparams.max_length
 
     def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
         """Use the problem's defaults for settings that the user did not give.
@@ -279,12 +287,7 @@ class System:
             UserError: If the folder exists or cannot be written.
             UsageError: If `max_source_tokens` is less than 1.
         """
-        if not self.problem.writes_targets:
-            logger.warning(
-                "the export returns the model's raw output, which `t2t decode` turns "
-                "into the outputs of %s",
-                self.problem.name,
-            )
+        self._warn_of_raw_output()
         served = ServedTranslator(
             self.model,
             self.source_tokenizer,
@@ -296,31 +299,58 @@ class System:
         export_saved_model(served, export_dir)
         return Path(export_dir)
 
+    def export_ctranslate2(
+        self,
+        export_dir: str | Path,
+        decode_hparams: DecodeHParams | None = None,
+        *,
+        quantization: str = "float32",
+        sentences: Sequence[str] | None = None,
+    ) -> Parity:
+        """Write the system for CTranslate2, and compare the two before.
 
-def choose_checkpoint(output_dir: str | Path, which: str | None = None) -> str:
-    """Return the path of a checkpoint and log it if the choice was automatic.
+        Args:
+            export_dir: Folder to create.
+            decode_hparams: Settings of the search; the export has positions for its
+                `extra_length`, and the translations are compared with its beam.
+            quantization: Format of the weights, a name of
+                `ctranslate2_variants.QUANTIZATIONS`.
+            sentences: Sources to compare; by default the first ones of the prepared dev
+                text, or of the embedded grammar if it is gone.
 
-    Args:
-        output_dir: Folder of the run.
-        which: See `System.load`.
+        Returns:
+            The comparison.
 
-    Raises:
-        UserError: If there is no such checkpoint.
-    """
-    if which is not None:
-        return find_checkpoint(output_dir, which)
-    chosen = latest = find_checkpoint(output_dir, "latest")
-    try:
-        averaged = find_checkpoint(output_dir, "averaged")
-    except UserError:
-        averaged = None
-    if averaged is not None and step_of(averaged) >= step_of(latest):
-        chosen = averaged
-    logger.info("using checkpoint %s", chosen)
-    return chosen
+        Raises:
+            UserError: If CTranslate2 is not installed or cannot compute the model, the
+                two differ too much, or the folder exists or cannot be written.
+            UsageError: If `quantization` is unknown, or as for `translator`.
+        """
+        check_exportable(self.run.model, self.run.hparams, export_dir, quantization)
+        self._warn_of_raw_output()
+        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
+        longest = self.run.hparams.max_length
+        if sentences is None:
+            sentences = comparison_sentences(self.run.data_dir, self.problem)
+        return export_ctranslate2(
+            ComparedSystem(
+                self.model,
+                self.source_tokenizer,
+                self.target_tokenizer,
+                hparams,
+                longest,
+                position_count(longest, hparams.extra_length),
+                quantization,
+            ),
+            Origin(self.run.problem, self.run.hparams_set, self.checkpoint),
+            export_dir,
+            [*map(self.problem.normalize_source, sentences)],
+        )
 
-
-def count_repairs(hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
-    """Count the outputs per kind of repair, most frequent first."""
-    faults = Counter(fault for best in hypotheses for fault in best.repairs)
-    return dict(faults.most_common())
+    def _warn_of_raw_output(self) -> None:
+        if not self.problem.writes_targets:
+            logger.warning(
+                "the export returns the model's raw output, which `t2t decode` turns "
+                "into the outputs of %s",
+                self.problem.name,
+            )

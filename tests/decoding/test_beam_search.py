@@ -14,7 +14,6 @@ from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
     beam_search,
-    length_penalty,
 )
 
 Hypotheses = list[tuple[float, list[int]]]  # score and tokens, best first
@@ -316,10 +315,3 @@ def test_xla_gives_the_same_answers():
     compiled = model.search(limits, options, jit_compile=True)
     for found, expected in zip(compiled, model.search(limits, options), strict=True):
         assert_same(found, expected)
-
-
-def test_the_length_penalty_is_that_of_wu_et_al():
-    np.testing.assert_allclose(
-        length_penalty(np.array([1, 7, 25]), 0.5), [1.0, 2**0.5, 5**0.5], rtol=1e-6
-    )
-    np.testing.assert_array_equal(length_penalty(np.array([1, 99]), 0.0), [1.0, 1.0])

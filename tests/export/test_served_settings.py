@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.beam_search import BeamSearchResult
-from t2t_repro.decoding.translate import longest_piece
+from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.errors import UserError
 from t2t_repro.export import saved_model
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model

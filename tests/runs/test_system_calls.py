@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,9 +11,9 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Output, Problem
-from t2t_repro.decoding.translate import Hypothesis
+from t2t_repro.decoding.sentences import Hypothesis
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.runs import System
+from t2t_repro.runs import System, checkpoint_choice
 from t2t_repro.runs import system as system_module
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -272,6 +273,71 @@ def test_an_export_searches_as_the_problem_prefers_by_default(system, exported):
     assert exported[0].call["hparams"] == expected
 
 
+@pytest.fixture
+def converted(system, monkeypatch):
+    """Record an export for CTranslate2 and what comes before it."""
+    system.run = make_run(
+        hparams=catalogue.hparams("transformer_tiny").parse(f"max_length={LONGEST}"),
+        hparams_set="the set",
+        problem="the problem",
+        data_dir="the data",
+    )
+    return {
+        "checked": record(monkeypatch, system_module, "check_exportable"),
+        "text": record(
+            monkeypatch, system_module, "comparison_sentences", ["A dev TEXT"]
+        ),
+        "written": record(monkeypatch, system_module, "export_ctranslate2", "parity"),
+    }
+
+
+def test_an_export_for_ctranslate2_has_every_part_of_the_system(system, converted):
+    found = system.export_ctranslate2(
+        "folder", HPARAMS, quantization="int8", sentences=["ONE", "Two"]
+    )
+    assert found == "parity"
+    assert converted["checked"].call == {
+        "model": system.run.model,
+        "hparams": system.run.hparams,
+        "export_dir": "folder",
+        "quantization": "int8",
+    }
+    call = converted["written"].call
+    assert dataclasses.astuple(call["origin"]) == (
+        *("the problem", "the set"),
+        "checkpoint",
+    )
+    compared = call["system"]
+    assert compared.model == "model"
+    assert compared.source_tokenizer is DIGITS
+    assert compared.target_tokenizer is LETTERS
+    assert compared.hparams == HPARAMS
+    assert compared.max_input_length == LONGEST
+    assert compared.positions == 1024
+    assert compared.quantization == "int8"
+    assert call["export_dir"] == "folder"
+    # The problem's form of the sources.
+    assert call["sentences"] == ["one", "two"]
+    assert converted["text"].calls == []
+
+
+def test_an_export_for_ctranslate2_is_compared_on_the_dev_text(system, converted):
+    system.export_ctranslate2("folder")
+    assert converted["text"].call == {"data_dir": "the data", "problem": system.problem}
+    call = converted["written"].call
+    assert call["sentences"] == ["a dev text"]
+    assert call["system"].quantization == "float32"
+    expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
+    assert call["system"].hparams == expected
+
+
+def test_an_export_for_ctranslate2_has_positions_for_its_longest_output(
+    system, converted
+):
+    system.export_ctranslate2("folder", HPARAMS.replace(extra_length=2_000))
+    assert converted["written"].call["system"].positions == LONGEST + 2_000
+
+
 @pytest.mark.parametrize(
     ("problem", "is_warned"), [(Shouting(), True), (Problem(), False)]
 )
@@ -331,12 +397,12 @@ def checkpoints(monkeypatch):
             raise UserError(f"no {which}")
         return found[which]
 
-    monkeypatch.setattr(system_module, "find_checkpoint", find)
+    monkeypatch.setattr(checkpoint_choice, "find_checkpoint", find)
     return found
 
 
 def chosen(which=None):
-    return system_module.choose_checkpoint("folder", which)
+    return checkpoint_choice.choose_checkpoint("folder", which)
 
 
 def test_a_named_checkpoint_is_found_without_a_message(checkpoints, caplog):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue, runs
-from t2t_repro.decoding.translate import Hypothesis
+from t2t_repro.decoding.sentences import Hypothesis
 from t2t_repro.runs import PairScore
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, make_run
@@ -80,6 +80,11 @@ class FakeSystem:
 
     def export(self, export_dir, hparams, max_source_tokens):
         self.calls.append(("export", export_dir, hparams, max_source_tokens))
+
+    def export_ctranslate2(self, export_dir, hparams, *, quantization, sentences):
+        call = (export_dir, hparams, quantization, sentences)
+        self.calls.append(("export_ctranslate2", *call))
+        return SimpleNamespace(sentences=7, lines=lambda: ["a figure"])
 
 
 @dataclasses.dataclass

@@ -90,9 +90,8 @@ def test_decode_shows_its_progress(stage, monkeypatch):
 
 def test_decode_weighs_sentences_in_the_order_of_translation(stage, monkeypatch):
     from t2t_repro.cli import decode as module
-    from t2t_repro.decoding import translate
 
-    monkeypatch.setattr(translate, "CHUNK_SIZE", 2)
+    monkeypatch.setattr(module, "CHUNK_SIZE", 2)
     shown = record(monkeypatch, module, "Progress", FakeProgress)
     first = stage.file("first", "a", "bcd", "ef")
     second = stage.file("second", "ghij")

@@ -1,0 +1,138 @@
+"""The flags of the engine that translates, and the trained system in that engine."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from t2t_repro.cli.framework import import_tensorflow, load_catalogue, load_system
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS
+from t2t_repro.runs.conversion import Conversion
+from t2t_repro.runs.ctranslate2 import CTranslate2System
+from t2t_repro.runs.run import Run
+from t2t_repro.settings.decode_hparams import DecodeHParams
+
+if TYPE_CHECKING:
+    from t2t_repro.runs import System
+
+ENGINES = ("tensorflow", "ctranslate2")
+
+
+def add_quantization_flag(parser: argparse.ArgumentParser, needs: str) -> None:
+    """Add `--quantization`, which is None if it is not given.
+
+    Args:
+        parser: Parser of the command.
+        needs: Flag and value without which it has no effect.
+    """
+    parser.add_argument(
+        "--quantization",
+        choices=tuple(QUANTIZATIONS),
+        help=f"format of the weights (default: float32); needs {needs}",
+    )
+
+
+def add_engine_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the engine."""
+    needs = "--engine ctranslate2"
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="tensorflow",
+        help="tensorflow = the trained model itself (default); ctranslate2 = a faster "
+        "engine for CPUs (pip install 't2t-repro[ctranslate2]'). Its first use "
+        "converts the checkpoint into OUTPUT_DIR/ctranslate2, once per checkpoint and "
+        "quantization, and compares its translations with the model's",
+    )
+    add_quantization_flag(parser, needs)
+    parser.add_argument(
+        "--export_dir",
+        metavar="DIR",
+        help="translate with this folder, which t2t export --format ctranslate2 wrote, "
+        f"instead of a conversion of the checkpoint; needs {needs}",
+    )
+
+
+def load_engine(
+    args: argparse.Namespace, hparams: DecodeHParams
+) -> System | CTranslate2System:
+    """Load the trained system in the engine that the flags name.
+
+    Args:
+        args: Flags of `add_system_flags` and `add_engine_flags`.
+        hparams: Settings of the search, to be checked.
+
+    Raises:
+        UserError: If the run, the checkpoint or the export is missing or damaged.
+        UsageError: If flags contradict each other, or a setting does not fit.
+    """
+    check_needed(args, "engine", ("quantization", "export_dir"))
+    if args.engine == "tensorflow":
+        return load_system(args, hparams)
+    run = Run.load_existing(args.output_dir)
+    package = run.package(args.t2t_usr_dir)
+    load_catalogue(package)
+    if args.export_dir is None:
+        return _converted(args, package, hparams)
+    for flag in ("checkpoint_path", "quantization"):
+        if getattr(args, flag) is not None:
+            raise UsageError(
+                f"received --export_dir and --{flag}: the folder has one checkpoint in "
+                "one format; leave out one of the two."
+            )
+    system = CTranslate2System(args.export_dir, package)
+    _check_same_system(args, run, system)
+    return system
+
+
+def _converted(
+    args: argparse.Namespace, package: str | None, hparams: DecodeHParams
+) -> CTranslate2System:
+    """Load the conversion of the checkpoint, which is made on the first use."""
+    conversion = Conversion.plan(
+        args.output_dir,
+        args.checkpoint_path,
+        package,
+        quantization=args.quantization or "float32",
+        decode_hparams=hparams,
+    )
+    if not conversion.is_done():
+        import_tensorflow()
+        conversion.make()
+    return CTranslate2System(conversion.folder, package)
+
+
+def check_needed(args: argparse.Namespace, chosen: str, names: tuple[str, ...]) -> None:
+    """Refuse flags that have no effect without CTranslate2.
+
+    Args:
+        args: Flags of the command.
+        chosen: Name of the flag whose value is "ctranslate2" if they have an effect.
+        names: Names of the flags.
+
+    Raises:
+        UsageError: If one of them is given without effect.
+    """
+    for name in names:
+        if getattr(args, chosen) != "ctranslate2" and getattr(args, name) is not None:
+            raise UsageError(
+                f"received --{name} without --{chosen} ctranslate2, without which it "
+                "would have no effect."
+            )
+
+
+def _check_same_system(
+    args: argparse.Namespace, run: Run, system: CTranslate2System
+) -> None:
+    """Refuse the export of another problem or vocabulary than the run's."""
+    own = run.load_tokenizers(args.output_dir)
+    exported = (system.source_tokenizer, system.target_tokenizer)
+    pairs = zip(own, exported, strict=True)
+    if run.problem != system.description.problem or any(
+        a.to_bytes() != b.to_bytes() for a, b in pairs
+    ):
+        raise UserError(
+            f"received --export_dir {args.export_dir}, expected an export of "
+            f"{args.output_dir}: its problem or its vocabulary is another one."
+        )

@@ -1,0 +1,140 @@
+"""The folder of a CTranslate2 export and its description; imports no TensorFlow."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from t2t_repro.decoding.ctranslate2_engine import import_ctranslate2, needed_positions
+from t2t_repro.description_file import description_text, load_description
+from t2t_repro.errors import UserError
+from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
+from t2t_repro.files import atomic_write
+from t2t_repro.settings.hparams import HParams
+from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tokenizer_files import load_tokenizers
+
+DESCRIPTION_FILE = "t2t_repro.json"
+FORMAT = 1
+
+# Positions of every export, unless the search needs more: 2 MB of a base model.
+MIN_POSITIONS = 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportDescription:
+    """The content of `t2t_repro.json` beside a CTranslate2 model.
+
+    Attributes:
+        problem: Name of the problem, including `_rev`.
+        hparams_set: Name of the hparams set of the training.
+        checkpoint: Path of the checkpoint.
+        step: Number of updates of the checkpoint.
+        checkpoint_digest: See `checkpoint_digest`.
+        quantization: Format of the weights.
+        positions: Longest source or translation in tokens, including EOS.
+        max_input_length: Longest source in tokens, including EOS, that is translated in
+            one piece.
+        tokenizers: File names, in the folder, of "inputs" and "targets".
+        decode_hparams: `beam_size`, `alpha` and `extra_length` of the comparison.
+        parity: Figures of the comparison with the trained model; see `Parity`.
+        versions: Versions of the software that wrote the folder.
+        format: Version of the file's format.
+    """
+
+    problem: str
+    hparams_set: str
+    checkpoint: str
+    step: int
+    checkpoint_digest: str
+    quantization: str
+    positions: int
+    max_input_length: int
+    tokenizers: dict[str, str]
+    decode_hparams: dict[str, Any]
+    parity: dict[str, Any]
+    versions: dict[str, str]
+    format: int = FORMAT
+
+    def save(self, folder: str | Path) -> None:
+        """Write the file into the folder of the export."""
+        text = description_text(dataclasses.asdict(self))
+        atomic_write(Path(folder) / DESCRIPTION_FILE, text)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> ExportDescription:
+        """Read the description of an export.
+
+        Raises:
+            UserError: If there is none, it is damaged, or another version wrote it.
+        """
+        advice = "export the system again."
+        found = load_description(
+            Path(folder) / DESCRIPTION_FILE,
+            lambda values: cls(**values),
+            expected_format=FORMAT,
+            advice=advice,
+        )
+        if found is None:
+            raise UserError(
+                f"received export_dir={folder}, expected a folder with "
+                f"{DESCRIPTION_FILE} in it: `t2t export --format ctranslate2` writes "
+                "one."
+            )
+        return found
+
+    def load_tokenizers(self, folder: str | Path) -> tuple[Tokenizer, Tokenizer]:
+        """Read the tokenizers of inputs and targets from the folder."""
+        return load_tokenizers(folder, self.tokenizers)
+
+
+def check_exportable(
+    model: str, hparams: HParams, export_dir: str | Path, quantization: str
+) -> None:
+    """Refuse an export that cannot succeed, before TensorFlow is imported.
+
+    Args:
+        model: Name of the model in the registry.
+        hparams: Its hparams.
+        export_dir: Folder to create.
+        quantization: Format of the weights.
+
+    Raises:
+        UserError: If CTranslate2 cannot compute the model or is not installed, or the
+            folder exists.
+        UsageError: If `quantization` is unknown.
+    """
+    check_quantization(quantization)
+    check_expressible(model, hparams)
+    if Path(export_dir).exists():
+        raise UserError(
+            f"received export folder {export_dir}, which exists: remove it or give "
+            "another."
+        )
+    import_ctranslate2()
+
+
+def position_count(max_input_length: int, extra_length: int) -> int:
+    """Return the number of positions to export; see `needed_positions`."""
+    return max(MIN_POSITIONS, needed_positions(max_input_length, extra_length))
+
+
+def checkpoint_digest(checkpoint: str) -> str:
+    """Return a digest of a checkpoint's content.
+
+    The index of a checkpoint has a checksum of every tensor, so its digest changes with
+    any of them.
+
+    Args:
+        checkpoint: Path of the checkpoint, without `.index`.
+
+    Raises:
+        UserError: If it cannot be read.
+    """
+    path = Path(f"{checkpoint}.index")
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}.") from error

@@ -1,0 +1,131 @@
+"""The conversion of a run's checkpoint for CTranslate2, made once and kept.
+
+Imports TensorFlow only to convert.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from pathlib import Path
+
+from t2t_repro import catalogue
+from t2t_repro.decoding.ctranslate2_engine import import_ctranslate2
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
+from t2t_repro.errors import UserError
+from t2t_repro.export.ctranslate2_folder import (
+    DESCRIPTION_FILE,
+    checkpoint_digest,
+    position_count,
+)
+from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
+from t2t_repro.files import current_folder, folder_lock
+from t2t_repro.runs.checkpoint_choice import choose_checkpoint
+from t2t_repro.runs.run import Run
+from t2t_repro.settings.decode_hparams import DecodeHParams
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "ctranslate2"
+_LOCK = ".lock"
+
+
+@dataclasses.dataclass(frozen=True)
+class Conversion:
+    """A folder for the conversion of one checkpoint of a run.
+
+    Its name has a digest of the checkpoint's content, the format of the weights and the
+    number of positions, so a folder never has to be replaced.
+
+    Attributes:
+        output_dir: Folder of the run.
+        checkpoint: Path of the checkpoint.
+        t2t_usr_dir: Folder of the user's package, or None.
+        quantization: Format of the weights.
+        hparams: Settings of the search for which the model must have enough positions.
+        folder: Folder of the conversion, which may not exist yet.
+    """
+
+    output_dir: str
+    checkpoint: str
+    t2t_usr_dir: str | None
+    quantization: str
+    hparams: DecodeHParams
+    folder: Path
+
+    @classmethod
+    def plan(
+        cls,
+        output_dir: str | Path,
+        checkpoint: str | None = None,
+        t2t_usr_dir: str | Path | None = None,
+        *,
+        quantization: str = "float32",
+        decode_hparams: DecodeHParams | None = None,
+    ) -> Conversion:
+        """Choose the checkpoint and the folder.
+
+        Args:
+            output_dir: Folder of the run.
+            checkpoint: See `System.load`.
+            t2t_usr_dir: See `System.load`.
+            quantization: Format of the weights.
+            decode_hparams: Settings of the search.
+
+        Raises:
+            UserError: If the run or the checkpoint is missing, or CTranslate2 cannot
+                compute the model or is not installed.
+            UsageError: If a setting has no effect or cannot work.
+        """
+        run = Run.load_existing(output_dir)
+        check_quantization(quantization)
+        check_expressible(run.model, run.hparams)
+        import_ctranslate2()
+        package = run.package(None if t2t_usr_dir is None else str(t2t_usr_dir))
+        catalogue.load(package)
+        longest = run.hparams.max_length
+        hparams = with_problem_defaults(
+            decode_hparams or DecodeHParams(), catalogue.problem(run.problem), longest
+        )
+        path = choose_checkpoint(output_dir, checkpoint)
+        positions = position_count(longest, hparams.extra_length)
+        name = f"{Path(path).name}-{checkpoint_digest(path)[:12]}"
+        folder = Path(output_dir) / FOLDER / f"{name}-{quantization}-{positions}"
+        return cls(str(output_dir), path, package, quantization, hparams, folder)
+
+    def is_done(self) -> bool:
+        """Return whether the folder exists."""
+        return (current_folder(self.folder) / DESCRIPTION_FILE).exists()
+
+    def make(self) -> None:
+        """Convert the checkpoint if it is not done, and log the comparison.
+
+        Raises:
+            UserError: If the conversion differs too much from the trained model, the
+                folder cannot be written, or another process is converting.
+        """
+        try:
+            with folder_lock(self.folder.parent, _LOCK, "converting a checkpoint"):
+                if not self.is_done():
+                    self._convert()
+        except OSError as error:
+            raise UserError(
+                f"cannot write {self.folder.parent}: {error.strerror or error}; "
+                "`t2t export --format ctranslate2` writes a conversion elsewhere, and "
+                "`t2t decode --engine ctranslate2 --export_dir DIR` uses it."
+            ) from error
+
+    def _convert(self) -> None:
+        from t2t_repro.runs.system import System
+
+        logger.info(
+            "converting %s for CTranslate2, once, and comparing translations: %s",
+            self.checkpoint,
+            self.folder,
+        )
+        system = System.load(self.output_dir, self.checkpoint, self.t2t_usr_dir)
+        parity = system.export_ctranslate2(
+            self.folder, self.hparams, quantization=self.quantization
+        )
+        for line in parity.lines():
+            logger.info("%s", line)

@@ -1,0 +1,196 @@
+"""The flags of CTranslate2 reach the conversion, the export and the translator."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.cli import engine
+from t2t_repro.cli.main import main
+from t2t_repro.runs.conversion import Conversion
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from tests.runs.test_run import DIGITS, LETTERS, make_run
+from tests.support.recorder import Recorder, record
+
+HPARAMS = DecodeHParams(beam_size=3, alpha=0.9)
+
+
+@pytest.fixture(autouse=True)
+def package(monkeypatch):
+    """Let every import of CTranslate2 succeed."""
+    monkeypatch.setitem(sys.modules, "ctranslate2", SimpleNamespace())
+
+
+def decode(stage, *more):
+    source = stage.file("source", "a", "b")
+    flags = ["--decode_from_file", source, "--decode_hparams", "beam_size=3,alpha=0.9"]
+    return main(["decode", *stage.flags, *flags, *more])
+
+
+@pytest.fixture
+def conversion(stage, monkeypatch):
+    """Put a conversion that is not done in place of the real one."""
+    made = []
+    planned = SimpleNamespace(
+        folder="the folder", is_done=lambda: bool(made), make=lambda: made.append(1)
+    )
+    plan = Recorder(Conversion.plan, planned)
+    monkeypatch.setattr(engine, "Conversion", SimpleNamespace(plan=plan))
+    imported = []
+    monkeypatch.setattr(engine, "import_tensorflow", lambda: imported.append(1))
+    loaded = record(monkeypatch, engine, "CTranslate2System", stage.system)
+    return SimpleNamespace(plan=plan, made=made, imported=imported, loaded=loaded)
+
+
+def test_decode_converts_the_named_checkpoint_and_translates_with_it(
+    stage, conversion, capsys
+):
+    assert decode(stage, "--engine", "ctranslate2", "--quantization", "int8") == 0
+    assert conversion.plan.call == {
+        "output_dir": stage.run,
+        "checkpoint": "best",
+        "t2t_usr_dir": stage.package,
+        "quantization": "int8",
+        "decode_hparams": HPARAMS,
+    }
+    assert (conversion.made, conversion.imported) == ([1], [1])
+    assert conversion.loaded.call == {
+        "export_dir": "the folder",
+        "t2t_usr_dir": stage.package,
+    }
+    assert stage.system.calls[0][:2] == ("hypotheses", HPARAMS)
+    assert capsys.readouterr().out.splitlines() == ["best a", "best b"]
+    assert stage.loaded.calls == []
+
+
+def test_decode_imports_no_tensorflow_if_the_conversion_is_there(stage, conversion):
+    conversion.made.append(0)
+    assert decode(stage, "--engine", "ctranslate2") == 0
+    assert (conversion.made, conversion.imported) == ([0], [])
+    assert conversion.plan.call["quantization"] == "float32"
+
+
+def test_decode_translates_with_the_trained_model_by_default(stage, conversion):
+    assert decode(stage) == 0
+    assert conversion.plan.calls == []
+    assert len(stage.loaded.calls) == 1
+
+
+@pytest.fixture
+def exported(stage, monkeypatch):
+    """Put a system in place of the one in an export."""
+    stage.system.description = SimpleNamespace(problem="algorithmic_reverse")
+    stage.system.source_tokenizer = stage.system.target_tokenizer = DIGITS
+    return record(monkeypatch, engine, "CTranslate2System", stage.system)
+
+
+def decode_export(stage, *more):
+    flags = ["--engine", "ctranslate2", "--export_dir", "an export", *more]
+    output = ["--output_dir", stage.run, "--t2t_usr_dir", stage.package]
+    source = ["--decode_from_file", stage.file("source", "a")]
+    return main(["decode", *output, *source, *flags])
+
+
+def test_decode_translates_with_an_export(stage, exported):
+    assert decode_export(stage) == 0
+    assert exported.call == {"export_dir": "an export", "t2t_usr_dir": stage.package}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"problem": "another"}, {"source": LETTERS}, {"target": LETTERS}]
+)
+def test_the_export_of_another_system_is_refused(stage, exported, capsys, changes):
+    stage.system.description.problem = changes.get("problem", "algorithmic_reverse")
+    stage.system.source_tokenizer = changes.get("source", DIGITS)
+    stage.system.target_tokenizer = changes.get("target", DIGITS)
+    assert decode_export(stage) == 1
+    assert "expected an export of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        (["--quantization", "int8"], "--quantization without --engine ctranslate2"),
+        (["--export_dir", "e"], "--export_dir without --engine ctranslate2"),
+        (["--engine", "onnx"], "onnx"),
+        (
+            ["--engine", "ctranslate2", "--export_dir", "e"],
+            "--export_dir and --checkpoint_path",
+        ),
+    ],
+)
+def test_flags_that_contradict_each_other_are_refused(
+    stage, conversion, capsys, flags, answer
+):
+    assert decode(stage, *flags) == 2
+    assert answer in capsys.readouterr().err
+    assert stage.system.calls == []
+
+
+def test_an_export_and_a_format_contradict_each_other(stage, exported, capsys):
+    assert decode_export(stage, "--quantization", "int8") == 2
+    assert "--export_dir and --quantization" in capsys.readouterr().err
+
+
+def export(stage, *more):
+    folder = str(stage.folder / "export")
+    hparams = ["--decode_hparams", "beam_size=3,alpha=0.9"]
+    return main(["export", *stage.flags, *hparams, "--export_dir", folder, *more])
+
+
+def test_export_writes_the_named_system_for_ctranslate2(stage, capsys):
+    sentences = stage.file("sentences", "one", "two")
+    flags = ["--quantization", "int8", "--parity_sentences", sentences]
+    assert export(stage, "--format", "ctranslate2", *flags) == 0
+    folder = str(stage.folder / "export")
+    expected = ("export_ctranslate2", folder, HPARAMS, "int8", ["one", "two"])
+    assert stage.system.calls == [expected]
+    assert len(stage.loaded.calls) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:3] == [
+        folder,
+        "Compared with the trained model on 7 sentences:",
+        "  a figure",
+    ]
+
+
+def test_export_compares_the_dev_text_and_keeps_the_weights_by_default(stage):
+    assert export(stage, "--format", "ctranslate2") == 0
+    assert stage.system.calls[0][3:] == ("float32", None)
+
+
+@pytest.mark.parametrize("flag", ["--quantization=int8", "--parity_sentences=file"])
+def test_export_refuses_flags_of_the_other_format(stage, capsys, flag):
+    assert export(stage, flag) == 2
+    name = flag.partition("=")[0]
+    assert f"{name} without --format ctranslate2" in capsys.readouterr().err
+
+
+def test_export_names_what_ctranslate2_cannot_compute_before_it_loads(stage, capsys):
+    hparams = catalogue.hparams("transformer_tiny").parse("branched_attention=split")
+    make_run(problem="algorithmic_reverse", hparams=hparams).save(stage.run)
+    assert export(stage, "--format", "ctranslate2") == 1
+    assert "branched_attention=split" in capsys.readouterr().err
+    assert stage.loaded.calls == []
+
+
+def test_export_refuses_an_existing_folder_before_it_loads(stage, capsys):
+    (stage.folder / "export").mkdir()
+    assert export(stage, "--format", "ctranslate2") == 1
+    assert "which exists" in capsys.readouterr().err
+    assert stage.loaded.calls == []
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"), [(decode, "--engine"), (export, "--format")]
+)
+def test_without_the_package_the_command_that_installs_it_is_named(
+    stage, capsys, monkeypatch, command, flag
+):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    assert command(stage, flag, "ctranslate2") == 1
+    assert "pip install 't2t-repro[ctranslate2]'" in capsys.readouterr().err
+    assert stage.loaded.calls == []
