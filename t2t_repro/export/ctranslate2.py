@@ -14,10 +14,10 @@ from pathlib import Path
 import t2t_repro
 from t2t_repro.decoding.ctranslate2_engine import import_ctranslate2
 from t2t_repro.errors import UserError
+from t2t_repro.export.ctranslate2_figures import Parity
 from t2t_repro.export.ctranslate2_folder import ExportDescription, checkpoint_digest
 from t2t_repro.export.ctranslate2_parity import (
     ComparedSystem,
-    Parity,
     measure_parity,
 )
 from t2t_repro.files import atomic_folder

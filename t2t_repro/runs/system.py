@@ -17,8 +17,9 @@ from t2t_repro.decoding.sentences import Hypothesis, count_repairs
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
 from t2t_repro.export.ctranslate2 import Origin, export_ctranslate2
+from t2t_repro.export.ctranslate2_figures import Parity
 from t2t_repro.export.ctranslate2_folder import check_exportable, position_count
-from t2t_repro.export.ctranslate2_parity import ComparedSystem, Parity
+from t2t_repro.export.ctranslate2_parity import ComparedSystem
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.runs.checkpoint_choice import choose_checkpoint

@@ -15,7 +15,7 @@ import pytest
 
 from t2t_repro.cli.main import COMMANDS, CommandParser, main
 from t2t_repro.errors import UserError
-from t2t_repro.export.ctranslate2_parity import Parity
+from t2t_repro.export.ctranslate2_figures import Parity
 from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS
 from tests.cli.conftest import printed_by
 from tests.conftest import REPOSITORY

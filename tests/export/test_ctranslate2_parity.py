@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.export.ctranslate2_parity import Parity, SearchParity
+from t2t_repro.export.ctranslate2_figures import Parity, SearchParity
 from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
