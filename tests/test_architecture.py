@@ -61,6 +61,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.catalogue",
     "t2t_repro.training.checkpoint_paths",
     "t2t_repro.decoding.problem_defaults",
+    "t2t_repro.decoding.sentences",
     "t2t_repro.runs",
     "t2t_repro.runs.run",
     "t2t_repro.runs.resuming",

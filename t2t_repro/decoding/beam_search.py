@@ -23,7 +23,7 @@ from t2t_repro.decoding.beam_state import (
     RowTensors,
     StepFunction,
 )
-from t2t_repro.decoding.constraints import Constraints, forbidden_tokens
+from t2t_repro.decoding.constraints import forbidden_tokens
 from t2t_repro.decoding.penalties import coverage_penalty, length_penalty
 from t2t_repro.decoding.sampling import sample
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
@@ -302,10 +302,9 @@ class _Search:
             answer_scores=ops.scatter_update(state.answer_scores, where, scores),
         )
 
-
     def _may_run_out(self, state: BeamState) -> bool:
         """Return whether there may be fewer than K hypotheses."""
-        return self.options.constraints != Constraints() or "prefixes" in state.per_row
+        return self.options.constraints is not None or "prefixes" in state.per_row
 
 
 def _with_coverage(

@@ -51,7 +51,7 @@ class BeamSearchOptions:
             sentences that are done stay in the batch. Otherwise the step function
             appends to the cache, and sentences that are done leave the batch. That is
             faster, because most sentences end long before their limit.
-        constraints: Tokens that are forbidden. They change no log-probability.
+        constraints: Tokens that are forbidden, which changes no log-probability.
         sampling: Distribution to draw tokens from, which needs `beam_size` 1; None to
             take the best ones.
         coverage_penalty: Factor of the coverage penalty (beta); 0 means none. Otherwise
@@ -62,7 +62,7 @@ class BeamSearchOptions:
     alpha: float
     num_hypotheses: int = 1
     static_shapes: bool = True
-    constraints: Constraints = Constraints()
+    constraints: Constraints | None = None
     sampling: Sampling | None = None
     coverage_penalty: float = 0.0
 

@@ -28,7 +28,7 @@ class Constraints:
 
 
 def forbidden_tokens(
-    constraints: Constraints,
+    constraints: Constraints | None,
     ids: KerasTensor,
     position: KerasTensor,
     vocab_size: int,
@@ -40,7 +40,7 @@ def forbidden_tokens(
     is allowed.
 
     Args:
-        constraints: The constraints.
+        constraints: Constraints other than the prefixes, if there are any.
         ids: Hypotheses, int32 `[rows, beam, max_length]`.
         position: Number of their tokens, int32 scalar.
         vocab_size: Number of tokens (V).
@@ -51,6 +51,7 @@ def forbidden_tokens(
         without any constraint.
     """
     forbidden = None
+    constraints = constraints or Constraints()
     if constraints.min_length:
         forbidden = end_too_early(position, constraints.min_length, vocab_size)
     if constraints.no_repeat_ngram_size:
@@ -104,12 +105,12 @@ def repeated_ngrams(
     padded = ops.pad(ids, [[0, 0], [0, 0], [0, size - 1]], constant_values=PAD_ID)
     # Place i is True if an n-gram begins there whose first n - 1 tokens are the last
     # n - 1 tokens of the hypothesis.
-    begins = ops.broadcast_to(
-        ops.arange(length) + size - 1 < position, ops.shape(ids)
-    )
+    begins = ops.broadcast_to(ops.arange(length) + size - 1 < position, ops.shape(ids))
     for k in range(size - 1):
         last = ops.take(ids, ops.maximum(position - size + 1 + k, 0), axis=2)
-        begins = ops.logical_and(begins, padded[:, :, k : k + length] == last[..., None])
+        begins = ops.logical_and(
+            begins, padded[:, :, k : k + length] == last[..., None]
+        )
     completing = padded[:, :, size - 1 : size - 1 + length]
     tokens = ops.reshape(ops.where(begins, completing, PAD_ID), (-1, length))
     return _as_mask(tokens, vocab_size)

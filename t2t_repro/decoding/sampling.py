@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
@@ -34,24 +33,6 @@ class Sampling:
     temperature: float = 1.0
     top_k: int = ALL_TOKENS
     top_p: float = 1.0
-
-
-def uniform_numbers(seed: int, sentence: int, piece: int, count: int) -> np.ndarray:
-    """Return the random numbers of the positions of a translation.
-
-    They depend on nothing else, so neither the batch nor the order of sentences changes
-    a sample, and a longer translation begins with the same numbers.
-
-    Args:
-        seed: Seed of the user.
-        sentence: Number of the sentence in the whole input.
-        piece: Number of the piece of its source.
-        count: Number of positions.
-
-    Returns:
-        float64 `[count]`, at least 0 and less than 1.
-    """
-    return np.random.default_rng((seed, sentence, piece)).random(count)
 
 
 def sample(

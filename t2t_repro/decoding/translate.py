@@ -5,17 +5,14 @@ tensor2tensor: `utils/decoding.py: decode_from_file`.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import logging
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.constants import PAD_ID
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.beam_search import (
@@ -23,54 +20,42 @@ from t2t_repro.decoding.beam_search import (
     BeamSearchResult,
     beam_search,
 )
+from t2t_repro.decoding.beam_state import RowTensors
+from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.coverage import initial_coverage, with_attention
+from t2t_repro.decoding.ensemble import memory_attentions
+from t2t_repro.decoding.pieces import Piece
+from t2t_repro.decoding.row_arrays import row_arrays
+from t2t_repro.decoding.sampling import Sampling
+from t2t_repro.decoding.sentences import (
+    MIN_SOURCE_BUCKET,
+    Hypothesis,
+    SentenceTranslator,
+    longest_piece,
+)
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
-logger = logging.getLogger(__name__)
-
-MIN_SOURCE_BUCKET = 8  # tokens
 SOURCE_BUCKET_STEP = 1.4
-CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
-
-
-@dataclasses.dataclass(frozen=True)
-class Hypothesis:
-    """One translation of a sentence.
-
-    Attributes:
-        text: The translation.
-        score: Log-probability divided by the length penalty, in nats.
-        repairs: Repairs of the model's output; see `Output`.
-        ids: The ids that the model wrote, with EOS if it wrote one. The ids of a source
-            in several pieces follow each other.
-    """
-
-    text: str
-    score: float
-    repairs: tuple[str, ...] = ()
-    ids: tuple[int, ...] = ()
-
-
-def longest_piece(max_input_length: int) -> int:
-    """Return the number of source tokens to translate at once, without EOS.
-
-    Args:
-        max_input_length: Longest source that the model reads, including EOS.
-    """
-    return max(max_input_length, MIN_SOURCE_BUCKET) - 1
+_ROW_SPECS = {
+    "prefixes": tf.TensorSpec([None, None], tf.int32),
+    "uniform": tf.TensorSpec([None, None], tf.float64),
+}
 
 
 def search_translations(
     model: keras.Model,
     inputs: tf.Tensor,
     hparams: DecodeHParams,
+    per_row: RowTensors | None = None,
 ) -> BeamSearchResult:
     """Search for translations of a batch, at most `extra_length` tokens longer.
 
     Args:
-        model: A `Transformer`.
+        model: A `Transformer` or `Ensemble`.
         inputs: Source ids with EOS, int32 `[batch, source_length]`, padded.
-        hparams: Beam size, alpha and extra length.
+        hparams: Settings of the search.
+        per_row: Prefixes, if any, and random numbers if the settings sample.
 
     Returns:
         Hypotheses, best first.
@@ -78,28 +63,52 @@ def search_translations(
     source_lengths = tf.math.count_nonzero(
         tf.not_equal(inputs, PAD_ID), axis=1, dtype=tf.int32
     )
+    step = functools.partial(model.decode_step, append=True)
+    cache, per_row = model.initial_cache(inputs), per_row or {}
+    if hparams.coverage_penalty:
+        step = with_attention(step, memory_attentions(model))
+        coverage = initial_coverage(inputs, hparams.beam_size)
+        cache = {"model": cache, "attention": coverage}
+        per_row = {**per_row, "coverage": coverage}
     return beam_search(
-        functools.partial(model.decode_step, append=True),
-        model.initial_cache(inputs),
+        step,
+        cache,
         source_lengths + hparams.extra_length,
         keras.ops.shape(inputs)[1] + hparams.extra_length,
-        BeamSearchOptions(
-            beam_size=hparams.beam_size,
-            alpha=hparams.alpha,
-            num_hypotheses=hparams.num_hypotheses,
-            static_shapes=False,
-        ),
+        _search_options(hparams),
+        per_row,
     )
 
 
-class Translator:
+def _search_options(hparams: DecodeHParams) -> BeamSearchOptions:
+    constraints = Constraints(
+        min_length=hparams.min_length,
+        no_repeat_ngram_size=hparams.no_repeat_ngram_size,
+    )
+    sampling = Sampling(
+        temperature=hparams.sampling_temp,
+        top_k=hparams.sampling_keep_top_k,
+        top_p=hparams.sampling_keep_top_p,
+    )
+    return BeamSearchOptions(
+        beam_size=hparams.beam_size,
+        alpha=hparams.alpha,
+        num_hypotheses=hparams.num_hypotheses,
+        static_shapes=False,
+        constraints=constraints if hparams.constrains else None,
+        sampling=sampling if hparams.samples else None,
+        coverage_penalty=hparams.coverage_penalty,
+    )
+
+
+class Translator(SentenceTranslator):
     """Translate lists of sentences with a model in memory.
 
     Sentences are sorted by length, batched by tokens and padded to one of few
     lengths. The translation of a sentence does not depend on its batch.
 
     Args:
-        model: A `Transformer`; its weights may change between calls.
+        model: A `Transformer` or `Ensemble`; its weights may change between calls.
         source_tokenizer: Tokenizer of the inputs.
         target_tokenizer: Tokenizer of the outputs.
         hparams: See `DecodeHParams`.
@@ -122,11 +131,14 @@ class Translator:
             written
         ),
     ) -> None:
-        self.source_tokenizer = source_tokenizer
-        self.target_tokenizer = target_tokenizer
-        self.hparams = hparams
-        self._normalize_source = normalize_source
-        self._postprocess = postprocess
+        super().__init__(
+            source_tokenizer,
+            target_tokenizer,
+            hparams,
+            max_input_length,
+            normalize_source=normalize_source,
+            postprocess=postprocess,
+        )
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, max_input_length),
             max_length=longest_piece(max_input_length) + 1,
@@ -134,138 +146,25 @@ class Translator:
             length_bucket_step=SOURCE_BUCKET_STEP,
         )
 
-        # Not compiled by XLA: static shapes need room for all positions from the start,
-        # which took five times as long on short sentences.
-        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
-        def search(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            result = search_translations(model, inputs, hparams)
-            return result.ids, result.scores
-
-        self._search = search
-
-    def translate(
-        self,
-        sentences: Sequence[str],
-        advance: Callable[[int], object] = lambda count: None,
-    ) -> list[list[Hypothesis]]:
-        """Translate sentences, all batched together.
-
-        Args:
-            sentences: Source texts. A text without tokens has an empty translation.
-            advance: Called with the number of sentences completed since the last call.
-
-        Returns:
-            The hypotheses of each sentence, best first: `beam_size` of them if the
-            hparams' `return_beams` is set (fewer if fewer exist), else one. With
-            `prefer_unrepaired`, repaired hypotheses rank below the others.
-        """
-        return self._translate_chunk(sentences, 0, advance)
-
-    def stream(
-        self,
-        sentences: Sequence[str],
-        advance: Callable[[int], object] = lambda count: None,
-        chunk_size: int = CHUNK_SIZE,
-    ) -> Iterator[list[Hypothesis]]:
-        """Translate sentences chunk by chunk; the results are those of `translate`.
-
-        Args:
-            sentences: See `translate`.
-            advance: See `translate`.
-            chunk_size: Sentences that are sorted and batched together.
-
-        Yields:
-            The hypotheses of each sentence, in order.
-        """
-        for start in range(0, len(sentences), chunk_size):
-            chunk = sentences[start : start + chunk_size]
-            yield from self._translate_chunk(chunk, start, advance)
-
-    def _translate_chunk(
-        self, sentences: Sequence[str], first: int, advance: Callable[[int], object]
-    ) -> list[list[Hypothesis]]:
-        """Translate sentences whose first one has the number `first`."""
-        if isinstance(sentences, str):
-            raise ValueError(
-                f"`sentences` must be a list of sentences. Received: {sentences!r}"
-            )
-        sources = self.source_tokenizer.encode_batch(
-            [*map(self._normalize_source, sentences)]
+        random = ("uniform",) if hparams.samples else ()
+        self._search = _traced_search(model, hparams, random)
+        self._search_with_prefixes = _traced_search(
+            model, hparams, (*random, "prefixes")
         )
-        pieces = [
-            (number, piece)
-            for number, ids in enumerate(sources)
-            for piece in self._pieces(first + number, ids)
-        ]
-        owners = [number for number, _ in pieces]
-        found: dict[int, list[list[Hypothesis]]] = {}
-        translated = self._translate_ids([ids for _, ids in pieces], owners, advance)
-        for number, hypotheses in zip(owners, translated, strict=True):
-            found.setdefault(number, []).append(hypotheses)
-        advance(len(sentences) - len(found))
-        nothing = [[Hypothesis("", 0.0)]]
-        return [
-            self._finished(sentence, found.get(number, nothing))
-            for number, sentence in enumerate(sentences)
-        ]
 
-    def _finished(
-        self, sentence: str, pieces: list[list[Hypothesis]]
-    ) -> list[Hypothesis]:
-        finished = []
-        for hypothesis in _join(pieces):
-            output = self._postprocess(sentence, hypothesis.text)
-            finished.append(
-                dataclasses.replace(
-                    hypothesis, text=output.text, repairs=output.repairs
-                )
+    def _search_batches(
+        self, pieces: list[Piece]
+    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
+        for numbers, batch in self._batches([piece.ids for piece in pieces]):
+            chosen = [pieces[number] for number in numbers]
+            arrays = row_arrays(chosen, batch.shape[1], self.hparams)
+            search = (
+                self._search_with_prefixes if "prefixes" in arrays else self._search
             )
-        if self.hparams.prefer_unrepaired:
-            finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))
-        return finished if self.hparams.return_beams else finished[:1]
-
-    def _pieces(self, number: int, ids: list[int]) -> list[list[int]]:
-        """Append EOS, and cut a source that is too long for the model."""
-        longest = self._plan.boundaries[-1] - 1
-        if len(ids) > longest:
-            logger.warning(
-                "line %d has %d tokens, more than %d: translated in %d pieces",
-                number + 1,
-                len(ids),
-                longest,
-                -(-len(ids) // longest),
-            )
-        return [
-            [*ids[start : start + longest], EOS_ID]
-            for start in range(0, len(ids), longest)
-        ]
-
-    def _translate_ids(
-        self,
-        sources: list[list[int]],
-        owners: list[int],
-        advance: Callable[[int], object],
-    ) -> list[list[Hypothesis]]:
-        """Translate pieces.
-
-        Args:
-            sources: Ids of the pieces.
-            owners: Number of the sentence of each piece.
-            advance: Called after every batch with the number of sentences that it
-                completed.
-        """
-        results: list[list[Hypothesis]] = [[] for _ in sources]
-        left = Counter(owners)
-        for numbers, batch in self._batches(sources):
-            ids, scores = self._search(tf.constant(batch))
-            for row, number in enumerate(numbers):
-                results[number] = self._hypotheses(
-                    ids[row].numpy(), scores[row].numpy()
-                )
-            before = len(left)
-            left -= Counter(owners[number] for number in numbers)
-            advance(before - len(left))
-        return results
+            per_row = {name: tf.constant(array) for name, array in arrays.items()}
+            ids, scores = search(tf.constant(batch), per_row)
+            found = zip(ids.numpy(), scores.numpy(), strict=True)
+            yield numbers, [self._hypotheses(*sentence) for sentence in found]
 
     def _batches(
         self, sources: list[list[int]]
@@ -301,15 +200,29 @@ class Translator:
         ]
 
 
-def _join(pieces: list[list[Hypothesis]]) -> list[Hypothesis]:
-    """Join the pieces of a sentence, best with best, second with second."""
-    if len(pieces) == 1:
-        return pieces[0]
-    return [
-        Hypothesis(
-            " ".join(h.text for h in row),
-            sum(h.score for h in row),
-            ids=tuple(token for h in row for token in h.ids),
-        )
-        for row in zip(*pieces, strict=False)
+def _traced_search(
+    model: keras.Model, hparams: DecodeHParams, per_row: Sequence[str]
+) -> Callable[[tf.Tensor, dict[str, tf.Tensor]], tuple[tf.Tensor, tf.Tensor]]:
+    """Make the search a graph, which is traced when it is first called.
+
+    It is not compiled by XLA: static shapes need room for all positions from the start,
+    which took five times as long on short sentences.
+
+    Args:
+        model: See `Translator`.
+        hparams: Settings of the search.
+        per_row: Names of the `RowTensors` that it is called with.
+    """
+    signature = [
+        tf.TensorSpec([None, None], tf.int32),
+        {name: _ROW_SPECS[name] for name in per_row},
     ]
+
+    @tf.function(input_signature=signature)
+    def search(
+        inputs: tf.Tensor, per_row: dict[str, tf.Tensor]
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        result = search_translations(model, inputs, hparams, per_row)
+        return result.ids, result.scores
+
+    return search

@@ -1,0 +1,280 @@
+"""Translate sentences with any engine: cut, search, join, finish.
+
+Imports no TensorFlow, so that an engine without it starts at once.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from t2t_repro.data.problem import Output
+from t2t_repro.decoding.pieces import (
+    Piece,
+    check_prefix_lengths,
+    cut,
+    encode_prefixes,
+)
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+MIN_SOURCE_BUCKET = 8  # tokens
+CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
+
+
+@dataclasses.dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a sentence.
+
+    Attributes:
+        text: The translation.
+        score: Log-probability divided by the length penalty, plus the coverage penalty
+            if there is one, in nats.
+        repairs: Repairs of the model's output; see `Output`.
+        ids: The ids that the model wrote, with EOS if it wrote one. The ids of a source
+            in several pieces follow each other.
+    """
+
+    text: str
+    score: float
+    repairs: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+
+
+def count_repairs(hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
+    """Count the outputs per kind of repair, most frequent first."""
+    faults = Counter(fault for best in hypotheses for fault in best.repairs)
+    return dict(faults.most_common())
+
+
+def longest_piece(max_input_length: int) -> int:
+    """Return the number of source tokens to translate at once, without EOS.
+
+    Args:
+        max_input_length: Longest source that the model reads, including EOS.
+    """
+    return max(max_input_length, MIN_SOURCE_BUCKET) - 1
+
+
+class SentenceTranslator(abc.ABC):
+    """Translate lists of sentences; a subclass searches batches of pieces.
+
+    Args:
+        source_tokenizer: Tokenizer of the inputs.
+        target_tokenizer: Tokenizer of the outputs.
+        hparams: See `DecodeHParams`.
+        max_input_length: Longest source in tokens, including EOS, to translate in one
+            piece. A longer one is cut, and the translations of its pieces are joined.
+        normalize_source: Maps a user's sentence to the form of the training sources.
+        postprocess: Maps a source and the model's output to the output for the user.
+    """
+
+    def __init__(
+        self,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        hparams: DecodeHParams,
+        max_input_length: int,
+        *,
+        normalize_source: Callable[[str], str] = str,
+        postprocess: Callable[[str, str], Output] = lambda source, written: Output(
+            written
+        ),
+    ) -> None:
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self.hparams = hparams
+        self._longest_piece = longest_piece(max_input_length)
+        self._normalize_source = normalize_source
+        self._postprocess = postprocess
+
+    @abc.abstractmethod
+    def _search_batches(
+        self, pieces: list[Piece]
+    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
+        """Search for translations of pieces, batch by batch, in any order.
+
+        Args:
+            pieces: The pieces.
+
+        Yields:
+            The numbers of the pieces of a batch, and their hypotheses, best first.
+        """
+
+    def translate(
+        self,
+        sentences: Sequence[str],
+        advance: Callable[[int], object] = lambda count: None,
+        *,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
+    ) -> list[list[Hypothesis]]:
+        """Translate sentences, all batched together.
+
+        Args:
+            sentences: Source texts. A text without tokens has an empty translation.
+            advance: Called with the number of sentences completed since the last call.
+            prefixes: Text that each translation must begin with, in the form that the
+                model writes; an empty one forces nothing. The prefix of a source in
+                several pieces is that of its first piece.
+            first: Number of the first sentence in the whole input, for messages and
+                random numbers.
+
+        Returns:
+            The hypotheses of each sentence, best first: `beam_size` of them if the
+            hparams' `return_beams` is set (fewer if fewer exist), else one. With
+            `prefer_unrepaired`, repaired hypotheses rank below the others.
+
+        Raises:
+            UserError: If the numbers of sentences and prefixes differ, or a prefix is
+                too long or has a token that the model cannot write.
+        """
+        pieces = self._encode(sentences, prefixes, first)
+        return self._translate_chunk(sentences, pieces, first, advance)
+
+    def stream(
+        self,
+        sentences: Sequence[str],
+        advance: Callable[[int], object] = lambda count: None,
+        chunk_size: int = CHUNK_SIZE,
+        *,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
+    ) -> Iterator[list[Hypothesis]]:
+        """Translate sentences chunk by chunk; the results are those of `translate`.
+
+        Args:
+            sentences: See `translate`.
+            advance: See `translate`.
+            chunk_size: Sentences that are sorted and batched together.
+            prefixes: See `translate`. All are checked before the first translation.
+            first: See `translate`.
+
+        Yields:
+            The hypotheses of each sentence, in order.
+
+        Raises:
+            UserError: See `translate`.
+        """
+        if prefixes is not None:
+            self._encode(sentences, prefixes, first)
+        for start in range(0, len(sentences), chunk_size):
+            part = slice(start, start + chunk_size)
+            yield from self.translate(
+                sentences[part],
+                advance,
+                prefixes=None if prefixes is None else prefixes[part],
+                first=first + start,
+            )
+
+    def _encode(
+        self, sentences: Sequence[str], prefixes: Sequence[str] | None, first: int
+    ) -> list[Piece]:
+        """Return the pieces of all sentences, in order."""
+        if isinstance(sentences, str):
+            raise ValueError(
+                f"`sentences` must be a list of sentences. Received: {sentences!r}"
+            )
+        sources = self.source_tokenizer.encode_batch(
+            [*map(self._normalize_source, sentences)]
+        )
+        forced: list[list[int]] = [[] for _ in sentences]
+        if prefixes is not None:
+            forced = encode_prefixes(
+                self.target_tokenizer, prefixes, len(sentences), first
+            )
+        pieces = [
+            piece
+            for number, (ids, prefix) in enumerate(zip(sources, forced, strict=True))
+            for piece in cut(ids, self._longest_piece, first + number, prefix)
+        ]
+        check_prefix_lengths(pieces, self.hparams.extra_length)
+        return pieces
+
+    def _translate_chunk(
+        self,
+        sentences: Sequence[str],
+        pieces: list[Piece],
+        first: int,
+        advance: Callable[[int], object],
+    ) -> list[list[Hypothesis]]:
+        """Translate pieces, and join those of each sentence."""
+        self._report_cuts(pieces)
+        found: dict[int, list[list[Hypothesis]]] = {}
+        translated = self._translate_pieces(pieces, advance)
+        for piece, hypotheses in zip(pieces, translated, strict=True):
+            found.setdefault(piece.sentence, []).append(hypotheses)
+        advance(len(sentences) - len(found))
+        nothing = [[Hypothesis("", 0.0)]]
+        return [
+            self._finished(sentence, found.get(number, nothing))
+            for number, sentence in enumerate(sentences, start=first)
+        ]
+
+    def _finished(
+        self, sentence: str, pieces: list[list[Hypothesis]]
+    ) -> list[Hypothesis]:
+        finished = []
+        for hypothesis in _join(pieces):
+            output = self._postprocess(sentence, hypothesis.text)
+            finished.append(
+                dataclasses.replace(
+                    hypothesis, text=output.text, repairs=output.repairs
+                )
+            )
+        if self.hparams.prefer_unrepaired:
+            finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))
+        return finished if self.hparams.return_beams else finished[:1]
+
+    def _report_cuts(self, pieces: list[Piece]) -> None:
+        """Log which sentences are translated in several pieces."""
+        for sentence, group in itertools.groupby(pieces, key=lambda p: p.sentence):
+            parts = list(group)
+            if len(parts) > 1:
+                logger.warning(
+                    "line %d has %d tokens, more than %d: translated in %d pieces",
+                    sentence + 1,
+                    sum(len(piece.ids) - 1 for piece in parts),
+                    self._longest_piece,
+                    len(parts),
+                )
+
+    def _translate_pieces(
+        self, pieces: list[Piece], advance: Callable[[int], object]
+    ) -> list[list[Hypothesis]]:
+        """Translate pieces.
+
+        Args:
+            pieces: The pieces.
+            advance: Called after every batch with the number of sentences that it
+                completed.
+        """
+        results: list[list[Hypothesis]] = [[] for _ in pieces]
+        left = Counter(piece.sentence for piece in pieces)
+        for numbers, found in self._search_batches(pieces):
+            for number, hypotheses in zip(numbers, found, strict=True):
+                results[number] = hypotheses
+            before = len(left)
+            left -= Counter(pieces[number].sentence for number in numbers)
+            advance(before - len(left))
+        return results
+
+
+def _join(pieces: list[list[Hypothesis]]) -> list[Hypothesis]:
+    """Join the pieces of a sentence, best with best, second with second."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return [
+        Hypothesis(
+            " ".join(h.text for h in row),
+            sum(h.score for h in row),
+            ids=tuple(token for h in row for token in h.ids),
+        )
+        for row in zip(*pieces, strict=False)
+    ]
