@@ -15,6 +15,7 @@ from t2t_repro.cli.streams import (
     read_input,
     write_lines,
 )
+from t2t_repro.cli.target_prefix import add_prefix_flag, read_prefixes
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
@@ -32,7 +33,7 @@ DESCRIPTION = (
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    add_system_flags(parser)
+    add_system_flags(parser, ensembles=True)
     parser.add_argument(
         "--decode_from_file",
         metavar="FILE",
@@ -46,6 +47,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=STANDARD_STREAM,
         help="file for the translations; - = standard output (default)",
     )
+    add_prefix_flag(parser)
     add_decode_hparams_flag(parser, "decode")
 
 
@@ -55,12 +57,15 @@ def run(args: argparse.Namespace) -> int:
     check_writable("--decode_to_file", args.decode_to_file)
     # Report broken input before TensorFlow is imported and a model is loaded.
     lines = read_input(args.decode_from_file)
-    system = load_system(args, hparams)
+    prefixes = read_prefixes(args, lines)
+    system = load_system(args, hparams, ensembles=True)
     best: list[Hypothesis] = []
 
     def formatted() -> Iterator[str]:
         with Progress(len(lines), "sentence") as progress:
-            for hypotheses in system.hypotheses(lines, hparams, progress.advance):
+            for hypotheses in system.hypotheses(
+                lines, hparams, progress.advance, prefixes=prefixes
+            ):
                 best.append(hypotheses[0])
                 yield format_line(hypotheses, hparams)
 

@@ -34,7 +34,7 @@ DESCRIPTION = "Translate and score; one JSON object with scores and signatures."
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    add_system_flags(parser)
+    add_system_flags(parser, ensembles=True)
     parser.add_argument(
         "--split",
         choices=("dev", "test"),
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     _check_flags(args)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
-    system = load_system(args, hparams)
+    system = load_system(args, hparams, ensembles=True)
     hparams = system.with_problem_defaults(hparams)
     system.replace_branch_weights(args.branch_weights, args.branch_seed)
     if pairs is None:

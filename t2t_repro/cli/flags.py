@@ -34,8 +34,19 @@ def add_usr_dir_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_system_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that name a run and a checkpoint."""
+def add_system_flags(
+    parser: argparse.ArgumentParser, *, ensembles: bool = False
+) -> None:
+    """Add the flags that name a run and a checkpoint.
+
+    Args:
+        parser: Parser of the command.
+        ensembles: Whether several checkpoints may be given.
+    """
+    several = (
+        "; several with commas between them, also of other runs or with a run's folder "
+        "as PATH: an ensemble"
+    )
     parser.add_argument(
         "--output_dir",
         metavar="DIR",
@@ -46,7 +57,7 @@ def add_system_flags(parser: argparse.ArgumentParser) -> None:
         "--checkpoint_path",
         metavar="latest|best|averaged|PATH",
         help="weights to use (default: averaged if it is as new as the latest, else "
-        "latest)",
+        "latest)" + (several if ensembles else ""),
     )
     add_usr_dir_flag(parser)
 

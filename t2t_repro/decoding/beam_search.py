@@ -25,7 +25,7 @@ from t2t_repro.decoding.beam_state import (
 )
 from t2t_repro.decoding.constraints import forbidden_tokens
 from t2t_repro.decoding.penalties import coverage_penalty, length_penalty
-from t2t_repro.decoding.sampling import sample
+from t2t_repro.decoding.sampling import Sampling, sample
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
 
 # Sentences leave the search when one row in so many is done. Gathering the other rows
@@ -200,7 +200,7 @@ class _Search:
             state.per_row.get("prefixes"),
         )
         if self.options.sampling is not None:
-            return self._drawn_extension(state, logits, forbidden)
+            return _drawn_extension(state, logits, self.options.sampling, forbidden)
         log_probs, tokens = top_log_probs(logits, self.num_extensions, forbidden)
         shape = (-1, self.beam_size, log_probs.shape[-1])
         totals = state.living_log_probs[:, :, None] + ops.reshape(log_probs, shape)
@@ -209,16 +209,6 @@ class _Search:
         places = ops.cast(places, "int32")
         tokens = _take_beams(ops.reshape(tokens, (-1, each)), places)
         return scores, places // shape[2], tokens
-
-    def _drawn_extension(
-        self, state: BeamState, logits: KerasTensor, forbidden: KerasTensor | None
-    ) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
-        """Return score, parent and token of a random extension, `[rows, 1]`."""
-        uniform = ops.take(state.per_row["uniform"], state.position, axis=1)
-        tokens, log_probs = sample(logits, uniform, self.options.sampling, forbidden)
-        tokens = tokens[:, None]
-        scores = state.living_log_probs + log_probs[:, None]
-        return scores, ops.zeros_like(tokens), tokens
 
     def _coverage(self, state: BeamState, cache: Any) -> KerasTensor | None:
         """Return the coverage of the living hypotheses after this step."""
@@ -305,6 +295,20 @@ class _Search:
     def _may_run_out(self, state: BeamState) -> bool:
         """Return whether there may be fewer than K hypotheses."""
         return self.options.constraints is not None or "prefixes" in state.per_row
+
+
+def _drawn_extension(
+    state: BeamState,
+    logits: KerasTensor,
+    sampling: Sampling,
+    forbidden: KerasTensor | None,
+) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
+    """Return score, parent and token of a random extension, `[rows, 1]`."""
+    uniform = ops.take(state.per_row["uniform"], state.position, axis=1)
+    tokens, log_probs = sample(logits, uniform, sampling, forbidden)
+    tokens = tokens[:, None]
+    scores = state.living_log_probs + log_probs[:, None]
+    return scores, ops.zeros_like(tokens), tokens
 
 
 def _with_coverage(

@@ -75,7 +75,11 @@ def mean_log_probs(logits: Sequence[KerasTensor]) -> KerasTensor:
     return mean - math.log(len(logits))
 
 
+def members(model: keras.Model) -> list[keras.Model]:
+    """Return the models of an ensemble, or the model itself."""
+    return model.models if isinstance(model, Ensemble) else [model]
+
+
 def memory_attentions(model: keras.Model) -> list[keras.layers.Layer]:
     """Return the last attention to the source of a model, or of each of an ensemble."""
-    models = model.models if isinstance(model, Ensemble) else [model]
-    return [one.decoder.layers[-1].memory_attention for one in models]
+    return [one.decoder.layers[-1].memory_attention for one in members(model)]

@@ -161,7 +161,7 @@ class Translator(SentenceTranslator):
             search = (
                 self._search_with_prefixes if "prefixes" in arrays else self._search
             )
-            per_row = {name: tf.constant(array) for name, array in arrays.items()}
+            per_row = keras.tree.map_structure(tf.constant, arrays)
             ids, scores = search(tf.constant(batch), per_row)
             found = zip(ids.numpy(), scores.numpy(), strict=True)
             yield numbers, [self._hypotheses(*sentence) for sentence in found]
@@ -202,7 +202,7 @@ class Translator(SentenceTranslator):
 
 def _traced_search(
     model: keras.Model, hparams: DecodeHParams, per_row: Sequence[str]
-) -> Callable[[tf.Tensor, dict[str, tf.Tensor]], tuple[tf.Tensor, tf.Tensor]]:
+) -> Callable[[tf.Tensor, RowTensors], tuple[tf.Tensor, tf.Tensor]]:
     """Make the search a graph, which is traced when it is first called.
 
     It is not compiled by XLA: static shapes need room for all positions from the start,
@@ -219,9 +219,7 @@ def _traced_search(
     ]
 
     @tf.function(input_signature=signature)
-    def search(
-        inputs: tf.Tensor, per_row: dict[str, tf.Tensor]
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    def search(inputs: tf.Tensor, per_row: RowTensors) -> tuple[tf.Tensor, tf.Tensor]:
         result = search_translations(model, inputs, hparams, per_row)
         return result.ids, result.scores
 

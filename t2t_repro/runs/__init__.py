@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from t2t_repro.runs.averaging import average
+    from t2t_repro.runs.ensembles import load_ensemble
     from t2t_repro.runs.run import Run
     from t2t_repro.runs.system import Evaluation, System
     from t2t_repro.runs.training import TrainResult, train
@@ -25,6 +26,7 @@ __all__ = [
     "TrainResult",
     "TrainSettings",
     "average",
+    "load_ensemble",
     "train",
 ]
 
@@ -36,6 +38,7 @@ _MODULES = {
     "TrainResult": "t2t_repro.runs.training",
     "TrainSettings": "t2t_repro.settings.train_settings",
     "average": "t2t_repro.runs.averaging",
+    "load_ensemble": "t2t_repro.runs.ensembles",
     "train": "t2t_repro.runs.training",
 }
 
