@@ -277,10 +277,12 @@ class _Search:
         cut_scores = state.living_log_probs / length_penalty(
             ops.minimum(state.position, state.max_lengths)[:, None], self.alpha
         )
+        cut_ids = state.living_ids
         penalty = self._coverage_penalty(state.per_row.get("coverage"))
         if penalty is not None:
-            cut_scores = cut_scores + penalty
-        ids = ops.where(any_finished[:, :, None], state.finished_ids, state.living_ids)
+            cut_scores, order = ops.top_k(cut_scores + penalty, self.beam_size)
+            cut_ids = _take_beams(cut_ids, order)
+        ids = ops.where(any_finished[:, :, None], state.finished_ids, cut_ids)
         scores = ops.where(any_finished, state.finished_scores, cut_scores)
         if self._may_run_out(state):
             is_real = scores > 0.5 * MINUS_INFINITY

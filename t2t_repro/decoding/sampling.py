@@ -57,17 +57,27 @@ def sample(
     """
     allowed = _without(logits, forbidden)
     values, tokens = _candidates(allowed, sampling)
-    weights = ops.softmax(ops.cast(values, "float64") / sampling.temperature, axis=-1)
-    if sampling.top_p < 1.0:
-        before = ops.cumsum(weights, axis=-1) - weights
-        weights = ops.where(before < sampling.top_p, weights, 0.0)
-    cumulative = ops.cumsum(weights, axis=-1)
+    cumulative = ops.cumsum(_weights(values, sampling), axis=-1)
     wanted = uniform[:, None] * cumulative[:, -1:]
     place = ops.sum(ops.cast(cumulative <= wanted, "int32"), axis=-1, keepdims=True)
     token = place if tokens is None else ops.take_along_axis(tokens, place, axis=-1)
     log_normalizers = log_normalizer(logits, ops.max(logits, axis=-1))
     chosen = ops.take_along_axis(allowed, token, axis=-1)[:, 0]
     return token[:, 0], ops.maximum(chosen - log_normalizers, MINUS_INFINITY)
+
+
+def _weights(values: KerasTensor, sampling: Sampling) -> KerasTensor:
+    """Return numbers in proportion to the probabilities, float64 `[rows, n]`.
+
+    In float32, rare tokens would be lost in cumulative sums.
+    """
+    values = ops.cast(values, "float64") / sampling.temperature
+    weights = ops.exp(values - ops.max(values, axis=-1, keepdims=True))
+    if sampling.top_p == 1.0:
+        return weights
+    before = ops.cumsum(weights, axis=-1) - weights
+    enough = sampling.top_p * ops.sum(weights, axis=-1, keepdims=True)
+    return ops.where(before < enough, weights, 0.0)
 
 
 def _without(logits: KerasTensor, forbidden: KerasTensor | None) -> KerasTensor:
