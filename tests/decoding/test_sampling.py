@@ -50,7 +50,7 @@ CASES = [
     Sampling(top_k=3),
     Sampling(top_k=1),
     Sampling(top_k=100),
-    Sampling(top_p=0.7),
+    Sampling(top_p=0.85),
     Sampling(top_p=0.01),
     Sampling(temperature=1.7, top_k=5, top_p=0.8),
 ]
@@ -67,8 +67,9 @@ def test_tokens_have_the_distribution_of_the_settings(sampling):
 
 
 def test_the_cases_differ():
-    supports = {tuple(np.flatnonzero(probabilities(case))) for case in CASES}
-    assert len(supports) == 5
+    # `top_k` 100 keeps all tokens, and `top_p` 0.01 only the first.
+    distributions = {tuple(probabilities(case).round(6)) for case in CASES}
+    assert len(distributions) == len(CASES) - 2
 
 
 def test_forbidden_tokens_are_never_drawn():

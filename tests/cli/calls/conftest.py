@@ -46,7 +46,8 @@ class FakeSystem:
     def translator(self):
         return SimpleNamespace(hparams=DecodeHParams(beam_size=9, alpha=0.3))
 
-    def hypotheses(self, sentences, hparams, advance):
+    def hypotheses(self, sentences, hparams, advance, *, prefixes=None):
+        self.prefixes = prefixes
         self.calls.append(("hypotheses", hparams, advance))
         for sentence in sentences:
             advance(1)
