@@ -24,6 +24,7 @@ from t2t_repro.cli.streams import (
     check_writable,
     write_lines,
 )
+from t2t_repro.cli.target_prefix import add_prefix_flag, read_prefixes
 from t2t_repro.decoding.sentences import CHUNK_SIZE, Hypothesis
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
@@ -43,10 +44,11 @@ Source = list[str] | LiveLines
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    add_system_flags(parser)
+    add_system_flags(parser, ensembles=True)
     add_file_flags(parser)
     add_output_format_flag(parser)
     add_engine_flags(parser)
+    add_prefix_flag(parser)
     add_decode_hparams_flag(parser, "decode")
 
 
@@ -65,13 +67,14 @@ def run(args: argparse.Namespace) -> int:
         check_writable("--decode_to_file", output)
     # Report broken input before TensorFlow is imported and a model is loaded.
     sources = open_inputs(inputs)
+    prefixes = read_prefixes(args, sources)
     system = load_engine(args, hparams)
     if sys.stderr.isatty() or any(map(_must_wait, sources)):
         warm_up(system, hparams)
     summary = Summary(hparams.beam_size if hparams.return_beams else 1)
     with _progress(sources) as progress:
         for source, output in zip(sources, outputs, strict=True):
-            found = _translated(system, source, hparams, progress)
+            found = _translated(system, source, hparams, progress, prefixes)
             shown = output == STANDARD_STREAM and sys.stdout.isatty()
             lines = _lines(system, found, hparams, summary, as_json=as_json)
             write_lines(output, _without_bar(lines, progress) if shown else lines)
@@ -102,12 +105,17 @@ def _translated(
     source: Source,
     hparams: DecodeHParams,
     progress: Progress,
+    prefixes: Sequence[str] | None,
 ) -> Iterator[tuple[str, list[Hypothesis]]]:
     """Yield every line with its hypotheses, in order."""
     chunks = source.chunks(CHUNK_SIZE) if isinstance(source, LiveLines) else [source]
+    first = 0
     for chunk in chunks:
-        found = system.hypotheses(chunk, hparams, progress.advance)
+        found = system.hypotheses(
+            chunk, hparams, progress.advance, prefixes=prefixes, first=first
+        )
         yield from zip(chunk, found, strict=True)
+        first += len(chunk)
 
 
 def _lines(

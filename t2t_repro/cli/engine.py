@@ -69,7 +69,7 @@ def load_engine(
     """
     check_needed(args, "engine", ("quantization", "export_dir"))
     if args.engine == "tensorflow":
-        return load_system(args, hparams)
+        return load_system(args, hparams, ensembles=True)
     run = Run.load_existing(args.output_dir)
     package = run.package(args.t2t_usr_dir)
     load_catalogue(package)

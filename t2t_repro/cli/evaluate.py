@@ -43,7 +43,7 @@ DESCRIPTION = (
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    add_system_flags(parser, required=False)
+    add_system_flags(parser, required=False, ensembles=True)
     add_hypothesis_flag(parser)
     parser.add_argument(
         "--split",
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     check_card_flags(args)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
-    system = load_system(args, hparams)
+    system = load_system(args, hparams, ensembles=True)
     check_card_outputs(args, system.problem)
     hparams = system.with_problem_defaults(hparams)
     system.replace_branch_weights(args.branch_weights, args.branch_seed)

@@ -34,13 +34,20 @@ def add_usr_dir_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_system_flags(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+def add_system_flags(
+    parser: argparse.ArgumentParser, *, required: bool = True, ensembles: bool = False
+) -> None:
     """Add the flags that name a run and a checkpoint.
 
     Args:
         parser: Parser of the command.
         required: Whether the command always needs a run.
+        ensembles: Whether several checkpoints may be given.
     """
+    several = (
+        "; several with commas between them, also of other runs or with a run's folder "
+        "as PATH: an ensemble"
+    )
     parser.add_argument(
         "--output_dir",
         metavar="DIR",
@@ -51,7 +58,7 @@ def add_system_flags(parser: argparse.ArgumentParser, *, required: bool = True) 
         "--checkpoint_path",
         metavar="latest|best|averaged|PATH",
         help="weights to use (default: averaged if it is as new as the latest, else "
-        "latest)",
+        "latest)" + (several if ensembles else ""),
     )
     add_usr_dir_flag(parser)
 

@@ -13,12 +13,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from t2t_repro import catalogue
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.progress import status
+from t2t_repro.runs.ensembles import find_members
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.training.checkpoint_paths import find_checkpoint
@@ -54,7 +56,9 @@ def load_catalogue(usr_dir: str | None) -> None:
         catalogue.load(usr_dir)
 
 
-def load_system(args: argparse.Namespace, hparams: DecodeHParams) -> System:
+def load_system(
+    args: argparse.Namespace, hparams: DecodeHParams, *, ensembles: bool = False
+) -> System:
     """Load the trained system that the flags of `add_system_flags` name.
 
     Mistakes are reported before TensorFlow is imported.
@@ -62,6 +66,7 @@ def load_system(args: argparse.Namespace, hparams: DecodeHParams) -> System:
     Args:
         args: Flags of the command.
         hparams: Settings of the search, to be checked.
+        ensembles: Whether several checkpoints may be given; see `find_members`.
 
     Raises:
         UserError: If the run or the checkpoint is missing or damaged.
@@ -71,11 +76,17 @@ def load_system(args: argparse.Namespace, hparams: DecodeHParams) -> System:
     load_catalogue(run.package(args.t2t_usr_dir))
     problem = catalogue.problem(run.problem)
     with_problem_defaults(hparams, problem, run.hparams.max_length)
-    find_checkpoint(args.output_dir, args.checkpoint_path or "latest")
+    several = _several_checkpoints(args.checkpoint_path) if ensembles else []
+    if several:
+        find_members(args.output_dir, several)
+    else:
+        find_checkpoint(args.output_dir, args.checkpoint_path or "latest")
     import_tensorflow()
     with status("loading the model"):
-        from t2t_repro.runs import System
+        from t2t_repro.runs import System, load_ensemble
 
+        if several:
+            return load_ensemble(args.output_dir, several, args.t2t_usr_dir)
         return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
 
 
@@ -96,6 +107,13 @@ def _left_out(names: Sequence[str]) -> Iterator[None]:
     finally:
         for name in hidden:
             del sys.modules[name]
+
+
+def _several_checkpoints(text: str | None) -> list[str]:
+    """Return the checkpoints of a list with commas; nothing for a single one."""
+    names = [name.strip() for name in (text or "").split(",")]
+    is_path = len(names) > 1 and Path(f"{text}.index").exists()
+    return [] if len(names) == 1 or is_path else names
 
 
 @contextmanager

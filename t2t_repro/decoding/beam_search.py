@@ -3,123 +3,35 @@
 Paper section 6.1: beam 4, length penalty alpha 0.6, at most source length + 50
 tokens, "terminate early when possible". tensor2tensor: `utils/beam_search.py`.
 With beam_size 1 it is greedy search: the best token at every step, until the first EOS.
+
+An optional feature (`constraints`, `sampling`, `coverage_penalty`) that is off adds no
+operation to the graph.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
-import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.beam_state import (
+    BeamSearchOptions,
+    BeamSearchResult,
+    BeamState,
+    RowTensors,
+    StepFunction,
+)
+from t2t_repro.decoding.constraints import forbidden_tokens
+from t2t_repro.decoding.coverage_penalty import coverage_penalty
 from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.sampling import Sampling, sample
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
 
 # Sentences leave the search when one row in so many is done. Gathering the other rows
 # takes a small part of the time of a step.
 ROWS_PER_DONE_ROW = 8
-
-# (ids [batch, beam], position, history [batch, beam, slots], cache)
-#   -> (logits [batch, beam, vocab], cache)
-StepFunction = Callable[
-    [KerasTensor, KerasTensor, KerasTensor, Any], tuple[KerasTensor, Any]
-]
-
-
-@dataclasses.dataclass(frozen=True)
-class BeamSearchOptions:
-    """Settings of the search.
-
-    Attributes:
-        beam_size: Number of hypotheses kept per sentence (K).
-        alpha: Exponent of the length penalty ((5 + length) / 6)^alpha; 0 means none.
-        num_hypotheses: Number of best finished hypotheses that must be certain before
-            the search of a sentence ends, from 1 to `beam_size`.
-        static_shapes: Whether every tensor keeps its shape from step to step, which XLA
-            and JAX need: the cache has slots for all positions from the start, and
-            sentences that are done stay in the batch. Otherwise the step function
-            appends to the cache, and sentences that are done leave the batch. That is
-            faster, because most sentences end long before their limit.
-    """
-
-    beam_size: int
-    alpha: float
-    num_hypotheses: int = 1
-    static_shapes: bool = True
-
-
-@dataclasses.dataclass
-class BeamState:
-    """The loop variables of the search.
-
-    "Living" hypotheses can be extended; "finished" ones end in EOS. Both are sorted,
-    best first. Empty places have a score of about `MINUS_INFINITY`. The rows of a state
-    are the sentences that are still in the search.
-
-    Attributes:
-        position: int32 scalar, number of tokens of the living hypotheses.
-        sentences: int32 `[rows]`, the number of each row's sentence in the batch.
-        max_lengths: int32 `[rows]`, limit of the tokens of each sentence.
-        living_ids: int32 `[rows, beam, max_length]`, padded with PAD_ID.
-        living_log_probs: float32 `[rows, beam]`, sums of log-probabilities.
-        history: bool `[rows, beam, slots]`, the cache slots on the path of each
-            living hypothesis. Slot p * beam + k was written at position p by the
-            hypothesis that was then in place k.
-        finished_ids: int32 `[rows, beam, max_length]`.
-        finished_scores: float32 `[rows, beam]`, with length penalty.
-        done: bool `[rows]`, whether the answer for a sentence can no longer change.
-        cache: Nested tensors, `[rows, ...]`, returned by the step function.
-        answer_ids: int32 `[batch, beam, max_length]`, hypotheses of the sentences that
-            have left the search.
-        answer_scores: float32 `[batch, beam]`.
-    """
-
-    position: KerasTensor
-    sentences: KerasTensor
-    max_lengths: KerasTensor
-    living_ids: KerasTensor
-    living_log_probs: KerasTensor
-    history: KerasTensor
-    finished_ids: KerasTensor
-    finished_scores: KerasTensor
-    done: KerasTensor
-    cache: Any
-    answer_ids: KerasTensor
-    answer_scores: KerasTensor
-
-    def as_tuple(self) -> tuple[Any, ...]:
-        """Return the fields in order, as loop variables."""
-        return tuple(getattr(self, f.name) for f in dataclasses.fields(self))
-
-    def take(self, rows: KerasTensor) -> BeamState:
-        """Return the state of some rows; the answers stay those of the batch."""
-        whole = ("position", "answer_ids", "answer_scores")
-        names = [f.name for f in dataclasses.fields(self) if f.name not in whole]
-        taken = keras.tree.map_structure(
-            lambda x: ops.take(x, rows, axis=0), {n: getattr(self, n) for n in names}
-        )
-        return dataclasses.replace(self, **taken)
-
-
-@dataclasses.dataclass(frozen=True)
-class BeamSearchResult:
-    """Hypotheses of every sentence, best first.
-
-    Attributes:
-        ids: int32 `[batch, beam, max_length]`, including EOS, padded with PAD_ID.
-        scores: float32 `[batch, beam]`: log-probability over length penalty.
-    """
-
-    ids: KerasTensor
-    scores: KerasTensor
-
-
-def _penalty(length: KerasTensor, alpha: float) -> KerasTensor:
-    """Return the length penalty of integer lengths, float32."""
-    return length_penalty(ops.cast(length, "float32"), alpha)
 
 
 def beam_search(
@@ -128,6 +40,7 @@ def beam_search(
     max_lengths: KerasTensor,
     max_length: int | KerasTensor,
     options: BeamSearchOptions,
+    per_row: RowTensors | None = None,
 ) -> BeamSearchResult:
     """Find the best finished hypotheses of every sentence.
 
@@ -136,7 +49,8 @@ def beam_search(
     only the best one is taken, because greedy search does not choose a worse one that
     ends.) A sentence is done when it reaches its own limit in `max_lengths`, or when no
     living hypothesis can rank above the requested finished ones: its log-probability
-    can only fall, and its penalty is at most that of the longest length.
+    can only fall, its length penalty is at most that of the longest length, and the
+    coverage penalty is never positive.
     Differs from tensor2tensor: every sentence has its own limit, and a sentence that is
     done does not change, so its answer does not depend on the batch; PAD is never
     generated; if no hypothesis has finished, those cut at the limit are returned, with
@@ -151,6 +65,7 @@ def beam_search(
             EOS.
         max_length: Largest of `max_lengths`, which is the length of the output.
         options: Settings of the search.
+        per_row: Tensors of the optional features.
 
     Returns:
         The hypotheses and their scores.
@@ -160,7 +75,7 @@ def beam_search(
         *ops.while_loop(
             lambda *state: search.should_continue(BeamState(*state)),
             lambda *state: search.step(BeamState(*state)).as_tuple(),
-            search.initial_state(cache, max_lengths).as_tuple(),
+            search.initial_state(cache, max_lengths, per_row or {}).as_tuple(),
         )
     )
     state = search.with_answers(state)
@@ -177,6 +92,7 @@ class _Search:
         options: BeamSearchOptions,
     ) -> None:
         self.step_function = step_function
+        self.options = options
         self.static_shapes = options.static_shapes
         self.max_length = max_length
         self.beam_size = options.beam_size
@@ -184,7 +100,9 @@ class _Search:
         self.alpha = options.alpha
         self.num_hypotheses = options.num_hypotheses
 
-    def initial_state(self, cache: Any, max_lengths: KerasTensor) -> BeamState:
+    def initial_state(
+        self, cache: Any, max_lengths: KerasTensor, per_row: RowTensors
+    ) -> BeamState:
         batch, beam = ops.shape(max_lengths)[0], self.beam_size
         no_ids = ops.full((batch, beam, self.max_length), PAD_ID, dtype="int32")
         no_scores = ops.full((batch, beam), MINUS_INFINITY, dtype="float32")
@@ -203,6 +121,7 @@ class _Search:
             finished_scores=no_scores,
             done=ops.zeros((batch,), dtype="bool"),
             cache=cache,
+            per_row=per_row,
             answer_ids=no_ids,
             answer_scores=no_scores,
         )
@@ -220,11 +139,16 @@ class _Search:
             _take_beams(state.living_ids, parents), state.position, tokens
         )
         ends = ops.equal(tokens, EOS_ID)
-        finished_ids, finished_scores = self._finish(state, ids, scores, ends)
+        coverage = self._coverage(state, cache)
+        penalty = self._coverage_penalty(coverage)
+        if penalty is not None:
+            penalty = _take_beams(penalty, parents)
+        finished_ids, finished_scores = self._finish(state, ids, scores, ends, penalty)
         # Keep the K best extensions that do not end.
         living_log_probs, places = ops.top_k(
             ops.where(ends, MINUS_INFINITY, scores), self.beam_size
         )
+        living_parents = _take_beams(parents, places)
         # A sentence that is done keeps its living hypotheses; they may be its answer.
         new_state = dataclasses.replace(
             state,
@@ -235,10 +159,11 @@ class _Search:
             living_log_probs=ops.where(
                 state.done[:, None], state.living_log_probs, living_log_probs
             ),
-            history=_take_beams(history, _take_beams(parents, places)),
+            history=_take_beams(history, living_parents),
             finished_ids=finished_ids,
             finished_scores=finished_scores,
             cache=cache,
+            per_row=_with_coverage(state, coverage, living_parents),
         )
         new_state.done = self._done(new_state)
         return new_state if self.static_shapes else self._without_done(new_state)
@@ -268,7 +193,16 @@ class _Search:
         self, state: BeamState, logits: KerasTensor
     ) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
         """Return scores, parents and tokens of the best extensions, `[rows, 2K]`."""
-        log_probs, tokens = top_log_probs(logits, self.num_extensions)
+        forbidden = forbidden_tokens(
+            self.options.constraints,
+            state.living_ids,
+            state.position,
+            logits.shape[-1],
+            state.per_row.get("prefixes"),
+        )
+        if self.options.sampling is not None:
+            return _drawn_extension(state, logits, self.options.sampling, forbidden)
+        log_probs, tokens = top_log_probs(logits, self.num_extensions, forbidden)
         shape = (-1, self.beam_size, log_probs.shape[-1])
         totals = state.living_log_probs[:, :, None] + ops.reshape(log_probs, shape)
         each = shape[2] * self.beam_size
@@ -277,18 +211,32 @@ class _Search:
         tokens = _take_beams(ops.reshape(tokens, (-1, each)), places)
         return scores, places // shape[2], tokens
 
+    def _coverage(self, state: BeamState, cache: Any) -> KerasTensor | None:
+        """Return the coverage of the living hypotheses after this step."""
+        if not self.options.coverage_penalty:
+            return None
+        return state.per_row["coverage"] + cache["attention"]
+
+    def _coverage_penalty(self, coverage: KerasTensor | None) -> KerasTensor | None:
+        if coverage is None:
+            return None
+        return coverage_penalty(coverage, self.options.coverage_penalty)
+
     def _finish(
         self,
         state: BeamState,
         ids: KerasTensor,
         scores: KerasTensor,
         ends: KerasTensor,
+        penalty: KerasTensor | None,
     ) -> tuple[KerasTensor, KerasTensor]:
         """Merge the extensions that end with the finished hypotheses."""
         # Extensions of an empty place do not count.
         real = ops.logical_and(ends, scores > 0.5 * MINUS_INFINITY)
         allowed = ops.logical_and(real, ops.logical_not(state.done)[:, None])
-        penalized = scores / _penalty(state.position + 1, self.alpha)
+        penalized = scores / _length_penalty(state.position + 1, self.alpha)
+        if penalty is not None:
+            penalized = penalized + penalty
         all_scores = ops.concatenate(
             [state.finished_scores, ops.where(allowed, penalized, MINUS_INFINITY)],
             axis=1,
@@ -299,7 +247,7 @@ class _Search:
         return _take_beams(all_ids, places), finished_scores
 
     def _done(self, state: BeamState) -> KerasTensor:
-        reachable = state.living_log_probs[:, 0] / _penalty(
+        reachable = state.living_log_probs[:, 0] / _length_penalty(
             state.max_lengths, self.alpha
         )
         certain = state.finished_scores[:, self.num_hypotheses - 1] >= reachable
@@ -327,17 +275,57 @@ class _Search:
         They are the finished hypotheses of a sentence, or else the living ones.
         """
         any_finished = state.finished_scores[:, :1] > 0.5 * MINUS_INFINITY
-        cut_scores = state.living_log_probs / _penalty(
+        cut_scores = state.living_log_probs / _length_penalty(
             ops.minimum(state.position, state.max_lengths)[:, None], self.alpha
         )
-        ids = ops.where(any_finished[:, :, None], state.finished_ids, state.living_ids)
+        cut_ids = state.living_ids
+        penalty = self._coverage_penalty(state.per_row.get("coverage"))
+        if penalty is not None:
+            cut_scores, order = ops.top_k(cut_scores + penalty, self.beam_size)
+            cut_ids = _take_beams(cut_ids, order)
+        ids = ops.where(any_finished[:, :, None], state.finished_ids, cut_ids)
         scores = ops.where(any_finished, state.finished_scores, cut_scores)
+        if self._may_run_out(state):
+            is_real = scores > 0.5 * MINUS_INFINITY
+            ids = ops.where(is_real[:, :, None], ids, PAD_ID)
         where = state.sentences[:, None]
         return dataclasses.replace(
             state,
             answer_ids=ops.scatter_update(state.answer_ids, where, ids),
             answer_scores=ops.scatter_update(state.answer_scores, where, scores),
         )
+
+    def _may_run_out(self, state: BeamState) -> bool:
+        """Return whether there may be fewer than K hypotheses."""
+        return self.options.constraints is not None or "prefixes" in state.per_row
+
+
+def _drawn_extension(
+    state: BeamState,
+    logits: KerasTensor,
+    sampling: Sampling,
+    forbidden: KerasTensor | None,
+) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
+    """Return score, parent and token of a random extension, `[rows, 1]`."""
+    uniform = ops.take(state.per_row["uniform"], state.position, axis=1)
+    tokens, log_probs = sample(logits, uniform, sampling, forbidden)
+    tokens = tokens[:, None]
+    scores = state.living_log_probs + log_probs[:, None]
+    return scores, ops.zeros_like(tokens), tokens
+
+
+def _with_coverage(
+    state: BeamState, coverage: KerasTensor | None, parents: KerasTensor
+) -> RowTensors:
+    """Return the tensors of the features with the coverage of the new hypotheses."""
+    if coverage is None:
+        return state.per_row
+    before = state.per_row["coverage"]
+    after = _take_beams(coverage, parents)
+    return {
+        **state.per_row,
+        "coverage": ops.where(state.done[:, None, None], before, after),
+    }
 
 
 def _take_beams(x: KerasTensor, places: KerasTensor) -> KerasTensor:
@@ -355,3 +343,8 @@ def _replace_column(
     """Write tokens `[batch, n]` at a position of ids `[batch, n, max_length]`."""
     here = ops.arange(ops.shape(ids)[2]) == column
     return ops.where(here[None, None, :], tokens[:, :, None], ids)
+
+
+def _length_penalty(length: KerasTensor, alpha: float) -> KerasTensor:
+    """Return the length penalty of integer lengths, float32."""
+    return length_penalty(ops.cast(length, "float32"), alpha)

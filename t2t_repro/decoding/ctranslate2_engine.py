@@ -15,6 +15,7 @@ from typing import Any
 from t2t_repro.constants import EOS_ID
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.pieces import Piece
 from t2t_repro.decoding.sentences import (
     Hypothesis,
     SentenceTranslator,
@@ -143,8 +144,11 @@ class CTranslate2Translator(SentenceTranslator):
         )
 
     def _search_batches(
-        self, sources: list[list[int]]
+        self, pieces: list[Piece]
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
+        if any(piece.prefix for piece in pieces):
+            raise UsageError("the engine CTranslate2 does not follow target prefixes.")
+        sources = [piece.ids for piece in pieces]
         # All batches are queued at once, and translated in this order.
         waiting = [
             (numbers, self._submit([sources[number] for number in numbers]))

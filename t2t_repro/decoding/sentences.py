@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from t2t_repro.constants import EOS_ID
 from t2t_repro.data.problem import Output
+from t2t_repro.decoding.pieces import (
+    Piece,
+    check_prefix_lengths,
+    cut,
+    encode_prefixes,
+)
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
@@ -28,7 +34,8 @@ class Hypothesis:
 
     Attributes:
         text: The translation.
-        score: Log-probability divided by the length penalty, in nats.
+        score: Log-probability divided by the length penalty, plus the coverage penalty
+            if there is one, in nats.
         repairs: Repairs of the model's output; see `Output`.
         ids: The ids that the model wrote, with EOS if it wrote one. The ids of a source
             in several pieces follow each other.
@@ -89,12 +96,12 @@ class SentenceTranslator(abc.ABC):
 
     @abc.abstractmethod
     def _search_batches(
-        self, sources: list[list[int]]
+        self, pieces: list[Piece]
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
         """Search for translations of pieces, batch by batch, in any order.
 
         Args:
-            sources: Ids of each piece, with EOS.
+            pieces: The pieces.
 
         Yields:
             The numbers of the pieces of a batch, and their hypotheses, best first.
@@ -104,25 +111,41 @@ class SentenceTranslator(abc.ABC):
         self,
         sentences: Sequence[str],
         advance: Callable[[int], object] = lambda count: None,
+        *,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
     ) -> list[list[Hypothesis]]:
         """Translate sentences, all batched together.
 
         Args:
             sentences: Source texts. A text without tokens has an empty translation.
             advance: Called with the number of sentences completed since the last call.
+            prefixes: Text that each translation must begin with, in the form that the
+                model writes; an empty one forces nothing. The prefix of a source in
+                several pieces is that of its first piece.
+            first: Number of the first sentence in the whole input, for messages and
+                random numbers.
 
         Returns:
             The hypotheses of each sentence, best first: `beam_size` of them if the
             hparams' `return_beams` is set (fewer if fewer exist), else one. With
             `prefer_unrepaired`, repaired hypotheses rank below the others.
+
+        Raises:
+            UserError: If the numbers of sentences and prefixes differ, or a prefix is
+                too long or has a token that the model cannot write.
         """
-        return self._translate_chunk(sentences, 0, advance)
+        pieces = self._encode(sentences, prefixes, first)
+        return self._translate_chunk(sentences, pieces, first, advance)
 
     def stream(
         self,
         sentences: Sequence[str],
         advance: Callable[[int], object] = lambda count: None,
         chunk_size: int = CHUNK_SIZE,
+        *,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
     ) -> Iterator[list[Hypothesis]]:
         """Translate sentences chunk by chunk; the results are those of `translate`.
 
@@ -130,18 +153,30 @@ class SentenceTranslator(abc.ABC):
             sentences: See `translate`.
             advance: See `translate`.
             chunk_size: Sentences that are sorted and batched together.
+            prefixes: See `translate`. All are checked before the first translation.
+            first: See `translate`.
 
         Yields:
             The hypotheses of each sentence, in order.
-        """
-        for start in range(0, len(sentences), chunk_size):
-            chunk = sentences[start : start + chunk_size]
-            yield from self._translate_chunk(chunk, start, advance)
 
-    def _translate_chunk(
-        self, sentences: Sequence[str], first: int, advance: Callable[[int], object]
-    ) -> list[list[Hypothesis]]:
-        """Translate sentences whose first one has the number `first`."""
+        Raises:
+            UserError: See `translate`.
+        """
+        if prefixes is not None:
+            self._encode(sentences, prefixes, first)
+        for start in range(0, len(sentences), chunk_size):
+            part = slice(start, start + chunk_size)
+            yield from self.translate(
+                sentences[part],
+                advance,
+                prefixes=None if prefixes is None else prefixes[part],
+                first=first + start,
+            )
+
+    def _encode(
+        self, sentences: Sequence[str], prefixes: Sequence[str] | None, first: int
+    ) -> list[Piece]:
+        """Return the pieces of all sentences, in order."""
         if isinstance(sentences, str):
             raise ValueError(
                 f"`sentences` must be a list of sentences. Received: {sentences!r}"
@@ -149,21 +184,37 @@ class SentenceTranslator(abc.ABC):
         sources = self.source_tokenizer.encode_batch(
             [*map(self._normalize_source, sentences)]
         )
+        forced: list[list[int]] = [[] for _ in sentences]
+        if prefixes is not None:
+            forced = encode_prefixes(
+                self.target_tokenizer, prefixes, len(sentences), first
+            )
         pieces = [
-            (number, piece)
-            for number, ids in enumerate(sources)
-            for piece in self._pieces(first + number, ids)
+            piece
+            for number, (ids, prefix) in enumerate(zip(sources, forced, strict=True))
+            for piece in cut(ids, self._longest_piece, first + number, prefix)
         ]
-        owners = [number for number, _ in pieces]
+        check_prefix_lengths(pieces, self.hparams.extra_length)
+        return pieces
+
+    def _translate_chunk(
+        self,
+        sentences: Sequence[str],
+        pieces: list[Piece],
+        first: int,
+        advance: Callable[[int], object],
+    ) -> list[list[Hypothesis]]:
+        """Translate pieces, and join those of each sentence."""
+        self._report_cuts(pieces)
         found: dict[int, list[list[Hypothesis]]] = {}
-        translated = self._translate_ids([ids for _, ids in pieces], owners, advance)
-        for number, hypotheses in zip(owners, translated, strict=True):
-            found.setdefault(number, []).append(hypotheses)
+        translated = self._translate_pieces(pieces, advance)
+        for piece, hypotheses in zip(pieces, translated, strict=True):
+            found.setdefault(piece.sentence, []).append(hypotheses)
         advance(len(sentences) - len(found))
         nothing = [[Hypothesis("", 0.0)]]
         return [
             self._finished(sentence, found.get(number, nothing))
-            for number, sentence in enumerate(sentences)
+            for number, sentence in enumerate(sentences, start=first)
         ]
 
     def _finished(
@@ -181,43 +232,36 @@ class SentenceTranslator(abc.ABC):
             finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))
         return finished if self.hparams.return_beams else finished[:1]
 
-    def _pieces(self, number: int, ids: list[int]) -> list[list[int]]:
-        """Append EOS, and cut a source that is too long for the model."""
-        longest = self._longest_piece
-        if len(ids) > longest:
-            logger.warning(
-                "line %d has %d tokens, more than %d: translated in %d pieces",
-                number + 1,
-                len(ids),
-                longest,
-                -(-len(ids) // longest),
-            )
-        return [
-            [*ids[start : start + longest], EOS_ID]
-            for start in range(0, len(ids), longest)
-        ]
+    def _report_cuts(self, pieces: list[Piece]) -> None:
+        """Log which sentences are translated in several pieces."""
+        for sentence, group in itertools.groupby(pieces, key=lambda p: p.sentence):
+            parts = list(group)
+            if len(parts) > 1:
+                logger.warning(
+                    "line %d has %d tokens, more than %d: translated in %d pieces",
+                    sentence + 1,
+                    sum(len(piece.ids) - 1 for piece in parts),
+                    self._longest_piece,
+                    len(parts),
+                )
 
-    def _translate_ids(
-        self,
-        sources: list[list[int]],
-        owners: list[int],
-        advance: Callable[[int], object],
+    def _translate_pieces(
+        self, pieces: list[Piece], advance: Callable[[int], object]
     ) -> list[list[Hypothesis]]:
         """Translate pieces.
 
         Args:
-            sources: Ids of the pieces.
-            owners: Number of the sentence of each piece.
+            pieces: The pieces.
             advance: Called after every batch with the number of sentences that it
                 completed.
         """
-        results: list[list[Hypothesis]] = [[] for _ in sources]
-        left = Counter(owners)
-        for numbers, found in self._search_batches(sources):
+        results: list[list[Hypothesis]] = [[] for _ in pieces]
+        left = Counter(piece.sentence for piece in pieces)
+        for numbers, found in self._search_batches(pieces):
             for number, hypotheses in zip(numbers, found, strict=True):
                 results[number] = hypotheses
             before = len(left)
-            left -= Counter(owners[number] for number in numbers)
+            left -= Counter(pieces[number].sentence for number in numbers)
             advance(before - len(left))
         return results
 

@@ -6,7 +6,7 @@ tensor2tensor: `utils/decoding.py: decode_from_file`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import keras
 import numpy as np
@@ -20,6 +20,13 @@ from t2t_repro.decoding.beam_search import (
     BeamSearchResult,
     beam_search,
 )
+from t2t_repro.decoding.beam_state import RowTensors
+from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.coverage import initial_coverage, with_attention
+from t2t_repro.decoding.ensemble import memory_attentions
+from t2t_repro.decoding.pieces import Piece
+from t2t_repro.decoding.row_arrays import row_arrays
+from t2t_repro.decoding.sampling import Sampling
 from t2t_repro.decoding.sentences import (
     MIN_SOURCE_BUCKET,
     Hypothesis,
@@ -30,19 +37,25 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
 SOURCE_BUCKET_STEP = 1.4
+_ROW_SPECS = {
+    "prefixes": tf.TensorSpec([None, None], tf.int32),
+    "uniform": tf.TensorSpec([None, None], tf.float64),
+}
 
 
 def search_translations(
     model: keras.Model,
     inputs: tf.Tensor,
     hparams: DecodeHParams,
+    per_row: RowTensors | None = None,
 ) -> BeamSearchResult:
     """Search for translations of a batch, at most `extra_length` tokens longer.
 
     Args:
-        model: A `Transformer`.
+        model: A `Transformer` or `Ensemble`.
         inputs: Source ids with EOS, int32 `[batch, source_length]`, padded.
-        hparams: Beam size, alpha and extra length.
+        hparams: Settings of the search.
+        per_row: Prefixes, if any, and random numbers if the settings sample.
 
     Returns:
         Hypotheses, best first.
@@ -50,17 +63,41 @@ def search_translations(
     source_lengths = tf.math.count_nonzero(
         tf.not_equal(inputs, PAD_ID), axis=1, dtype=tf.int32
     )
+    step = functools.partial(model.decode_step, append=True)
+    cache, per_row = model.initial_cache(inputs), per_row or {}
+    if hparams.coverage_penalty:
+        step = with_attention(step, memory_attentions(model))
+        coverage = initial_coverage(inputs, hparams.beam_size)
+        cache = {"model": cache, "attention": coverage}
+        per_row = {**per_row, "coverage": coverage}
     return beam_search(
-        functools.partial(model.decode_step, append=True),
-        model.initial_cache(inputs),
+        step,
+        cache,
         source_lengths + hparams.extra_length,
         keras.ops.shape(inputs)[1] + hparams.extra_length,
-        BeamSearchOptions(
-            beam_size=hparams.beam_size,
-            alpha=hparams.alpha,
-            num_hypotheses=hparams.num_hypotheses,
-            static_shapes=False,
-        ),
+        _search_options(hparams),
+        per_row,
+    )
+
+
+def _search_options(hparams: DecodeHParams) -> BeamSearchOptions:
+    constraints = Constraints(
+        min_length=hparams.min_length,
+        no_repeat_ngram_size=hparams.no_repeat_ngram_size,
+    )
+    sampling = Sampling(
+        temperature=hparams.sampling_temp,
+        top_k=hparams.sampling_keep_top_k,
+        top_p=hparams.sampling_keep_top_p,
+    )
+    return BeamSearchOptions(
+        beam_size=hparams.beam_size,
+        alpha=hparams.alpha,
+        num_hypotheses=hparams.num_hypotheses,
+        static_shapes=False,
+        constraints=constraints if hparams.constrains else None,
+        sampling=sampling if hparams.samples else None,
+        coverage_penalty=hparams.coverage_penalty,
     )
 
 
@@ -71,7 +108,7 @@ class Translator(SentenceTranslator):
     lengths. The translation of a sentence does not depend on its batch.
 
     Args:
-        model: A `Transformer`; its weights may change between calls.
+        model: A `Transformer` or `Ensemble`; its weights may change between calls.
         source_tokenizer: Tokenizer of the inputs.
         target_tokenizer: Tokenizer of the outputs.
         hparams: See `DecodeHParams`.
@@ -109,23 +146,23 @@ class Translator(SentenceTranslator):
             length_bucket_step=SOURCE_BUCKET_STEP,
         )
 
-        # Not compiled by XLA: static shapes need room for all positions from the start,
-        # which took five times as long on short sentences.
-        # Nor converted by AutoGraph, which takes seconds and finds nothing to convert.
-        @tf.function(
-            input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False
+        random = ("uniform",) if hparams.samples else ()
+        self._search = _traced_search(model, hparams, random)
+        self._search_with_prefixes = _traced_search(
+            model, hparams, (*random, "prefixes")
         )
-        def search(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            result = search_translations(model, inputs, hparams)
-            return result.ids, result.scores
-
-        self._search = search
 
     def _search_batches(
-        self, sources: list[list[int]]
+        self, pieces: list[Piece]
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
-        for numbers, batch in self._batches(sources):
-            ids, scores = self._search(tf.constant(batch))
+        for numbers, batch in self._batches([piece.ids for piece in pieces]):
+            chosen = [pieces[number] for number in numbers]
+            arrays = row_arrays(chosen, batch.shape[1], self.hparams)
+            search = (
+                self._search_with_prefixes if "prefixes" in arrays else self._search
+            )
+            per_row = keras.tree.map_structure(tf.constant, arrays)
+            ids, scores = search(tf.constant(batch), per_row)
             found = zip(ids.numpy(), scores.numpy(), strict=True)
             yield numbers, [self._hypotheses(*sentence) for sentence in found]
 
@@ -161,3 +198,30 @@ class Translator(SentenceTranslator):
             for row, score in zip(ids[:wanted], scores[:wanted], strict=True)
             if row[0] != PAD_ID
         ]
+
+
+def _traced_search(
+    model: keras.Model, hparams: DecodeHParams, per_row: Sequence[str]
+) -> Callable[[tf.Tensor, RowTensors], tuple[tf.Tensor, tf.Tensor]]:
+    """Make the search a graph, which is traced when it is first called.
+
+    It is not compiled by XLA: static shapes need room for all positions from the start,
+    which took five times as long on short sentences.
+
+    Args:
+        model: See `Translator`.
+        hparams: Settings of the search.
+        per_row: Names of the `RowTensors` that it is called with.
+    """
+    signature = [
+        tf.TensorSpec([None, None], tf.int32),
+        {name: _ROW_SPECS[name] for name in per_row},
+    ]
+
+    # AutoGraph takes seconds and finds nothing to convert.
+    @tf.function(input_signature=signature, autograph=False)
+    def search(inputs: tf.Tensor, per_row: RowTensors) -> tuple[tf.Tensor, tf.Tensor]:
+        result = search_translations(model, inputs, hparams, per_row)
+        return result.ids, result.scores
+
+    return search

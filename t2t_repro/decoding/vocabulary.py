@@ -19,20 +19,30 @@ MINUS_INFINITY = -1e9
 BLOCK_SIZE = 64  # tokens; 32 to 100 are about as fast for 8,000 tokens
 
 
-def top_log_probs(logits: KerasTensor, count: int) -> tuple[KerasTensor, KerasTensor]:
+def top_log_probs(
+    logits: KerasTensor, count: int, forbidden: KerasTensor | None = None
+) -> tuple[KerasTensor, KerasTensor]:
     """Return the tokens with the highest probabilities, without PAD.
 
     Args:
         logits: float32 `[rows, vocab_size]`.
         count: Number of tokens per row.
+        forbidden: Tokens whose log-probability becomes about `MINUS_INFINITY`; the
+            others' do not change. Boolean, broadcastable to the logits.
 
     Returns:
         Log-probabilities, float32 `[rows, n]`, highest first, and tokens, int32
         `[rows, n]`, where n is `count + 1` (or less for a tiny vocabulary): PAD may be
         among them, with `MINUS_INFINITY`. Of equal ones, the lower token comes first.
     """
-    values, tokens = top_k(logits, min(count + 1, logits.shape[-1]))
-    log_probs = values - log_normalizer(logits, values[:, 0])[:, None]
+    count = min(count + 1, logits.shape[-1])
+    if forbidden is None:
+        values, tokens = top_k(logits, count)
+        highest = values[:, 0]
+    else:
+        values, tokens = top_k(ops.where(forbidden, MINUS_INFINITY, logits), count)
+        highest = ops.max(logits, axis=-1)
+    log_probs = values - log_normalizer(logits, highest)[:, None]
     return ops.where(ops.equal(tokens, PAD_ID), MINUS_INFINITY, log_probs), tokens
 
 

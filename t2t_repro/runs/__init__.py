@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from t2t_repro.runs.averaging import average
     from t2t_repro.runs.ctranslate2 import CTranslate2System
+    from t2t_repro.runs.ensembles import load_ensemble
     from t2t_repro.runs.n_best import RankedHypothesis, rank
     from t2t_repro.runs.run import Run
     from t2t_repro.runs.scoring import PairScore
@@ -31,6 +32,7 @@ __all__ = [
     "TrainResult",
     "TrainSettings",
     "average",
+    "load_ensemble",
     "rank",
     "train",
 ]
@@ -46,6 +48,7 @@ _MODULES = {
     "TrainResult": "t2t_repro.runs.training",
     "TrainSettings": "t2t_repro.settings.train_settings",
     "average": "t2t_repro.runs.averaging",
+    "load_ensemble": "t2t_repro.runs.ensembles",
     "rank": "t2t_repro.runs.n_best",
     "train": "t2t_repro.runs.training",
 }

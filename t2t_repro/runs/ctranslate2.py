@@ -133,6 +133,14 @@ class CTranslate2System:
         sentences: Sequence[str],
         decode_hparams: DecodeHParams | None = None,
         advance: Callable[[int], object] = lambda count: None,
+        *,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
     ) -> Iterator[list[Hypothesis]]:
-        """Yield the hypotheses of each sentence; see `System.hypotheses`."""
-        return self.translator(decode_hparams).stream(sentences, advance)
+        """Yield the hypotheses of each sentence; see `System.hypotheses`.
+
+        Raises:
+            UsageError: If there are prefixes, which this engine does not follow.
+        """
+        translator = self.translator(decode_hparams)
+        return translator.stream(sentences, advance, prefixes=prefixes, first=first)

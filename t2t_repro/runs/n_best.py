@@ -24,7 +24,8 @@ class RankedHypothesis:
         text: The translation.
         score: Log-probability divided by the length penalty, in nats.
         log_prob: Log-probability of the tokens, in nats. None if the source was
-            translated in pieces, because the score is then the sum of the pieces'.
+            translated in pieces, or if there is a coverage penalty: the score is then
+            a sum.
         tokens: Number of tokens that the model wrote, including the end of sentence.
     """
 
@@ -49,15 +50,16 @@ def rank(
         hypotheses: Its translations, best first.
         decode_hparams: Settings of the search.
     """
-    alpha = system.with_problem_defaults(decode_hparams).alpha
+    hparams = system.with_problem_defaults(decode_hparams)
     ids = system.source_tokenizer.encode(system.problem.normalize_source(source))
-    whole = len(ids) <= longest_piece(system.max_input_length)
+    is_sum = len(ids) > longest_piece(system.max_input_length)
+    is_sum = is_sum or bool(hparams.coverage_penalty)
     return [
         RankedHypothesis(
             rank=place,
             text=hypothesis.text,
             score=hypothesis.score,
-            log_prob=_log_prob(hypothesis, alpha) if whole else None,
+            log_prob=None if is_sum else _log_prob(hypothesis, hparams.alpha),
             tokens=len(hypothesis.ids),
         )
         for place, hypothesis in enumerate(hypotheses, start=1)

@@ -12,9 +12,11 @@ import keras
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.ensemble import Ensemble, members
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.sentences import Hypothesis, count_repairs
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
 from t2t_repro.export.ctranslate2 import Origin, export_ctranslate2
 from t2t_repro.export.ctranslate2_figures import Parity
@@ -163,6 +165,9 @@ class System:
         sentences: Sequence[str],
         decode_hparams: DecodeHParams | None = None,
         advance: Callable[[int], object] = lambda count: None,
+        *,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
     ) -> Iterator[list[Hypothesis]]:
         """Yield the hypotheses of each sentence, best first, chunk by chunk.
 
@@ -170,8 +175,16 @@ class System:
             sentences: Sources.
             decode_hparams: Settings of the search.
             advance: Called with the number of sentences completed since the last call.
+            prefixes: Text that each translation must begin with; see
+                `Translator.translate`.
+            first: Number of the first sentence in the whole input, on which random
+                translations depend.
+
+        Raises:
+            UserError: If a prefix cannot be followed.
         """
-        return self.translator(decode_hparams).stream(sentences, advance)
+        translator = self.translator(decode_hparams)
+        return translator.stream(sentences, advance, prefixes=prefixes, first=first)
 
     def warm_up(self, decode_hparams: DecodeHParams | None = None) -> None:
         """Trace the search, which makes the first translation of a process slow."""
@@ -252,8 +265,9 @@ class System:
 
         Raises:
             UserError: If a text has no words, is longer than the model's `max_length`,
-                or has a token that the model cannot write.
+                or has a token that the model cannot write; or for an ensemble.
         """
+        self._check_single("attention shows one model")
         tokenizers = (self.source_tokenizer, self.target_tokenizer)
         longest = self.run.hparams.max_length
         text = self.problem.normalize_source(source)
@@ -265,9 +279,17 @@ class System:
             target_ids = encode_target(self.target_tokenizer, written, longest)
         return capture_attention(self.model, tokenizers, source_ids, target_ids)
 
+    def _check_single(self, reason: str) -> None:
+        if isinstance(self.model, Ensemble):
+            raise UserError(
+                f"received an ensemble of {len(self.model.models)} models, expected "
+                f"one model: {reason}. Average the checkpoints of a run instead."
+            )
+
     def replace_branch_weights(self, mode: str, seed: int) -> None:
         """Replace kappa and alpha of a Weighted Transformer; see `evaluation`."""
-        replace_branch_weights(self.model, mode, seed)
+        for model in members(self.model):
+            replace_branch_weights(model, mode, seed)
 
     def export(
         self,
@@ -285,9 +307,16 @@ class System:
                 so.
 
         Raises:
-            UserError: If the folder exists or cannot be written.
-            UsageError: If `max_source_tokens` is less than 1.
+            UserError: If the folder exists or cannot be written; or for an ensemble.
+            UsageError: If the settings ask for random translations, or
+                `max_source_tokens` is less than 1.
         """
+        self._check_single("an export has one model")
+        if decode_hparams is not None and decode_hparams.samples:
+            raise UsageError(
+                f"{decode_hparams.argument()}: received sampling_method=random, "
+                "expected argmax: an export does not draw at random."
+            )
         self._warn_of_raw_output()
         served = ServedTranslator(
             self.model,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from t2t_repro.errors import UserError
 from t2t_repro.settings.typed_settings import TypedSettings, setting
 
 _SEARCHES = ("decode", "evaluate", "export", "attention")
 _SCORES = (*_SEARCHES, "score")
+# A sample depends on the number of its sentence, which a served model does not know.
+_SAMPLERS = ("decode", "evaluate", "attention")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +72,71 @@ class DecodeHParams(TypedSettings):
         read_by=("decode", "evaluate", "attention"),
     )
 
+    min_length: int = setting(
+        "least number of tokens of a translation before its end",
+        0,
+        unit="tokens",
+        at_least=0,
+        read_by=_SEARCHES,
+    )
+    no_repeat_ngram_size: int = setting(
+        "length of n-grams of tokens that a translation may contain only once; 0 = "
+        "any may repeat",
+        0,
+        unit="tokens",
+        at_least=0,
+        read_by=_SEARCHES,
+    )
+    coverage_penalty: float = setting(
+        "factor beta of GNMT's penalty for source tokens without attention; 0 = none",
+        0.0,
+        at_least=0,
+        read_by=_SEARCHES,
+    )
+    sampling_method: str = setting(
+        "argmax = the best translation; random = one drawn from the model's "
+        "distribution, with beam_size=1",
+        "argmax",
+        choices=("argmax", "random"),
+        read_by=_SAMPLERS,
+    )
+    sampling_temp: float = setting(
+        "temperature: divisor of the logits before a token is drawn",
+        1.0,
+        above=0,
+        read_by=_SAMPLERS,
+    )
+    sampling_keep_top_k: int = setting(
+        "number of most probable tokens to draw from; -1 = all",
+        -1,
+        unit="tokens",
+        at_least=-1,
+        read_by=_SAMPLERS,
+    )
+    sampling_keep_top_p: float = setting(
+        "draw from the fewest most probable tokens whose probabilities sum to this",
+        1.0,
+        above=0,
+        at_most=1,
+        read_by=_SAMPLERS,
+    )
+    sampling_seed: int = setting(
+        "seed of the random numbers",
+        0,
+        at_least=0,
+        read_by=_SAMPLERS,
+    )
+
+    @property
+    def constrains(self) -> bool:
+        """Whether some tokens may be forbidden."""
+        return self.min_length > 0 or self.no_repeat_ngram_size > 0
+
+    @property
+    def samples(self) -> bool:
+        """Whether translations are drawn at random."""
+        return self.sampling_method == "random"
+
     @property
     def num_hypotheses(self) -> int:
         """Number of hypotheses per sentence that the search must find."""
@@ -77,11 +145,24 @@ class DecodeHParams(TypedSettings):
 
     def ineffective_settings(self) -> dict[str, str]:
         """Return the reason by name for settings that the others make irrelevant."""
-        if self.beam_size > 1:
-            return {}
-        reason = "beam_size=1 finds one hypothesis."
-        return {
-            name: reason
-            for name in ("return_beams", "prefer_unrepaired")
-            if getattr(self, name)
-        }
+        idle = {}
+        if self.beam_size == 1:
+            reason = "beam_size=1 finds one hypothesis."
+            names = ("return_beams", "prefer_unrepaired", "coverage_penalty")
+            idle = {name: reason for name in names if getattr(self, name)}
+        if not self.samples:
+            reason = "sampling_method=argmax draws nothing at random."
+            names = (n for n in self.names() if n.startswith("sampling_"))
+            idle |= {name: reason for name in names if name != "sampling_method"}
+        return idle
+
+    def check_together(self) -> None:
+        if self.samples and self.beam_size > 1:
+            raise UserError(
+                f"received sampling_method=random with beam_size={self.beam_size}, "
+                "expected beam_size=1: a sample is one translation."
+            )
+        if self.sampling_keep_top_k == 0:
+            raise UserError(
+                "sampling_keep_top_k: received 0, expected at least 1, or -1 for all."
+            )

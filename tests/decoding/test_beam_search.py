@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
@@ -15,166 +13,13 @@ from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
     beam_search,
 )
-
-Hypotheses = list[tuple[float, list[int]]]  # score and tokens, best first
-
-
-@dataclasses.dataclass(frozen=True)
-class TableModel:
-    """A model whose next token depends on all earlier tokens, by a table.
-
-    The prefix t_1 .. t_n is row sum_p t_p V^(p-1) of its sentence's table.
-
-    Attributes:
-        logits: float32 `[batch, V^(max_length - 1), V]`.
-        max_length: Longest hypothesis.
-    """
-
-    logits: np.ndarray
-    max_length: int
-
-    @classmethod
-    def random(cls, seed: int, batch: int, vocab_size: int, max_length: int):
-        shape = (batch, vocab_size ** (max_length - 1), vocab_size)
-        logits = 2.0 * np.random.default_rng(seed).normal(size=shape)
-        return cls(logits.astype("float32"), max_length)
-
-    @property
-    def vocab_size(self) -> int:
-        return self.logits.shape[-1]
-
-    def row(self, prefix: list[int]) -> int:
-        return sum(t * self.vocab_size**p for p, t in enumerate(prefix))
-
-    def log_probs(self, sentence: int, prefix: list[int]) -> np.ndarray:
-        logits = self.logits[sentence, self.row(prefix)].astype("float64")
-        return logits - np.log(np.exp(logits).sum())
-
-    def only(self, sentence: int) -> TableModel:
-        return TableModel(self.logits[sentence : sentence + 1], self.max_length)
-
-    def search(
-        self,
-        limits: list[int],
-        options: BeamSearchOptions,
-        *,
-        unknown_shapes: bool = False,
-        **compilation,
-    ) -> list[Hypotheses]:
-        """Run the beam search under test, and leave out empty places.
-
-        With `unknown_shapes`, the graph is made before the shapes are known.
-        """
-
-        if unknown_shapes:
-            compilation["input_signature"] = [
-                tf.TensorSpec([None], tf.int32),
-                tf.TensorSpec([None, None, self.vocab_size], tf.float32),
-            ]
-
-        @tf.function(**compilation)
-        def run(limits: tf.Tensor, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            longest = tf.reduce_max(limits) if unknown_shapes else self.max_length
-            batch = ops.shape(limits)[0]
-            slots = 0 * batch
-            if options.static_shapes:
-                slots = self.max_length * options.beam_size
-            result = beam_search(
-                self._step_function(options),
-                {"ids": ops.zeros((batch, slots), dtype="int32"), "logits": logits},
-                limits,
-                longest,
-                options,
-            )
-            return result.ids, result.scores
-
-        found = run(tf.constant(limits), tf.constant(self.logits))
-        ids, scores = (x.numpy() for x in found)
-        return [
-            [
-                (float(score), [int(token) for token in row if token != PAD_ID])
-                for score, row in zip(*sentence, strict=True)
-                if row[0] != PAD_ID
-            ]
-            for sentence in zip(scores, ids, strict=True)
-        ]
-
-    def _step_function(self, options: BeamSearchOptions):
-        beam_size = options.beam_size
-        # Weight of the slots of position p in a row's number; position 0 sees PAD.
-        powers = np.arange(self.max_length * beam_size) // beam_size - 1
-        weights = np.where(powers < 0, 0, self.vocab_size ** np.maximum(powers, 0))
-
-        def step(ids, position, history, cache):
-            if options.static_shapes:
-                written = ops.slice_update(cache["ids"], (0, position * beam_size), ids)
-            else:
-                written = ops.concatenate([cache["ids"], ids], axis=1)
-            on_path = ops.cast(history, "int32") * written[:, None, :]
-            known = ops.cast(weights, "int32")[: ops.shape(written)[1]]
-            rows = ops.sum(on_path * known, axis=-1)
-            logits = ops.take_along_axis(cache["logits"], rows[:, :, None], axis=1)
-            return logits, {"ids": written, "logits": cache["logits"]}
-
-        return step
-
-
-def penalty(length: int, alpha: float) -> float:
-    return ((5 + length) / 6) ** alpha
-
-
-def all_hypotheses(
-    model: TableModel, sentence: int, limit: int, alpha: float
-) -> Hypotheses:
-    """Return every sequence that ends in EOS within the limit, with its score."""
-    found = []
-    others = [t for t in range(model.vocab_size) if t not in (PAD_ID, EOS_ID)]
-    for length in range(1, limit + 1):
-        for body in itertools.product(others, repeat=length - 1):
-            tokens = [*body, EOS_ID]
-            log_prob = sum(
-                model.log_probs(sentence, tokens[:n])[token]
-                for n, token in enumerate(tokens)
-            )
-            found.append((log_prob / penalty(length, alpha), tokens))
-    return sorted(found, reverse=True)
-
-
-def search_with_lists(
-    model: TableModel, sentence: int, limit: int, alpha: float, beam_size: int
-) -> Hypotheses:
-    """Run a beam search to the limit, without stopping early."""
-    living, finished = [(0.0, [])], []
-    for length in range(1, limit + 1):
-        extensions = sorted(
-            (
-                (log_prob + model.log_probs(sentence, tokens)[t], [*tokens, t])
-                for log_prob, tokens in living
-                for t in range(model.vocab_size)
-                if t != PAD_ID
-            ),
-            reverse=True,
-        )[: 2 * beam_size]
-        ends = [(s / penalty(length, alpha), t) for s, t in extensions if t[-1] == 1]
-        finished = sorted(finished + ends, reverse=True)[:beam_size]
-        living = [(s, t) for s, t in extensions if t[-1] != EOS_ID][:beam_size]
-    return finished or [(s / penalty(limit, alpha), t) for s, t in living]
-
-
-def greedy(model: TableModel, sentence: int, limit: int) -> list[int]:
-    tokens: list[int] = []
-    while len(tokens) < limit and EOS_ID not in tokens:
-        log_probs = model.log_probs(sentence, tokens)
-        log_probs[PAD_ID] = -np.inf
-        tokens.append(int(np.argmax(log_probs)))
-    return tokens
-
-
-def assert_same(found: Hypotheses, expected: Hypotheses) -> None:
-    assert [tokens for _, tokens in found] == [tokens for _, tokens in expected]
-    np.testing.assert_allclose(
-        [score for score, _ in found], [score for score, _ in expected], atol=1e-5
-    )
+from tests.support.table_search import (
+    TableModel,
+    all_hypotheses,
+    assert_same,
+    greedy,
+    search_with_lists,
+)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])

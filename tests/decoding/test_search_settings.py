@@ -6,7 +6,10 @@ import pytest
 
 from t2t_repro.decoding import translate
 from t2t_repro.decoding.beam_search import BeamSearchOptions
+from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.sampling import Sampling
 from t2t_repro.decoding.translate import search_translations
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.tiny_model import padded, tiny_transformer
 
@@ -32,7 +35,8 @@ def searched(monkeypatch):
 def test_hparams_become_the_settings_of_the_search(searched, changes, num_hypotheses):
     hparams = DecodeHParams().replace(**changes)
     search_translations(tiny_transformer(), INPUTS, hparams)
-    ((*_, max_lengths, max_length, options),) = searched
+    ((*_, max_lengths, max_length, options, per_row),) = searched
+    assert per_row == {}
     assert options == BeamSearchOptions(
         beam_size=changes["beam_size"],
         alpha=changes["alpha"],
@@ -42,3 +46,67 @@ def test_hparams_become_the_settings_of_the_search(searched, changes, num_hypoth
     extra = changes.get("extra_length", 50)
     assert max_lengths.numpy().tolist() == [4 + extra, 2 + extra]
     assert int(max_length) == 4 + extra
+
+
+def test_optional_features_become_settings_of_the_search(searched):
+    hparams = DecodeHParams(
+        beam_size=3, min_length=2, no_repeat_ngram_size=4, coverage_penalty=0.7
+    )
+    search_translations(tiny_transformer(), INPUTS, hparams)
+    ((_, cache, *_, options, per_row),) = searched
+    assert options.constraints == Constraints(min_length=2, no_repeat_ngram_size=4)
+    assert options.coverage_penalty == 0.7
+    assert options.sampling is None
+    # Padding counts as covered.
+    first, second = per_row["coverage"].numpy()
+    assert first.tolist() == [[0, 0, 0, 0]] * 3
+    assert second.tolist() == [[0, 0, 1, 1]] * 3
+    assert cache["attention"].shape == (2, 3, 4)
+
+
+def test_sampling_hparams_become_settings_of_the_search(searched):
+    hparams = DecodeHParams(
+        beam_size=1,
+        sampling_method="random",
+        sampling_temp=0.6,
+        sampling_keep_top_k=7,
+        sampling_keep_top_p=0.9,
+        sampling_seed=5,
+    )
+    rows = {"uniform": "random numbers", "prefixes": "prefixes"}
+    search_translations(tiny_transformer(), INPUTS, hparams, rows)
+    ((*_, options, per_row),) = searched
+    assert options.sampling == Sampling(temperature=0.6, top_k=7, top_p=0.9)
+    assert options.constraints is None
+    assert per_row == rows
+
+
+def test_only_one_sampled_translation_is_possible():
+    with pytest.raises(UserError, match="beam_size=4, expected beam_size=1"):
+        DecodeHParams(sampling_method="random")
+
+
+def test_a_limit_of_zero_tokens_is_refused():
+    with pytest.raises(UserError, match="sampling_keep_top_k: received 0"):
+        DecodeHParams(sampling_keep_top_k=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("sampling_temp=0.5", "sampling_temp"),
+        ("sampling_keep_top_k=5", "sampling_keep_top_k"),
+        ("sampling_keep_top_p=0.5", "sampling_keep_top_p"),
+        ("sampling_seed=5", "sampling_seed"),
+        ("beam_size=1,coverage_penalty=0.2", "coverage_penalty"),
+    ],
+)
+def test_settings_without_effect_are_refused(given, name):
+    with pytest.raises(UsageError, match=f"{name} would have no effect"):
+        DecodeHParams().parse(given)
+
+
+def test_a_model_is_not_exported_with_random_translations():
+    given = "beam_size=1,sampling_method=random"
+    with pytest.raises(UsageError, match="`t2t export` does not read it"):
+        DecodeHParams().parse_for("export", given)

@@ -183,7 +183,9 @@ def test_a_line_that_just_fits_is_not_reported(beam_of_four, caplog):
 def test_return_beams_gives_the_n_best(model, beam_of_four):
     n_best = translator(model, return_beams=True).translate(SENTENCES)
     for hypotheses, best in zip(n_best, beam_of_four.translate(SENTENCES), strict=True):
-        assert hypotheses[0] == best[0]
+        assert hypotheses[0].ids == best[0].ids
+        # A search for the best one gathers rows earlier, which rounds differently.
+        assert hypotheses[0].score == pytest.approx(best[0].score, abs=1e-5)
         scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == sorted(scores, reverse=True)
     assert [len(hypotheses) for hypotheses in n_best] == [4, 1, 4, 4, 4, 1, 4, 4]

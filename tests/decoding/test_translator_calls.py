@@ -12,12 +12,14 @@ from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
 from t2t_repro.decoding.beam_search import BeamSearchOptions, BeamSearchResult
+from t2t_repro.decoding.row_arrays import uniform_numbers
 from t2t_repro.decoding.translate import (
     Hypothesis,
     Translator,
     longest_piece,
     search_translations,
 )
+from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.recorder import record, spy
@@ -35,7 +37,8 @@ def test_the_search_gets_the_functions_of_the_model_and_its_limits(monkeypatch):
     )
     inputs = tf.constant([[3, 4, 5, 1, 0], [6, 1, 0, 0, 0]])
     assert search_translations(model, inputs, HPARAMS) == "found"
-    step, (cache, ids), lengths, longest, options = searched.call.values()
+    step, (cache, ids), lengths, longest, options, per_row = searched.call.values()
+    assert per_row == {}
     assert step(1, 2, 3, 4) == ((1, 2, 3, 4), True)
     assert cache == "cache"
     assert ids is inputs
@@ -56,16 +59,22 @@ class Search:
 
     def __init__(self, monkeypatch):
         self.inputs = []
+        self.per_row = {"prefixes": [], "uniform": []}
         self.recorder = record(
             monkeypatch, translate, "search_translations", self._search
         )
 
-    def _search(self, model, inputs, hparams):
+    def _search(self, model, inputs, hparams, per_row):
         tf.py_function(lambda ids: self.inputs.append(ids.numpy()), [inputs], [])
+        for name, tensor in per_row.items():
+            tf.py_function(self._keeper(name), [tensor], [])
         ids = tf.stack([inputs] * hparams.beam_size, axis=1)
         scores = -tf.range(hparams.beam_size, dtype=tf.float32)
         shape = [tf.shape(inputs)[0], hparams.beam_size]
         return BeamSearchResult(ids, tf.broadcast_to(scores, shape))
+
+    def _keeper(self, name):
+        return lambda values: self.per_row[name].append(values.numpy())
 
 
 @pytest.fixture
@@ -95,6 +104,7 @@ def test_the_search_has_the_model_and_the_settings(search):
     assert made.translate(["1 2"]) == [[Hypothesis("a b", 0.0, ids=(*copy_of(2), 1))]]
     call = search.recorder.call
     assert (call["model"], call["hparams"]) == ("model", HPARAMS)
+    assert call["per_row"] == {}
     assert made.hparams is HPARAMS
 
 
@@ -195,6 +205,60 @@ def test_the_longest_batches_come_first_and_have_the_rows_of_the_plan(search):
     translator(hparams).translate(sentences)
     shapes = [batch.shape for batch in search.inputs]
     assert shapes == [(1, 15), (3, 8), (1, 8)]
+
+
+def test_a_prefix_is_encoded_as_target_for_the_first_piece_of_its_sentence(search):
+    lines = ["1", " ".join("1234123412"), "2", ""]
+    made = translator(longest=9)
+    made.translate(lines, prefixes=["a b", "c", "", "d"])
+    # The first batch has the first piece of the second line; then come "1", "2", and
+    # the rest of the second line.
+    first, second = search.per_row["prefixes"]
+    assert first.tolist() == [[5, 0]]
+    rows = {tuple(row) for row in second.tolist()}
+    assert rows == {(3, 4, 0), (0, 0, 0)}
+    assert len(second) == 3
+
+
+def test_without_a_prefix_the_search_gets_no_rows(search):
+    translator().translate(["1", "2"], prefixes=["", ""])
+    assert search.per_row == {"prefixes": [], "uniform": []}
+
+
+@pytest.mark.parametrize("first", [0, 7])
+def test_random_numbers_are_those_of_the_line_in_the_whole_input(search, first):
+    hparams = HPARAMS.replace(beam_size=1, sampling_method="random", sampling_seed=3)
+    lines = ["1", "2", " ".join("1234123412")]
+    made = translator(hparams, longest=9)
+    [*made.stream(lines, chunk_size=2, first=first)]
+    counts = [length + HPARAMS.extra_length for length in (8, 9, 8)]
+    cases = [[(0, 0), (1, 0)], [(2, 0)], [(2, 1)]]
+    for numbers, count, places in zip(
+        search.per_row["uniform"], counts, cases, strict=True
+    ):
+        expected = [uniform_numbers(3, first + n, part, count) for n, part in places]
+        np.testing.assert_array_equal(numbers, expected)
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "message"),
+    [
+        (["a"], "received 2 sentences and 1 target prefixes"),
+        (["a", "z"], "line 9: received the target prefix 'z', which has a word"),
+        (
+            ["a b c d a b", "a b c d a b"],
+            "line 8: received a target prefix of 6 tokens, expected at most 6",
+        ),
+    ],
+)
+def test_a_prefix_that_cannot_be_followed_is_refused_at_once(search, prefixes, message):
+    made = translator()
+    if "at most" in message:
+        prefixes = [f"{prefixes[0]} c", prefixes[1]]
+        message = message.replace("of 6", "of 7")
+    with pytest.raises(UserError, match=message):
+        next(made.stream(["1", "2"], prefixes=prefixes, first=7, chunk_size=1))
+    assert search.inputs == []
 
 
 def test_one_sentence_in_place_of_a_list_is_refused(search):

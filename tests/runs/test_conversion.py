@@ -175,7 +175,9 @@ def test_a_digest_needs_a_checkpoint(tmp_path):
 def translators(monkeypatch):
     made = SimpleNamespace(
         translate=lambda sentences: [[SimpleNamespace(text=s)] for s in sentences],
-        stream=lambda sentences, advance: iter([(sentences, advance)]),
+        stream=lambda sentences, advance, *, prefixes, first: iter(
+            [(sentences, advance, prefixes, first)]
+        ),
     )
     return record(monkeypatch, ctranslate2_system, "CTranslate2Translator", made)
 
@@ -209,7 +211,8 @@ def test_equal_settings_share_a_translator(tmp_path, translators):
 def test_sentences_reach_the_translator(tmp_path, translators):
     system = CTranslate2System(write_export(tmp_path / "export"))
     assert system.translate(["a", "b"], HPARAMS) == ["a", "b"]
-    assert [*system.hypotheses(["a"], HPARAMS, print)] == [(["a"], print)]
+    found = system.hypotheses(["a"], HPARAMS, print, prefixes=["b"], first=4)
+    assert [*found] == [(["a"], print, ["b"], 4)]
     assert len(translators.calls) == 1
 
 

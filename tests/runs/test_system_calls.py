@@ -113,6 +113,7 @@ def test_without_a_checkpoint_and_a_package_the_choice_is_the_runs(folder, loadi
 @pytest.fixture
 def translators(monkeypatch):
     """Record the arguments of translators, which repeat each source twice."""
+    passed = []
 
     def make(*_, **__):
         return SimpleNamespace(translate=translate, stream=stream)
@@ -120,7 +121,8 @@ def translators(monkeypatch):
     def translate(sentences, advance=None):
         return [*stream(sentences, advance)]
 
-    def stream(sentences, advance):
+    def stream(sentences, advance, *, prefixes=None, first=0):
+        passed.append((prefixes, first))
         for sentence in sentences:
             if advance is not None:
                 advance(sentence)
@@ -128,7 +130,9 @@ def translators(monkeypatch):
             best = Hypothesis(f"{sentence}\n{sentence}", -1.0, repairs)
             yield [best, Hypothesis("worse", -2.0, ("worse",))]
 
-    return record(monkeypatch, system_module, "Translator", make)
+    recorder = record(monkeypatch, system_module, "Translator", make)
+    recorder.passed = passed
+    return recorder
 
 
 def test_a_translator_gets_every_part_of_the_system(system, translators):
@@ -142,6 +146,14 @@ def test_a_translator_gets_every_part_of_the_system(system, translators):
         "normalize_source": system.problem.normalize_source,
         "postprocess": system.problem.postprocess,
     }
+
+
+def test_prefixes_and_the_number_of_the_first_line_reach_the_translator(
+    system, translators
+):
+    [*system.hypotheses(["a", "b"], HPARAMS, prefixes=["x", ""], first=7)]
+    [*system.hypotheses(["a", "b"], HPARAMS)]
+    assert translators.passed == [(["x", ""], 7), (None, 0)]
 
 
 def test_a_translator_searches_as_the_problem_prefers_by_default(system, translators):

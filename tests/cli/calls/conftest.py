@@ -41,7 +41,9 @@ class FakeSystem:
             hparams=SimpleNamespace(max_length=48),
         )
         self.source_tokenizer = DIGITS
+        self.max_input_length = 48
         self.calls = []
+        self.firsts = []
 
     def with_problem_defaults(self, hparams):
         return hparams.replace(extra_length=17)
@@ -52,7 +54,9 @@ class FakeSystem:
     def translator(self):
         return SimpleNamespace(hparams=DecodeHParams(beam_size=9, alpha=0.3))
 
-    def hypotheses(self, sentences, hparams, advance):
+    def hypotheses(self, sentences, hparams, advance, *, prefixes=None, first=0):
+        self.prefixes = prefixes
+        self.firsts.append(first)
         self.calls.append(("hypotheses", hparams, advance))
         for sentence in sentences:
             advance(1)

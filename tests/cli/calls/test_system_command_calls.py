@@ -50,6 +50,44 @@ def test_decode_writes_to_the_named_file(stage, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_decode_forces_the_lines_of_a_file(stage):
+    prefixes = stage.file("prefixes", "x", "", "z")
+    decode(stage, "--target_prefix", prefixes)
+    assert stage.system.prefixes == ["x", "", "z"]
+
+
+def test_decode_forces_nothing_by_default(stage):
+    decode(stage)
+    assert stage.system.prefixes is None
+
+
+def test_decode_wants_a_prefix_per_line(stage, capsys):
+    assert decode(stage, "--target_prefix", stage.file("prefixes", "x")) == 1
+    errors = capsys.readouterr().err
+    assert "received 3 lines to translate and 1 lines of --target_prefix" in errors
+    assert stage.system.calls == []
+
+
+@pytest.mark.parametrize("command", ["decode", "evaluate"])
+def test_checkpoints_with_commas_are_an_ensemble(stage, splits, monkeypatch, command):
+    loaded = record(monkeypatch, runs, "load_ensemble", stage.system)
+    names = f"best,{stage.run}/model.ckpt-40"
+    source = stage.file("source", "a")
+    more = ["--decode_from_file", source] if command == "decode" else []
+    assert main([command, *stage.flags, "--checkpoint_path", names, *more]) == 0
+    assert loaded.call == {
+        "output_dir": stage.run,
+        "checkpoints": ["best", f"{stage.run}/model.ckpt-40"],
+        "t2t_usr_dir": stage.package,
+    }
+    assert stage.loaded.calls == []
+
+
+def test_a_missing_checkpoint_of_an_ensemble_is_reported(stage, capsys):
+    assert decode(stage, "--checkpoint_path", "best,none") == 1
+    assert "received checkpoint path none" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("hparams", "line"),
     [
@@ -319,6 +357,14 @@ def test_evaluate_searches_as_asked_completed_by_the_problem(stage, splits, caps
         "extra_length": 17,
         "batch_size": 2048,
         "prefer_unrepaired": False,
+        "min_length": 0,
+        "no_repeat_ngram_size": 0,
+        "coverage_penalty": 0.0,
+        "sampling_method": "argmax",
+        "sampling_temp": 1.0,
+        "sampling_keep_top_k": -1,
+        "sampling_keep_top_p": 1.0,
+        "sampling_seed": 0,
     }
 
 

@@ -1,0 +1,55 @@
+"""The flag `--target_prefix`: text that translations must begin with."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from t2t_repro.cli.live_input import LiveLines
+from t2t_repro.cli.streams import read_input
+from t2t_repro.errors import UsageError, UserError
+
+
+def add_prefix_flag(parser: argparse.ArgumentParser) -> None:
+    """Add `--target_prefix`."""
+    parser.add_argument(
+        "--target_prefix",
+        metavar="FILE",
+        help="text that each translation must begin with, one line per sentence; an "
+        "empty line forces nothing",
+    )
+
+
+def read_prefixes(
+    args: argparse.Namespace, sources: Sequence[list[str] | LiveLines]
+) -> list[str] | None:
+    """Read the file of the flag, or return None if it is not given.
+
+    Args:
+        args: Flags of the command.
+        sources: Lines of every file to translate.
+
+    Raises:
+        UserError: If it cannot be read, or has not one line per sentence.
+        UsageError: If there are several files, or the number of lines is not known.
+    """
+    if args.target_prefix is None:
+        return None
+    sentences = sources[0]
+    if len(sources) > 1 or isinstance(sentences, LiveLines):
+        raise UsageError(
+            "received --target_prefix with several files or an open stream, expected "
+            "one file to translate: give it as --decode_from_file."
+        )
+    if args.engine != "tensorflow":
+        raise UsageError(
+            f"received --target_prefix and --engine {args.engine}, expected "
+            "--engine tensorflow, which alone follows prefixes."
+        )
+    prefixes = read_input(args.target_prefix)
+    if len(prefixes) != len(sentences):
+        raise UserError(
+            f"received {len(sentences)} lines to translate and {len(prefixes)} lines "
+            f"of --target_prefix {args.target_prefix}, expected one line per sentence."
+        )
+    return prefixes

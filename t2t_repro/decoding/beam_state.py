@@ -1,0 +1,136 @@
+"""Settings, loop variables and results of a search."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+import keras
+from keras import KerasTensor, ops
+
+from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.sampling import Sampling
+
+# (ids [batch, beam], position, history [batch, beam, slots], cache)
+#   -> (logits [batch, beam, vocab], cache)
+StepFunction = Callable[
+    [KerasTensor, KerasTensor, KerasTensor, Any], tuple[KerasTensor, Any]
+]
+
+
+class RowTensors(TypedDict, total=False):
+    """Tensors of an optional feature, which follow the rows of the search.
+
+    Attributes:
+        prefixes: Tokens that the hypotheses of each sentence must begin with, int32
+            `[rows, n]`, padded with PAD_ID. The last column has only padding.
+        uniform: Random numbers of each position, needed for sampling, float64
+            `[rows, max_length]`, at least 0 and less than 1.
+        coverage: Attention that each source token has received, needed for the
+            coverage penalty, float32 `[rows, beam, source_length]`; 1 at padding. The
+            search updates it.
+    """
+
+    prefixes: KerasTensor
+    uniform: KerasTensor
+    coverage: KerasTensor
+
+
+@dataclasses.dataclass(frozen=True)
+class BeamSearchOptions:
+    """Settings of the search.
+
+    Attributes:
+        beam_size: Number of hypotheses kept per sentence (K).
+        alpha: Exponent of the length penalty ((5 + length) / 6)^alpha; 0 means none.
+        num_hypotheses: Number of best finished hypotheses that must be certain before
+            the search of a sentence ends, from 1 to `beam_size`.
+        static_shapes: Whether every tensor keeps its shape from step to step, which XLA
+            and JAX need: the cache has slots for all positions from the start, and
+            sentences that are done stay in the batch. Otherwise the step function
+            appends to the cache, and sentences that are done leave the batch. That is
+            faster, because most sentences end long before their limit.
+        constraints: Tokens that are forbidden, which changes no log-probability.
+        sampling: Distribution to draw tokens from, which needs `beam_size` 1; None to
+            take the best ones.
+        coverage_penalty: Factor of the coverage penalty (beta); 0 means none. Otherwise
+            the step function must return an `AttendingCache`.
+    """
+
+    beam_size: int
+    alpha: float
+    num_hypotheses: int = 1
+    static_shapes: bool = True
+    constraints: Constraints | None = None
+    sampling: Sampling | None = None
+    coverage_penalty: float = 0.0
+
+
+@dataclasses.dataclass
+class BeamState:
+    """The loop variables of the search.
+
+    "Living" hypotheses can be extended; "finished" ones end in EOS. Both are sorted,
+    best first. Empty places have a score of about `MINUS_INFINITY`. The rows of a state
+    are the sentences that are still in the search.
+
+    Attributes:
+        position: int32 scalar, number of tokens of the living hypotheses.
+        sentences: int32 `[rows]`, the number of each row's sentence in the batch.
+        max_lengths: int32 `[rows]`, limit of the tokens of each sentence.
+        living_ids: int32 `[rows, beam, max_length]`, padded with PAD_ID.
+        living_log_probs: float32 `[rows, beam]`, sums of log-probabilities.
+        history: bool `[rows, beam, slots]`, the cache slots on the path of each
+            living hypothesis. Slot p * beam + k was written at position p by the
+            hypothesis that was then in place k.
+        finished_ids: int32 `[rows, beam, max_length]`.
+        finished_scores: float32 `[rows, beam]`, with penalties.
+        done: bool `[rows]`, whether the answer for a sentence can no longer change.
+        cache: Nested tensors, `[rows, ...]`, returned by the step function.
+        per_row: Tensors of the features that are on.
+        answer_ids: int32 `[batch, beam, max_length]`, hypotheses of the sentences that
+            have left the search.
+        answer_scores: float32 `[batch, beam]`.
+    """
+
+    position: KerasTensor
+    sentences: KerasTensor
+    max_lengths: KerasTensor
+    living_ids: KerasTensor
+    living_log_probs: KerasTensor
+    history: KerasTensor
+    finished_ids: KerasTensor
+    finished_scores: KerasTensor
+    done: KerasTensor
+    cache: Any
+    per_row: RowTensors
+    answer_ids: KerasTensor
+    answer_scores: KerasTensor
+
+    def as_tuple(self) -> tuple[Any, ...]:
+        """Return the fields in order, as loop variables."""
+        return tuple(getattr(self, f.name) for f in dataclasses.fields(self))
+
+    def take(self, rows: KerasTensor) -> BeamState:
+        """Return the state of some rows; the answers stay those of the batch."""
+        whole = ("position", "answer_ids", "answer_scores")
+        names = [f.name for f in dataclasses.fields(self) if f.name not in whole]
+        taken = keras.tree.map_structure(
+            lambda x: ops.take(x, rows, axis=0), {n: getattr(self, n) for n in names}
+        )
+        return dataclasses.replace(self, **taken)
+
+
+@dataclasses.dataclass(frozen=True)
+class BeamSearchResult:
+    """Hypotheses of every sentence, best first.
+
+    Attributes:
+        ids: int32 `[batch, beam, max_length]`, including EOS, padded with PAD_ID.
+        scores: float32 `[batch, beam]`: log-probability over length penalty, plus
+            the coverage penalty if there is one.
+    """
+
+    ids: KerasTensor
+    scores: KerasTensor

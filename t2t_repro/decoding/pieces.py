@@ -1,0 +1,101 @@
+"""Sources in pieces that fit the model, with the prefixes of their translations."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from t2t_repro.constants import EOS_ID, UNK_ID
+from t2t_repro.errors import UserError
+from t2t_repro.text.tokenizer import Tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A source or a part of it, which is translated at once.
+
+    Attributes:
+        ids: Source ids, with EOS.
+        sentence: Number of its sentence in the whole input, counted from 0.
+        part: Number of the piece in its sentence, counted from 0.
+        prefix: Target ids that its translation begins with.
+    """
+
+    ids: list[int]
+    sentence: int
+    part: int = 0
+    prefix: list[int] = dataclasses.field(default_factory=list)
+
+
+def cut(
+    ids: Sequence[int], longest: int, sentence: int, prefix: list[int]
+) -> list[Piece]:
+    """Append EOS to a source, and cut one that is too long for the model.
+
+    Args:
+        ids: Source ids, without EOS; without any, there is no piece.
+        longest: Largest number of ids of a piece, without EOS.
+        sentence: Number of the sentence in the whole input.
+        prefix: Target ids that the translation of the first piece begins with.
+    """
+    return [
+        Piece(
+            ids=[*ids[start : start + longest], EOS_ID],
+            sentence=sentence,
+            part=part,
+            prefix=[] if part else prefix,
+        )
+        for part, start in enumerate(range(0, len(ids), longest))
+    ]
+
+
+def encode_prefixes(
+    tokenizer: Tokenizer, prefixes: Sequence[str], num_sentences: int, first: int
+) -> list[list[int]]:
+    """Return the ids of target prefixes.
+
+    Args:
+        tokenizer: Tokenizer of the targets.
+        prefixes: One prefix per sentence; an empty one forces nothing.
+        num_sentences: Number of sentences.
+        first: Number of the first sentence in the whole input.
+
+    Raises:
+        UserError: If the numbers differ, or a prefix has a token that the model cannot
+            write.
+    """
+    if len(prefixes) != num_sentences:
+        raise UserError(
+            f"received {num_sentences} sentences and {len(prefixes)} target prefixes, "
+            "expected one prefix per sentence; an empty one forces nothing."
+        )
+    encoded = tokenizer.encode_batch(prefixes)
+    for number, ids in enumerate(encoded):
+        if UNK_ID in ids:
+            raise UserError(
+                f"line {first + number + 1}: received the target prefix "
+                f"{prefixes[number]!r}, which has a word that is not in the vocabulary "
+                "of the targets: the model cannot write it."
+            )
+    return encoded
+
+
+def check_prefix_lengths(pieces: Sequence[Piece], extra_length: int) -> None:
+    """Refuse a prefix that leaves no place for EOS.
+
+    Args:
+        pieces: Pieces with prefixes.
+        extra_length: Tokens by which a translation may be longer than its source.
+
+    Raises:
+        UserError: If there is one.
+    """
+    for piece in pieces:
+        limit = len(piece.ids) + extra_length
+        if len(piece.prefix) >= limit:
+            raise UserError(
+                f"line {piece.sentence + 1}: received a target prefix of "
+                f"{len(piece.prefix)} tokens, expected at most {limit - 1}: the "
+                f"translation may have {limit} tokens with its end, those of the "
+                f"source and extra_length={extra_length} more."
+            )

@@ -1,0 +1,106 @@
+"""Load several trained models of one vocabulary as one system."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from t2t_repro.errors import UserError
+from t2t_repro.runs.run import RUN_FILE, Run
+from t2t_repro.training.checkpoint_paths import find_checkpoint
+
+if TYPE_CHECKING:
+    from t2t_repro.runs.system import System
+
+
+@dataclasses.dataclass(frozen=True)
+class Member:
+    """A model of an ensemble.
+
+    Attributes:
+        output_dir: Folder of its run.
+        checkpoint: "latest", "best", "averaged" or a path; None for the choice of
+            `System.load`.
+    """
+
+    output_dir: Path
+    checkpoint: str | None
+
+
+def load_ensemble(
+    output_dir: str | Path,
+    checkpoints: Sequence[str],
+    t2t_usr_dir: str | Path | None = None,
+) -> System:
+    """Load a system whose model is the ensemble of several.
+
+    The first member gives the problem. Its longest source is the shortest limit of all
+    members.
+
+    Args:
+        output_dir: Folder of a run.
+        checkpoints: See `find_members`.
+        t2t_usr_dir: Folder of the user's package; by default the one of each run.
+
+    Raises:
+        UserError: If a run or a checkpoint is missing or damaged, or the vocabularies
+            differ.
+    """
+    from t2t_repro.decoding.ensemble import Ensemble
+    from t2t_repro.runs.system import System
+
+    systems = [
+        System.load(member.output_dir, member.checkpoint, t2t_usr_dir)
+        for member in find_members(output_dir, checkpoints)
+    ]
+    first = systems[0]
+    longest = min(system.run.hparams.max_length for system in systems)
+    hparams = first.run.hparams.replace(max_length=longest)
+    return System(
+        dataclasses.replace(first.run, hparams=hparams),
+        first.problem,
+        Ensemble([system.model for system in systems]),
+        (first.source_tokenizer, first.target_tokenizer),
+        ",".join(system.checkpoint for system in systems),
+    )
+
+
+def find_members(output_dir: str | Path, checkpoints: Sequence[str]) -> list[Member]:
+    """Find the runs and checkpoints of an ensemble; imports no TensorFlow.
+
+    Args:
+        output_dir: Folder of a run.
+        checkpoints: For each member "latest", "best" or "averaged" of that run, the
+            path of a checkpoint of any run, or the folder of another run, whose
+            checkpoint is then chosen as by `System.load`.
+
+    Raises:
+        UserError: If a run or a checkpoint is missing, or the vocabularies differ.
+    """
+    members = [_member(Path(output_dir), which) for which in checkpoints]
+    first = members[0].output_dir
+    for member in members:
+        find_checkpoint(member.output_dir, member.checkpoint or "latest")
+        if _vocabularies(member.output_dir) != _vocabularies(first):
+            raise UserError(
+                f"received {first} and {member.output_dir}, whose vocabularies differ, "
+                "expected runs with one vocabulary: train them on the same data_dir."
+            )
+    return members
+
+
+def _member(output_dir: Path, which: str) -> Member:
+    path = Path(which)
+    if (path / RUN_FILE).is_file():
+        return Member(path, None)
+    # A checkpoint is in the folder of its run, or in a folder in it such as "averaged".
+    owners = [folder for folder in path.parents[:2] if (folder / RUN_FILE).is_file()]
+    return Member(owners[0] if owners else output_dir, which)
+
+
+def _vocabularies(output_dir: Path) -> list[bytes]:
+    """Return the content of the tokenizers' files of a run."""
+    tokenizers = Run.load_existing(output_dir).load_tokenizers(output_dir)
+    return [tokenizer.to_bytes() for tokenizer in tokenizers]

@@ -1,0 +1,151 @@
+"""Prefixes, samples, n-grams and coverage of whole translations."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from t2t_repro.decoding.ensemble import Ensemble
+from t2t_repro.decoding.translate import Translator
+from t2t_repro.models.attention_weights import attention_weights
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text import SymbolTokenizer
+from tests.support.tiny_model import padded, tiny_transformer
+
+SYMBOLS = SymbolTokenizer(tuple("abcdefgh"))
+SENTENCES = ["a b c", "", "h g f e d c b a", "a", "c b a", "b b b b b", "a b c"]
+EXTRA_LENGTH = 6
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_transformer(4)
+
+
+def translator(model, **hparams) -> Translator:
+    settings = DecodeHParams(extra_length=EXTRA_LENGTH).replace(**hparams)
+    return Translator(model, SYMBOLS, SYMBOLS, settings, 9)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_the_own_greedy_output_as_prefix_changes_nothing(model, beam_size):
+    expected = translator(model, beam_size=1).translate(SENTENCES)
+    # Without EOS, and without what is left no place for EOS.
+    words = [best.text.split() for (best,) in expected]
+    limits = [len(s.split()) + 1 + EXTRA_LENGTH for s in SENTENCES]
+    prefixes = [
+        " ".join(text[: limit - 1]) for text, limit in zip(words, limits, strict=True)
+    ]
+    system = translator(model, beam_size=beam_size)
+    found = system.translate(SENTENCES, prefixes=prefixes)
+    for (best,), (own,), prefix in zip(found, expected, prefixes, strict=True):
+        assert best.text.startswith(prefix)
+        if beam_size == 1:
+            assert best.ids == own.ids
+            assert best.score == pytest.approx(own.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_every_hypothesis_begins_with_its_prefix(model, beam_size):
+    prefixes = ["h", "", "a a a", "", "g f", "h h h h h h", "d"]
+    system = translator(model, beam_size=beam_size, return_beams=beam_size > 1)
+    found = system.translate(SENTENCES, prefixes=prefixes)
+    free = system.translate(SENTENCES)
+    for hypotheses, own, prefix in zip(found, free, prefixes, strict=True):
+        assert all(h.text.startswith(prefix) for h in hypotheses)
+        if not prefix:
+            assert [h.text for h in hypotheses] == [h.text for h in own]
+    assert found != free
+
+
+def test_the_rest_of_a_cut_sentence_is_not_forced(model):
+    system = translator(model)
+    pieces = ["a b c d e f g h", "h g f"]
+    first, second = system.translate(pieces, prefixes=["c c", ""])
+    (joined,) = system.translate([" ".join(pieces)], prefixes=["c c"])
+    assert joined[0].text == f"{first[0].text} {second[0].text}"
+
+
+SAMPLING = {"beam_size": 1, "sampling_method": "random", "sampling_seed": 3}
+
+
+@pytest.mark.parametrize("static", [{}, {"sampling_keep_top_k": 4}])
+def test_a_sample_depends_on_neither_batch_nor_chunk(model, static):
+    system = translator(model, **SAMPLING, **static)
+    together = system.translate(SENTENCES)
+    for number, sentence in enumerate(SENTENCES):
+        ((alone,),) = system.translate([sentence], first=number)
+        assert alone.ids == together[number][0].ids
+        assert alone.score == pytest.approx(together[number][0].score, abs=1e-4)
+    chunks = [*system.stream(SENTENCES, chunk_size=2)]
+    assert [h.ids for (h,) in chunks] == [h.ids for (h,) in together]
+    # Equal sentences on other lines differ.
+    assert together[0][0].ids != together[6][0].ids
+
+
+def test_another_seed_gives_other_samples(model):
+    first, second = (
+        translator(model, **SAMPLING | {"sampling_seed": seed}).translate(SENTENCES)
+        for seed in (3, 4)
+    )
+    assert first != second
+
+
+def test_the_most_probable_token_alone_is_greedy_search(model):
+    drawn = translator(model, **SAMPLING, sampling_keep_top_k=1).translate(SENTENCES)
+    greedy = translator(model, beam_size=1).translate(SENTENCES)
+    assert [h.ids for (h,) in drawn] == [h.ids for (h,) in greedy]
+
+
+def test_no_ngram_is_repeated(model):
+    def repeated(hypothesis):
+        ids = hypothesis.ids
+        pairs = [*itertools.pairwise(ids)]
+        return len(pairs) != len(set(pairs))
+
+    free = translator(model, min_length=6).translate(SENTENCES)
+    found = translator(model, min_length=6, no_repeat_ngram_size=2).translate(SENTENCES)
+    assert any(repeated(best) for (best,) in free)
+    assert not any(repeated(best) for (best,) in found)
+    assert all(len(best.text.split()) >= 6 for (best,) in found if best.ids)
+
+
+def log_prob_and_coverage(models, sentence, ids, beta):
+    """Return score parts of a translation by a whole pass through the models."""
+    inputs = padded([[*SYMBOLS.encode(sentence), 1]])
+    features = {"inputs": inputs, "targets": padded([[*ids]])}
+    found = [attention_weights(model, features) for model in models]
+    p = sum(softmax(np.array(weights.logits)[0]) for weights in found) / len(models)
+    log_prob = np.log(p[np.arange(len(ids)), list(ids)]).sum()
+    last = [np.array(weights.memory)[0, -1].mean(axis=0) for weights in found]
+    received = (sum(last) / len(models)).sum(axis=0)
+    return log_prob, beta * np.log(np.minimum(received, 1.0)).sum()
+
+
+def softmax(logits):
+    weights = np.exp(logits.astype("float64"))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_scores_have_the_coverage_of_the_last_layers_attention(count):
+    heads = {"num_heads": 4, "num_decoder_layers": 1}
+    models = [tiny_transformer(6), tiny_transformer(5, **heads)][:count]
+    system = translator(
+        models[0] if count == 1 else Ensemble(models),
+        coverage_penalty=0.8,
+        alpha=0.6,
+        min_length=2,
+        return_beams=True,
+    )
+    found, covers = system.translate(SENTENCES), []
+    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
+        for hypothesis in hypotheses if sentence else []:
+            ids = hypothesis.ids
+            log_prob, cover = log_prob_and_coverage(models, sentence, ids, 0.8)
+            expected = log_prob / ((5 + len(ids)) / 6) ** 0.6 + cover
+            assert hypothesis.score == pytest.approx(expected, abs=1e-3)
+            covers.append(cover)
+    assert min(covers) < -0.1
