@@ -206,7 +206,8 @@ def _traced_search(
     """Make the search a graph, which is traced when it is first called.
 
     It is not compiled by XLA: static shapes need room for all positions from the start,
-    which took five times as long on short sentences.
+    which took five times as long on short sentences. Nor is it converted by AutoGraph,
+    which takes seconds and finds nothing to convert.
 
     Args:
         model: See `Translator`.
@@ -218,7 +219,7 @@ def _traced_search(
         {name: _ROW_SPECS[name] for name in per_row},
     ]
 
-    @tf.function(input_signature=signature)
+    @tf.function(input_signature=signature, autograph=False)
     def search(inputs: tf.Tensor, per_row: RowTensors) -> tuple[tf.Tensor, tf.Tensor]:
         result = search_translations(model, inputs, hparams, per_row)
         return result.ids, result.scores
