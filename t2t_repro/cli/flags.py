@@ -45,8 +45,8 @@ def add_system_flags(
         ensembles: Whether several checkpoints may be given.
     """
     several = (
-        "; several with commas between them, also of other runs or with a run's folder "
-        "as PATH: an ensemble"
+        "; several, separated by commas, form an ensemble, and a PATH may also be in "
+        "another run, or the folder of one"
     )
     parser.add_argument(
         "--output_dir",

@@ -4,7 +4,7 @@ Paper section 6.1: beam 4, length penalty alpha 0.6, at most source length + 50
 tokens, "terminate early when possible". tensor2tensor: `utils/beam_search.py`.
 With beam_size 1 it is greedy search: the best token at every step, until the first EOS.
 
-An optional feature (`constraints`, `sampling`, `coverage_penalty`) that is off adds no
+An optional feature (`constraints`, `sampling`, `coverage`) that is off adds no
 operation to the graph.
 """
 
@@ -24,7 +24,7 @@ from t2t_repro.decoding.beam_state import (
     StepFunction,
 )
 from t2t_repro.decoding.constraints import forbidden_tokens
-from t2t_repro.decoding.coverage_penalty import coverage_penalty
+from t2t_repro.decoding.coverage import coverage_penalty
 from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.sampling import Sampling, sample
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
@@ -32,6 +32,11 @@ from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
 # Sentences leave the search when one row in so many is done. Gathering the other rows
 # takes a small part of the time of a step.
 ROWS_PER_DONE_ROW = 8
+
+
+def _penalty(length: KerasTensor, alpha: float) -> KerasTensor:
+    """Return the length penalty of integer lengths, float32."""
+    return length_penalty(ops.cast(length, "float32"), alpha)
 
 
 def beam_search(
@@ -234,7 +239,7 @@ class _Search:
         # Extensions of an empty place do not count.
         real = ops.logical_and(ends, scores > 0.5 * MINUS_INFINITY)
         allowed = ops.logical_and(real, ops.logical_not(state.done)[:, None])
-        penalized = scores / _length_penalty(state.position + 1, self.alpha)
+        penalized = scores / _penalty(state.position + 1, self.alpha)
         if penalty is not None:
             penalized = penalized + penalty
         all_scores = ops.concatenate(
@@ -247,7 +252,7 @@ class _Search:
         return _take_beams(all_ids, places), finished_scores
 
     def _done(self, state: BeamState) -> KerasTensor:
-        reachable = state.living_log_probs[:, 0] / _length_penalty(
+        reachable = state.living_log_probs[:, 0] / _penalty(
             state.max_lengths, self.alpha
         )
         certain = state.finished_scores[:, self.num_hypotheses - 1] >= reachable
@@ -275,7 +280,7 @@ class _Search:
         They are the finished hypotheses of a sentence, or else the living ones.
         """
         any_finished = state.finished_scores[:, :1] > 0.5 * MINUS_INFINITY
-        cut_scores = state.living_log_probs / _length_penalty(
+        cut_scores = state.living_log_probs / _penalty(
             ops.minimum(state.position, state.max_lengths)[:, None], self.alpha
         )
         cut_ids = state.living_ids
@@ -343,8 +348,3 @@ def _replace_column(
     """Write tokens `[batch, n]` at a position of ids `[batch, n, max_length]`."""
     here = ops.arange(ops.shape(ids)[2]) == column
     return ops.where(here[None, None, :], tokens[:, :, None], ids)
-
-
-def _length_penalty(length: KerasTensor, alpha: float) -> KerasTensor:
-    """Return the length penalty of integer lengths, float32."""
-    return length_penalty(ops.cast(length, "float32"), alpha)

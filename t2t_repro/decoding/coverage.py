@@ -1,7 +1,8 @@
-"""Attention to the source during a search, for the coverage penalty.
+"""The coverage penalty of GNMT (Wu et al. 2016, section 7), and what it is made of.
 
-It is the attention of the last decoder layer, averaged over its heads, and over the
-models of an ensemble.
+It ranks finished hypotheses by equation (14):
+s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y). The attention to the source is that of the last
+decoder layer, averaged over its heads, and over the models of an ensemble.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from keras import KerasTensor, ops
 from t2t_repro.constants import PAD_ID
 from t2t_repro.decoding.beam_state import StepFunction
 from t2t_repro.layers.attention_capture import capture_weights
+
+# Attention is never exactly 0 in theory. In float32 it may be, and log(0) must not
+# make a score infinite.
+_LEAST_COVERAGE = 1e-30
 
 
 class AttendingCache(TypedDict):
@@ -71,3 +76,19 @@ def initial_coverage(inputs: KerasTensor, beam_size: int) -> KerasTensor:
     """
     is_padding = ops.cast(inputs == PAD_ID, "float32")
     return ops.repeat(is_padding[:, None, :], beam_size, axis=1)
+
+
+def coverage_penalty(coverage: KerasTensor, beta: float) -> KerasTensor:
+    """Return cp(X; Y) = beta sum_i log(min(sum_j p_ij, 1)) (Wu et al. 2016, eq. 14).
+
+    Args:
+        coverage: sum_j p_ij, the attention that each source token i has received from
+            the target tokens j so far; at least 1 at padding, which then does not
+            count. float32 `[..., source_length]`.
+        beta: Factor.
+
+    Returns:
+        float32 `[...]`, at most 0.
+    """
+    covered = ops.clip(coverage, _LEAST_COVERAGE, 1.0)
+    return beta * ops.sum(ops.log(covered), axis=-1)

@@ -1,0 +1,34 @@
+"""The coverage penalty against NumPy and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2t_repro.decoding.coverage import coverage_penalty, initial_coverage
+
+
+def test_the_coverage_penalty_is_that_of_wu_et_al():
+    coverage = np.random.default_rng(0).uniform(0.01, 2.0, (3, 2, 5)).astype("float32")
+    expected = 0.3 * np.log(np.minimum(coverage, 1.0)).sum(axis=-1)
+    found = np.array(coverage_penalty(coverage, 0.3))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "penalty"), [([1.0, 1.0], 0.0), ([7.0, 0.5], -2 * 0.6931472)]
+)
+def test_more_attention_than_1_counts_as_1(coverage, penalty):
+    found = float(coverage_penalty(np.array(coverage, "float32"), 2.0))
+    assert found == pytest.approx(penalty, abs=1e-6)
+
+
+def test_a_token_without_attention_has_a_finite_penalty():
+    found = float(coverage_penalty(np.zeros(1, "float32"), 1.0))
+    assert -100.0 < found < -50.0
+
+
+def test_padding_is_covered_from_the_start():
+    inputs = np.array([[5, 6, 1], [7, 1, 0]], "int32")
+    found = np.array(initial_coverage(inputs, 2))
+    assert found.tolist() == [[[0, 0, 0]] * 2, [[0, 0, 1]] * 2]
