@@ -207,7 +207,7 @@ def test_decode_writes_an_object_with_ranked_hypotheses_per_line(stage, capsys):
 
 
 def test_decode_has_no_log_probability_of_a_source_in_pieces(stage, capsys):
-    stage.system.run.hparams.max_length = 8
+    stage.system.max_input_length = 8
     source = stage.file("long", "a", " ".join("12345678"))
     main(["decode", *stage.flags, "--decode_from_file", source, "--output_format=json"])
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
