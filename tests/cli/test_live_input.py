@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import queue
 import threading
 import time
 
@@ -35,13 +37,24 @@ class Pipe:
 
     def end(self):
         os.close(self._writer)
+        self._writer = None
+
+    def close(self):
+        """End the reading thread before its descriptor gets a new meaning."""
+        if self._writer is not None:
+            self.end()
+        deadline = time.monotonic() + SECONDS
+        while not self.lines._ended.wait(0.001) and time.monotonic() < deadline:
+            with contextlib.suppress(queue.Empty):  # it may wait for a place
+                self.lines._arrived.get_nowait()
+        os.close(self.reader)
 
 
 @pytest.fixture
 def pipe():
     pipe = Pipe()
     yield pipe
-    os.close(pipe.reader)
+    pipe.close()
 
 
 def test_lines_are_read_while_the_stream_stays_open(pipe):
@@ -126,7 +139,7 @@ def test_a_writer_that_is_too_fast_has_to_wait(monkeypatch):
     assert pipe.lines._arrived.qsize() == 3
     found = [line for chunk in pipe.lines.chunks(10) for line in chunk]
     assert found == [str(number) for number in range(100)]
-    os.close(pipe.reader)
+    pipe.close()
 
 
 def named_pipe(path, *contents, pause=0.0):
