@@ -1,7 +1,7 @@
 """Measure a SavedModel: size, time to load, first and later answers, peak memory.
 
-Each row runs in a separate process that imports only TensorFlow and tensorflow_text. The
-second one first runs the warm-up requests of the export, as TensorFlow Serving does
+Each row runs in a separate process that imports only TensorFlow and tensorflow_text.
+The second one first runs the warm-up requests of the export, as TensorFlow Serving does
 while it loads a model (this needs tensorflow-serving-api). The last request of each
 contains a sentence of 20,000 emoji beside a short one.
 
