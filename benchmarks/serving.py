@@ -3,7 +3,7 @@
 Each row runs in a separate process that imports only TensorFlow and tensorflow_text.
 The second one first runs the warm-up requests of the export, as TensorFlow Serving does
 while it loads a model (this needs tensorflow-serving-api). The last request of each
-contains a sentence of 20,000 emoji beside a short one.
+contains a short sentence and one of 20,000 emoji.
 
     python benchmarks/serving.py --export_dir translator --text "We sleep."
 """

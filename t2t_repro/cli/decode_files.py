@@ -61,7 +61,7 @@ def output_names(args: argparse.Namespace, inputs: Sequence[str]) -> list[str]:
     """Return the name of the output of each input.
 
     Raises:
-        UsageError: If an input has no output of its own.
+        UsageError: If the inputs and outputs do not match one to one.
     """
     if args.translations_dir is not None:
         outputs = _names_in_folder(args, inputs)

@@ -29,7 +29,7 @@ def translated(
         values: Values that are called differently here.
 
     Raises:
-        UsageError: If an override asks for what is not here.
+        UsageError: If an override asks for a feature that does not exist here.
     """
     kept: dict[str, str] = {}
     for piece in filter(None, (piece.strip() for piece in text.split(","))):

@@ -1,7 +1,7 @@
 """Precision and recall of rare and frequent words.
 
-A word is a token of sacreBLEU's tokenizer 13a, with its case. It is found as often as
-it is in both the translation and the reference of a sentence, wherever it is there.
+A word is a token of sacreBLEU's tokenizer 13a, with its case. Its matches in a
+sentence are the smaller of its counts in the translation and in the reference.
 Neubig et al. 2019 (compare-mt) measure words by frequency in the same way.
 """
 
