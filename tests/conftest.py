@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# oneDNN's own allocator never returns memory to the system.
+os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -22,7 +25,7 @@ def repository() -> Path:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def release_traced_graphs() -> Iterator[None]:
+def release_memory() -> Iterator[None]:
     """Free the graphs that a module traced, or the worker grows to gigabytes.
 
     `ReplicaContext.all_reduce`, which every optimizer calls, has a custom gradient.
@@ -40,6 +43,8 @@ def release_traced_graphs() -> Iterator[None]:
         del registered[name]
     gc.collect()
     context.context().clear_kernel_cache()
+    if sys.platform == "linux":
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 @pytest.fixture(scope="session")

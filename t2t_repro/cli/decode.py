@@ -68,7 +68,9 @@ def run(args: argparse.Namespace) -> int:
     # Report broken input before TensorFlow is imported and a model is loaded.
     sources = open_inputs(inputs)
     prefixes = read_prefixes(args, sources)
-    system = load_engine(args, hparams)
+    system = load_engine(
+        args, hparams, parallel_batches=not any(map(_is_terminal, sources))
+    )
     if sys.stderr.isatty() or any(map(_must_wait, sources)):
         warm_up(system, hparams)
     summary = Summary(hparams.beam_size if hparams.return_beams else 1)
@@ -80,6 +82,10 @@ def run(args: argparse.Namespace) -> int:
             write_lines(output, _without_bar(lines, progress) if shown else lines)
     summary.log()
     return 0
+
+
+def _is_terminal(source: Source) -> bool:
+    return isinstance(source, LiveLines) and source.is_terminal
 
 
 def _must_wait(source: Source) -> bool:

@@ -55,13 +55,14 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def load_engine(
-    args: argparse.Namespace, hparams: DecodeHParams
+    args: argparse.Namespace, hparams: DecodeHParams, *, parallel_batches: bool
 ) -> System | CTranslate2System:
     """Load the trained system in the engine that the flags name.
 
     Args:
         args: Flags of `add_system_flags` and `add_engine_flags`.
         hparams: Settings of the search, to be checked.
+        parallel_batches: See `load_system`.
 
     Raises:
         UserError: If the run, the checkpoint or the export is missing or damaged.
@@ -69,7 +70,9 @@ def load_engine(
     """
     check_needed(args, "engine", ("quantization", "export_dir"))
     if args.engine == "tensorflow":
-        return load_system(args, hparams, ensembles=True)
+        return load_system(
+            args, hparams, ensembles=True, parallel_batches=parallel_batches
+        )
     run = Run.load_existing(args.output_dir)
     package = run.package(args.t2t_usr_dir)
     load_catalogue(package)

@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     check_card_flags(args)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
-    system = load_system(args, hparams, ensembles=True)
+    system = load_system(args, hparams, ensembles=True, parallel_batches=True)
     check_card_outputs(args, system.problem)
     hparams = system.with_problem_defaults(hparams)
     system.replace_branch_weights(args.branch_weights, args.branch_seed)

@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -47,6 +47,20 @@ def import_tensorflow() -> None:
         importlib.import_module("keras")
 
 
+def _use_one_thread_per_operation() -> None:
+    """Leave the cores to batches that are translated at the same time.
+
+    See `num_parallel_batches`. TensorFlow takes the setting before its first operation
+    only, and a variable of the environment before that.
+    """
+    import tensorflow as tf
+
+    if "TF_NUM_INTRAOP_THREADS" in os.environ:
+        return
+    with suppress(RuntimeError):
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+
+
 def load_catalogue(usr_dir: str | None) -> None:
     """Load the catalogues and the user's package, which may import TensorFlow."""
     if usr_dir is None:
@@ -57,7 +71,11 @@ def load_catalogue(usr_dir: str | None) -> None:
 
 
 def load_system(
-    args: argparse.Namespace, hparams: DecodeHParams, *, ensembles: bool = False
+    args: argparse.Namespace,
+    hparams: DecodeHParams,
+    *,
+    ensembles: bool = False,
+    parallel_batches: bool = False,
 ) -> System:
     """Load the trained system that the flags of `add_system_flags` name.
 
@@ -67,6 +85,8 @@ def load_system(
         args: Flags of the command.
         hparams: Settings of the search, to be checked.
         ensembles: Whether several checkpoints may be given; see `find_members`.
+        parallel_batches: Whether to translate many sentences, several batches at the
+            same time.
 
     Raises:
         UserError: If the run or the checkpoint is missing or damaged.
@@ -82,6 +102,8 @@ def load_system(
     else:
         find_checkpoint(args.output_dir, args.checkpoint_path or "latest")
     import_tensorflow()
+    if parallel_batches:
+        _use_one_thread_per_operation()
     with status("loading the model"):
         from t2t_repro.runs import System, load_ensemble
 

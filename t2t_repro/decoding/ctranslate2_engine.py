@@ -6,7 +6,6 @@ The model is a folder that `export/ctranslate2.py` writes.
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +20,7 @@ from t2t_repro.decoding.sentences import (
     SentenceTranslator,
     longest_piece,
 )
+from t2t_repro.decoding.threads import available_cores
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
@@ -140,7 +140,7 @@ class CTranslate2Translator(SentenceTranslator):
         self._target_ids = {entry: number for number, entry in enumerate(entries)}
         self._end = entries[EOS_ID]
         self._engine = load_engine(
-            model_dir, quantization, num_threads or _available_cores()
+            model_dir, quantization, num_threads or available_cores()
         )
 
     def _search_batches(
@@ -221,12 +221,6 @@ def needed_positions(max_input_length: int, extra_length: int) -> int:
         extra_length: Tokens by which a translation may be longer than its source.
     """
     return longest_piece(max_input_length) + 1 + extra_length
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def load_engine(model_dir: str | Path, quantization: str, num_threads: int = 1) -> Any:

@@ -33,14 +33,30 @@ from t2t_repro.decoding.sentences import (
     SentenceTranslator,
     longest_piece,
 )
+from t2t_repro.decoding.threads import available_cores, map_in_threads
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
 SOURCE_BUCKET_STEP = 1.4
+# Every batch that is searched has its own caches.
+MAX_PARALLEL_BATCHES = 8
 _ROW_SPECS = {
     "prefixes": tf.TensorSpec([None, None], tf.int32),
     "uniform": tf.TensorSpec([None, None], tf.float64),
 }
+
+
+def num_parallel_batches() -> int:
+    """Return the number of batches that `Translator` searches at the same time.
+
+    The operations of a search are too small for several cores: two batches on two cores
+    take half the time of one after the other. So if TensorFlow is limited to one thread
+    per operation, every core has its own batch. A GPU has one batch.
+    """
+    threads = tf.config.threading.get_intra_op_parallelism_threads()
+    if threads != 1 or tf.config.list_logical_devices("GPU"):
+        return 1
+    return min(available_cores(), MAX_PARALLEL_BATCHES)
 
 
 def search_translations(
@@ -155,16 +171,25 @@ class Translator(SentenceTranslator):
     def _search_batches(
         self, pieces: list[Piece]
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
-        for numbers, batch in self._batches([piece.ids for piece in pieces]):
-            chosen = [pieces[number] for number in numbers]
-            arrays = row_arrays(chosen, batch.shape[1], self.hparams)
-            search = (
-                self._search_with_prefixes if "prefixes" in arrays else self._search
-            )
-            per_row = keras.tree.map_structure(tf.constant, arrays)
-            ids, scores = search(tf.constant(batch), per_row)
-            found = zip(ids.numpy(), scores.numpy(), strict=True)
-            yield numbers, [self._hypotheses(*sentence) for sentence in found]
+        def search(
+            numbered: tuple[list[int], np.ndarray],
+        ) -> tuple[list[int], list[list[Hypothesis]]]:
+            numbers, batch = numbered
+            return numbers, self._search_batch(batch, [pieces[n] for n in numbers])
+
+        batches = self._batches([piece.ids for piece in pieces])
+        return map_in_threads(search, batches, num_parallel_batches())
+
+    def _search_batch(
+        self, batch: np.ndarray, pieces: list[Piece]
+    ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of the pieces, whose ids are the rows of a batch."""
+        arrays = row_arrays(pieces, batch.shape[1], self.hparams)
+        search = self._search_with_prefixes if "prefixes" in arrays else self._search
+        per_row = keras.tree.map_structure(tf.constant, arrays)
+        ids, scores = search(tf.constant(batch), per_row)
+        found = zip(ids.numpy(), scores.numpy(), strict=True)
+        return [self._hypotheses(*sentence) for sentence in found]
 
     def _batches(
         self, sources: list[list[int]]

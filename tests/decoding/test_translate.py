@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.problem import Output
+from t2t_repro.decoding import translate
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -140,6 +142,36 @@ def test_small_batches_give_the_same_translations(model, beam_of_four):
     # 12 tokens: one sentence of the longest bucket, or two of length 6.
     small = translator(model, batch_size=12).translate(SENTENCES)
     assert best_texts(small) == best_texts(beam_of_four.translate(SENTENCES))
+
+
+def test_batches_in_parallel_give_the_translations_of_one_after_the_other(
+    model, monkeypatch
+):
+    lines = [line for line in SENTENCES for _ in range(5)]
+    small = translator(model, batch_size=12, beam_size=2)
+    one_by_one = small.translate(lines)
+    counts = []
+    monkeypatch.setattr(translate, "num_parallel_batches", lambda: 3)
+
+    parallel = small.translate(lines, counts.append)
+
+    assert parallel == one_by_one
+    assert sum(counts) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("per_operation", "gpus", "cores", "batches"),
+    [(1, [], 2, 2), (1, [], 99, 8), (0, [], 2, 1), (2, [], 2, 1), (1, ["one"], 2, 1)],
+)
+def test_cores_have_a_batch_each_if_an_operation_has_one_thread(
+    monkeypatch, per_operation, gpus, cores, batches
+):
+    threads = "get_intra_op_parallelism_threads"
+    monkeypatch.setattr(tf.config.threading, threads, lambda: per_operation)
+    monkeypatch.setattr(tf.config, "list_logical_devices", {"GPU": gpus}.get)
+    monkeypatch.setattr(translate, "available_cores", lambda: cores)
+
+    assert translate.num_parallel_batches() == batches
 
 
 def test_a_translation_ends_at_the_limit_of_its_own_sentence():

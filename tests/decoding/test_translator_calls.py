@@ -79,6 +79,8 @@ class Search:
 
 @pytest.fixture
 def search(monkeypatch):
+    # In order, also if a test before has limited an operation to one thread.
+    monkeypatch.setattr(translate, "num_parallel_batches", lambda: 1)
     return Search(monkeypatch)
 
 

@@ -448,7 +448,8 @@ def test_compile_and_fit_learn(tmp_path):
 )
 def test_a_set_becomes_these_arguments(name, expected):
     hparams = catalogue.hparams(name)
-    config = Transformer.from_hparams(hparams, 100, 100).get_config()
+    with tf.Graph().as_default():
+        config = Transformer.from_hparams(hparams, 100, 100).get_config()
     config |= config["options"]
     assert {argument: config[argument] for argument in expected} == expected
 

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import runs
+from t2t_repro.cli import decode as decode_command
+from t2t_repro.cli import framework
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -34,6 +36,28 @@ def decode(stage, *more, hparams="beam_size=3,alpha=0.9"):
 def test_decode_loads_the_named_system(stage):
     assert decode(stage) == 0
     assert stage.loaded.call == loaded_call(stage)
+
+
+def set_threads(monkeypatch) -> Recorder:
+    return record(monkeypatch, framework, "_use_one_thread_per_operation", None)
+
+
+def test_a_file_is_decoded_in_parallel_batches(stage, monkeypatch):
+    one_thread = set_threads(monkeypatch)
+    decode(stage)
+    assert len(one_thread.calls) == 1
+
+
+def test_a_terminal_has_all_threads_for_its_sentence(stage, monkeypatch):
+    one_thread = set_threads(monkeypatch)
+    live = SimpleNamespace(is_terminal=True, must_wait=False, chunks=lambda size: [])
+    monkeypatch.setattr(decode_command, "LiveLines", SimpleNamespace)
+    monkeypatch.setattr(decode_command, "open_inputs", lambda names: [live])
+    decode(stage)
+    assert one_thread.calls == []
+    live.is_terminal = False
+    decode(stage)
+    assert len(one_thread.calls) == 1
 
 
 def test_decode_writes_the_best_translation_of_each_line(stage, capsys):
@@ -317,6 +341,12 @@ def splits(monkeypatch):
         PreparedData, "load", Recorder(PreparedData.load, prepared), raising=True
     )
     return PreparedData.load
+
+
+def test_evaluate_translates_parallel_batches(stage, splits, monkeypatch):
+    one_thread = set_threads(monkeypatch)
+    assert evaluate(stage) == 0
+    assert len(one_thread.calls) == 1
 
 
 def test_evaluate_loads_the_named_system(stage, splits):

@@ -1,0 +1,49 @@
+"""Work in threads: how many there are, and results in order."""
+
+from __future__ import annotations
+
+import collections
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def map_in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], num_threads: int
+) -> Iterator[Result]:
+    """Apply a function to items in threads, and yield the results in order.
+
+    Items are taken as threads become free, at most twice as many ahead as there are
+    threads. An exception of the function is raised in place of its result. After it, or
+    when the caller stops, no other item is begun.
+
+    Args:
+        function: Called in the threads.
+        items: Iterated in the caller's thread.
+        num_threads: Number of threads. With 1, the caller's thread does the work.
+    """
+    if num_threads == 1:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(num_threads)
+    waiting: collections.deque[Future[Result]] = collections.deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * num_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
