@@ -25,12 +25,14 @@ def main(
     ids_of = {name: number for number, name in enumerate(names)}
     with np.load(weights) as file:
         sources = json.loads(str(file["sources"]))
+    # Several threads translate several batches, which is faster than sharing one.
     translator = ctranslate2.Translator(
-        folder, compute_type=compute_type, intra_threads=int(threads)
+        folder, compute_type=compute_type, intra_threads=1, inter_threads=int(threads)
     )
 
     def translate(beam_size: int) -> list[list[int]]:
         found: list[list[int]] = [[] for _ in sources]
+        running = []
         for batch in batches(sources, int(batch_size)):
             longest = max(len(ids) for _, ids in batch)
             results = translator.translate_batch(
@@ -41,9 +43,12 @@ def main(
                 max_decoding_length=longest + EXTRA_LENGTH,
                 min_decoding_length=0,
                 suppress_sequences=[["<pad>"]],
+                asynchronous=True,
             )
-            for (number, _), result in zip(batch, results, strict=True):
-                found[number] = [ids_of[token] for token in result.hypotheses[0]]
+            running += zip([number for number, _ in batch], results, strict=True)
+        for number, result in running:
+            best = result.result().hypotheses[0]
+            found[number] = [ids_of[token] for token in best]
         return found
 
     serve(translate)

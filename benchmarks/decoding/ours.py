@@ -20,7 +20,8 @@ def main(
     output_dir: str, checkpoint: str, source: str, threads: str, batch_size: str
 ) -> None:
     """Load the system and serve."""
-    tf.config.threading.set_intra_op_parallelism_threads(int(threads))
+    # As the command line does: several threads translate several batches.
+    tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(int(threads))
     system = System.load(output_dir, checkpoint)
     lines = Path(source).read_text(encoding="utf-8").splitlines()
