@@ -233,7 +233,7 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
             )
 
     def branch_weights(self) -> dict[str, KerasTensor]:
-        """Return "kappa" and "alpha" as applied, without gain, float32 `[num_heads]`."""
+        """Return "kappa" and "alpha" without gain, float32 `[num_heads]` each."""
         return {
             "kappa": applied_branch_weight(self.kappa, self.normalization),
             "alpha": applied_branch_weight(self.alpha, self.normalization, self.top_k),
@@ -262,7 +262,7 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
     def _normalized_sum(
         self, heads: KerasTensor, alpha: KerasTensor, training: bool | None
     ) -> KerasTensor:
-        """Return sum_i alpha_i LN_i(h_i + FFN_i(h_i)) with h_i = kappa_i head_i W_i^O."""
+        """Return sum_i alpha_i LN_i(h_i + FFN_i(h_i)), h_i = kappa_i head_i W_i^O."""
         kernel = output_matrices(self)
         inputs = ops.einsum("BNTH,NHD->BNTD", heads, kernel)
         hidden = self.hidden_units(self.first_products(inputs), training)
