@@ -207,7 +207,7 @@ class BranchedFeedForward(BranchNetworks):
             hidden_size=options.hidden_size,
             filter_size=options.filter_size,
             num_heads=options.num_heads,
-            feed_forward=options.branched,
+            feed_forward="shared" if options.branched == "shared" else "split",
             normalization=options.branch_normalization,
             top_k=options.branch_top_k,
             gain=options.branch_gain,
