@@ -1,7 +1,20 @@
 """The Weighted Transformer (Ahmed, Keskar and Socher 2017, arXiv 1711.02132).
 
 The paper's "small" and "large" are the base and big models with branched attention.
-`layers.BranchedAttention` explains our choices where the paper is not specific.
+`layers.BranchedAttention` and `layers.weighted_sublayers` explain our choices where the
+paper is not specific. These settings choose other readings:
+
+* `branch_residual`: the text says that layer normalization and residual connections
+  "are retained", and that the mechanism adds 192 weights. "per_branch" and "shared"
+  retain both of a layer and add exactly 192; "around", the default, has one of each
+  less. "shared" is identical to the Transformer at kappa = alpha = 1, as the text says.
+* `branch_gain`: the text has none.
+* `branch_weights_init`: "randomly, as with the rest of the Transformer weights" gives
+  no distribution.
+* `branch_learning_rate_constant`: the text's schedule has the factor 1. At another
+  scale, the value of `learning_rate_constant` keeps the ratio of both learning rates.
+* `branched_in_decoder`: "masked in the decoder layers" supports "self".
+* `branched_attention`: "identical to Equation (4)" supports "shared", one network.
 """
 
 from t2t_repro.registry import register_hparams

@@ -14,6 +14,9 @@ BranchNetwork = Literal["split", "shared"]
 Branched = Literal["none", "split", "shared"]
 BranchedInDecoder = Literal["memory", "self"]
 BranchNormalization = Literal["simplex", "softmax"]
+BranchResidual = Literal["around", "inside", "per_branch", "shared"]
+BranchGain = Literal["none", "unit", "initial"]
+BranchWeightsInit = Literal["random", "near_uniform", "uniform"]
 SinusoidForm = Literal["interleaved", "concatenated"]
 PositionKind = Literal["interleaved", "concatenated", "learned", "none"]
 
@@ -96,3 +99,38 @@ def check_choice(name: str, value: object, choice: Any) -> None:
         raise ValueError(
             f"`{name}` must be one of {get_args(choice)}. Received: {value!r}"
         )
+
+
+def network_in_attention(network: str, residual: BranchResidual) -> bool:
+    """Return whether branched attention contains the feed-forward network.
+
+    Args:
+        network: Form of the feed-forward network, "none", "split" or "shared".
+        residual: Place of residual connections and normalizations.
+    """
+    return network != "none" and residual in ("around", "inside")
+
+
+def branch_contradiction(
+    network: str, residual: BranchResidual, gain: BranchGain
+) -> str | None:
+    """Describe why options of branches do not fit together; None if they do.
+
+    Args:
+        network: Form of the feed-forward network, "none", "split" or "shared".
+        residual: Place of residual connections and normalizations.
+        gain: Factor of the branches.
+    """
+    if network == "shared" and residual == "shared":
+        return (
+            "one network after one residual connection gives every branch the same "
+            "output, so alpha has no effect; split the network, or choose another "
+            "residual connection."
+        )
+    if network == "shared" and residual == "per_branch" and gain != "none":
+        return (
+            "one network applied to the residual stream of every branch is an average "
+            "of whole networks already, which a gain multiplies by the number of "
+            "branches; split the network, or choose no gain."
+        )
+    return None

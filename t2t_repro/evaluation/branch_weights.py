@@ -10,22 +10,34 @@ import numpy as np
 
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UserError
-from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.scalar_tags import BRANCHES_SPLIT
 
+_SUBLAYERS = ("self_attention", "memory_attention", "feed_forward")
 
-def branched_layers(model: keras.Model) -> Iterator[tuple[str, BranchedAttention]]:
-    """Yield a model's branched sublayers with names such as "encoder/layer_0"."""
+
+def branched_layers(
+    model: keras.Model,
+) -> Iterator[tuple[str, dict[str, keras.layers.Layer]]]:
+    """Yield the layers with branches.
+
+    Args:
+        model: A `Transformer`.
+
+    Yields:
+        A name such as "encoder/layer_0", and the sublayers that own "kappa" and
+        "alpha". They are one sublayer or two.
+    """
     for stack in (model.encoder, model.decoder):
         for layer in stack.layers:
-            attentions = (
-                layer.self_attention,
-                getattr(layer, "memory_attention", None),
-            )
-            for attention in attentions:
-                if isinstance(attention, BranchedAttention):
-                    yield f"{stack.name}/{layer.name}", attention
+            owners = {
+                kind: part
+                for part in (getattr(layer, name, None) for name in _SUBLAYERS)
+                for kind in ("kappa", "alpha")
+                if hasattr(part, kind)
+            }
+            if owners:
+                yield f"{stack.name}/{layer.name}", owners
 
 
 def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
@@ -40,8 +52,8 @@ def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
 
     def write(step: int, log: MetricsLog) -> None:
         values = {}
-        for name, layer in branched_layers(model):
-            for kind, numbers in _weights_of(layer).items():
+        for name, owners in branched_layers(model):
+            for kind, numbers in _weights_of(owners).items():
                 for branch, number in enumerate(numbers):
                     values[f"{name}/{kind}/{branch}"] = number
         log.scalars(BRANCHES_SPLIT, step, values)
@@ -60,14 +72,16 @@ def branch_values(model: keras.Model) -> list[dict[str, Any]]:
         one number per branch.
     """
     return [
-        {"name": _title(name), **_weights_of(layer)}
-        for name, layer in branched_layers(model)
+        {"name": _title(name), **_weights_of(owners)}
+        for name, owners in branched_layers(model)
     ]
 
 
-def _weights_of(layer: BranchedAttention) -> dict[str, list[float]]:
-    pair = zip(("kappa", "alpha"), layer.branch_weights(), strict=True)
-    return {kind: keras.ops.convert_to_numpy(w).tolist() for kind, w in pair}
+def _weights_of(owners: dict[str, keras.layers.Layer]) -> dict[str, list[float]]:
+    return {
+        kind: keras.ops.convert_to_numpy(owners[kind].branch_weights()[kind]).tolist()
+        for kind in ("kappa", "alpha")
+    }
 
 
 def _title(name: str) -> str:
@@ -105,8 +119,8 @@ def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:
             "model has no branches."
         )
     random = np.random.default_rng(seed)
-    for _, layer in layers:
-        for weight in (layer.kappa, layer.alpha):
+    for _, owners in layers:
+        for weight in (owners["kappa"].kappa, owners["alpha"].alpha):
             (size,) = weight.shape
             draw = random.random(size) if mode == "random" else np.ones(size)
             weight.assign(draw / draw.sum())

@@ -7,6 +7,7 @@ from t2t_repro.layers.attention_functions import (
     scaled_dot_product,
 )
 from t2t_repro.layers.blocked_attention import BlockedAttention
+from t2t_repro.layers.branch_networks import BranchedFeedForward
 from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.layers.decoder import Decoder, DecoderLayer, LayerCache
 from t2t_repro.layers.dropout import Dropout
@@ -18,12 +19,19 @@ from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.positions import Positions, sinusoidal_positions
 from t2t_repro.layers.residual import ResidualConnection
-from t2t_repro.layers.simplex import RandomOnSimplex, Simplex, project_to_simplex
+from t2t_repro.layers.simplex import (
+    NearUniformOnSimplex,
+    RandomOnSimplex,
+    Simplex,
+    project_to_simplex,
+)
+from t2t_repro.layers.weighted_sublayers import WeightedFeedForward, WeightedHeads
 
 __all__ = [
     "AttentionRole",
     "BlockedAttention",
     "BranchedAttention",
+    "BranchedFeedForward",
     "Decoder",
     "DecoderLayer",
     "Dropout",
@@ -33,12 +41,15 @@ __all__ = [
     "LayerCache",
     "LayerOptions",
     "MultiheadAttention",
+    "NearUniformOnSimplex",
     "ParameterAttention",
     "Positions",
     "RandomOnSimplex",
     "ResidualConnection",
     "Simplex",
     "TokenEmbedding",
+    "WeightedFeedForward",
+    "WeightedHeads",
     "causal_mask",
     "dot_product",
     "masked_softmax",

@@ -18,19 +18,29 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.choices import (
+    BranchGain,
     BranchNetwork,
     BranchNormalization,
+    BranchResidual,
+    BranchWeightsInit,
     Compatibility,
     check_choice,
 )
 from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.branch_networks import BranchNetworks, check_split
+from t2t_repro.layers.branch_weights import (
+    add_branch_weight,
+    applied_branch_weight,
+    applied_gain,
+    output_matrices,
+    with_initial_gain,
+)
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.options import AttentionRole, LayerOptions
-from t2t_repro.layers.simplex import RandomOnSimplex, Simplex
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class BranchedAttention(MultiheadAttention):
+class BranchedAttention(MultiheadAttention, BranchNetworks):
     """Attention heads as branches, each with a feed-forward network, in a weighted sum.
 
     The paper prints one FFN, "identical to Equation (4)", and 192 additional weights.
@@ -49,11 +59,22 @@ class BranchedAttention(MultiheadAttention):
       `LayerOptions.branched_in_decoder` chooses. The default is the attention over the
       encoder's output, because the split network comes after it. The paper's "masked
       in the decoder layers" supports the other one.
-    * Normalization and residuals. They "are retained", and two sublayers become one, so
-      there is one of each around it. A layer has one layer normalization fewer than
-      in the Transformer.
-    * The initial kappa and alpha (see `simplex.RandomOnSimplex`), and the projection
-      that keeps their bounds (see `simplex.Simplex`).
+    * Normalization and residuals, which "are retained". `residual` chooses one of two
+      places here; `weighted_sublayers` has two more, which keep both residual
+      connections of a Transformer layer.
+
+      - "around": two sublayers become one, with one residual connection and one
+        normalization around it. A layer has one layer normalization fewer than in
+        the Transformer.
+      - "inside": besides, each network has a residual connection and a normalization,
+        sum_i alpha_i LN_i(headbar_i + FFN_i(headbar_i)), as in public
+        reimplementations (JayParks/transformer). The text has no such normalization,
+        and its 192 additional weights exclude it. It cancels the size of kappa_i.
+    * The size of the sum. kappa and alpha are about 1 / M, so the output is about M^-2
+      of a Transformer's sublayer. The text knows no compensation: it forbids
+      kappa = alpha = 1 and calls the sum a weighted one. `gain` adds one.
+    * The initial kappa and alpha, "initialized randomly" (see `branch_weights`), and
+      the projection that keeps their bounds (see `simplex.Simplex`).
 
     Args:
         hidden_size: Width of the inputs and of the output (d_model).
@@ -68,6 +89,12 @@ class BranchedAttention(MultiheadAttention):
         top_k: Number of branches with the largest alphas that are summed (the paper's
             gating experiment); 0 means all.
         relu_dropout: Dropout after the ReLU.
+        residual: "around" or "inside".
+        gain: "none"; "unit", which applies M kappa_i and M alpha_i; or "initial", which
+            makes the initial W^O and second matrices M times as large.
+        weights_init: Initial kappa and alpha: "random", "near_uniform" or "uniform";
+            see `branch_weights`.
+        norm_epsilon: Added to the variance in the normalization "inside".
         compatibility: See `MultiheadAttention`.
         causal: Whether a position cannot see later positions.
         neighbourhood: See `MultiheadAttention`.
@@ -98,6 +125,10 @@ class BranchedAttention(MultiheadAttention):
         normalization: BranchNormalization = "simplex",
         top_k: int = 0,
         relu_dropout: float = 0.0,
+        residual: BranchResidual = "around",
+        gain: BranchGain = "none",
+        weights_init: BranchWeightsInit = "random",
+        norm_epsilon: float = 1e-6,
         compatibility: Compatibility = "scaled_dot_product",
         causal: bool = False,
         neighbourhood: int = 0,
@@ -117,20 +148,39 @@ class BranchedAttention(MultiheadAttention):
         )
         check_choice("feed_forward", feed_forward, BranchNetwork)
         check_choice("normalization", normalization, BranchNormalization)
-        if feed_forward == "split" and filter_size % num_heads:
-            raise ValueError(
-                "`num_heads` must divide `filter_size` if it is split. "
-                f"Received: num_heads={num_heads}, filter_size={filter_size}"
-            )
+        if feed_forward == "split":
+            check_split(filter_size, num_heads)
         if not 0 <= top_k <= num_heads:
             raise ValueError(
                 "`top_k` must be from 0 to `num_heads`. "
                 f"Received: top_k={top_k}, num_heads={num_heads}"
             )
+        check_choice("gain", gain, BranchGain)
+        check_choice("weights_init", weights_init, BranchWeightsInit)
+        if residual not in ("around", "inside"):
+            raise ValueError(
+                "`residual` must be 'around' or 'inside'; `WeightedHeads` has the "
+                f"others. Received: {residual!r}"
+            )
         self.filter_size = filter_size
         self.feed_forward = feed_forward
         self.normalization = normalization
         self.top_k = top_k
+        self.residual = residual
+        self.gain = gain
+        self.weights_init = weights_init
+        self.norm_epsilon = norm_epsilon
+        self.output_projection.kernel_initializer = with_initial_gain(
+            self.output_projection.kernel_initializer, gain, num_heads
+        )
+        if residual == "inside":
+            self.inner_normalization = keras.layers.LayerNormalization(
+                center=False,
+                scale=False,
+                epsilon=norm_epsilon,
+                name="inner_normalization",
+                dtype=self.dtype_policy,
+            )
         self.relu_dropout_rate = relu_dropout
         self.relu_dropout = Dropout(
             relu_dropout, name="relu_dropout", dtype=self.dtype_policy
@@ -155,63 +205,42 @@ class BranchedAttention(MultiheadAttention):
             normalization=options.branch_normalization,
             top_k=options.branch_top_k,
             relu_dropout=options.relu_dropout,
+            residual=options.branch_residual,
+            gain=options.branch_gain,
+            weights_init=options.branch_weights_init,
+            norm_epsilon=options.norm_epsilon,
             **kwargs,
         )
 
     def build(self, input_shape: object = None) -> None:
         super().build()
-        branches, width = self._feed_forward_shape()
-        glorot = _BranchwiseGlorot()
-        self.filter_kernel = self.add_weight(
-            name="filter_kernel",
-            shape=(branches, self.hidden_size, width),
-            initializer=glorot,
+        self.build_networks()
+        self.kappa, self.alpha = (
+            add_branch_weight(
+                self, name, self.num_heads, self.normalization, self.weights_init
+            )
+            for name in ("kappa", "alpha")
         )
-        self.filter_bias = self.add_weight(
-            name="filter_bias", shape=(branches, width), initializer="zeros"
-        )
-        self.feed_forward_kernel = self.add_weight(
-            name="feed_forward_kernel",
-            shape=(branches, width, self.hidden_size),
-            initializer=glorot,
-        )
-        self.feed_forward_bias = self.add_weight(
-            name="feed_forward_bias", shape=(self.hidden_size,), initializer="zeros"
-        )
-        self.kappa = self._branch_weight("kappa")
-        self.alpha = self._branch_weight("alpha")
+        if self.residual == "inside":
+            self.inner_normalization.build((None, None, None, self.hidden_size))
+            # One gain and one bias per network.
+            shape = (self.filter_kernel.shape[0], 1, self.hidden_size)
+            self.inner_gain = self.add_weight(
+                name="gamma", shape=shape, initializer="ones"
+            )
+            self.inner_bias = self.add_weight(
+                name="beta", shape=shape, initializer="zeros"
+            )
 
-    def _feed_forward_shape(self) -> tuple[int, int]:
-        """Return the number of networks and the width of each."""
-        if self.feed_forward == "shared":
-            return 1, self.filter_size
-        return self.num_heads, self.filter_size // self.num_heads
-
-    def _branch_weight(self, name: str) -> keras.Variable:
-        on_simplex = self.normalization == "simplex"
-        return self.add_weight(
-            name=name,
-            shape=(self.num_heads,),
-            initializer=RandomOnSimplex() if on_simplex else "random_normal",
-            constraint=Simplex() if on_simplex else None,
-            autocast=False,
-        )
-
-    def branch_weights(self) -> tuple[KerasTensor, KerasTensor]:
-        """Return the kappa and alpha that are applied, float32 `[num_heads]` each."""
-        kappa, alpha = (ops.cast(w, "float32") for w in (self.kappa, self.alpha))
-        if self.normalization == "softmax":
-            kappa, alpha = ops.softmax(kappa), ops.softmax(alpha)
-        if self.top_k:
-            _, largest = ops.top_k(alpha, self.top_k)
-            alpha *= ops.sum(ops.one_hot(largest, self.num_heads), axis=0)
-        return kappa, alpha
+    def branch_weights(self) -> dict[str, KerasTensor]:
+        """Return "kappa" and "alpha" without gain, float32 `[num_heads]` each."""
+        return {
+            "kappa": applied_branch_weight(self.kappa, self.normalization),
+            "alpha": applied_branch_weight(self.alpha, self.normalization, self.top_k),
+        }
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
-        """Apply equations (6) and (7), with fewer multiplications than they show.
-
-        W_i^O and the first matrix of FFN_i follow each other, so their product is
-        computed first. The second matrix computes the sum over branches.
+        """Apply equations (6) and (7).
 
         Args:
             heads: `[batch, num_heads, length, value_depth]`.
@@ -220,34 +249,33 @@ class BranchedAttention(MultiheadAttention):
         Returns:
             `[batch, length, hidden_size]`.
         """
-        kappa, alpha = (ops.cast(w, heads.dtype) for w in self.branch_weights())
-        bias, second, last_bias = (
-            ops.convert_to_tensor(w, dtype=self.compute_dtype)
-            for w in (
-                self.filter_bias,
-                self.feed_forward_kernel,
-                self.feed_forward_bias,
-            )
-        )
-        hidden = ops.einsum(
-            "BNTH,NHF->BTNF", heads * kappa[:, None, None], self._first_kernel()
-        )
-        hidden = self.relu_dropout(ops.relu(hidden + bias), training=training)
-        hidden = hidden * alpha[:, None]
-        if self.feed_forward == "shared":
-            output = ops.einsum("BTF,FD->BTD", ops.sum(hidden, axis=2), second[0])
-        else:
-            output = ops.einsum("BTNF,NFD->BTD", hidden, second)
-        return output + last_bias * ops.sum(alpha)
+        kappa, alpha = self.branch_weights().values()
+        kappa = ops.cast(kappa, heads.dtype) * applied_gain(self.gain, self.num_heads)
+        heads = heads * kappa[:, None, None]
+        if self.residual == "inside":
+            return self._normalized_sum(heads, alpha, training)
+        # W_i^O and the first matrix of FFN_i follow each other, so their product is
+        # computed first: fewer multiplications.
+        products = ops.einsum("BNTH,NHF->BTNF", heads, self._first_kernel())
+        return self.weighted_sum(self.hidden_units(products, training), alpha)
+
+    def _normalized_sum(
+        self, heads: KerasTensor, alpha: KerasTensor, training: bool | None
+    ) -> KerasTensor:
+        """Return sum_i alpha_i LN_i(h_i + FFN_i(h_i)), h_i = kappa_i head_i W_i^O."""
+        kernel = output_matrices(self)
+        inputs = ops.einsum("BNTH,NHD->BNTD", heads, kernel)
+        hidden = self.hidden_units(self.first_products(inputs), training)
+        total = inputs + self.second_products(hidden)
+        normalized = self.inner_normalization(total)
+        normalized *= self.cast_weight(self.inner_gain)
+        normalized += self.cast_weight(self.inner_bias)
+        alpha = self.cast_weight(alpha) * applied_gain(self.gain, self.num_heads)
+        return ops.einsum("BNTD,N->BTD", normalized, alpha)
 
     def _first_kernel(self) -> KerasTensor:
         """Return W_i^O times the first matrix of FFN_i, `[num_heads, H, width]`."""
-        output, first = (
-            ops.convert_to_tensor(w, dtype=self.compute_dtype)
-            for w in (self.output_projection.kernel, self.filter_kernel)
-        )
-        depth = self.value_channels // self.num_heads
-        output = ops.reshape(output, (self.num_heads, depth, self.hidden_size))
+        output, first = output_matrices(self), self.cast_weight(self.filter_kernel)
         if self.feed_forward == "shared":
             return ops.einsum("NHD,DF->NHF", output, first[0])
         return ops.einsum("NHD,NDF->NHF", output, first)
@@ -259,16 +287,8 @@ class BranchedAttention(MultiheadAttention):
             "normalization": self.normalization,
             "top_k": self.top_k,
             "relu_dropout": self.relu_dropout_rate,
+            "residual": self.residual,
+            "gain": self.gain,
+            "weights_init": self.weights_init,
+            "norm_epsilon": self.norm_epsilon,
         }
-
-
-@keras.saving.register_keras_serializable(package="t2t_repro")
-class _BranchwiseGlorot(keras.initializers.Initializer):
-    """Initialize each matrix of `[branches, fan_in, fan_out]` as Glorot uniform."""
-
-    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
-        limit = (6.0 / (shape[1] + shape[2])) ** 0.5
-        return keras.random.uniform(shape, -limit, limit, dtype=dtype)
-
-    def get_config(self) -> dict[str, object]:
-        return {}

@@ -52,7 +52,8 @@ class DecoderLayer(LayerWithOptions):
     """Causal self-attention, attention to the encoder's output, and a network.
 
     Each of the three has a residual connection. Branched attention (the Weighted
-    Transformer) is one of the two attentions and takes the place of the network.
+    Transformer) is one of the two attentions and takes the place of the network, or the
+    network is one of branches: `LayerOptions.branch_residual` chooses.
 
     Args:
         options: Sizes and kinds of the sublayers.
@@ -91,8 +92,9 @@ class DecoderLayer(LayerWithOptions):
         self.self_attention_residual = ResidualConnection.from_options(
             options, name="self_attention_residual", dtype=policy
         )
+        self.network_role = options.network_role
         self.feed_forward = None
-        if options.branched == "none":
+        if not options.network_in_attention:
             self.feed_forward = make_feed_forward(
                 options, name="feed_forward", dtype=policy
             )
@@ -126,15 +128,17 @@ class DecoderLayer(LayerWithOptions):
         y = self.self_attention_residual.prepare(x)
         y = self.self_attention(y, y, self_attention_mask, training=training)
         x = self.self_attention_residual(x, y, training=training)
+        x = self._after(AttentionRole.DECODER_SELF, x, training)
         y = self.memory_attention_residual.prepare(x)
         y = self.memory_attention(y, memory, memory_attention_mask, training=training)
         x = self.memory_attention_residual(x, y, training=training)
-        return self._apply_feed_forward(x, training)
+        return self._after(AttentionRole.MEMORY, x, training)
 
-    def _apply_feed_forward(
-        self, x: KerasTensor, training: bool | None = None
+    def _after(
+        self, role: AttentionRole, x: KerasTensor, training: bool | None = None
     ) -> KerasTensor:
-        if self.feed_forward is None:
+        """Apply the network if it follows the attention of this role."""
+        if self.feed_forward is None or role is not self.network_role:
             return x
         return apply_with_residual(
             self.feed_forward, self.feed_forward_residual, x, training
@@ -218,6 +222,7 @@ class DecoderLayer(LayerWithOptions):
         visible = self.self_attention.visible_history(history, first_slot)
         y = self.self_attention.attend(y, key, value, visible)
         x = self.self_attention_residual(x, y)
+        x = self._after(AttentionRole.DECODER_SELF, x)
         y = self.memory_attention_residual.prepare(x)
         y = self.memory_attention.attend(
             y, cache["memory_key"], cache["memory_value"], memory_attention_mask
@@ -229,7 +234,7 @@ class DecoderLayer(LayerWithOptions):
             "memory_key": cache["memory_key"],
             "memory_value": cache["memory_value"],
         }
-        return self._apply_feed_forward(x), new_cache
+        return self._after(AttentionRole.MEMORY, x), new_cache
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

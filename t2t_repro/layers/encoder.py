@@ -19,7 +19,8 @@ from t2t_repro.layers.sublayers import (
 class EncoderLayer(LayerWithOptions):
     """Self-attention and a feed-forward network, each with a residual connection.
 
-    Branched attention (the Weighted Transformer) is one sublayer in place of the two.
+    Branched attention (the Weighted Transformer) is one sublayer in place of the two,
+    unless its residual connections are "per_branch" or "shared".
 
     Args:
         options: Sizes and kinds of the sublayers.
@@ -53,7 +54,7 @@ class EncoderLayer(LayerWithOptions):
             options, name="self_attention_residual", dtype=policy
         )
         self.feed_forward = None
-        if not options.is_branched(role):
+        if not options.network_in_attention:
             self.feed_forward = make_feed_forward(
                 options, name="feed_forward", dtype=policy
             )

@@ -10,11 +10,16 @@ from typing import Any
 from t2t_repro.choices import (
     Branched,
     BranchedInDecoder,
+    BranchGain,
     BranchNormalization,
+    BranchResidual,
+    BranchWeightsInit,
     Compatibility,
     FeedForwardKind,
     Norm,
+    branch_contradiction,
     check_choice,
+    network_in_attention,
 )
 
 
@@ -69,10 +74,16 @@ class LayerOptions:
             "self". The other one is multi-head attention.
         branch_normalization: "simplex" or "softmax"; see `BranchedAttention`.
         branch_top_k: Number of branches that are summed; 0 means all.
+        branch_residual: Residual connections and normalizations of the branches:
+            "around" or "inside" (see `BranchedAttention`), or "per_branch" or "shared"
+            (see `weighted_sublayers`).
+        branch_gain: "none"; "unit", which multiplies kappa and alpha by M; or
+            "initial", which multiplies the initial W^O and W_2 by M.
+        branch_weights_init: Initial kappa and alpha; see `branch_weights`.
 
     Raises:
-        ValueError: If an option has an unknown value, or if `neighbourhood` and
-            `self_attention` contradict each other.
+        ValueError: If an option has an unknown value, or if two options contradict
+            each other.
     """
 
     hidden_size: int
@@ -96,6 +107,9 @@ class LayerOptions:
     branched_in_decoder: BranchedInDecoder = "memory"
     branch_normalization: BranchNormalization = "simplex"
     branch_top_k: int = 0
+    branch_residual: BranchResidual = "around"
+    branch_gain: BranchGain = "none"
+    branch_weights_init: BranchWeightsInit = "random"
 
     def __post_init__(self) -> None:
         check_choice("norm", self.norm, Norm)
@@ -106,6 +120,9 @@ class LayerOptions:
         check_choice(
             "branch_normalization", self.branch_normalization, BranchNormalization
         )
+        check_choice("branch_residual", self.branch_residual, BranchResidual)
+        check_choice("branch_gain", self.branch_gain, BranchGain)
+        check_choice("branch_weights_init", self.branch_weights_init, BranchWeightsInit)
         if self.neighbourhood and self.self_attention == "dot_product":
             raise ValueError(
                 "`neighbourhood` needs another `self_attention` than 'dot_product', "
@@ -118,6 +135,32 @@ class LayerOptions:
                 f"must be 'dot_product'. Received: branched={self.branched!r}, "
                 f"self_attention={self.self_attention!r}"
             )
+        problem = branch_contradiction(
+            self.branched, self.branch_residual, self.branch_gain
+        )
+        if problem:
+            raise ValueError(
+                f"{problem} Received: branched={self.branched!r}, "
+                f"branch_residual={self.branch_residual!r}, "
+                f"branch_gain={self.branch_gain!r}"
+            )
+
+    @property
+    def network_in_attention(self) -> bool:
+        """Whether branched attention contains the feed-forward network."""
+        return network_in_attention(self.branched, self.branch_residual)
+
+    @property
+    def network_role(self) -> AttentionRole:
+        """The attention of a decoder layer that a separate network follows.
+
+        A network with one input per branch must follow the branched attention. Any
+        other network stays at its place in the Transformer.
+        """
+        branches = self.branched != "none" and self.branch_residual == "per_branch"
+        if branches and self.branched_in_decoder == "self":
+            return AttentionRole.DECODER_SELF
+        return AttentionRole.MEMORY
 
     def is_branched(self, role: AttentionRole) -> bool:
         """Return whether the attention of this role is branched attention."""

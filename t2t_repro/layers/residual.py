@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import keras
-from keras import KerasTensor
+from keras import KerasTensor, ops
 
 from t2t_repro.choices import Norm, check_choice
 from t2t_repro.layers.dropout import Dropout
@@ -39,11 +39,12 @@ class ResidualConnection(keras.layers.Layer):
 
     Call arguments:
         x: Input before `prepare`, `[batch, length, hidden_size]`.
-        output: Output of the sublayer, of the same shape.
+        output: Output of the sublayer, of the same shape; or one output per branch,
+            `[batch, branches, length, hidden_size]`, which x is added to each of.
         training: Whether dropout is active.
 
     Returns:
-        y, `[batch, length, hidden_size]`.
+        y, of the shape of `output`.
 
     Raises:
         ValueError: If `norm` is unknown.
@@ -90,6 +91,8 @@ class ResidualConnection(keras.layers.Layer):
     def call(
         self, x: KerasTensor, output: KerasTensor, training: bool | None = None
     ) -> KerasTensor:
+        if len(output.shape) > len(x.shape):
+            x = ops.expand_dims(x, axis=1)
         total = x + self.dropout(output, training=training)
         return total if self.norm == "pre" else self.normalization(total)
 

@@ -64,3 +64,27 @@ class RandomOnSimplex(keras.initializers.Initializer):
 
     def get_config(self) -> dict[str, object]:
         return {"seed": self.seed}
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class NearUniformOnSimplex(keras.initializers.Initializer):
+    """Initialize a weight near 1 / size: (1 + spread N(0, 1)) / size, projected.
+
+    The paper's "randomly" (section 4.1) does not give a distribution. Uniform numbers
+    divided by their sum begin with some branches almost switched off; these do not.
+
+    Args:
+        spread: Standard deviation relative to 1 / size; 0 is exactly 1 / size.
+        seed: Seed of the draw. By default, Keras's global seed.
+    """
+
+    def __init__(self, spread: float = 0.1, seed: int | None = None) -> None:
+        self.spread = spread
+        self.seed = seed
+        self._normal = keras.initializers.RandomNormal(1.0, spread, seed)
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
+        return project_to_simplex(self._normal(shape, dtype) / shape[-1])
+
+    def get_config(self) -> dict[str, object]:
+        return {"spread": self.spread, "seed": self.seed}

@@ -9,11 +9,13 @@ from keras import KerasTensor
 
 from t2t_repro import registry
 from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.branch_networks import BranchedFeedForward
 from t2t_repro.layers.branched_attention import BranchedAttention
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.residual import ResidualConnection
+from t2t_repro.layers.weighted_sublayers import WeightedFeedForward, WeightedHeads
 
 
 def make_attention(
@@ -32,6 +34,8 @@ def make_attention(
     Raises:
         UsageError: If no attention is registered under `options.self_attention`.
     """
+    if options.is_branched(role) and not options.network_in_attention:
+        return WeightedHeads.from_options(options, role, **kwargs)
     if options.is_branched(role):
         return BranchedAttention.from_options(options, role, **kwargs)
     if not role.is_self_attention:
@@ -42,7 +46,7 @@ def make_attention(
 
 
 def make_feed_forward(options: LayerOptions, **kwargs: Any) -> keras.layers.Layer:
-    """Make the position-wise sublayer.
+    """Make the position-wise sublayer of a layer that has a separate one.
 
     Args:
         options: Options of the encoder or decoder layer.
@@ -51,6 +55,10 @@ def make_feed_forward(options: LayerOptions, **kwargs: Any) -> keras.layers.Laye
     Returns:
         The sublayer, not yet built.
     """
+    if options.branched != "none":
+        per_branch = options.branch_residual == "per_branch"
+        network = BranchedFeedForward if per_branch else WeightedFeedForward
+        return network.from_options(options, **kwargs)
     if options.feed_forward == "parameter_attention":
         return ParameterAttention.from_options(options, **kwargs)
     return FeedForward.from_options(options, **kwargs)
@@ -67,11 +75,14 @@ def apply_with_residual(
     Args:
         sublayer: Function from and to `[batch, length, hidden_size]`.
         residual: Connection around the sublayer.
-        x: `[batch, length, hidden_size]`.
+        x: `[batch, length, hidden_size]`; for `BranchedFeedForward`, the input of every
+            branch, `[batch, num_heads, length, hidden_size]`.
         training: Whether dropout is active.
 
     Returns:
         `[batch, length, hidden_size]`.
     """
     output = sublayer(residual.prepare(x), training=training)
+    if isinstance(sublayer, BranchedFeedForward):
+        x = sublayer.average(x)
     return residual(x, output, training=training)

@@ -38,4 +38,7 @@ def layer_options(h: HParams) -> LayerOptions:
         branched_in_decoder=h.branched_in_decoder,
         branch_normalization=h.branch_normalization,
         branch_top_k=h.branch_top_k,
+        branch_residual=h.branch_residual,
+        branch_gain=h.branch_gain,
+        branch_weights_init=h.branch_weights_init,
     )

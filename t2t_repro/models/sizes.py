@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from t2t_repro.choices import network_in_attention
 from t2t_repro.settings.hparams import HParams
 
 
@@ -115,8 +116,10 @@ def _vectors(h: HParams) -> int:
 
 def _normalizations(h: HParams) -> int:
     """Count the layer normalizations."""
-    branched = h.branched_attention != "none"
-    encoder = h.num_encoder_layers * (1 if branched else 2)
-    decoder = h.num_decoder_layers * (2 if branched else 3)
-    final = 2 if h.layer_preprocess_sequence == "n" else 0
-    return encoder + decoder + final
+    layers = h.num_encoder_layers + h.num_decoder_layers
+    count = 2 * h.num_encoder_layers + 3 * h.num_decoder_layers
+    if network_in_attention(h.branched_attention, h.branch_residual):
+        count -= layers
+    if h.branched_attention != "none" and h.branch_residual == "inside":
+        count += layers * (h.num_heads if h.branched_attention == "split" else 1)
+    return count + (2 if h.layer_preprocess_sequence == "n" else 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from t2t_repro.choices import SINUSOIDS, WIRINGS
+from t2t_repro.choices import SINUSOIDS, WIRINGS, branch_contradiction
 from t2t_repro.settings.hparam_fields import LEARNING_RATE_FACTORS, HParamFields
 
 
@@ -129,6 +129,15 @@ def _branched_contradictions(h: HParamFields) -> Iterator[str]:
             "branch_top_k must not exceed num_heads: received "
             f"branch_top_k={h.branch_top_k}, num_heads={h.num_heads}."
         )
+    problem = branch_contradiction(
+        h.branched_attention, h.branch_residual, h.branch_gain
+    )
+    if problem:
+        yield (
+            f"branched_attention={h.branched_attention}, "
+            f"branch_residual={h.branch_residual}, branch_gain={h.branch_gain}: "
+            f"{problem}"
+        )
 
 
 def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
@@ -151,6 +160,9 @@ def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
     if h.branched_attention == "none":
         for name in _names_with(h, "branch_", "branched_in"):
             yield name, "branched_attention=none."
+    elif not h.branch_learning_rate_constant:
+        for name in ("branch_learning_rate_warmup_steps", "branch_frozen_after_steps"):
+            yield name, "branch_learning_rate_constant=0."
     if h.min_length_bucket >= h.max_length:
         reason = (
             f"min_length_bucket={h.min_length_bucket} is not below "

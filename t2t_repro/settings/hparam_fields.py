@@ -17,7 +17,10 @@ from t2t_repro.choices import (
     WIRINGS,
     Branched,
     BranchedInDecoder,
+    BranchGain,
     BranchNormalization,
+    BranchResidual,
+    BranchWeightsInit,
     Compatibility,
     FeedForwardKind,
 )
@@ -116,6 +119,30 @@ class HParamFields(TypedSettings):
     branch_top_k: int = setting(
         "branches with the largest alphas that are summed; 0 = all",
         unit="branches",
+        at_least=0,
+    )
+    branch_residual: BranchResidual = setting(
+        "residual connections of branches: around = one for attention and network "
+        "together, inside = besides, one in each branch, per_branch = both of the "
+        "Transformer's, in each branch, shared = both, for the sums of branches",
+        default="around",
+        choices=get_args(BranchResidual),
+    )
+    branch_gain: BranchGain = setting(
+        "size of branches: none = kappa and alpha alone, unit = both times num_heads, "
+        "initial = the initial output matrices times num_heads",
+        default="none",
+        choices=get_args(BranchGain),
+    )
+    branch_weights_init: BranchWeightsInit = setting(
+        "initial kappa and alpha: random = uniform numbers divided by their sum, "
+        "near_uniform = (1 + 0.1 N(0, 1)) / num_heads, uniform = 1 / num_heads",
+        default="random",
+        choices=get_args(BranchWeightsInit),
+    )
+    branch_learning_rate_constant: float = setting(
+        "factor of the learning rate of kappa and alpha; 0 = they never change",
+        default=1.0,
         at_least=0,
     )
     branch_learning_rate_warmup_steps: int = setting(

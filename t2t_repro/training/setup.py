@@ -110,14 +110,18 @@ def make_schedule(hparams: HParams) -> FactorSchedule:
 def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
     """Make the schedule of kappa and alpha (Weighted Transformer, section 4.1).
 
-    (d_model / N)^-0.5 min(t^-0.5, t w^-1.5), and zero after
+    c (d_model / N)^-0.5 min(t^-0.5, t w^-1.5), and zero after
     `branch_frozen_after_steps`: the plain schedule times sqrt(N), with a warm-up w of
     400. N is the number of layers of the encoder or the decoder, whichever has more.
+    c is `branch_learning_rate_constant`, 1 in the paper. Where another
+    `learning_rate_constant` than the paper's 1 trains the rest, the same value here
+    keeps the paper's ratio of the two rates.
     """
     h = hparams.resolved()
+    layers = max(h.num_encoder_layers, h.num_decoder_layers)
     schedule = FactorSchedule(
         "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
-        constant=max(h.num_encoder_layers, h.num_decoder_layers) ** 0.5,
+        constant=h.branch_learning_rate_constant * layers**0.5,
         warmup_steps=h.branch_learning_rate_warmup_steps,
         hidden_size=h.hidden_size,
     )

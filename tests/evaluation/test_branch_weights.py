@@ -17,9 +17,9 @@ from tests.support.tiny_training import metrics_of
 @pytest.fixture
 def model():
     model = tiny_transformer(branched="split")
-    for n, (_, layer) in enumerate(branched_layers(model)):
-        layer.kappa.assign([0.1 * n, 1 - 0.1 * n])
-        layer.alpha.assign([0.5, 0.5])
+    for n, (_, owners) in enumerate(branched_layers(model)):
+        owners["kappa"].kappa.assign([0.1 * n, 1 - 0.1 * n])
+        owners["alpha"].alpha.assign([0.5, 0.5])
     return model
 
 
@@ -33,7 +33,22 @@ def test_the_branched_sublayer_is_found_at_both_places_in_the_decoder(which):
     model = tiny_transformer(branched="shared", branched_in_decoder=which)
     layers = dict(branched_layers(model))
     expected = getattr(model.decoder.layers[0], f"{which}_attention")
-    assert layers["decoder/layer_0"] is expected
+    assert layers["decoder/layer_0"] == {"kappa": expected, "alpha": expected}
+
+
+def test_kappa_and_alpha_may_belong_to_two_sublayers():
+    model = tiny_transformer(branched="split", branch_residual="shared")
+    layer = model.decoder.layers[1]
+    assert dict(branched_layers(model))["decoder/layer_1"] == {
+        "kappa": layer.memory_attention,
+        "alpha": layer.feed_forward,
+    }
+    replace_branch_weights(model, "uniform", seed=1)
+    assert branch_values(model)[3] == {
+        "name": "decoder layer 2",
+        "kappa": pytest.approx([0.5, 0.5]),
+        "alpha": pytest.approx([0.5, 0.5]),
+    }
 
 
 def test_the_monitor_writes_every_weight(model, tmp_path):
@@ -59,8 +74,12 @@ def test_the_values_of_every_layer_have_its_number(model):
 
 
 def all_weights(model):
-    layers = [layer for _, layer in branched_layers(model)]
-    return np.array([[layer.kappa.numpy(), layer.alpha.numpy()] for layer in layers])
+    return np.array(
+        [
+            [owners["kappa"].kappa.numpy(), owners["alpha"].alpha.numpy()]
+            for _, owners in branched_layers(model)
+        ]
+    )
 
 
 def test_uniform_weights_are_one_over_the_branches(model):

@@ -127,7 +127,7 @@ def test_only_kappa_and_alpha_are_added_to_the_transformers_parameters(feed_forw
 def test_branch_weights_begin_on_the_simplex():
     layer = BranchedAttention(**ATTENTION, filter_size=12)
     layer.build()
-    for weights in layer.branch_weights():
+    for weights in layer.branch_weights().values():
         values = np.asarray(weights)
         assert values.min() >= 0.0
         assert values.sum() == pytest.approx(1.0, abs=1e-6)
@@ -136,7 +136,7 @@ def test_branch_weights_begin_on_the_simplex():
 def test_softmax_normalises_any_learned_weights():
     layer = branched(normalization="softmax")
     layer.kappa.assign([0.0, np.log(3.0)])
-    kappa, alpha = layer.branch_weights()
+    kappa, alpha = layer.branch_weights().values()
     np.testing.assert_allclose(kappa, [0.25, 0.75], rtol=1e-6)
     assert np.asarray(alpha).sum() == pytest.approx(1.0, abs=1e-6)
     assert layer.kappa.constraint is None
@@ -144,7 +144,7 @@ def test_softmax_normalises_any_learned_weights():
 
 def test_gating_sums_only_the_branches_with_the_largest_alphas():
     layer = branched(top_k=1)
-    np.testing.assert_allclose(layer.branch_weights()[1], [0.8, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(layer.branch_weights()["alpha"], [0.8, 0.0], rtol=1e-6)
     expected = 0.8 * network(layer, 0, 0.3 * heads_of(layer)[0])
     np.testing.assert_allclose(layer(X, MEMORY), expected, rtol=1e-4, atol=1e-5)
 
@@ -152,7 +152,7 @@ def test_gating_sums_only_the_branches_with_the_largest_alphas():
 def test_gating_sums_top_k_branches_if_alphas_are_equal():
     layer = branched(top_k=1)
     layer.alpha.assign(np.full(HEADS, 1 / HEADS))
-    assert np.count_nonzero(layer.branch_weights()[1]) == 1
+    assert np.count_nonzero(layer.branch_weights()["alpha"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,9 @@ def test_gating_sums_top_k_branches_if_alphas_are_equal():
         ({"normalization": "none"}, "`normalization` must be"),
         ({"filter_size": 13}, "must divide `filter_size`"),
         ({"top_k": 3}, "`top_k` must be"),
+        ({"residual": "shared"}, "`residual` must be"),
+        ({"gain": "two"}, "`gain` must be"),
+        ({"weights_init": "zeros"}, "`weights_init` must be"),
     ],
 )
 def test_invalid_options_are_refused(options, message):

@@ -10,7 +10,7 @@ from types import MethodType, SimpleNamespace
 
 import pytest
 
-from t2t_repro.layers import Decoder, Encoder
+from t2t_repro.layers import AttentionRole, Decoder, Encoder
 from t2t_repro.layers import decoder as decoder_module
 from t2t_repro.layers.decoder import DecoderLayer
 from t2t_repro.layers.encoder import EncoderLayer
@@ -49,7 +49,7 @@ class Sublayer:
         return written(f"{self.name}.attend")(*arguments)
 
 
-def stand_in(layer_class, *, feed_forward=True):
+def stand_in(layer_class, *, feed_forward=True, after=AttentionRole.MEMORY):
     """Make a layer of sublayers that write down their arguments."""
     names = {
         "self_attention": "self",
@@ -60,9 +60,10 @@ def stand_in(layer_class, *, feed_forward=True):
         "feed_forward_residual": "network+",
     }
     layer = SimpleNamespace(**{name: Sublayer(short) for name, short in names.items()})
+    layer.network_role = after
     if not feed_forward:
         layer.feed_forward = None
-    for name in ("call", "step", "initial_cache", "_apply_feed_forward"):
+    for name in ("call", "step", "initial_cache", "_after"):
         if hasattr(layer_class, name):
             setattr(layer, name, MethodType(getattr(layer_class, name), layer))
     return layer
@@ -90,6 +91,16 @@ def test_a_decoder_layer_attends_to_itself_then_to_the_memory():
     assert layer.call("x", "source", "mask", "T") == y
     layer = stand_in(DecoderLayer, feed_forward=False)
     assert layer.call("x", "source", "mask", "T") == x
+
+
+def test_the_network_of_a_decoder_layer_may_follow_its_self_attention():
+    prepared = "self+.prepare(x)"
+    x = residual("self+", "x", f"self({prepared}, {prepared}, training=T)")
+    x = residual("network+", x, f"network(network+.prepare({x}), training=T)")
+    attended = f"memory(memory+.prepare({x}), source, mask, training=T)"
+    layer = stand_in(DecoderLayer, after=AttentionRole.DECODER_SELF)
+    y = layer.call("x", "source", "mask", "T")
+    assert y == residual("memory+", x, attended)
 
 
 class Tensor(str):

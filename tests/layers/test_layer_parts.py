@@ -34,6 +34,15 @@ KINDS = {
     ),
     "split branches": dataclasses.replace(DENSE, branched="split"),
     "shared branches": dataclasses.replace(DENSE, branched="shared"),
+    "branches with residuals inside": dataclasses.replace(
+        DENSE, branched="split", branch_residual="inside"
+    ),
+    "branches with a residual stream each": dataclasses.replace(
+        DENSE, branched="split", branch_residual="per_branch"
+    ),
+    "branches with one residual stream": dataclasses.replace(
+        DENSE, branched="split", branch_residual="shared"
+    ),
     "branches in the decoder's self-attention": dataclasses.replace(
         DENSE, branched="split", branched_in_decoder="self"
     ),

@@ -103,6 +103,10 @@ def test_branched_attention_gets_its_options(role, causal):
         "normalization": "softmax",
         "top_k": 3,
         "relu_dropout": 0.3,
+        "residual": "around",
+        "gain": "none",
+        "weights_init": "random",
+        "norm_epsilon": 1e-3,
     }
 
 

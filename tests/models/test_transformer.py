@@ -83,6 +83,13 @@ VARIANTS = {
     "weighted, shared": {"branched": "shared", "norm": "pre"},
     "weighted self-attention": {"branched": "split", "branched_in_decoder": "self"},
     "gated": {"branched": "split", "branch_top_k": 1},
+    "weighted, residuals inside": {"branched": "split", "branch_residual": "inside"},
+    "weighted, a stream each": {"branched": "split", "branch_residual": "per_branch"},
+    "weighted, one stream": {
+        "branched": "split",
+        "branch_residual": "shared",
+        "branched_in_decoder": "self",
+    },
 }
 ALL_KINDS = KINDS | VARIANTS
 
@@ -199,6 +206,19 @@ def test_a_small_model_has_the_parameters_of_the_formula(row):
         # One residual connection around attention and network: one normalization less.
         ({"branched_attention": "split"}, -12 * 2 * 64 + 192),
         ({"branched_attention": "shared"}, -12 * 2 * 64 + 192),
+        # Both residual connections of the Transformer, and 192 weights as in the paper.
+        ({"branched_attention": "split", "branch_residual": "per_branch"}, 192),
+        ({"branched_attention": "shared", "branch_residual": "per_branch"}, 192),
+        ({"branched_attention": "split", "branch_residual": "shared"}, 192),
+        # Besides the one around, a normalization in each of 8 branches of 12 layers.
+        (
+            {"branched_attention": "split", "branch_residual": "inside"},
+            12 * (8 - 1) * 2 * 64 + 192,
+        ),
+        (
+            {"branched_attention": "shared", "branch_residual": "inside"},
+            192,
+        ),
         ({"attention_compatibility": "additive"}, 18 * 64),
         (
             {

@@ -107,6 +107,21 @@ def test_parsing_nothing_changes_nothing(base):
             "must divide filter_size if branches split it",
         ),
         ("branched_attention=shared,branch_top_k=9", "must not exceed num_heads"),
+        (
+            "branched_attention=shared,branch_residual=shared",
+            "alpha has no effect",
+        ),
+        (
+            "branched_attention=shared,branch_residual=per_branch,branch_gain=unit",
+            "an average of whole networks already",
+        ),
+        (
+            "branch_residual=none",
+            "expected one of around, inside, per_branch, shared",
+        ),
+        ("branch_gain=two", "expected one of none, unit, initial"),
+        ("branch_weights_init=one", "expected one of random, near_uniform, uniform"),
+        ("branch_learning_rate_constant=-1", "expected at least 0"),
         ("branched_attention=both", "expected one of none, split, shared"),
         ("branched_in_decoder=all", "expected one of memory, self"),
         ("branch_normalization=none", "expected one of simplex, softmax"),

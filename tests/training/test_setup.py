@@ -58,6 +58,7 @@ DISTINCT = {
     "learning_rate_warmup_steps": 700,
     "branch_learning_rate_warmup_steps": 30,
     "branch_frozen_after_steps": 900,
+    "branch_learning_rate_constant": 1.5,
     "branched_attention": "split",
     "optimizer_adam_beta1": 0.8,
     "optimizer_adam_beta2": 0.95,
@@ -90,7 +91,7 @@ def test_the_branch_schedule_has_the_values_of_the_hparams(base, layers):
     assert schedule.after_steps == 900
     assert schedule.schedule.get_config() == {
         "factors": "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size",
-        "constant": 5**0.5,
+        "constant": 1.5 * 5**0.5,
         "warmup_steps": 30,
         "hidden_size": 96,
     }
@@ -177,6 +178,15 @@ def test_branch_weights_move_on_the_simplex_until_they_are_frozen(base, dtype):
     moved = [not np.allclose(b, a, atol=1e-6) for a, b in itertools.pairwise(values)]
     assert moved == [True, True, True, False, False]
     assert not any(np.array_equal(b, a) for a, b in itertools.pairwise(others))
+
+
+def test_branch_weights_with_a_rate_of_zero_never_change(base):
+    frozen = {"branch_learning_rate_constant": 0.0, "branch_weights_init": "uniform"}
+    step, model, _ = weighted_step(base, **frozen)
+    before = branch_values(model)
+    step(BATCH)
+    np.testing.assert_array_equal(branch_values(model), before)
+    np.testing.assert_allclose(before, 1 / np.shape(before)[-1])
 
 
 def test_branch_weights_have_the_papers_schedule(base):

@@ -1,0 +1,307 @@
+"""Every reading of the Weighted Transformer equals its equations in NumPy."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from t2t_repro.layers import (
+    BranchedAttention,
+    BranchedFeedForward,
+    DecoderLayer,
+    EncoderLayer,
+    LayerOptions,
+    WeightedFeedForward,
+    WeightedHeads,
+)
+from tests.support import branch_probe
+from tests.support.branch_probe import CASES, MEMORY, SIZES, X, made, weights_of
+from tests.support.branch_reference import BranchReference
+
+TWO_RESIDUALS = ("per_branch", "shared")
+
+
+@pytest.fixture(scope="module")
+def on_tensorflow() -> dict[str, np.ndarray]:
+    return branch_probe.results()
+
+
+@pytest.fixture(scope="module")
+def on_jax(repository, tmp_path_factory) -> dict[str, np.ndarray]:
+    if importlib.util.find_spec("jax") is None:
+        pytest.skip("jax is not installed: pip install jax")
+    folder = tmp_path_factory.mktemp("jax")
+    environment = os.environ | {
+        "KERAS_BACKEND": "jax",
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": str(repository),
+    }
+    command = [sys.executable, branch_probe.__file__, "found.npz"]
+    subprocess.run(command, cwd=folder, env=environment, check=True)
+    with np.load(folder / "found.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+@pytest.mark.parametrize("name", CASES)
+def test_both_layers_equal_the_numpy_reference(request, backend, name):
+    found = request.getfixturevalue(f"on_{backend}")
+    encoder, decoder = (
+        BranchReference(weights_of(made(layer, name, seed)), CASES[name])
+        for layer, seed in ((EncoderLayer, 1), (DecoderLayer, 2))
+    )
+    expected = np.stack([encoder.encoder_layer(x) for x in X])
+    np.testing.assert_allclose(
+        found[f"encoder: {name}"], expected, rtol=1e-5, atol=1e-5
+    )
+    pairs = zip(X, MEMORY, strict=True)
+    expected = np.stack([decoder.decoder_layer(x, memory) for x, memory in pairs])
+    np.testing.assert_allclose(
+        found[f"decoder: {name}"], expected, rtol=1e-5, atol=1e-5
+    )
+
+
+# The first position sees only itself.
+@pytest.mark.filterwarnings("ignore:You are using a softmax:UserWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_per_position_equals_the_whole_sequence(name):
+    layer = made(DecoderLayer, name, 3)
+    x, memory = X[:1].astype("float32"), MEMORY[:1].astype("float32")
+    cache, length = layer.initial_cache(memory), x.shape[1]
+    steps = []
+    for position in range(length):
+        history = np.ones((1, 1, 1, position + 1), bool)
+        now = x[:, position : position + 1]
+        y, cache = layer.step(now, cache, position, history, append=True)
+        steps.append(ops.convert_to_numpy(y))
+    found = np.concatenate(steps, axis=1)
+    np.testing.assert_allclose(found, layer(x, memory), rtol=1e-5, atol=1e-5)
+
+
+def plain_and_twin(layer_class, **changes):
+    """Make a Transformer's layer, and one with "shared" residuals and its weights."""
+    plain = layer_class(LayerOptions(**SIZES, **changes))
+    options = {**SIZES, **changes, "branched": "split", "branch_residual": "shared"}
+    twin = layer_class(LayerOptions(**options, branch_weights_init="uniform"))
+    unit = layer_class(
+        LayerOptions(**options, branch_weights_init="uniform", branch_gain="unit")
+    )
+    for layer in (plain, twin, unit):
+        layer.build()
+    branch_probe.randomize(plain, 5)
+    weights = weights_of(plain)
+    for layer in (twin, unit):
+        for weight in layer.weights:
+            if weight.name not in ("kappa", "alpha"):
+                weight.assign(weights.pop(weight.path.partition("/")[2], None))
+        assert not weights
+        weights = weights_of(plain)
+    return plain, twin, unit
+
+
+@pytest.mark.parametrize("in_decoder", ["memory", "self"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("layer_class", [EncoderLayer, DecoderLayer])
+def test_shared_residuals_without_weights_are_the_transformer(
+    layer_class, norm, in_decoder
+):
+    """As the paper says of kappa = alpha = 1; and of 1 / M with unit gain."""
+    changes = {"norm": norm, "branched_in_decoder": in_decoder}
+    plain, twin, unit = plain_and_twin(layer_class, **changes)
+    for weight in twin.weights:
+        if weight.name in ("kappa", "alpha"):
+            weight.assign(np.ones(3))
+    inputs = (X, MEMORY) if layer_class is DecoderLayer else (X,)
+    expected = plain(*inputs)
+    np.testing.assert_allclose(twin(*inputs), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(unit(*inputs), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("residual", TWO_RESIDUALS)
+def test_two_residual_connections_add_two_weights_per_branch_to_the_transformer(
+    residual,
+):
+    for layer_class in (EncoderLayer, DecoderLayer):
+        plain = layer_class(LayerOptions(**SIZES))
+        options = SIZES | {"branched": "split", "branch_residual": residual}
+        branched = layer_class(LayerOptions(**options))
+        plain.build()
+        branched.build()
+        assert branched.count_params() == plain.count_params() + 2 * 3
+
+
+def test_networks_with_one_input_begin_as_the_transformers_network():
+    """The same random numbers, in the same order."""
+    layers = []
+    for options in (SIZES, CASES["shared"]):
+        keras.utils.set_random_seed(7)
+        layer = EncoderLayer(LayerOptions(**options))
+        layer.build()
+        layers.append(weights_of(layer))
+    plain, twin = layers
+    for path in ("self_attention/output/kernel", "feed_forward/filter/kernel"):
+        limit = np.abs(plain[path]).max()
+        assert np.abs(twin[path]).max() == pytest.approx(limit, rel=0.2)
+
+
+@pytest.mark.parametrize("residual", ["around", "inside", *TWO_RESIDUALS])
+def test_an_initial_gain_multiplies_the_output_matrices_by_the_branches(residual):
+    spreads = []
+    for gain in ("none", "initial"):
+        options = CASES[residual] | {"branch_gain": gain, "hidden_size": 64}
+        options |= {"key_channels": 48, "value_channels": 48, "filter_size": 96}
+        layer = EncoderLayer(LayerOptions(**options))
+        layer.build()
+        spreads.append({k: w.std() for k, w in weights_of(layer).items()})
+    plain, larger = spreads
+    outputs = {"self_attention/output/kernel"} | {
+        path
+        for path in plain
+        if path.endswith(("feed_forward_kernel", "feed_forward/output/kernel"))
+    }
+    assert len(outputs) == 2
+    for path in plain:
+        factor = 3 if path in outputs else 1
+        if path.endswith("kernel"):
+            assert larger[path] == pytest.approx(factor * plain[path], rel=0.1), path
+
+
+@pytest.mark.parametrize("normalization", ["simplex", "softmax"])
+@pytest.mark.parametrize("residual", ["around", "inside", *TWO_RESIDUALS])
+@pytest.mark.parametrize(
+    ("init", "spread"), [("uniform", (0, 1e-6)), ("near_uniform", (0.04, 0.2))]
+)
+def test_branch_weights_begin_near_one_over_the_branches(
+    residual, init, spread, normalization
+):
+    keras.utils.set_random_seed(3)
+    options = CASES[residual] | {
+        "num_heads": 16,
+        "key_channels": 16,
+        "value_channels": 16,
+        "filter_size": 32,
+        "branch_weights_init": init,
+        "branch_normalization": normalization,
+    }
+    layer = EncoderLayer(LayerOptions(**options))
+    layer.build()
+    owner = layer.self_attention if layer.feed_forward is None else layer.feed_forward
+    kappa, alpha = (
+        ops.convert_to_numpy(part.branch_weights()[name])
+        for part, name in ((layer.self_attention, "kappa"), (owner, "alpha"))
+    )
+    for weights in (kappa, alpha):
+        assert weights.sum() == pytest.approx(1.0, abs=1e-5)
+        assert weights.mean() == pytest.approx(1 / 16)
+        assert spread[0] <= 16 * weights.std() <= spread[1]
+    assert init == "uniform" or not np.allclose(kappa, alpha)
+
+
+# Distinct values of every option, so that an exchanged one is noticed.
+OPTIONS = LayerOptions(
+    hidden_size=20,
+    filter_size=36,
+    num_heads=4,
+    key_channels=8,
+    value_channels=12,
+    norm_epsilon=1e-3,
+    attention_dropout=0.2,
+    relu_dropout=0.3,
+    branched="split",
+    branch_normalization="softmax",
+    branch_top_k=3,
+    branch_gain="unit",
+    branch_weights_init="near_uniform",
+)
+COMMON = {
+    "normalization": "softmax",
+    "gain": "unit",
+    "weights_init": "near_uniform",
+}
+HEADS = {
+    "hidden_size": 20,
+    "num_heads": 4,
+    "key_channels": 8,
+    "value_channels": 12,
+    "compatibility": "scaled_dot_product",
+    "causal": False,
+    "neighbourhood": 0,
+    "dropout_rate": 0.2,
+    **COMMON,
+}
+NETWORK = {
+    "hidden_size": 20,
+    "filter_size": 36,
+    "num_heads": 4,
+    "top_k": 3,
+    "dropout_rate": 0.3,
+    **COMMON,
+}
+ONE_SUBLAYER = {
+    **HEADS,
+    "filter_size": 36,
+    "feed_forward": "split",
+    "top_k": 3,
+    "relu_dropout": 0.3,
+    "norm_epsilon": 1e-3,
+}
+PARTS = {
+    "around": [(BranchedAttention, {**ONE_SUBLAYER, "residual": "around"})],
+    "inside": [(BranchedAttention, {**ONE_SUBLAYER, "residual": "inside"})],
+    "per_branch": [
+        (WeightedHeads, {**HEADS, "separate": True}),
+        (BranchedFeedForward, {**NETWORK, "feed_forward": "split"}),
+    ],
+    "shared": [
+        (WeightedHeads, {**HEADS, "separate": False}),
+        (WeightedFeedForward, NETWORK),
+    ],
+}
+
+
+@pytest.mark.parametrize("residual", PARTS)
+def test_the_sublayers_of_a_reading_get_their_options(residual):
+    values = {name: getattr(OPTIONS, name) for name in OPTIONS.__dataclass_fields__}
+    layer = EncoderLayer(LayerOptions(**values | {"branch_residual": residual}))
+    parts = [layer.self_attention, layer.feed_forward][: len(PARTS[residual])]
+    for part, (part_class, expected) in zip(parts, PARTS[residual], strict=True):
+        assert type(part) is part_class
+        config = part.get_config()
+        found = {k: v for k, v in config.items() if k not in ("name", "trainable")}
+        del found["dtype"]
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"branched": "shared", "branch_residual": "shared"}, "alpha has no effect"),
+        (
+            {
+                "branched": "shared",
+                "branch_residual": "per_branch",
+                "branch_gain": "unit",
+            },
+            "an average of whole networks",
+        ),
+        ({"branch_residual": "none"}, "`branch_residual` must be"),
+        ({"branch_gain": "two"}, "`branch_gain` must be"),
+        ({"branch_weights_init": "zeros"}, "`branch_weights_init` must be"),
+    ],
+)
+def test_readings_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        LayerOptions(**SIZES | {"branched": "split"} | options)
+
+
+@pytest.mark.parametrize("layer_class", [WeightedFeedForward, BranchedFeedForward])
+def test_branches_must_divide_the_width_of_the_network(layer_class):
+    with pytest.raises(ValueError, match="num_heads=5, filter_size=12"):
+        layer_class(hidden_size=8, filter_size=12, num_heads=5)

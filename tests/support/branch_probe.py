@@ -1,0 +1,85 @@
+"""Outputs of layers with branches on the backend that Keras uses.
+
+``KERAS_BACKEND=jax python tests/support/branch_probe.py found.npz`` writes the arrays
+of `results`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from t2t_repro.layers import DecoderLayer, EncoderLayer, LayerOptions
+from tests.support.tiny_model import randomize
+
+RANDOM = np.random.default_rng(0)
+X, MEMORY = RANDOM.normal(size=(2, 5, 8)), RANDOM.normal(size=(2, 7, 8))
+SIZES: dict[str, Any] = {
+    "hidden_size": 8,
+    "filter_size": 12,
+    "num_heads": 3,
+    "key_channels": 6,
+    "value_channels": 9,
+    "norm_epsilon": 1e-4,
+}
+SELF, PRE = {"branched_in_decoder": "self"}, {"norm": "pre"}
+UNIT, SHARED = {"branch_gain": "unit"}, {"branched": "shared"}
+CHANGES: dict[str, dict[str, Any]] = {}
+for _residual in ("around", "inside", "per_branch", "shared"):
+    CHANGES |= {
+        f"{_residual}{name}": {"branch_residual": _residual, **changes}
+        for name, changes in {
+            "": {},
+            ", pre-norm": PRE,
+            ", self": SELF,
+            ", unit gain": UNIT,
+            ", top 2 by softmax": {
+                "branch_top_k": 2,
+                "branch_normalization": "softmax",
+            },
+        }.items()
+    }
+CHANGES |= {
+    "around, one network": {**SHARED, "branch_residual": "around"},
+    "around, one network, unit gain": {**SHARED, **UNIT, "branch_residual": "around"},
+    "inside, one network": {**SHARED, "branch_residual": "inside"},
+    "per_branch, one network": {**SHARED, "branch_residual": "per_branch"},
+}
+CASES = {
+    name: SIZES | {"branched": "split"} | changes for name, changes in CHANGES.items()
+}
+
+
+def made(layer_class: type, name: str, seed: int) -> Any:
+    """Make a layer with random weights, kappa and alpha."""
+    layer = layer_class(LayerOptions(**CASES[name]))
+    layer.build()
+    randomize(layer, seed)
+    on_simplex = CASES[name].get("branch_normalization") != "softmax"
+    for number, weight in enumerate(layer.weights):
+        if weight.name in ("kappa", "alpha") and on_simplex:
+            draw = np.random.default_rng(number).uniform(0.1, 1.0, 3)
+            weight.assign(draw / draw.sum())
+    return layer
+
+
+def weights_of(layer: Any) -> dict[str, np.ndarray]:
+    """Return the weights by their path below the layer."""
+    return {weight.path.partition("/")[2]: weight.numpy() for weight in layer.weights}
+
+
+def results() -> dict[str, np.ndarray]:
+    """Return the outputs of both layers, by kind of layer and name of case."""
+    x, memory = X.astype("float32"), MEMORY.astype("float32")
+    found = {}
+    for name in CASES:
+        found[f"encoder: {name}"] = made(EncoderLayer, name, 1)(x)
+        found[f"decoder: {name}"] = made(DecoderLayer, name, 2)(x, memory)
+    return {name: ops.convert_to_numpy(array) for name, array in found.items()}
+
+
+if __name__ == "__main__":
+    np.savez(sys.argv[1], **results())
