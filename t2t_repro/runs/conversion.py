@@ -44,6 +44,7 @@ class Conversion:
         quantization: Format of the weights.
         hparams: Settings of the search for which the model must have enough positions.
         folder: Folder of the conversion, which may not exist yet.
+        data_dir: Folder of the prepared data of the training, or None.
     """
 
     output_dir: str
@@ -52,6 +53,7 @@ class Conversion:
     quantization: str
     hparams: DecodeHParams
     folder: Path
+    data_dir: str | None
 
     @classmethod
     def plan(
@@ -91,7 +93,15 @@ class Conversion:
         positions = position_count(longest, hparams.extra_length)
         name = f"{Path(path).name}-{checkpoint_digest(path)[:12]}"
         folder = Path(output_dir) / FOLDER / f"{name}-{quantization}-{positions}"
-        return cls(str(output_dir), path, package, quantization, hparams, folder)
+        return cls(
+            output_dir=str(output_dir),
+            checkpoint=path,
+            t2t_usr_dir=package,
+            quantization=quantization,
+            hparams=hparams,
+            folder=folder,
+            data_dir=run.data_dir,
+        )
 
     def is_done(self) -> bool:
         """Return whether the folder exists."""

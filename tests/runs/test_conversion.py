@@ -173,13 +173,7 @@ def test_a_digest_needs_a_checkpoint(tmp_path):
 
 @pytest.fixture
 def translators(monkeypatch):
-    made = SimpleNamespace(
-        translate=lambda sentences: [[SimpleNamespace(text=s)] for s in sentences],
-        stream=lambda sentences, advance, *, prefixes, first: iter(
-            [(sentences, advance, prefixes, first)]
-        ),
-    )
-    return record(monkeypatch, ctranslate2_system, "CTranslate2Translator", made)
+    return record(monkeypatch, ctranslate2_system, "CTranslate2Translator")
 
 
 def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
@@ -201,19 +195,36 @@ def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
     }
 
 
-def test_equal_settings_share_a_translator(tmp_path, translators):
-    system = CTranslate2System(write_export(tmp_path / "export"))
-    assert system.translator(HPARAMS) is system.translator(HPARAMS.replace())
-    system.translator(HPARAMS.replace(alpha=0.1))
-    assert len(translators.calls) == 2
+def test_a_system_names_its_checkpoint_and_the_data_that_is_known(tmp_path):
+    folder = write_export(tmp_path / "export")
+    system = CTranslate2System(folder)
+    assert (system.checkpoint, system.data_dir) == ("a path", None)
+    assert CTranslate2System(folder, data_dir=tmp_path).data_dir == str(tmp_path)
 
 
-def test_sentences_reach_the_translator(tmp_path, translators):
-    system = CTranslate2System(write_export(tmp_path / "export"))
-    assert system.translate(["a", "b"], HPARAMS) == ["a", "b"]
-    found = system.hypotheses(["a"], HPARAMS, print, prefixes=["b"], first=4)
-    assert [*found] == [(["a"], print, ["b"], 4)]
-    assert len(translators.calls) == 1
+def test_a_loaded_conversion_has_the_package_and_the_data_of_its_run(
+    tmp_path, monkeypatch
+):
+    planned = SimpleNamespace(
+        is_done=lambda: True,
+        folder=write_export(tmp_path / "export"),
+        t2t_usr_dir="the package",
+        data_dir="the data",
+    )
+    plan = record(monkeypatch, Conversion, "plan", planned)
+    loaded = record(monkeypatch, catalogue, "load")
+    system = CTranslate2System.load(
+        "run", "best", "usr", quantization="int8", decode_hparams=HPARAMS
+    )
+    assert plan.call == {
+        "output_dir": "run",
+        "checkpoint": "best",
+        "t2t_usr_dir": "usr",
+        "quantization": "int8",
+        "decode_hparams": HPARAMS,
+    }
+    assert loaded.call == {"usr_dir": "the package"}
+    assert system.data_dir == "the data"
 
 
 def test_the_first_sentences_of_the_dev_text_are_compared(monkeypatch):
