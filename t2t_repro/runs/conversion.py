@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 
 from t2t_repro import catalogue
-from t2t_repro.decoding.ctranslate2_engine import import_ctranslate2
+from t2t_repro.decoding.ctranslate2_engine import check_followed, import_ctranslate2
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_folder import (
@@ -89,6 +89,7 @@ class Conversion:
         hparams = with_problem_defaults(
             decode_hparams or DecodeHParams(), catalogue.problem(run.problem), longest
         )
+        check_followed(hparams)
         path = choose_checkpoint(output_dir, checkpoint)
         positions = position_count(longest, hparams.extra_length)
         name = f"{Path(path).name}-{checkpoint_digest(path)[:12]}"

@@ -21,6 +21,7 @@ from t2t_repro.runs import ctranslate2 as ctranslate2_system
 from t2t_repro.runs.comparison_text import COUNT, comparison_sentences
 from t2t_repro.runs.conversion import Conversion
 from t2t_repro.runs.ctranslate2 import CTranslate2System
+from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import record
@@ -77,6 +78,7 @@ def test_a_conversion_is_named_after_content_format_and_positions(run):
     digest = checkpoint_digest(plan.checkpoint)[:12]
     assert plan.folder == run / "ctranslate2" / f"model.ckpt-60-{digest}-int8-1024"
     assert not plan.is_done()
+    assert plan.data_dir == Run.load_existing(run).data_dir
 
 
 def test_other_content_formats_checkpoints_and_lengths_have_other_folders(run):
@@ -142,6 +144,11 @@ def test_a_model_that_cannot_be_computed_is_refused_before_anything_else(run):
         Conversion.plan(run)
     with pytest.raises(UsageError, match="quantization='int4'"):
         Conversion.plan(run, quantization="int4")
+
+
+def test_a_search_that_the_engine_does_not_follow_is_refused_before_converting(run):
+    with pytest.raises(UsageError, match="coverage_penalty would have no effect"):
+        Conversion.plan(run, decode_hparams=HPARAMS.replace(coverage_penalty=0.2))
 
 
 def test_an_export_into_an_existing_folder_is_refused(tmp_path):
