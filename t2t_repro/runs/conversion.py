@@ -21,6 +21,7 @@ from t2t_repro.export.ctranslate2_folder import (
 from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
 from t2t_repro.files import current_folder, folder_lock
 from t2t_repro.runs.checkpoint_choice import choose_checkpoint
+from t2t_repro.runs.conversion_cache import prune_conversions
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
@@ -111,6 +112,8 @@ class Conversion:
     def make(self) -> None:
         """Convert the checkpoint if it is not done, and log the comparison.
 
+        Then remove older conversions; see `prune_conversions`.
+
         Raises:
             UserError: If the conversion differs too much from the trained model, the
                 folder cannot be written, or another process is converting.
@@ -119,6 +122,7 @@ class Conversion:
             with folder_lock(self.folder.parent, _LOCK, "converting a checkpoint"):
                 if not self.is_done():
                     self._convert()
+                    prune_conversions(self.output_dir, self.folder)
         except OSError as error:
             raise UserError(
                 f"cannot write {self.folder.parent}: {error.strerror or error}; "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 
 from t2t_repro import catalogue
 from t2t_repro.decoding.ctranslate2_engine import CTranslate2Translator
-from t2t_repro.export.ctranslate2_folder import ExportDescription
-from t2t_repro.files import current_folder
+from t2t_repro.export.ctranslate2_folder import DESCRIPTION_FILE, ExportDescription
+from t2t_repro.files import current_folder, hold_file
 from t2t_repro.runs.conversion import Conversion
 from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -34,6 +35,9 @@ class CTranslate2System(TranslatingSystem):
         data_dir: str | Path | None = None,
     ) -> None:
         self.export_dir = current_folder(Path(export_dir))
+        # The model is read later, so no other process may remove the folder.
+        release = hold_file(self.export_dir / DESCRIPTION_FILE)
+        weakref.finalize(self, release)
         self.description = ExportDescription.load(self.export_dir)
         catalogue.load(t2t_usr_dir)
         super().__init__(

@@ -16,7 +16,7 @@ from t2t_repro.export.ctranslate2_folder import (
     check_exportable,
     checkpoint_digest,
 )
-from t2t_repro.runs import System
+from t2t_repro.runs import System, conversion
 from t2t_repro.runs import ctranslate2 as ctranslate2_system
 from t2t_repro.runs.comparison_text import COUNT, comparison_sentences
 from t2t_repro.runs.conversion import Conversion
@@ -129,6 +129,24 @@ def test_a_conversion_is_made_once(run, converted):
         CTranslate2System.load(run)
         Conversion.plan(run).make()
     assert len(converted.calls) == 1
+
+
+def test_a_new_conversion_takes_the_place_of_the_one_before(run, converted):
+    first = Conversion.plan(run, str(run / "model.ckpt-40"))
+    second = Conversion.plan(run)
+    for plan in (first, second, second):
+        plan.make()
+    assert (first.is_done(), second.is_done()) == (False, True)
+
+
+def test_older_conversions_are_removed_once_the_new_one_is_there(
+    run, converted, monkeypatch
+):
+    pruned = record(monkeypatch, conversion, "prune_conversions")
+    plan = Conversion.plan(run)
+    plan.make()
+    plan.make()
+    assert pruned.call == {"output_dir": str(run), "new": plan.folder}
 
 
 def test_a_folder_that_cannot_be_written_is_one_line_with_a_way_out(run, converted):
