@@ -65,6 +65,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.decoding.sentences",
     "t2t_repro.runs.conversion",
     "t2t_repro.runs.ctranslate2",
+    "t2t_repro.runs.translating",
     "t2t_repro.runs",
     "t2t_repro.runs.run",
     "t2t_repro.runs.resuming",
