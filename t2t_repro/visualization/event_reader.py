@@ -9,11 +9,13 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter
 
+from t2t_repro.visualization.event_damage import find_damage
 from t2t_repro.visualization.event_format import (
     BRANCHES_TAG,
     PLUGIN_NAME,
@@ -51,11 +53,13 @@ class EventReader:
         provider: TensorBoard's provider of data.
         context: The request to answer.
         experiment: Id of the experiment; empty for a folder of logs.
+        logdir: Folder of the runs, or "" if they are not in one folder.
     """
 
     provider: DataProvider
     context: RequestContext
     experiment: str
+    logdir: str = ""
 
     def runs(self) -> list[str]:
         """Return the names of the runs that have attention."""
@@ -67,7 +71,8 @@ class EventReader:
         """Return the sentence pairs of a run, and whether it has branches.
 
         Returns:
-            "sentences", each with its "id", "title" and "steps", and "branches".
+            "sentences", each with its "id", "title" and "steps"; "branches"; and
+            "damage", a sentence about damaged event files or None.
 
         Raises:
             ReadError: If the run has no attention, or it is damaged.
@@ -83,7 +88,17 @@ class EventReader:
             found.append(
                 {"id": name, "title": title, "steps": list(self._blob_keys(run, tag))}
             )
-        return {"sentences": found, "branches": BRANCHES_TAG in branches}
+        steps = {step for sentence in found for step in sentence["steps"]}
+        return {
+            "sentences": found,
+            "branches": BRANCHES_TAG in branches,
+            "damage": self._damage(run, steps),
+        }
+
+    def _damage(self, run: str, steps: set[int]) -> str | None:
+        """Return a sentence if TensorBoard may not have read all events of a run."""
+        damage = find_damage(Path(self.logdir, run), steps) if self.logdir else None
+        return damage and damage.sentence(run)
 
     def document(self, run: str, sentence_id: str, step: int) -> bytes:
         """Return the document of a sentence pair at a step, as `pack_document` does.
