@@ -640,7 +640,7 @@ def test_damage_is_reported_above_the_attention_that_can_be_read(page):
     page.open(document)
     assert page.browser.execute_script(DAMAGE_MOUNT, document) is None
     page.wait(".lines .token")
-    (notice,) = [node for node in page.all("[role=status].card") if node.text]
+    notice = page.one("[role=note]")
     assert notice.text == "An event file of <b>one</b> is damaged."
     page.one("[name=run] option[value='1']").click()
     page.until(lambda: not notice.text)

@@ -848,7 +848,7 @@ class App {
 		const views = el("section", { class: "card views" },
 			el("div", { class: "bar" }, tablist, insight), chips, panel);
 		const message = el("p", { class: "message", role: "alert" });
-		const notice = el("p", { class: "card", role: "status" });
+		const notice = el("p", { class: "card", role: "note", "aria-live": "polite" });
 		const aside = el("aside", { "aria-label": "Details" });
 		const status = el("p", { class: "hidden", role: "status" });
 		this.parts = {
