@@ -264,7 +264,7 @@ def _figure(shown: _Shown, heads: Sequence[int], panels: Sequence[Panel]) -> Fig
     words = {shown.queries[p.query] for p in panels if p.query is not None}
     if words:
         description += f", at {shown_word(words.pop())!r}"
-    return Figure(draw_panels(panels, description), description)
+    return Figure(draw_panels(panels, shown.title, description), description)
 
 
 def _two_best(scores: np.ndarray) -> list[int]:
