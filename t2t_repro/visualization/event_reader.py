@@ -81,24 +81,23 @@ class EventReader:
         branches = self._read(self.provider.list_tensors, [run]).get(run, {})
         if not sentences and not branches:
             raise ReadError(f'The run "{run}" has no attention.')
-        found = []
+        found, shown = [], set[int]()
         for tag in sorted(sentences, key=_natural_order):
             name = sentence_id_of(tag)
             title = unpack_title(sentences[tag].plugin_content) or name
-            found.append(
-                {"id": name, "title": title, "steps": list(self._blob_keys(run, tag))}
-            )
-        steps = {step for sentence in found for step in sentence["steps"]}
+            steps = list(self._blob_keys(run, tag))
+            found.append({"id": name, "title": title, "steps": steps})
+            shown.update(steps)
         return {
             "sentences": found,
             "branches": BRANCHES_TAG in branches,
-            "damage": self._damage(run, steps),
+            "damage": self._damage(run, shown),
         }
 
-    def _damage(self, run: str, steps: set[int]) -> str | None:
+    def _damage(self, run: str, shown: set[int]) -> str | None:
         """Return a sentence if TensorBoard may not have read all events of a run."""
-        damage = find_damage(Path(self.logdir, run), steps) if self.logdir else None
-        return damage and damage.sentence(run)
+        damage = find_damage(Path(self.logdir, run), shown) if self.logdir else None
+        return None if damage is None else damage.sentence(run)
 
     def document(self, run: str, sentence_id: str, step: int) -> bytes:
         """Return the document of a sentence pair at a step, as `pack_document` does.
