@@ -25,7 +25,7 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.settings.train_settings import MAX_STEPS_BETWEEN_EVALUATIONS
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.setup import make_optimizer
@@ -62,18 +62,24 @@ def random_pairs(args: argparse.Namespace) -> list[IdPair]:
     ]
 
 
-def alternate(actions: dict[str, Callable[[], object]], rounds: int) -> dict:
+def alternate(
+    actions: dict[str, Callable[[], object]], rounds: int, end: float
+) -> dict[str, list[float]]:
     """Time actions in turn; in every second round, the first one runs last.
 
     Args:
         actions: The actions by name.
         rounds: Number of timed rounds. One more round, which compiles, runs first.
+        end: Time of `time.perf_counter` after which no round begins, except the first
+            timed one.
 
     Returns:
         Seconds of each round, by name.
     """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for number in range(rounds + 1):
+        if number > 1 and time.perf_counter() > end:
+            break
         names = list(actions)
         if number % 2:
             names.append(names.pop(0))
@@ -90,7 +96,7 @@ def report(times: dict[str, list[float]], args: argparse.Namespace) -> None:
     plain = statistics.median(times["plain"]) / args.updates
     sampled = statistics.median(times["sampled"]) / args.updates
     evaluation = statistics.median(times["evaluation"])
-    interval = TrainSettings().steps_between_evaluations
+    interval = MAX_STEPS_BETWEEN_EVALUATIONS
     print(f"update without samples: {plain:.3f} s, with samples: {sampled:.3f} s")
     print(
         f"ratio with / without: median {statistics.median(ratios):.3f}, from "
@@ -113,6 +119,9 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=3, help="updates per round")
+    parser.add_argument(
+        "--seconds", type=float, default=180, help="begin no round after this time"
+    )
     args = parser.parse_args()
 
     begin = time.perf_counter()
@@ -134,9 +143,10 @@ def main() -> None:
             "evaluation": lambda: sampler(next(steps), log),
             "sampled": sampled,
         }
-        times = alternate(actions, args.rounds)
+        times = alternate(actions, args.rounds, begin + args.seconds)
         files = [path for path in Path(folder).rglob("*") if path.is_file()]
-        written = sum(path.stat().st_size for path in files) / (args.rounds + 1)
+        evaluations = 1 + len(times["evaluation"])
+        written = sum(path.stat().st_size for path in files) / evaluations
     report(times, args)
     print(f"event data per evaluation: {written / 1e6:.2f} MB")
     attention = capture_attention(model, tokenizers, *pairs[0])
