@@ -195,7 +195,7 @@ def test_alignments_of_given_translations_have_a_line_per_pair(
     assert written == [" ".join(f"{s}-{t}" for s, t in sorted(links)), "", ""]
     assert {t for _, t in links} == {0, 1, 2, 3}
     errors = capsys.readouterr().err
-    assert "line 3 is not aligned: received a source of 41 tokens" in errors
+    assert "line 3 is not aligned: received a source of" in errors
     assert "line 2" not in errors
 
 
