@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from t2t_repro.cli.main import run_command, run_reported
-from t2t_repro.cli.tensor2tensor import bleu, tables, translate_all
+from t2t_repro.cli.tensor2tensor import bleu, scoring, tables, translate_all
 from t2t_repro.cli.tensor2tensor.flags import Flag
 from t2t_repro.cli.tensor2tensor.shared_flags import NOT_NEEDED
 from t2t_repro.cli.tensor2tensor.translation import OF_THE_RUN, REMEMBERED, Translation
-from t2t_repro.cli.tensor2tensor.translator import translate
+from t2t_repro.cli.tensor2tensor.translator import given_flags, translate
 from t2t_repro.errors import UserError
 from t2t_repro.text_tables import aligned
 
@@ -57,6 +57,11 @@ def _run_translated(old_command: str, arguments: Sequence[str]) -> int:
     for line in translation.lines():
         print(f"{old_command}: {line}", file=sys.stderr)
     print(f"{translation.line}  # {old_command}", file=sys.stderr)
+    if translation.command == "score":
+        pairs = given_flags(old_command, arguments)["score_file"]
+        scoring.write_sides(
+            pairs, translation.flags["source"], translation.flags["target"]
+        )
     return run_command(translation.arguments)
 
 
