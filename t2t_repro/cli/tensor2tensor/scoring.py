@@ -1,4 +1,4 @@
-"""`t2t-decoder --score_file`: one file of pairs, for `t2t score`, which reads two files.
+"""`t2t-decoder --score_file`: one file of pairs; `t2t score` reads two files.
 
 Source: tensor2tensor `bin/t2t_decoder.py: score_file`. It strips both sides of a pair,
 and writes the loss per target token, without label smoothing.
