@@ -92,14 +92,19 @@ def _limited_waiting() -> Iterator[None]:
     """
     from tensorflow_datasets.core.download import downloader
 
-    usual = downloader.MAX_RETRIES, downloader._open_url
-    limits = (_SECONDS_TO_CONNECT, _SECONDS_OF_SILENCE)
-    downloader.MAX_RETRIES = _RETRIES
-    downloader._open_url = functools.partial(usual[1], timeout=limits)
+    seconds = (_SECONDS_TO_CONNECT, _SECONDS_OF_SILENCE)
+    limited = {
+        "MAX_RETRIES": _RETRIES,
+        "_open_url": functools.partial(downloader._open_url, timeout=seconds),
+    }
+    usual = {name: getattr(downloader, name) for name in limited}
     try:
+        for name, value in limited.items():
+            setattr(downloader, name, value)
         yield
     finally:
-        downloader.MAX_RETRIES, downloader._open_url = usual
+        for name, value in usual.items():
+            setattr(downloader, name, value)
 
 
 def _failed(name: str, error: Exception) -> UserError:

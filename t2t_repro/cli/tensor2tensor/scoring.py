@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from t2t_repro.cli.streams import STANDARD_STREAM
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.data.split_files import PairFiles, read_pairs
 from t2t_repro.files import atomic_write
@@ -19,7 +20,8 @@ _SOURCES, _TARGETS = ".inputs", ".targets"
 
 def describe(result: Translation, given: Mapping[str, str]) -> None:
     """Name the files of both sides, and say how the scores differ."""
-    beside = given.get("decode_to_file") or given["score_file"]
+    scores = given.get("decode_to_file", "")
+    beside = given["score_file"] if scores in ("", STANDARD_STREAM) else scores
     result.flags["source"] = beside + _SOURCES
     result.flags["target"] = beside + _TARGETS
     result.notes += [

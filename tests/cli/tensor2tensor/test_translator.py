@@ -112,6 +112,10 @@ t2t-decoder --checkpoint_path=r/model.ckpt-45 --score_file=p.tsv
 = t2t score --checkpoint_path r/model.ckpt-45 --output_dir r --source p.tsv.inputs
     --target p.tsv.targets
 
+t2t-decoder --output_dir=o --score_file=~/p.tsv --decode_to_file=-
+= t2t score --output_dir o --scores_to_file - --source /ada/p.tsv.inputs
+    --target /ada/p.tsv.targets
+
 t2t-exporter --output_dir=o --score_file=p.tsv --decode_hparams=beam_size=1
     --hparams=sampling_method=random
 = t2t export --output_dir o --decode_hparams beam_size=1 --export_dir o/export
@@ -142,7 +146,8 @@ def translated(line):
 
 
 @pytest.mark.parametrize(("old", "new"), PAIRS)
-def test_a_line_becomes_the_line_that_does_the_same(old, new):
+def test_a_line_becomes_the_line_that_does_the_same(old, new, monkeypatch):
+    monkeypatch.setenv("HOME", "/ada")
     assert translated(old).line == new
 
 
