@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from t2t_repro import registry
 from t2t_repro.cli.data_request import problem_and_settings
 from t2t_repro.cli.flags import add_data_flags
 from t2t_repro.cli.main import main
@@ -263,3 +264,25 @@ def test_an_unknown_usr_dir_is_a_usage_error():
         problem_and_settings(
             parsed("--problem", "text_pairs", "--t2t_usr_dir", "/nowhere")
         )
+
+
+def test_an_error_in_the_users_problem_is_shown_with_its_file_and_line(
+    tmp_path, capsys
+):
+    package = tmp_path / "own_datagen_package"
+    package.mkdir()
+    file = package / "__init__.py"
+    file.write_text(
+        "from t2t_repro.data.problem import Problem\n"
+        "from t2t_repro.registry import register_problem\n"
+        "@register_problem\n"
+        "class CopyOwn(Problem):\n"
+        "    def pairs(self, split, tmp_dir):\n"
+        "        yield {}['key']\n"
+    )
+    flags = [f"--t2t_usr_dir={package}", f"--data_dir={tmp_path}/data"]
+    with registry.problems.isolated():
+        assert datagen("--problem=copy_own", *flags) == 1
+    error = capsys.readouterr().err
+    assert error.endswith(f"\nt2t datagen: {file}:6: KeyError: 'key'\n")
+    assert "Traceback" not in error
