@@ -16,8 +16,8 @@ as in `benchmarks/decoding/compare.py`. All models are post-norm, with shared
 embeddings, one vocabulary, dropout 0.1 after every sublayer and none elsewhere, label
 smoothing 0.1 and Adam, in float32. The batches have at most `--batch_tokens` positions
 of the longer side; for Hugging Face, whose batches have a fixed number of sentences, as
-many of average length as fit into them. Hugging Face's batches go from long to short, 50
-at a time, so a turn should be long enough for 50 updates.
+many of average length as fit into them. They go from long to short, 50 at a time, so a
+turn should be long enough for 50 updates.
 """
 
 from __future__ import annotations
