@@ -208,7 +208,7 @@ def test_a_type_that_the_processor_lacks_is_replaced(
 
 
 def test_by_default_there_are_as_many_threads_as_cores(package, monkeypatch):
-    monkeypatch.setattr(ctranslate2_engine, "_available_cores", lambda: 7)
+    monkeypatch.setattr(ctranslate2_engine, "available_cores", lambda: 7)
     translator()
     assert package.engine.options["inter_threads"] == 7
 
