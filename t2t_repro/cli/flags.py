@@ -209,6 +209,13 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
     )
     _add_number(group, "num_shards", int)
     _add_number(group, "shuffle_seed", int)
+    group.add_argument(
+        "--num_workers",
+        metavar="N",
+        type=number_in_range(1, int),
+        help="processes that encode a long text; the data does not depend on it "
+        "(default: all cores)",
+    )
     add_refused_flag(parser, "--seed", "it is now called --shuffle_seed")
     add_refused_flag(parser, "--max_length", "it is now called --max_pair_length")
 

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.registry import REVERSED_SUFFIX, snake_case
@@ -63,6 +63,27 @@ class Output:
 
     text: str
     repairs: tuple[str, ...] = ()
+
+
+class RepeatedPair(tuple[str, str]):
+    """A pair that training reads several times per epoch.
+
+    Attributes:
+        copies: Number of copies in the shards. Copies are no repeats: a repeated pair
+            that is left out is left out with all its copies.
+    """
+
+    copies: int
+
+    def __new__(cls, source: str, target: str, copies: int) -> Self:
+        pair = super().__new__(cls, (source, target))
+        pair.copies = copies
+        return pair
+
+
+def copies_of(pair: tuple[str, str]) -> int:
+    """Return how many copies of a training pair the shards have."""
+    return pair.copies if isinstance(pair, RepeatedPair) else 1
 
 
 class Problem:
@@ -162,9 +183,23 @@ class Problem:
             tmp_dir: Folder for downloads, or None for the source's own default.
 
         Yields:
-            Source text and target text, neither tokenized nor filtered.
+            Source text and target text, neither tokenized nor filtered. A training
+            pair may be a `RepeatedPair`.
         """
         raise NotImplementedError
+
+    def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
+        """Return about how many pairs a split has, to show the time left.
+
+        Args:
+            split: One of `splits`.
+            tmp_dir: Folder for downloads, or None for the source's own default.
+
+        Returns:
+            The number, or None if it is not known.
+        """
+        del split, tmp_dir
+        return None
 
     @property
     def writes_targets(self) -> bool:
@@ -282,6 +317,9 @@ class ReversedProblem(Problem):
     ) -> Iterator[tuple[str, str]]:
         for source, target in self._base.pairs(split, tmp_dir):
             yield target, source
+
+    def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
+        return self._base.num_pairs(split, tmp_dir)
 
     def source_identities(
         self, tmp_dir: str | Path | None

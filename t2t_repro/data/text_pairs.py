@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from t2t_repro.data.encoding import has_empty_side
 from t2t_repro.data.file_problem import FileProblem
-from t2t_repro.data.filters import has_empty_side
 from t2t_repro.data.problem import SPLITS
 from t2t_repro.data.split_files import PairFiles, PairLists, read_pairs
 from t2t_repro.errors import UserError
