@@ -40,9 +40,7 @@ def _example_class() -> type:
         name="key", number=1, type=_Field.TYPE_STRING, label=_Field.LABEL_OPTIONAL
     )
     _add_message_field(entry, "value", 2, "Feature")
-    _add_message_field(
-        features, "feature", 1, "Features.FeatureEntry", _Field.LABEL_REPEATED
-    )
+    _add_message_field(features, "feature", 1, "Features.FeatureEntry", repeated=True)
     example = file.message_type.add(name="Example")
     _add_message_field(example, "features", 1, "Features")
     # A pool of its own: TensorFlow registers its messages in the default one.
@@ -57,14 +55,15 @@ def _add_message_field(
     name: str,
     number: int,
     kind: str,
-    label: _Field.Label = _Field.LABEL_OPTIONAL,
+    *,
+    repeated: bool = False,
 ) -> None:
     message.field.add(
         name=name,
         number=number,
         type=_Field.TYPE_MESSAGE,
         type_name=f".t2t_repro.{kind}",
-        label=label,
+        label=_Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL,
     )
 
 

@@ -62,7 +62,12 @@ class RunningCounts:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Read the output of `to_json`."""
-        return cls(**{**values, "lengths": Counter(dict(values["lengths"]))})
+        return cls(
+            read=values["read"],
+            source_subwords=values["source_subwords"],
+            target_subwords=values["target_subwords"],
+            lengths=Counter(dict(values["lengths"])),
+        )
 
     def split_counts(
         self, split: str, pair_filter: PairFilter, shards: list[str]

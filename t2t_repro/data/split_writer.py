@@ -114,12 +114,13 @@ def _write_training_split(
     logger.info("encoding the training pairs")
     batches = _batches(problem, checked_pairs(problem, "train", tmp_dir))
     total = problem.num_pairs("train", tmp_dir)
-    with progress_of(total, "pair", execution) as progress:
+    show = execution.show_progress
+    with progress_of(total, "pair", show_progress=show) as progress:
         training.encode(batches, encoder, execution, progress)
     names = _shard_names(outputs.prefix, "train", training.shard_count)
     counts = training.split_counts(names)
     logger.info("shuffling %d shards", len(names))
-    with progress_of(len(names), "shard", execution) as progress:
+    with progress_of(len(names), "shard", show_progress=show) as progress:
         training.write_shards([outputs.path(name) for name in names], progress)
     return counts
 

@@ -98,7 +98,7 @@ def learn_tokenizers(
         counted(
             checked_pairs(problem, "train", tmp_dir),
             problem.num_pairs("train", tmp_dir),
-            execution,
+            show_progress=execution.show_progress,
         ),
         MAX_TRAINING_PAIRS,
     )
