@@ -141,6 +141,20 @@ def _add_text_flags(parser: argparse.ArgumentParser) -> None:
             type=Path,
             help=f"{split} text in one file: source, TAB, target",
         )
+    group.add_argument(
+        "--train_weights",
+        metavar="N,N,...",
+        help="copies of each training pair of several corpora, whose files are given "
+        "with commas between them: --train_source a.en,b.en --train_target a.de,b.de "
+        "--train_weights 1,3 (default: 1 each)",
+    )
+    group = parser.add_argument_group("text of --problem translate_tfds")
+    group.add_argument(
+        "--tfds",
+        metavar="NAME",
+        help="translation data set of tensorflow-datasets, such as "
+        "ted_hrlr_translate/pt_to_en",
+    )
     group = parser.add_argument_group(
         "text of --problem parsing_ptb",
         "Trees in the Penn Treebank's brackets, UTF-8, plain or gzipped, one per line "

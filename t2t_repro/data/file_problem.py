@@ -9,13 +9,20 @@ from typing import ClassVar, Generic, Self, TypeVar, cast
 
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.reading_progress import counted
-from t2t_repro.data.split_files import PairFiles, PairLists, TreeFile, identities
+from t2t_repro.data.split_files import (
+    PairCorpora,
+    PairFiles,
+    PairLists,
+    SplitText,
+    TreeFile,
+    identities,
+)
 from t2t_repro.data.text_files import has_byte_order_mark
 from t2t_repro.errors import UsageError
 
 logger = logging.getLogger(__name__)
 
-Files = TypeVar("Files", bound=PairFiles | PairLists | TreeFile)
+Files = TypeVar("Files", bound=PairFiles | PairCorpora | PairLists | TreeFile)
 
 
 class FileProblem(Problem, Generic[Files]):
@@ -50,7 +57,7 @@ class FileProblem(Problem, Generic[Files]):
         """
         raise NotImplementedError
 
-    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Self:
+    def with_files(self, files: Mapping[str, SplitText]) -> Self:
         return type(self)(cast("Mapping[str, Files]", files))
 
     def pairs(

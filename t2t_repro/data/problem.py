@@ -11,14 +11,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.registry import REVERSED_SUFFIX, snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
-    from t2t_repro.data.split_files import PairFiles, TreeFile
+    from t2t_repro.data.split_files import SplitText
     from t2t_repro.metrics.bracketing import BracketingScores
     from t2t_repro.metrics.translation import TranslationScores
 
@@ -63,27 +63,6 @@ class Output:
 
     text: str
     repairs: tuple[str, ...] = ()
-
-
-class RepeatedPair(tuple[str, str]):
-    """A pair that training reads several times per epoch.
-
-    Attributes:
-        copies: Number of copies in the shards. Copies are no repeats: a repeated pair
-            that is left out is left out with all its copies.
-    """
-
-    copies: int
-
-    def __new__(cls, source: str, target: str, copies: int) -> Self:
-        pair = super().__new__(cls, (source, target))
-        pair.copies = copies
-        return pair
-
-
-def copies_of(pair: tuple[str, str]) -> int:
-    """Return how many copies of a training pair the shards have."""
-    return pair.copies if isinstance(pair, RepeatedPair) else 1
 
 
 class Problem:
@@ -158,7 +137,7 @@ class Problem:
             target_model=vocabulary.target_model,
         )
 
-    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
+    def with_files(self, files: Mapping[str, SplitText]) -> Problem:
         """Return the same problem with the user's files.
 
         Args:
@@ -309,7 +288,7 @@ class ReversedProblem(Problem):
     def prepare_settings(self) -> PrepareSettings:
         return self._base.prepare_settings
 
-    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
+    def with_files(self, files: Mapping[str, SplitText]) -> Problem:
         return ReversedProblem(self._base.with_files(files))
 
     def pairs(

@@ -17,9 +17,10 @@ from t2t_repro.data.filters import PairFilter
 from t2t_repro.data.manifest import SplitCounts, raw_text_names
 from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.pairs import Pair, checked_pairs
-from t2t_repro.data.problem import SPLITS, Problem, copies_of
+from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.reading_progress import progress_of
 from t2t_repro.data.records import write_records
+from t2t_repro.data.repeated_pair import copies_of
 from t2t_repro.data.running_counts import RunningCounts
 from t2t_repro.data.training_split import TrainingSplit, training_key
 from t2t_repro.data.work_folder import WorkFolder

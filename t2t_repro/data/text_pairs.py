@@ -10,14 +10,21 @@ from t2t_repro.data.encoding import has_empty_side
 from t2t_repro.data.file_problem import FileProblem
 from t2t_repro.data.held_out import choose_held_out, source_hash
 from t2t_repro.data.problem import SPLITS
-from t2t_repro.data.split_files import PairFiles, PairLists, read_pairs
+from t2t_repro.data.split_files import (
+    PairCorpora,
+    PairFiles,
+    PairLists,
+    read_pairs,
+)
 from t2t_repro.data.text_files import count_lines
 
 # Version 1 held out a share of all lines, including repeats and blank ones.
 HOLD_OUT_RULE: Mapping[str, object] = {"version": 2}
 
+TextPairs = PairFiles | PairCorpora | PairLists
 
-class TextPairProblem(FileProblem[PairFiles | PairLists]):
+
+class TextPairProblem(FileProblem[TextPairs]):
     """Pairs of lines from two files per split, or from one TSV.
 
     Without development text, the sources with the smallest hashes are held out of the
@@ -33,9 +40,7 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
     contents = "text"
     training_files = "train_source and train_target, or train_tsv"
 
-    def __init__(
-        self, files: Mapping[str, PairFiles | PairLists] | None = None
-    ) -> None:
+    def __init__(self, files: Mapping[str, TextPairs] | None = None) -> None:
         super().__init__(files)
         self._largest_held_out: int | None = None
         self.splits = tuple(
@@ -65,7 +70,7 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
                 lists[split] = PairLists(*pair)
         return cls(lists)
 
-    def read(self, files: PairFiles | PairLists) -> Iterator[tuple[str, str]]:
+    def read(self, files: TextPairs) -> Iterator[tuple[str, str]]:
         return read_pairs(files)
 
     def pairs(
@@ -114,8 +119,10 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
         return self._largest_held_out
 
 
-def _count(files: PairFiles | PairLists | None) -> int | None:
+def _count(files: TextPairs | None) -> int | None:
     """Return the number of lines of the sources."""
+    if isinstance(files, PairCorpora):
+        return sum(count_lines(corpus.source) for corpus in files.files)
     if isinstance(files, PairFiles):
         return count_lines(files.source)
     return None if files is None else len(files.sources)

@@ -13,7 +13,8 @@ import pytest
 
 from t2t_repro.data import split_writer, training_split, worker_pool
 from t2t_repro.data.prepare import prepare
-from t2t_repro.data.problem import Problem, RepeatedPair, Vocabulary
+from t2t_repro.data.problem import Problem, Vocabulary
+from t2t_repro.data.repeated_pair import RepeatedPair
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 SETTINGS = PrepareSettings(num_shards=3, drop_duplicates=True, max_pair_length=6)
@@ -98,20 +99,23 @@ def test_shards_that_were_finished_are_kept(tmp_path, undisturbed, monkeypatch, 
     folder, written = tmp_path / "data", []
     write_shard = training_split.write_shard
 
-    def write(path, segments, seed):
+    def record(path, segments, seed):
         written.append(path.name)
-        if len(written) == shard + 1:
-            path.write_bytes(b"half")
-            raise KeyboardInterrupt
         write_shard(path, segments, seed)
 
-    monkeypatch.setattr(training_split, "write_shard", write)
+    def stop(path, segments, seed):
+        if len(written) == shard:
+            path.write_bytes(b"half")
+            raise KeyboardInterrupt
+        record(path, segments, seed)
+
+    monkeypatch.setattr(training_split, "write_shard", stop)
     with contextlib.suppress(KeyboardInterrupt):
         prepare(Numbers(), folder, None, SETTINGS)
-    del written[:]
-    shard = 99
+    written.clear()
+    monkeypatch.setattr(training_split, "write_shard", record)
     prepare(Numbers(), folder, None, SETTINGS)
-    assert len(written) == 3 - len({"shard-00000", "shard-00001"} - {*written})
+    assert written == [f"shard-{number:05d}" for number in range(shard, 3)]
     assert contents(folder) == undisturbed
 
 

@@ -9,7 +9,7 @@ from t2t_repro.data import split_writer
 from t2t_repro.data.digests import pair_digest
 from t2t_repro.data.manifest import SplitCounts
 from t2t_repro.data.output_files import OutputFiles
-from t2t_repro.data.problem import RepeatedPair
+from t2t_repro.data.repeated_pair import RepeatedPair
 from t2t_repro.data.split_writer import write_splits
 from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
