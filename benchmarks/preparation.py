@@ -9,8 +9,8 @@ the line through the two largest sizes.
     python benchmarks/preparation.py --source train.en --target train.de \
         --sizes 10000,100000,1000000,5000000 --workers 1,2 --vocab_size 32000 \
         --folder /tmp/preparation --json docs/preparation.json
-    python benchmarks/preparation.py --json docs/preparation.json --table \
-        --plot docs/images/preparation.png
+    python benchmarks/preparation.py --json docs/preparation.json \
+        --page docs/data.md --plot docs/images/preparation.png
 
 Needs psutil, and matplotlib for the plot.
 """
@@ -40,6 +40,7 @@ PHASES = {
     "encoding": "encoding",
     "shuffling": "shuffling",
 }
+MARKER = "<!-- benchmarks/preparation.py -->"
 _SECONDS_BETWEEN_SAMPLES = 0.2
 # Distributes the second number, so that neighbouring lines are unlike.
 _STRIDE = 7919
@@ -181,6 +182,15 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def write_page(results: dict[str, Any], page: Path) -> None:
+    """Replace what is between the two markers of a page by the tables."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(MARKER)
+    _, _, after = rest.partition(MARKER)
+    measured = f"Measured on {results['machine']}.\n\n{table(results)}"
+    parts = (before, f"\n{measured}\n", after)
+    page.write_text(MARKER.join(parts), encoding="utf-8")
+
+
 def plot(results: dict[str, Any], path: Path) -> None:
     """Draw rate and memory against the size of the corpus."""
     import matplotlib
@@ -222,7 +232,7 @@ def main() -> None:
     parser.add_argument("--vocab_size", type=int, default=32_000)
     parser.add_argument("--folder", type=Path, help="for the corpora; it is removed")
     parser.add_argument("--json", type=Path, required=True, help="file of the results")
-    parser.add_argument("--table", action="store_true", help="print the tables")
+    parser.add_argument("--page", type=Path, help="page in which to put the tables")
     parser.add_argument("--plot", type=Path, help="file of the plot")
     args = parser.parse_args()
     if args.source:
@@ -231,8 +241,9 @@ def main() -> None:
         text = json.dumps(measure_all(args), indent=1)
         args.json.write_text(f"{text}\n", encoding="utf-8")
     results = json.loads(args.json.read_text(encoding="utf-8"))
-    if args.table:
-        print(table(results))
+    print(table(results))
+    if args.page:
+        write_page(results, args.page)
     if args.plot:
         plot(results, args.plot)
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 # More text hardly changes the subwords, and costs memory and time. tensor2tensor takes
 # only a megabyte per file (text_encoder.py, file_byte_budget).
-MAX_TRAINING_PAIRS = 500_000
+MAX_TRAINING_PAIRS = 250_000
 _SAMPLE_SEED = "vocabulary"
 
 
