@@ -120,7 +120,7 @@ class TrainingSplit:
         finished = {
             entry["shard"]: entry["file"]
             for entry in self._work.entries(self._key)
-            if "shard" in entry
+            if "shard" in entry and entry["pieces"] == len(self._pieces)
         }
         for number, name in enumerate(names):
             if number not in finished or not self._work.has(name, finished[number]):
@@ -139,7 +139,8 @@ class TrainingSplit:
             for piece in self._pieces
         ]
         write_shard(path, segments, f"{self._seed}/{number}")
-        self._work.append({"shard": number, "file": identity(path)})
+        entry = {"shard": number, "pieces": len(self._pieces), "file": identity(path)}
+        self._work.append(entry)
 
     def _add_piece(self, records: list[bytes], digests: list[str], first: int) -> None:
         name = f"piece-{len(self._pieces):05d}"

@@ -28,11 +28,12 @@ class Numbers(Problem):
     splits = ("train", "dev")
     vocabulary = Vocabulary(kind="symbols", symbols=tuple("0123456789"))
 
-    def __init__(self, fails_at=None, fail=None, change=""):
+    def __init__(self, fails_at=None, fail=None, change="", count=COUNT):
         self.fails_at, self.fail, self.change = fails_at, fail, change
+        self.count = count
 
     def pairs(self, split, tmp_dir):
-        for number in range(COUNT if split == "train" else 4):
+        for number in range(self.count if split == "train" else 4):
             if (split, number) == self.fails_at:
                 self.fail()
             yield self.pair(number)
@@ -159,6 +160,15 @@ def test_pieces_of_other_text_are_not_used(tmp_path, caplog):
     assert "resuming after 40 training pairs" in caplog.text
     prepare(changed, tmp_path / "undisturbed", None, SETTINGS)
     assert contents(folder) == contents(tmp_path / "undisturbed")
+
+
+def test_shards_of_a_shorter_text_are_not_used(tmp_path, undisturbed, monkeypatch):
+    folder = tmp_path / "data"
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(os, "replace", replace_until_shards)
+        prepare(Numbers(count=90), folder, None, SETTINGS)  # nine whole pieces
+    prepare(Numbers(), folder, None, SETTINGS)
+    assert contents(folder) == undisturbed
 
 
 def test_pieces_of_other_settings_are_not_used(tmp_path):
