@@ -18,6 +18,7 @@ Needs psutil, and matplotlib for the plot.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -81,7 +82,7 @@ def measure(command: list[str]) -> Row:
     names = ["start", *starts]
     seconds = {
         name: round(later - begin, 2)
-        for name, begin, later in zip(names, begins, begins[1:], strict=True)
+        for name, (begin, later) in zip(names, itertools.pairwise(begins), strict=True)
     }
     return {"seconds": round(end - start, 2), "phases": seconds, "peak_bytes": peak}
 
