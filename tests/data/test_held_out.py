@@ -23,8 +23,7 @@ def hashes(pairs) -> list[int]:
 )
 def test_one_in_twenty_distinct_sources_is_held_out_up_to_a_thousand(count, held_out):
     pairs = [(f"source {n}", "t") for n in range(count)]
-    repeats = [
-        *pairs,
+    others = [
         (" source 1 ", "u"),
         ("source 0", "t"),
         ("empty", " "),
