@@ -33,6 +33,8 @@ from typing import Any
 
 import psutil
 
+from t2t_repro.data.vocabulary import MAX_TRAINING_PAIRS
+
 PROJECTED = {"WMT14 en-de": 4_500_000, "WMT14 en-fr": 36_000_000}
 # The lines of the log that begin a phase
 PHASES = {
@@ -134,19 +136,27 @@ def measure_all(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def projections(rows: list[Row]) -> list[Row]:
-    """Return seconds and memory for the sizes of WMT14."""
+    """Return seconds and memory for the sizes of WMT14.
+
+    Memory grows with the vocabulary's sample, and more slowly once the sample is full,
+    so the line of the memory needs two sizes above that of the sample.
+    """
     projected = []
     for workers in sorted({row["workers"] for row in rows}):
-        own = [row for row in rows if row["workers"] == workers][-2:]
-        if len(own) < 2:
-            continue
+        own = [row for row in rows if row["workers"] == workers]
+        long = [row for row in own if row["pairs"] > MAX_TRAINING_PAIRS]
         for name, pairs in PROJECTED.items():
-            values = {key: _line(own, key, pairs) for key in ("seconds", "peak_bytes")}
-            projected.append({"corpus": name, "workers": workers, **values})
+            seconds = _line(own[-2:], "seconds", pairs)
+            peak = _line(long[-2:], "peak_bytes", pairs)
+            row = {"corpus": name, "workers": workers}
+            projected.append({**row, "seconds": seconds, "peak_bytes": peak})
     return projected
 
 
-def _line(rows: list[Row], key: str, pairs: int) -> int:
+def _line(rows: list[Row], key: str, pairs: int) -> int | None:
+    """Return the value at a size on the line through two rows, None without them."""
+    if len(rows) < 2:
+        return None
     first, second = rows
     slope = (second[key] - first[key]) / (second["pairs"] - first["pairs"])
     return round(second[key] + max(slope, 0) * (pairs - second["pairs"]))
@@ -176,11 +186,15 @@ def table(results: dict[str, Any]) -> str:
         "|---|---:|---:|---:|",
     ]
     lines += [
-        f"| {row['corpus']} | {row['workers']} | {row['seconds'] / 60:,.0f} "
-        f"| {row['peak_bytes'] / 1e6:,.0f} |"
+        f"| {row['corpus']} | {row['workers']} | {_scaled(row['seconds'], 60)} "
+        f"| {_scaled(row['peak_bytes'], 1e6)} |"
         for row in results["projections"]
     ]
     return "\n".join(lines)
+
+
+def _scaled(value: int | None, unit: float) -> str:
+    return "not measured" if value is None else f"{value / unit:,.0f}"
 
 
 def write_page(results: dict[str, Any], page: Path) -> None:
