@@ -14,6 +14,7 @@ import numpy as np
 from t2t_repro.constants import EOS_ID
 from t2t_repro.data.digests import pair_digests
 from t2t_repro.data.examples import example_bytes
+from t2t_repro.data.pairs import has_empty_side
 from t2t_repro.text import Tokenizer
 
 
@@ -55,11 +56,6 @@ class EncodedBatch:
     target_lengths: np.ndarray
     records: list[bytes]
     copies: np.ndarray
-
-
-def has_empty_side(pair: tuple[str, str]) -> bool:
-    """Return whether a side is empty or only white space."""
-    return not all(text.strip() for text in pair)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-
-from t2t_repro.data.encoding import has_empty_side
+from t2t_repro.data.pairs import has_empty_side
 from t2t_repro.errors import UserError
 
 logger = logging.getLogger(__name__)
@@ -44,6 +42,9 @@ def choose_held_out(pairs: Iterable[tuple[str, str]]) -> HeldOut:
     Raises:
         UserError: If there are fewer than two distinct sources.
     """
+    # Listings of the catalogue import this module, and do not wait for NumPy.
+    import numpy as np
+
     hashes, count = array.array("Q"), 0
     for pair in pairs:
         count += 1

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from t2t_repro.data.encoding import has_empty_side
 from t2t_repro.data.file_problem import FileProblem
 from t2t_repro.data.held_out import choose_held_out, source_hash
+from t2t_repro.data.pairs import has_empty_side
 from t2t_repro.data.problem import SPLITS
 from t2t_repro.data.split_files import (
     PairCorpora,
