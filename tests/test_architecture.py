@@ -56,6 +56,8 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.settings.prepare_settings",
     "t2t_repro.registry",
     "t2t_repro.data.problem",
+    "t2t_repro.data.encoding",
+    "t2t_repro.data.worker_pool",
     "t2t_repro.data.request",
     "t2t_repro.data.summary",
     "t2t_repro.catalogue",

@@ -94,9 +94,17 @@ def run(args: argparse.Namespace) -> int:
 
     import_tensorflow()
     from t2t_repro.data.prepare import open_or_prepare
+    from t2t_repro.data.worker_pool import available_cores
     from t2t_repro.runs import train
 
-    data = open_or_prepare(problem, data_dir, given, args.tmp_dir)
+    data = open_or_prepare(
+        problem,
+        data_dir,
+        given,
+        args.tmp_dir,
+        num_workers=args.num_workers or available_cores(),
+        show_progress=True,
+    )
     result = train(settings, data, show_progress=True)
     if not result.complete:
         logger.info(
