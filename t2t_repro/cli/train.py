@@ -93,8 +93,8 @@ def run(args: argparse.Namespace) -> int:
         logger.info("%s: %s instead of %s", name, changed, value)
 
     import_tensorflow()
+    from t2t_repro.cores import available_cores
     from t2t_repro.data.prepare import open_or_prepare
-    from t2t_repro.data.worker_pool import available_cores
     from t2t_repro.runs import train
 
     data = open_or_prepare(

@@ -41,13 +41,6 @@ class Execution:
     show_progress: bool = False
 
 
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def ordered_map(
     function: Callable[[_Item], _Result], items: Iterable[_Item], num_workers: int
 ) -> Iterator[_Result]:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from t2t_repro.constants import EOS_ID
+from t2t_repro.cores import available_cores
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.pieces import Piece
@@ -20,7 +21,6 @@ from t2t_repro.decoding.sentences import (
     SentenceTranslator,
     longest_piece,
 )
-from t2t_repro.decoding.threads import available_cores
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
