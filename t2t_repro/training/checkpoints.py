@@ -16,7 +16,7 @@ import tensorflow as tf
 from t2t_repro.errors import UserError
 from t2t_repro.training.checkpoint_paths import CHECKPOINT_NAME
 
-# Part ("model", "optimizer", "random", "data", ...) -> path of a variable -> the variable
+# Part ("model", "optimizer", ...) -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
 
 # TensorFlow's reader raises some of Python's errors: IndexError if a file is cut short.

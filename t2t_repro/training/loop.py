@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import keras
 import tensorflow as tf
 
-from t2t_repro.data.pipeline import Batch, BatchPlan, Shards, training_epoch
+from t2t_repro.data.pipeline import Batch, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
+from t2t_repro.training.loop_options import (
+    Evaluator,
+    LoopOptions,
+    Monitor,
+    TrainingData,
+)
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
 from t2t_repro.training.recovery import Recovery
@@ -26,48 +31,6 @@ from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
-
-# Takes the step, returns metrics, and may write more to the log.
-Evaluator = Callable[[int, MetricsLog], dict[str, float]]
-# Takes the step, and writes to the log.
-Monitor = Callable[[int, MetricsLog], None]
-
-
-@dataclasses.dataclass(frozen=True)
-class LoopOptions:
-    """Length of training, and intervals of logging, evaluation and saving.
-
-    Attributes:
-        train_steps: Total number of updates, including those before a resume.
-        seed: Seed of the order of the data.
-        log_every_steps: Number of steps between two lines of training metrics.
-        eval_every_steps: Number of steps between two evaluations.
-        save_every_steps: Number of steps between two checkpoints; 0 = by time alone.
-        save_every_seconds: Seconds between two checkpoints; 0 = by steps alone.
-        best_metric: Metric of the evaluators; the model with its highest value is kept
-            as "best".
-    """
-
-    train_steps: int
-    seed: int
-    log_every_steps: int = 100
-    eval_every_steps: int = 1000
-    save_every_steps: int = 1000
-    save_every_seconds: float = 0.0
-    best_metric: str = "bleu"
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingData:
-    """The shards to train on and the shapes of their batches.
-
-    Attributes:
-        shards: Files of the training split.
-        plan: Shapes of global batches.
-    """
-
-    shards: Shards
-    plan: BatchPlan
 
 
 class Trainer:

@@ -170,7 +170,6 @@ class _ReplicaStep:
         )
         return norm
 
-
     def _updated(self) -> list[tf.Variable]:
         """Return the variables that an update changes."""
         variables = (*self.model.trainable_variables, *self.optimizer.variables)

@@ -43,6 +43,7 @@ class Checkpoints:
         self.epoch = tf.Variable(0, dtype=tf.int64)
         self.batches = tf.Variable(step % BATCHES_PER_EPOCH, dtype=tf.int64)
         self.epoch.assign(step // BATCHES_PER_EPOCH)
+        self.window = tf.Variable("")
         self.step, self.best = step, best
         self.events = []
         if step:
@@ -159,6 +160,7 @@ def test_the_step_is_made_of_model_optimizer_strategy_and_options(stage):
         "optimizer": "optimizer",
         "strategy": trainer.strategy,
         "options": STEP_OPTIONS,
+        "guard": None,
     }
 
 
