@@ -6,6 +6,8 @@ so it can be read without building anything.
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +21,8 @@ from t2t_repro.training.checkpoint_paths import CHECKPOINT_NAME
 # Part ("model", "optimizer", ...) -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
 
+# A folder that became read-only, or a failing disk
+_UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 # TensorFlow's reader raises some of Python's errors: IndexError if a file is cut short.
 _READ_ERRORS = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
 
@@ -62,13 +66,20 @@ def write_checkpoint(variables: Variables, folder: Path, step: int) -> str:
         variables: The variables to save.
         folder: An existing folder.
         step: Number of completed updates.
+
+    Raises:
+        OSError: If the folder cannot be written to.
+        tf.errors.ResourceExhaustedError: If the disk is full.
     """
     path = str(folder / f"{CHECKPOINT_NAME}-{step}")
     try:
         tf.train.Checkpoint(**variables).write(path)
-    except BaseException:
+    except BaseException as error:
         remove_partial_checkpoints(folder)
-        raise
+        number = next((n for n in _UNWRITABLE if os.strerror(n) in str(error)), None)
+        if number is None or isinstance(error, OSError):
+            raise
+        raise OSError(number, os.strerror(number), path) from error
     return path
 
 

@@ -15,6 +15,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
+from t2t_repro.training.data_errors import readable
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
 from t2t_repro.training.loop_options import (
     Evaluator,
@@ -204,7 +205,7 @@ class Trainer:
             return
         while True:
             before = self.step
-            yield from self._epoch()
+            yield from readable(self._epoch(), lambda: self.step)
             if self.step == before and int(self.checkpoints.batches.numpy()) == 0:
                 raise UserError(
                     "no training pair is short enough: received "

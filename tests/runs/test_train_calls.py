@@ -30,6 +30,9 @@ VALUES = {
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 12,
     "average_last": 2,
+    "max_skipped_updates": 13,
+    "spike_factor": 6.5,
+    "max_rollbacks": 6,
     "cpu_replicas": 4,
     "xla": "on",
 }
@@ -157,6 +160,7 @@ def test_a_training_that_was_stopped_is_not_complete_and_not_averaged(
     trained.steps, trained.stop_signal = steps, stop_signal
     result = trained.train()
     assert (result.steps, result.complete, result.averaged) == (steps, False, None)
+    assert result.stop_signal == stop_signal
     assert trained.averaged.calls == []
 
 
@@ -253,6 +257,17 @@ def test_a_new_run_is_averaged_although_a_dead_one_left_an_average(trained):
     assert trained.train().averaged == "averaged"
     assert not (trained.output_dir / "averaged").exists()
     assert not (trained.output_dir / "best").exists()
+
+
+def test_a_new_run_drops_the_events_of_a_dead_one(trained):
+    (trained.output_dir / "train").mkdir(parents=True)
+    events = trained.output_dir / "train" / "events.out.tfevents.1.host"
+    events.touch()
+    trained.train()
+    assert not events.exists()
+    events.touch()
+    trained.train(average_last=3)
+    assert events.exists()
 
 
 def test_resuming_keeps_best_and_average(trained):
