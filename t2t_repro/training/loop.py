@@ -130,7 +130,7 @@ class Trainer:
         )
         try:
             with progress:
-                self._make_missed_evaluation(progress)
+                self._window.pause(lambda: self._make_missed_evaluation(progress))
                 self._train_on(self._batches(), progress)
         except DivergedError as error:
             if self.recovery is None:

@@ -169,6 +169,7 @@ class TrainingCheckpoints:
         paths = [p for p in all_checkpoints(self.output_dir) if step_of(p) <= last_step]
         regular = [p for p in paths if not every or step_of(p) % every == 0]
         position = [v.numpy() for v in (self.epoch, self.batches)]
+        self.window.assign("")  # a checkpoint of an earlier version has none
         path = self._restore_newest(regular or paths)
         if path is None:
             return None

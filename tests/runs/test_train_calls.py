@@ -315,6 +315,21 @@ def test_settings_that_must_stay_are_compared_before_data_is_prepared(
     assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
 
 
+@pytest.mark.parametrize(
+    ("factor", "skipped", "answer"),
+    [
+        (0.5, 13, "received spike_factor=0.5, expected 0 or more than 1"),
+        (1.0, 13, "received spike_factor=1.0, expected 0 or more than 1"),
+        (6.5, 0, "spike_factor=6.5, which has no effect with max_skipped_updates=0"),
+    ],
+)
+def test_a_factor_of_spikes_without_sense_is_refused(trained, factor, skipped, answer):
+    changes = {"spike_factor": factor, "max_skipped_updates": skipped}
+    with pytest.raises(UsageError, match=answer):
+        training.check_run_folder(trained.settings(**changes), PROBLEM.name)
+    assert not trained.output_dir.exists()
+
+
 def test_a_problem_that_is_not_registered_is_not_trained_on(trained):
     trained.data.problem = type("Unknown", (type(PROBLEM),), {})()
     with pytest.raises(UsageError, match="unknown problem 'unknown'"):
