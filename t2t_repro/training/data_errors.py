@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 import tensorflow as tf
@@ -32,9 +33,11 @@ def readable(batches: Iterable[Batch], completed: Callable[[], int]) -> Iterator
         # An error of the code that takes the batches is not raised here.
         yield from batches
     except _READ_ERRORS as error:
-        reason = error.message.strip().splitlines()[0][:200]
+        # TensorFlow adds the names of its operations to the reason.
+        reason = re.sub(r"\{\{.*?\}\}|\[Op:.*", "", error.message, flags=re.DOTALL)
         raise UserError(
-            f"cannot read the prepared data after step {completed()}: {reason}.\n"
+            f"cannot read the prepared data after step {completed()}: {reason.strip()}."
+            "\n"
             "Restore the files from a copy, or prepare the same data again; then the "
             "same command resumes the run."
         ) from error

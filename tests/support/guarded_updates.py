@@ -76,7 +76,7 @@ def _values(
 ) -> list[np.ndarray]:
     """Return the variables of all replicas."""
     return [
-        np.array(copy)
+        copy.numpy()
         for variable in (*model.trainable_variables, *optimizer.variables)
         for copy in strategy.experimental_local_results(variable.value)
     ]

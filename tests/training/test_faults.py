@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,10 +31,9 @@ def own_shards(shards, tmp_path):
 
 
 def damage_last_record(path):
-    content = bytearray(open(path, "rb").read())  # noqa: SIM115
+    content = bytearray(Path(path).read_bytes())
     content[-6] ^= 0xFF
-    with open(path, "wb") as file:
-        file.write(content)
+    Path(path).write_bytes(content)
 
 
 def test_a_record_with_a_bad_checksum_is_named_and_can_be_mended(
