@@ -17,6 +17,8 @@ _READ_ERRORS = (
     tf.errors.NotFoundError,
     tf.errors.PermissionDeniedError,
 )
+# TensorFlow adds them to the reason.
+_NAMES_OF_OPERATIONS = re.compile(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*", flags=re.DOTALL)
 
 
 def readable(batches: Iterable[Batch], completed: Callable[[], int]) -> Iterator[Batch]:
@@ -33,11 +35,9 @@ def readable(batches: Iterable[Batch], completed: Callable[[], int]) -> Iterator
         # An error of the code that takes the batches is not raised here.
         yield from batches
     except _READ_ERRORS as error:
-        # TensorFlow adds the names of its operations to the reason.
-        reason = re.sub(r"\{\{.*?\}\}|\[Op:.*", "", error.message, flags=re.DOTALL)
+        reason = _NAMES_OF_OPERATIONS.sub("", error.message).strip()
         raise UserError(
-            f"cannot read the prepared data after step {completed()}: {reason.strip()}."
-            "\n"
+            f"cannot read the prepared data after step {completed()}: {reason}.\n"
             "Restore the files from a copy, or prepare the same data again; then the "
             "same command resumes the run."
         ) from error
