@@ -17,5 +17,6 @@ MODULES = (
     "parsing",
     "text_pairs",
     "translate_ende_synthetic",
+    "translate_tfds",
     "translate_wmt",
 )

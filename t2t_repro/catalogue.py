@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
+import traceback
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from t2t_repro import registry
 from t2t_repro.data.problem import Problem, ReversedProblem
-from t2t_repro.errors import UsageError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.hparams import HParams
 
 PROBLEMS = "t2t_repro.problems"
@@ -29,6 +31,22 @@ MODELS = {
     ),
 }
 
+# Folders of the user's packages, each with a separator at its end.
+_users_folders: set[str] = set()
+
+# What to write instead of an import of tensor2tensor, by a word of its line; the first
+# one that is found counts.
+TENSOR2TENSOR_IMPORTS = {
+    "registry": "from t2t_repro.registry import register_problem, register_hparams",
+    "hparams": "from t2t_repro import catalogue; "
+    'catalogue.hparams("transformer_base").replace(...)',
+    "models": "from t2t_repro import catalogue; "
+    'catalogue.hparams("transformer_base").replace(...)',
+    "data_generators": "from t2t_repro.data.problem import Problem; its method `pairs` "
+    "yields pairs of source and target",
+    "layers": "from t2t_repro import layers; docs/extending.md registers an attention",
+}
+
 
 def load(usr_dir: str | Path | None = None) -> None:
     """Register the built-in catalogues and the user's package.
@@ -39,6 +57,7 @@ def load(usr_dir: str | Path | None = None) -> None:
 
     Raises:
         UsageError: If `usr_dir` is not such a folder.
+        UserError: If the package raises an error; the message names the file and line.
     """
     for package in (PROBLEMS, HPARAMS):
         _load_catalogue(package)
@@ -82,12 +101,68 @@ def _import_package(name: str, init_file: Path) -> ModuleType:
         raise UsageError(f"t2t_usr_dir: cannot import {init_file}.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    _users_folders.add(str(init_file.parent) + os.sep)
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[name]
+        located = located_error(error)
+        if located is not None:
+            raise located from error
         raise
     return module
+
+
+def located_error(error: BaseException) -> UserError | None:
+    """Return an error of the user's package as a message with its file and line.
+
+    Args:
+        error: Any error.
+
+    Returns:
+        The message; None if no code of the package was running, or if the error is no
+        `Exception`, such as an interrupt.
+    """
+    place, line = _origin(error)
+    if not place or not isinstance(error, Exception):
+        return None
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if (missing or "").partition(".")[0] == "tensor2tensor":
+        return _tensor2tensor_imported(place, line)
+    text = str(error)
+    if not isinstance(error, UserError):
+        detail = error.msg if isinstance(error, SyntaxError) else text
+        text = f"{type(error).__name__}: {detail}"
+    return UserError(text if place in text else f"{place}: {text}")
+
+
+def _tensor2tensor_imported(place: str, line: str) -> UserError:
+    instead = next(
+        (
+            f"Instead: {new}.\n"
+            for word, new in TENSOR2TENSOR_IMPORTS.items()
+            if word in line
+        ),
+        "",
+    )
+    return UserError(
+        f"{place}: `{line}`: tensor2tensor is not installed.\n{instead}"
+        "docs/from_tensor2tensor.md shows how to change a package."
+    )
+
+
+def _origin(error: BaseException) -> tuple[str, str]:
+    """Return where in the user's package an error began, as `file:line`, and the line.
+
+    Both are empty if no code of the package was running.
+    """
+    folders = tuple(_users_folders)
+    if isinstance(error, SyntaxError) and (error.filename or "").startswith(folders):
+        return f"{error.filename}:{error.lineno}", (error.text or "").strip()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename.startswith(folders):
+            return f"{frame.filename}:{frame.lineno}", frame.line or ""
+    return "", ""
 
 
 def problem(name: str) -> Problem:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import textwrap
 
 import pytest
 
 from t2t_repro import catalogue, registry
-from t2t_repro.errors import UsageError
+from t2t_repro.errors import UsageError, UserError
 
 PACKAGE = """
     from t2t_repro.data.problem import Problem
@@ -114,10 +115,75 @@ def test_a_users_folder_that_hides_another_module_is_refused(tmp_path):
         catalogue.load(folder)
 
 
-def test_an_error_in_the_users_package_is_not_swallowed(users_package):
-    (users_package / "registrations.py").write_text("import no_such_module_anywhere\n")
-    with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere"):
+@pytest.mark.parametrize(
+    ("code", "line", "message"),
+    [
+        (
+            "import no_such_module_anywhere",
+            1,
+            "ModuleNotFoundError: No module named 'no_such_module_anywhere'",
+        ),
+        ("x = 1\n\ndef f(:", 3, "SyntaxError: invalid syntax"),
+        (
+            "def f():\n    return {}['key']\n\nf()",
+            2,
+            "KeyError: 'key'",
+        ),
+        (
+            "from t2t_repro import catalogue\ncatalogue.hparams('transformer_bas')",
+            2,
+            "unknown hparams set 'transformer_bas'.\nDid you mean transformer_base",
+        ),
+    ],
+)
+def test_an_error_in_the_users_package_is_given_its_file_and_line(
+    users_package, code, line, message
+):
+    file = users_package / "registrations.py"
+    file.write_text(code)
+    with pytest.raises(UserError) as caught:
         catalogue.load(users_package)
+    assert str(caught.value).startswith(f"{file}:{line}: {message}")
+    assert caught.value.__cause__ is not None
+    assert users_package.name not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("code", "instead"),
+    [
+        ("from tensor2tensor.utils import registry", "t2t_repro.registry import"),
+        ("import tensor2tensor.layers", "from t2t_repro import layers"),
+        ("from tensor2tensor.models import transformer", "catalogue.hparams("),
+        ("from tensor2tensor.layers import common_hparams", "catalogue.hparams("),
+        ("from tensor2tensor.data_generators import problem", "import Problem"),
+        ("from tensor2tensor.utils.metrics import x", ""),
+    ],
+)
+def test_an_import_of_tensor2tensor_is_answered_with_another_one(
+    users_package, code, instead
+):
+    file = users_package / "registrations.py"
+    file.write_text(f"import re\n{code}\n")
+    with pytest.raises(UserError) as caught:
+        catalogue.load(users_package)
+    first, *others = str(caught.value).splitlines()
+    assert first == f"{file}:2: `{code}`: tensor2tensor is not installed."
+    assert others[-1] == "docs/from_tensor2tensor.md shows how to change a package."
+    assert len(others) == (2 if instead else 1)
+    assert instead in others[0]
+
+
+def test_an_interrupt_in_the_users_package_stays_one(users_package):
+    (users_package / "registrations.py").write_text("raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        catalogue.load(users_package)
+
+
+def test_an_error_outside_of_the_users_package_is_not_located(users_package):
+    catalogue.load(users_package)
+    with pytest.raises(ValueError, match="Expecting") as caught:
+        json.loads("{")
+    assert catalogue.located_error(caught.value) is None
 
 
 @pytest.mark.parametrize("name", ["problems", "hparams"])

@@ -16,7 +16,9 @@ from t2t_repro.files import (
     current_folder,
     folder_lock,
     full_disk_as_user_error,
+    hold_file,
     recover_folder,
+    remove_unless_held,
 )
 
 
@@ -253,3 +255,59 @@ def test_without_system_locks_the_work_is_done(tmp_path, monkeypatch, caplog):
         done.append(True)
     assert done
     assert "cannot be locked" in caplog.text
+
+
+@pytest.fixture
+def used(tmp_path):
+    folder = tmp_path / "used"
+    folder.mkdir()
+    (folder / "file").write_text("content")
+    return folder
+
+
+def test_a_folder_that_nobody_holds_is_removed(tmp_path, used):
+    assert remove_unless_held(used, "file")
+    assert names(tmp_path) == []
+
+
+def test_a_folder_is_kept_until_its_last_holder_releases_it(used):
+    first, second = hold_file(used / "file"), hold_file(used / "file")
+    assert not remove_unless_held(used, "file")
+    first()
+    first()
+    assert not remove_unless_held(used, "file")
+    assert names(used) == ["file"]
+    second()
+    assert remove_unless_held(used, "file")
+
+
+def test_a_folder_that_another_process_holds_is_kept_until_it_ends(used):
+    program = (
+        "import sys; from pathlib import Path; from t2t_repro.files import hold_file; "
+        f"hold_file(Path({str(used / 'file')!r})); print('held', flush=True); "
+        "sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        assert not remove_unless_held(used, "file")
+        process.kill()
+    assert remove_unless_held(used, "file")
+
+
+def test_what_is_missing_is_neither_held_nor_removed(tmp_path, used):
+    hold_file(used / "other")()
+    assert not remove_unless_held(tmp_path / "other", "file")
+    assert not remove_unless_held(used, "other")
+    assert names(used) == ["file"]
+
+
+def test_without_locks_nothing_is_removed(used, monkeypatch):
+    monkeypatch.setattr("t2t_repro.files.fcntl", None)
+    hold_file(used / "file")()
+    assert not remove_unless_held(used, "file")
+    assert names(used) == ["file"]

@@ -5,67 +5,50 @@ busy machine slows all of them; the table shows medians and ratios. The outputs 
 compared line by line with ours.
 
     python benchmarks/decoding/weights.py OUTPUT_DIR CHECKPOINT SOURCE weights.npz
-    python benchmarks/decoding/compare.py --output_dir OUTPUT_DIR \
+    python -m benchmarks.decoding.compare --output_dir OUTPUT_DIR \
         --checkpoint CHECKPOINT --source SOURCE --weights weights.npz \
-        --marian_python ENV/bin/python --ctranslate2 EXPORT_DIR
+        --marian_python MARIAN/bin/python --onmt_python ONMT/bin/python \
+        --ctranslate2 EXPORT_DIR
 
-ENV needs torch and transformers. EXPORT_DIR is a folder of `t2t export --format
+MARIAN needs torch and transformers. ONMT needs Python 3.10 at most, and
+"OpenNMT-tf[tensorflow]==2.32.0". EXPORT_DIR is a folder of `t2t export --format
 ctranslate2`.
+
+The length penalty is ((5 + n) / 6)^alpha in ours and OpenNMT-tf, and n^alpha in the
+others. OpenNMT-tf counts one token too many in hypotheses that are complete, so that
+its beam search, too, differs from ours on some lines.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import subprocess
 import sys
 from pathlib import Path
+
+from benchmarks.child import children
 
 HERE = Path(__file__).resolve().parent
 OURS = "t2t_repro"
 
 
-class Engine:
-    """A process that translates all sentences on request.
-
-    Args:
-        command: Program and arguments.
-    """
-
-    def __init__(self, command: list[str]) -> None:
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def translate(self, beam_size: int) -> dict:
-        """Return seconds, peak memory and ids."""
-        self.process.stdin.write(f"{beam_size}\n")
-        self.process.stdin.flush()
-        for line in self.process.stdout:
-            if line.startswith("ANSWER "):
-                return json.loads(line.removeprefix("ANSWER "))
-        raise RuntimeError(f"{self.process.args} ended")
-
-
-def engines(args: argparse.Namespace) -> dict[str, Engine]:
-    """Start the engines that the flags name, ours first."""
+def commands_of(args: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the commands of the engines that the flags name, ours first."""
     threads = str(args.threads)
     ours = [args.output_dir, args.checkpoint, args.source, threads, args.batch_tokens]
     commands = {OURS: [sys.executable, HERE / "ours.py", *ours]}
     if args.marian_python:
         marian = [args.weights, threads, args.batch_sentences]
         commands["Hugging Face"] = [args.marian_python, HERE / "marian.py", *marian]
+    if args.onmt_python:
+        onmt = [args.weights, threads, args.batch_sentences]
+        commands["OpenNMT-tf"] = [args.onmt_python, HERE / "onmt.py", *onmt]
     for folder in args.ctranslate2:
         for compute_type in args.compute_types:
             given = [folder, args.weights, threads, args.batch_sentences, compute_type]
             name = f"CTranslate2 {compute_type}"
             commands[name] = [sys.executable, HERE / "ct2.py", *given]
-    return {name: Engine([*map(str, given)]) for name, given in commands.items()}
+    return {name: [*map(str, command)] for name, command in commands.items()}
 
 
 def main() -> None:
@@ -76,6 +59,7 @@ def main() -> None:
     parser.add_argument("--source", required=True)
     parser.add_argument("--weights", required=True)
     parser.add_argument("--marian_python")
+    parser.add_argument("--onmt_python")
     parser.add_argument("--ctranslate2", nargs="*", default=[], metavar="DIR")
     parser.add_argument("--compute_types", nargs="*", default=["float32", "int8"])
     parser.add_argument("--beam_sizes", nargs="*", type=int, default=[1, 4])
@@ -85,13 +69,13 @@ def main() -> None:
     parser.add_argument("--batch_sentences", type=int, default=32, help="the others")
     args = parser.parse_args()
 
-    running = engines(args)
-    for beam_size in args.beam_sizes:
-        answers = {name: [] for name in running}
-        for _ in range(args.rounds + 1):
-            for name, engine in running.items():
-                answers[name].append(engine.translate(beam_size))
-        print_table(beam_size, answers)
+    with children(commands_of(args)) as engines:
+        for beam_size in args.beam_sizes:
+            answers = {name: [] for name in engines}
+            for _ in range(args.rounds + 1):
+                for name, engine in engines.items():
+                    answers[name].append(engine.ask(beam_size))
+            print_table(beam_size, answers)
 
 
 def print_table(beam_size: int, answers: dict[str, list[dict]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from t2t_repro.cli.flags import (
     add_system_flags,
     number_in_range,
 )
-from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.framework import load_system, warm_up
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_writable,
@@ -130,6 +131,8 @@ def run(args: argparse.Namespace) -> int:
     _check_flags(args)
     sources, targets = _texts(args)
     system = load_system(args, hparams)
+    if targets is None and sys.stderr.isatty():
+        warm_up(system, hparams)
     if args.html is not None:
         _write_page(args.html, system, _captured(system, sources, targets, hparams))
     elif args.figure is not None:

@@ -10,7 +10,13 @@ from t2t_repro import catalogue
 from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.request import OWN_MODEL, requested_settings, with_files
-from t2t_repro.data.split_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import (
+    PairCorpora,
+    PairFiles,
+    SplitText,
+    TfdsName,
+    TreeFile,
+)
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
@@ -60,8 +66,8 @@ def required_data_dir(args: argparse.Namespace) -> Path:
     return Path(args.data_dir)
 
 
-def _text_files(args: argparse.Namespace) -> dict[str, PairFiles | TreeFile]:
-    files: dict[str, PairFiles | TreeFile] = {}
+def _text_files(args: argparse.Namespace) -> dict[str, SplitText]:
+    files: dict[str, SplitText] = {}
     for split in SPLITS:
         pairs, trees = _pair_files(args, split), getattr(args, f"{split}_trees")
         if trees and pairs:
@@ -70,10 +76,16 @@ def _text_files(args: argparse.Namespace) -> dict[str, PairFiles | TreeFile]:
             files[split] = pairs
         elif trees:
             files[split] = TreeFile(trees)
-    return files
+    if args.train_weights and "train" not in files:
+        raise UsageError("received --train_weights without training text")
+    if not args.tfds:
+        return files
+    if files:
+        raise UsageError("received --tfds beside text files, expected either")
+    return {"train": TfdsName(args.tfds)}
 
 
-def _pair_files(args: argparse.Namespace, split: str) -> PairFiles | None:
+def _pair_files(args: argparse.Namespace, split: str) -> PairFiles | PairCorpora | None:
     source, target, tsv = (
         getattr(args, f"{split}_{role}") for role in ("source", "target", "tsv")
     )
@@ -87,4 +99,44 @@ def _pair_files(args: argparse.Namespace, split: str) -> PairFiles | None:
         raise UsageError(
             f"received --{split}_{given} without --{split}_{missing}, expected both"
         )
-    return PairFiles(tsv or source, target) if tsv or source else None
+    if not (tsv or source):
+        return None
+    if split != "train":
+        return PairFiles(tsv or source, target)
+    return _training_files(tsv or source, target, args.train_weights)
+
+
+def _training_files(
+    source: Path, target: Path | None, weights: str | None
+) -> PairFiles | PairCorpora:
+    """Return the files of one corpus, or of several separated by commas."""
+    sources = _split(source)
+    targets = [None] * len(sources) if target is None else _split(target)
+    if len(sources) != len(targets):
+        raise UsageError(
+            f"received {len(sources)} file(s) in --train_source and {len(targets)} in "
+            "--train_target, expected equal numbers"
+        )
+    corpora = tuple(map(PairFiles, sources, targets))
+    if len(corpora) == 1 and weights is None:
+        return corpora[0]
+    return PairCorpora(corpora, _copies(weights, len(corpora)))
+
+
+def _split(path: Path) -> list[Path]:
+    """Split a list of files at its commas, unless a file has this name."""
+    return [path] if path.exists() else [Path(name) for name in str(path).split(",")]
+
+
+def _copies(weights: str | None, corpora: int) -> tuple[int, ...]:
+    if weights is None:
+        return (1,) * corpora
+    texts = weights.split(",")
+    if len(texts) != corpora or not all(
+        text.isdecimal() and int(text) for text in texts
+    ):
+        raise UsageError(
+            f"received --train_weights {weights}, expected {corpora} whole number(s) "
+            "of at least 1, with commas between them: one per training corpus"
+        )
+    return tuple(map(int, texts))

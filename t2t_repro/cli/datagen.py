@@ -23,9 +23,17 @@ def run(args: argparse.Namespace) -> int:
     problem, given = problem_and_settings(args)
     data_dir = required_data_dir(args)
     import_tensorflow()
+    from t2t_repro.cores import available_cores
     from t2t_repro.data.prepare import prepare
 
     settings = requested_settings(problem, given)
-    data = prepare(problem, data_dir, args.tmp_dir, settings)
+    data = prepare(
+        problem,
+        data_dir,
+        args.tmp_dir,
+        settings,
+        num_workers=args.num_workers or available_cores(),
+        show_progress=True,
+    )
     print("\n".join(summary_lines(data)))
     return 0

@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from t2t_repro.cli.framework import import_tensorflow, load_catalogue, load_system
+from t2t_repro.cli.framework import (
+    import_tensorflow,
+    load_catalogue,
+    load_system,
+    several_checkpoints,
+)
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS
 from t2t_repro.runs.conversion import Conversion
@@ -16,7 +21,8 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 if TYPE_CHECKING:
     from t2t_repro.runs import System
 
-ENGINES = ("tensorflow", "ctranslate2")
+TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"
+ENGINES = (TENSORFLOW, CTRANSLATE2)
 
 
 def add_quantization_flag(parser: argparse.ArgumentParser, needs: str) -> None:
@@ -39,7 +45,7 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         choices=ENGINES,
-        default="tensorflow",
+        default=TENSORFLOW,
         help="tensorflow = the trained model itself (default); ctranslate2 = a faster "
         "engine for CPUs (pip install 't2t-repro[ctranslate2]'). Its first use "
         "converts the checkpoint into OUTPUT_DIR/ctranslate2, once per checkpoint and "
@@ -69,10 +75,11 @@ def load_engine(
         UsageError: If flags contradict each other, or a setting does not fit.
     """
     check_needed(args, "engine", ("quantization", "export_dir"))
-    if args.engine == "tensorflow":
+    if args.engine == TENSORFLOW:
         return load_system(
             args, hparams, ensembles=True, parallel_batches=parallel_batches
         )
+    _check_single(args)
     run = Run.load_existing(args.output_dir)
     package = run.package(args.t2t_usr_dir)
     load_catalogue(package)
@@ -84,7 +91,7 @@ def load_engine(
                 f"received --export_dir and --{flag}: the folder has one checkpoint in "
                 "one format; leave out one of the two."
             )
-    system = CTranslate2System(args.export_dir, package)
+    system = CTranslate2System(args.export_dir, package, run.data_dir)
     _check_same_system(args, run, system)
     return system
 
@@ -103,7 +110,7 @@ def _converted(
     if not conversion.is_done():
         import_tensorflow()
         conversion.make()
-    return CTranslate2System(conversion.folder, package)
+    return CTranslate2System(conversion.folder, package, conversion.data_dir)
 
 
 def check_needed(args: argparse.Namespace, chosen: str, names: tuple[str, ...]) -> None:
@@ -118,11 +125,26 @@ def check_needed(args: argparse.Namespace, chosen: str, names: tuple[str, ...]) 
         UsageError: If one of them is given without effect.
     """
     for name in names:
-        if getattr(args, chosen) != "ctranslate2" and getattr(args, name) is not None:
+        if getattr(args, chosen) != CTRANSLATE2 and getattr(args, name) is not None:
             raise UsageError(
-                f"received --{name} without --{chosen} ctranslate2, without which it "
+                f"received --{name} without --{chosen} {CTRANSLATE2}, without which it "
                 "would have no effect."
             )
+
+
+def _check_single(args: argparse.Namespace) -> None:
+    """Refuse several checkpoints.
+
+    Raises:
+        UsageError: If there are several.
+    """
+    several = several_checkpoints(args.checkpoint_path)
+    if several:
+        raise UsageError(
+            f"received {len(several)} checkpoints and --engine {CTRANSLATE2}, which "
+            "has no ensembles: leave out --engine, or give one checkpoint, such as "
+            "the average that `t2t average` makes."
+        )
 
 
 def _check_same_system(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 from typing import TYPE_CHECKING, Any
 
+from t2t_repro.cli.engine import CTRANSLATE2, add_engine_flags, load_engine
 from t2t_repro.cli.flags import (
     add_decode_hparams_flag,
     add_system_flags,
     number_in_range,
 )
-from t2t_repro.cli.framework import load_system
+from t2t_repro.cli.framework import import_tensorflow, warm_up
 from t2t_repro.cli.hypothesis import add_hypothesis_flag, score_hypothesis
 from t2t_repro.cli.score_card import (
     add_card_flags,
@@ -28,11 +30,12 @@ from t2t_repro.cli.streams import (
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
+from t2t_repro.runs.ctranslate2 import CTranslate2System
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
 
 if TYPE_CHECKING:
-    from t2t_repro.runs import Evaluation, System
+    from t2t_repro.runs import Evaluation, System, TranslatingSystem
 
 DEFAULT_SPLIT = "test"
 DESCRIPTION = (
@@ -45,6 +48,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_system_flags(parser, required=False, ensembles=True)
     add_hypothesis_flag(parser)
+    add_engine_flags(parser)
     parser.add_argument(
         "--split",
         choices=("dev", "test"),
@@ -96,17 +100,17 @@ def run(args: argparse.Namespace) -> int:
     check_card_flags(args)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
-    system = load_system(args, hparams, ensembles=True, parallel_batches=True)
+    system = load_engine(args, hparams, parallel_batches=True)
     check_card_outputs(args, system.problem)
     hparams = system.with_problem_defaults(hparams)
-    system.replace_branch_weights(args.branch_weights, args.branch_seed)
+    if not isinstance(system, CTranslate2System):
+        system.replace_branch_weights(args.branch_weights, args.branch_seed)
     if pairs is None:
-        from t2t_repro.data.prepared import PreparedData
-
-        data_dir = args.data_dir or system.run.data_dir
-        data = PreparedData.load(data_dir, system.problem)
-        pairs = data.raw_text(args.split or DEFAULT_SPLIT)
-    with Progress(len(pairs[0]), "sentence") as progress:
+        pairs = _read_split(args, system)
+    on_terminal = sys.stderr.isatty()
+    if on_terminal:
+        warm_up(system, hparams)
+    with Progress(len(pairs[0]), "sentence", warm=on_terminal) as progress:
         evaluation = system.evaluate(*pairs, hparams, progress.advance)
     if args.decode_to_file:
         write_lines(args.decode_to_file, evaluation.hypotheses)
@@ -117,13 +121,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(
     args: argparse.Namespace,
-    system: System,
+    system: System | CTranslate2System,
     hparams: DecodeHParams,
     evaluation: Evaluation,
 ) -> dict[str, Any]:
     """Return the scores and how they were made."""
     report = dataclasses.asdict(evaluation.scores) | {
-        "problem": system.run.problem,
+        "problem": system.problem.name,
         "checkpoint": system.checkpoint,
         "data": args.source or args.split or DEFAULT_SPLIT,
         "decode_hparams": {
@@ -132,6 +136,9 @@ def _report(
             if "evaluate" in hparams.about(name).read_by
         },
     }
+    if isinstance(system, CTranslate2System):
+        report["engine"] = CTRANSLATE2
+        report["quantization"] = system.description.quantization
     if args.branch_weights != BRANCH_WEIGHT_MODES[0]:
         report["branch_weights"] = args.branch_weights
     if evaluation.repairs:
@@ -145,6 +152,12 @@ def _check_flags(args: argparse.Namespace) -> None:
         raise UsageError("--source and --reference go together: give both or neither.")
     if args.source is not None and args.split is not None:
         raise UsageError("give either --split or --source and --reference, not both.")
+    if args.engine == CTRANSLATE2 and args.branch_weights != BRANCH_WEIGHT_MODES[0]:
+        raise UsageError(
+            f"received --branch_weights {args.branch_weights} and --engine "
+            f"{CTRANSLATE2}, which has no Weighted Transformer: leave out one of the "
+            "two."
+        )
     if args.decode_to_file == STANDARD_STREAM:
         raise UsageError(
             f"received --decode_to_file {STANDARD_STREAM}, expected a file: the scores "
@@ -152,6 +165,26 @@ def _check_flags(args: argparse.Namespace) -> None:
         )
     if args.decode_to_file:
         check_writable("--decode_to_file", args.decode_to_file)
+
+
+def _read_split(
+    args: argparse.Namespace, system: TranslatingSystem
+) -> tuple[list[str], list[str]]:
+    """Return the sources and references of a split of the prepared data.
+
+    Raises:
+        UserError: If the data is missing or damaged, or has no such split.
+        UsageError: If nobody says where the data is.
+    """
+    # Prepared data needs TensorFlow, whatever the engine.
+    import_tensorflow()
+    from t2t_repro.data.prepared import PreparedData
+
+    data_dir = args.data_dir or system.data_dir
+    if data_dir is None:
+        raise UsageError("--data_dir is missing, expected the prepared data.")
+    data = PreparedData.load(data_dir, system.problem)
+    return data.raw_text(args.split or DEFAULT_SPLIT)
 
 
 def _read_pairs(source: str, reference: str) -> tuple[list[str], list[str]]:

@@ -141,6 +141,20 @@ def _add_text_flags(parser: argparse.ArgumentParser) -> None:
             type=Path,
             help=f"{split} text in one file: source, TAB, target",
         )
+    group.add_argument(
+        "--train_weights",
+        metavar="N,N,...",
+        help="copies of each training pair of several corpora, whose files are given "
+        "with commas between them: --train_source a.en,b.en --train_target a.de,b.de "
+        "--train_weights 1,3 (default: 1 each)",
+    )
+    group = parser.add_argument_group("text of --problem translate_tfds")
+    group.add_argument(
+        "--tfds",
+        metavar="NAME",
+        help="translation data set of tensorflow-datasets, such as "
+        "ted_hrlr_translate/pt_to_en",
+    )
     group = parser.add_argument_group(
         "text of --problem parsing_ptb",
         "Trees in the Penn Treebank's brackets, UTF-8, plain or gzipped, one per line "
@@ -209,6 +223,13 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
     )
     _add_number(group, "num_shards", int)
     _add_number(group, "shuffle_seed", int)
+    group.add_argument(
+        "--num_workers",
+        metavar="N",
+        type=number_in_range(1, int),
+        help="processes that encode a long text; the data does not depend on it "
+        "(default: all cores)",
+    )
     add_refused_flag(parser, "--seed", "it is now called --shuffle_seed")
     add_refused_flag(parser, "--max_length", "it is now called --max_pair_length")
 

@@ -96,7 +96,7 @@ def load_system(
     load_catalogue(run.package(args.t2t_usr_dir))
     problem = catalogue.problem(run.problem)
     with_problem_defaults(hparams, problem, run.hparams.max_length)
-    several = _several_checkpoints(args.checkpoint_path) if ensembles else []
+    several = several_checkpoints(args.checkpoint_path) if ensembles else []
     if several:
         find_members(args.output_dir, several)
     else:
@@ -131,7 +131,7 @@ def _left_out(names: Sequence[str]) -> Iterator[None]:
             del sys.modules[name]
 
 
-def _several_checkpoints(text: str | None) -> list[str]:
+def several_checkpoints(text: str | None) -> list[str]:
     """Return the checkpoints of a list with commas; nothing for a single one."""
     names = [name.strip() for name in (text or "").split(",")]
     is_path = len(names) > 1 and Path(f"{text}.index").exists()

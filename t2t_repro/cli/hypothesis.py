@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
+from t2t_repro.cli.engine import TENSORFLOW
 from t2t_repro.cli.score_card import check_card_flags, show_report, wants_card
 from t2t_repro.cli.streams import read_input
 from t2t_repro.errors import UsageError, UserError
@@ -21,6 +22,8 @@ _OF_A_RUN = (
     "data_dir",
     "decode_to_file",
     "decode_hparams",
+    "quantization",
+    "export_dir",
 )
 
 
@@ -46,6 +49,8 @@ def score_hypothesis(args: argparse.Namespace) -> int:
     if args.reference is None:
         raise UsageError("--hypothesis and --reference go together: give both.")
     given = [name for name in _OF_A_RUN if getattr(args, name)]
+    if args.engine != TENSORFLOW:  # its default
+        given.append("engine")
     if given:
         raise UsageError(
             f"received --hypothesis and --{given[0]}: scoring existing translations "

@@ -105,6 +105,15 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
         reason = error.strerror or error
         print(f"{prog}: {place}: {reason}", file=sys.stderr)
         return UserError.exit_code
+    except Exception as error:
+        # Of code that the user wrote, only the file and line matter.
+        from t2t_repro.catalogue import located_error
+
+        located = located_error(error)
+        if located is None:
+            raise
+        print(f"{prog}: {located}", file=sys.stderr)
+        return located.exit_code
 
 
 def _prog(command: str) -> str:

@@ -36,7 +36,7 @@ DESCRIPTION = (
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    add_system_flags(parser)
+    add_system_flags(parser, ensembles=True)
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             f"received {len(sources)} lines in {args.source} and {len(targets)} in "
             f"{args.target}, expected one target per source."
         )
-    system = load_system(args, hparams)
+    system = load_system(args, hparams, ensembles=True)
     total = Total()
 
     def lines() -> Iterator[str]:

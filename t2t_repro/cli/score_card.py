@@ -18,7 +18,7 @@ from t2t_repro.visualization.card_page import card_page
 
 if TYPE_CHECKING:
     from t2t_repro.data.problem import Problem
-    from t2t_repro.runs import System
+    from t2t_repro.runs import TranslatingSystem
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def show_report(
     hypotheses: Sequence[str],
     references: Sequence[str],
     sources: Sequence[str] | None = None,
-    system: System | None = None,
+    system: TranslatingSystem | None = None,
 ) -> None:
     """Print the report, or the score card as the flags want it; write the page.
 
@@ -139,21 +139,23 @@ def _make_card(
     hypotheses: Sequence[str],
     references: Sequence[str],
     sources: Sequence[str] | None,
-    system: System | None,
+    system: TranslatingSystem | None,
 ) -> ScoreCard:
     language, words = DEFAULT_LANGUAGE, None
     if system is not None:
         from t2t_repro.evaluation.training_words import target_language
 
         language = target_language(system.problem)
-        words = _training_words(args.data_dir or system.run.data_dir, system)
+        words = _training_words(args.data_dir or system.data_dir, system)
     logger.info("making the score card of %d sentences", len(hypotheses))
     return make_card(
         hypotheses, references, sources, words, args.card_language or language
     )
 
 
-def _training_words(data_dir: str | None, system: System) -> WordCounts | None:
+def _training_words(
+    data_dir: str | None, system: TranslatingSystem
+) -> WordCounts | None:
     """Count the training words if the prepared data is there and in order."""
     from t2t_repro.data.prepared import PreparedData
     from t2t_repro.evaluation.training_words import (

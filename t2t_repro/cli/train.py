@@ -33,11 +33,16 @@ DEMO_HPARAMS_SET = "transformer_tiny"
 DEMO_FOLDER = Path("t2t_demo")
 DEMO_TRAIN_STEPS = 1300
 SAMPLES = 3
+# Plus the signal's number: as a shell reports a command that a signal ended.
+SIGNALLED = 128
 
 DESCRIPTION = (
     "Train a model. Without flags: the embedded problem and a tiny set, a few minutes "
     "on a laptop's CPU. To resume a run, give only its --output_dir; to train it "
-    "further, add a higher --train_steps."
+    "further, add a higher --train_steps.\n\n"
+    "Exit codes: 0 = training is complete; 143 or 130 = stopped by SIGTERM or Ctrl-C "
+    "after the current update, which is saved: the same command resumes; 1 = failed, "
+    "with a message; 2 = wrong flags."
 )
 _MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
 _DEVICE_FLAGS = ("cpu_replicas", "xla")
@@ -93,10 +98,18 @@ def run(args: argparse.Namespace) -> int:
         logger.info("%s: %s instead of %s", name, changed, value)
 
     import_tensorflow()
+    from t2t_repro.cores import available_cores
     from t2t_repro.data.prepare import open_or_prepare
     from t2t_repro.runs import train
 
-    data = open_or_prepare(problem, data_dir, given, args.tmp_dir)
+    data = open_or_prepare(
+        problem,
+        data_dir,
+        given,
+        args.tmp_dir,
+        num_workers=args.num_workers or available_cores(),
+        show_progress=True,
+    )
     result = train(settings, data, show_progress=True)
     if not result.complete:
         logger.info(
@@ -105,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
             settings.train_steps,
             shlex.quote(settings.output_dir),
         )
-        return 1
+        return SIGNALLED + result.stop_signal if result.stop_signal else 1
     _print_report(result, data, with_scores=not args.no_final_score)
     return 0
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection
 
+import numpy as np
+
+from t2t_repro.data.digests import DigestSet, contains
+from t2t_repro.data.encoding import EncodedBatch
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 EMPTY_SIDE = "empty_side"
 EXACT_REPEAT = "exact_repeat"
 TOO_LONG = "too_long"
 LENGTH_RATIO = "length_ratio"
-
-
-def pair_digest(source: str, target: str) -> int:
-    """Return a 64-bit hash of a pair of texts; millions of them fit in memory."""
-    # No line contains a newline, so the boundary of the two sides is unambiguous.
-    text = f"{source}\n{target}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
-
-
-def has_empty_side(pair: tuple[str, str]) -> bool:
-    """Return whether a side is empty or only white space."""
-    return not all(text.strip() for text in pair)
 
 
 class PairFilter:
@@ -48,59 +39,59 @@ class PairFilter:
         settings: PrepareSettings,
         *,
         is_training: bool,
-        held_out: frozenset[int] = frozenset(),
+        held_out: Collection[int] = frozenset(),
     ) -> None:
         self._max_length = settings.max_pair_length
         self._max_ratio = settings.max_length_ratio if is_training else 0.0
         self._drops_repeats = settings.drop_duplicates and is_training
-        self._held_out = held_out
-        self._seen: set[int] = set()
+        self._held_out = np.sort(np.fromiter(held_out, np.uint64, len(held_out)))
+        self._seen = DigestSet()
         self.dropped: Counter[str] = Counter()
         self.also_held_out = 0
 
-    def keeps(
-        self,
-        pair: tuple[str, str],
-        source_ids: Sequence[int],
-        target_ids: Sequence[int],
-    ) -> bool:
-        """Return whether a pair is kept; count it under a reason if not.
+    def kept(self, batch: EncodedBatch) -> np.ndarray:
+        """Return which pairs are kept, and count the others under a reason.
 
         Args:
-            pair: Source text and target text.
-            source_ids: Ids of the source, without an end of sentence.
-            target_ids: Ids of the target, without an end of sentence.
+            batch: Pairs that follow those of the last call.
+
+        Returns:
+            bool `[pairs]`.
         """
-        reason = self._reason(pair, source_ids, target_ids)
-        if reason is not None:
-            self.dropped[reason] += 1
-        return reason is None
+        kept = ~batch.is_empty
+        self._count(EMPTY_SIDE, batch.is_empty)
+        self.also_held_out += int(contains(self._held_out, batch.digests[kept]).sum())
+        longer = np.maximum(batch.source_lengths, batch.target_lengths)
+        # The ratio is of subwords without the end of sentence.
+        shorter = np.minimum(batch.source_lengths, batch.target_lengths) - 1
+        for reason, fails in (
+            (EXACT_REPEAT, self._repeats(batch.digests, kept)),
+            (TOO_LONG, longer > self._max_length),
+            (LENGTH_RATIO, (longer - 1) > self._max_ratio * shorter),
+        ):
+            if reason == LENGTH_RATIO and not self._max_ratio:
+                continue
+            self._count(reason, kept & fails)
+            kept = kept & ~fails
+        return kept
 
-    def _reason(
-        self,
-        pair: tuple[str, str],
-        source_ids: Sequence[int],
-        target_ids: Sequence[int],
-    ) -> str | None:
-        if has_empty_side(pair) or not source_ids or not target_ids:
-            return EMPTY_SIDE
-        if self._is_repeat(pair):
-            return EXACT_REPEAT
-        shorter, longer = sorted((len(source_ids), len(target_ids)))
-        if longer + 1 > self._max_length:
-            return TOO_LONG
-        if self._max_ratio and longer > self._max_ratio * shorter:
-            return LENGTH_RATIO
-        return None
+    def remember(self, digests: np.ndarray) -> None:
+        """Take pairs as seen that an earlier process has already filtered.
 
-    def _is_repeat(self, pair: tuple[str, str]) -> bool:
-        if not self._drops_repeats and not self._held_out:
-            return False
-        digest = pair_digest(*pair)
-        self.also_held_out += digest in self._held_out
-        if not self._drops_repeats:
-            return False
-        if digest in self._seen:
-            return True
-        self._seen.add(digest)
-        return False
+        Args:
+            digests: Digests of all its pairs, uint64 `[pairs]`. Those of pairs with an
+                empty side have no effect.
+        """
+        if self._drops_repeats:
+            self._seen.add(digests)
+
+    def _repeats(self, digests: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+        repeats = np.zeros(len(digests), bool)
+        if self._drops_repeats:
+            repeats[candidates] = ~self._seen.add(digests[candidates])
+        return repeats
+
+    def _count(self, reason: str, left_out: np.ndarray) -> None:
+        count = int(left_out.sum())
+        if count:
+            self.dropped[reason] += count

@@ -50,3 +50,8 @@ def _is_pair(pair: object) -> bool:
         and len(pair) == 2
         and all(isinstance(text, str) for text in pair)
     )
+
+
+def has_empty_side(pair: tuple[str, str]) -> bool:
+    """Return whether a side is empty or only white space."""
+    return not all(text.strip() for text in pair)

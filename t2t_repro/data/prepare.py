@@ -23,6 +23,8 @@ from t2t_repro.data.request import requested_settings
 from t2t_repro.data.split_writer import write_splits
 from t2t_repro.data.summary import summary_lines
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
+from t2t_repro.data.work_folder import WorkFolder
+from t2t_repro.data.worker_pool import Execution
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.tokenizer_files import SIDES, tokenizer_file_names
@@ -35,6 +37,9 @@ def prepare(
     data_dir: str | Path,
     tmp_dir: str | Path | None = None,
     settings: PrepareSettings | None = None,
+    *,
+    num_workers: int = 1,
+    show_progress: bool = False,
 ) -> PreparedData:
     """Write a problem's data, unless it is already prepared in exactly this way.
 
@@ -43,6 +48,9 @@ def prepare(
         data_dir: Folder to write to.
         tmp_dir: Folder for downloads, or None for the source's own default.
         settings: How to prepare the text; by default the problem's own settings.
+        num_workers: Number of processes that encode a long text. The data does not
+            depend on it.
+        show_progress: Whether to draw progress bars if standard error is a terminal.
 
     Returns:
         The prepared data.
@@ -53,6 +61,7 @@ def prepare(
     """
     folder = Path(data_dir)
     settings = settings or problem.prepare_settings
+    execution = Execution(num_workers, show_progress)
     sources = sources_of(problem.base, settings, tmp_dir)
     found = PreparedData.find(folder, problem)
     if found is None:
@@ -61,7 +70,7 @@ def prepare(
             found = PreparedData.find(folder, problem)
             if found is None:
                 manifest = _prepare_afresh(
-                    problem.base, folder, tmp_dir, settings, sources
+                    problem.base, folder, tmp_dir, settings, sources, execution
                 )
                 return PreparedData(problem, folder, manifest)
     check_all(found, settings, sources)
@@ -75,11 +84,15 @@ def open_or_prepare(
     data_dir: str | Path,
     given_settings: Mapping[str, Any] | None = None,
     tmp_dir: str | Path | None = None,
+    *,
+    num_workers: int = 1,
+    show_progress: bool = False,
 ) -> PreparedData:
     """Return a problem's prepared data, after preparing it if it does not exist.
 
     Existing data has to agree only with the given settings and text, so the settings
-    that it was prepared with need not be repeated.
+    that it was prepared with need not be repeated. The sizes of its files are checked;
+    `prepare` also checks their content.
 
     Args:
         problem: The problem, with its files if it reads files.
@@ -87,6 +100,8 @@ def open_or_prepare(
         given_settings: Values of `PrepareSettings` by name. The problem decides the
             others if the data has to be prepared.
         tmp_dir: Folder for downloads, or None for the source's own default.
+        num_workers: Number of processes that encode a long text.
+        show_progress: Whether to draw progress bars if standard error is a terminal.
 
     Returns:
         The prepared data.
@@ -98,11 +113,18 @@ def open_or_prepare(
     settings = requested_settings(problem, given)
     found = PreparedData.find(data_dir, problem)
     if found is None:
-        found = prepare(problem, data_dir, tmp_dir, settings)
+        found = prepare(
+            problem,
+            data_dir,
+            tmp_dir,
+            settings,
+            num_workers=num_workers,
+            show_progress=show_progress,
+        )
         logger.info("\n".join(summary_lines(found)))
         return found
     check_given(found, settings, given, tmp_dir)
-    found.check_files(checksums=True)
+    found.check_files(checksums=False)
     return found
 
 
@@ -112,16 +134,23 @@ def _prepare_afresh(
     tmp_dir: str | Path | None,
     settings: PrepareSettings,
     sources: Sources,
+    execution: Execution,
 ) -> Manifest:
     logger.info("%s: reading the text", problem.name)
     problem.check(tmp_dir)
     tokenizers = given_tokenizers(problem, settings)
-    if tokenizers is None:
-        logger.info("learning %d subwords", settings.vocab_size)
-        tokenizers = learn_tokenizers(problem, settings, tmp_dir)
-    with write_errors(folder), OutputFiles(folder, problem.file_prefix) as outputs:
+    prefix = problem.file_prefix
+    with (
+        write_errors(folder),
+        WorkFolder(folder, prefix) as work,
+        OutputFiles(folder, prefix) as outputs,
+    ):
+        if tokenizers is None:
+            tokenizers = learn_tokenizers(problem, settings, tmp_dir, work, execution)
         tokenizer_names = _write_tokenizers(outputs, tokenizers)
-        splits = write_splits(problem, tmp_dir, settings, tokenizers, outputs)
+        splits = write_splits(
+            problem, tmp_dir, settings, sources, tokenizers, outputs, work, execution
+        )
         versions = {
             "t2t_repro": __version__,
             "sentencepiece": sentencepiece.__version__,

@@ -18,7 +18,7 @@ from t2t_repro.registry import REVERSED_SUFFIX, snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
-    from t2t_repro.data.split_files import PairFiles, TreeFile
+    from t2t_repro.data.split_files import SplitText
     from t2t_repro.metrics.bracketing import BracketingScores
     from t2t_repro.metrics.translation import TranslationScores
 
@@ -137,7 +137,7 @@ class Problem:
             target_model=vocabulary.target_model,
         )
 
-    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
+    def with_files(self, files: Mapping[str, SplitText]) -> Problem:
         """Return the same problem with the user's files.
 
         Args:
@@ -162,9 +162,23 @@ class Problem:
             tmp_dir: Folder for downloads, or None for the source's own default.
 
         Yields:
-            Source text and target text, neither tokenized nor filtered.
+            Source text and target text, neither tokenized nor filtered. A training
+            pair may be a `RepeatedPair`.
         """
         raise NotImplementedError
+
+    def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
+        """Return about how many pairs a split has, to show the time left.
+
+        Args:
+            split: One of `splits`.
+            tmp_dir: Folder for downloads, or None for the source's own default.
+
+        Returns:
+            The number, or None if it is not known.
+        """
+        del split, tmp_dir
+        return None
 
     @property
     def writes_targets(self) -> bool:
@@ -274,7 +288,7 @@ class ReversedProblem(Problem):
     def prepare_settings(self) -> PrepareSettings:
         return self._base.prepare_settings
 
-    def with_files(self, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
+    def with_files(self, files: Mapping[str, SplitText]) -> Problem:
         return ReversedProblem(self._base.with_files(files))
 
     def pairs(
@@ -282,6 +296,9 @@ class ReversedProblem(Problem):
     ) -> Iterator[tuple[str, str]]:
         for source, target in self._base.pairs(split, tmp_dir):
             yield target, source
+
+    def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
+        return self._base.num_pairs(split, tmp_dir)
 
     def source_identities(
         self, tmp_dir: str | Path | None

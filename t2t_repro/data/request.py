@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.data.split_files import PairFiles, TreeFile
+from t2t_repro.data.split_files import SplitText
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
@@ -18,10 +18,14 @@ LEARNED_MODEL = (
     "shared_vocabulary",
     "character_coverage",
 )
-_FILES = {"pairs": "train_source and train_target", "trees": "train_trees"}
+_FILES = {
+    "pairs": "train_source and train_target",
+    "trees": "train_trees",
+    "tfds": "tfds",
+}
 
 
-def with_files(problem: Problem, files: Mapping[str, PairFiles | TreeFile]) -> Problem:
+def with_files(problem: Problem, files: Mapping[str, SplitText]) -> Problem:
     """Return a problem with the user's files or, without files, the problem itself.
 
     Args:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from t2t_repro.data.repeated_pair import RepeatedPair
 from t2t_repro.data.text_files import identity, read_lines
 from t2t_repro.errors import UserError
 
@@ -37,6 +38,30 @@ class PairFiles:
 
 
 @dataclass(frozen=True)
+class PairCorpora:
+    """The files of several corpora of pairs, which are read one after the other.
+
+    Attributes:
+        files: Files of each corpus.
+        copies: Number of times that the pairs of each corpus are in the shards.
+    """
+
+    kind: ClassVar[str] = "pairs"
+
+    files: tuple[PairFiles, ...]
+    copies: tuple[int, ...]
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Paths by role and number of the corpus, such as "source_1"."""
+        return {
+            f"{role}_{number}": path
+            for number, files in enumerate(self.files, start=1)
+            for role, path in files.paths.items()
+        }
+
+
+@dataclass(frozen=True)
 class PairLists:
     """The pairs of a split, in memory.
 
@@ -61,6 +86,20 @@ class PairLists:
 
 
 @dataclass(frozen=True)
+class TfdsName:
+    """The text of a data set of tensorflow-datasets.
+
+    Attributes:
+        name: Name of the data set, such as "wmt16_translate/ro-en:1.0.0".
+    """
+
+    kind: ClassVar[str] = "tfds"
+    paths: ClassVar[Mapping[str, Path]] = {}
+
+    name: str
+
+
+@dataclass(frozen=True)
 class TreeFile:
     """The file of the bracketed trees of a split.
 
@@ -78,7 +117,11 @@ class TreeFile:
         return {"trees": self.trees}
 
 
-def read_pairs(files: PairFiles | PairLists) -> Iterator[tuple[str, str]]:
+# The text of a split, in any of its forms
+SplitText = PairFiles | PairCorpora | PairLists | TreeFile | TfdsName
+
+
+def read_pairs(files: PairFiles | PairCorpora | PairLists) -> Iterator[tuple[str, str]]:
     """Yield the pairs of plain or gzipped text files, or of lists, in order.
 
     Args:
@@ -90,13 +133,15 @@ def read_pairs(files: PairFiles | PairLists) -> Iterator[tuple[str, str]]:
     """
     if isinstance(files, PairLists):
         return _pairs_of_lists(files)
+    if isinstance(files, PairCorpora):
+        return _pairs_of_corpora(files)
     if files.target is None:
         return _pairs_of_columns(files.source)
     return _pairs_of_lines(files.source, files.target)
 
 
 def identities(
-    files: Mapping[str, PairFiles | PairLists | TreeFile],
+    files: Mapping[str, PairFiles | PairCorpora | PairLists | TreeFile],
 ) -> dict[str, dict[str, object]]:
     """Return the identity of each file, by split and role, such as "train_source".
 
@@ -116,7 +161,18 @@ def identities(
         for split, own in files.items()
         if isinstance(own, PairLists)
     }
-    return of_files | of_lists
+    copies: dict[str, dict[str, object]] = {
+        f"{split}_copies": {"of_each_corpus": list(own.copies)}
+        for split, own in files.items()
+        if isinstance(own, PairCorpora)
+    }
+    return of_files | of_lists | copies
+
+
+def _pairs_of_corpora(corpora: PairCorpora) -> Iterator[tuple[str, str]]:
+    for files, copies in zip(corpora.files, corpora.copies, strict=True):
+        for source, target in read_pairs(files):
+            yield RepeatedPair(source, target, copies)
 
 
 def _pairs_of_lists(lists: PairLists) -> Iterator[tuple[str, str]]:

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
+import hashlib
 import itertools
 import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from t2t_repro.constants import EOS_ID
-from t2t_repro.data.filters import PairFilter, pair_digest
+from t2t_repro import __version__
+from t2t_repro.data.agreement import Sources
+from t2t_repro.data.encoding import PairEncoder, TextBatch
+from t2t_repro.data.filters import PairFilter
 from t2t_repro.data.manifest import SplitCounts, raw_text_names
 from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.pairs import Pair, checked_pairs
 from t2t_repro.data.problem import SPLITS, Problem
-from t2t_repro.data.records import ShardWriter, example_bytes
-from t2t_repro.errors import UserError
+from t2t_repro.data.reading_progress import progress_of
+from t2t_repro.data.records import write_records
+from t2t_repro.data.repeated_pair import copies_of
+from t2t_repro.data.running_counts import RunningCounts
+from t2t_repro.data.training_split import TrainingSplit, training_key
+from t2t_repro.data.work_folder import WorkFolder
+from t2t_repro.data.worker_pool import Execution
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
 
 logger = logging.getLogger(__name__)
 
 _PAIRS_AT_A_TIME = 2_000
-_PAIRS_PER_LOG_LINE = 500_000
 
 
 def write_splits(
     problem: Problem,
     tmp_dir: str | Path | None,
     settings: PrepareSettings,
+    sources: Sources,
     tokenizers: tuple[Tokenizer, Tokenizer],
     outputs: OutputFiles,
+    work: WorkFolder,
+    execution: Execution,
 ) -> dict[str, SplitCounts]:
     """Write all splits of a problem.
 
@@ -40,8 +49,11 @@ def write_splits(
         problem: The problem.
         tmp_dir: Folder for downloads, or None for the source's default.
         settings: Settings of the filters and shards.
+        sources: Identities of the text.
         tokenizers: Tokenizers of the inputs and of the targets.
         outputs: Collects the files.
+        work: Folder of finished parts of the training split.
+        execution: Number of worker processes, and whether to draw progress bars.
 
     Returns:
         The counts of each split, in the order train, dev, test.
@@ -51,113 +63,120 @@ def write_splits(
     """
     held_out: set[int] = set()
     counts = {}
+    encoder = PairEncoder(tokenizers)
     # Training comes last, because its pairs are looked up in the other splits.
     for split in sorted(problem.splits, key=SPLITS.index, reverse=True):
-        pairs = checked_pairs(problem, split, tmp_dir)
-        if split == "train":
-            logger.info("encoding the training pairs")
-            pair_filter = PairFilter(
-                settings, is_training=True, held_out=frozenset(held_out)
+        if split != "train":
+            counts[split] = _write_evaluation_split(
+                problem, split, tmp_dir, settings, encoder, outputs, held_out
             )
-            shard_count, seed = settings.num_shards, settings.shuffle_seed
-        else:
-            pairs = _write_raw_text(pairs, split, outputs, held_out)
-            pair_filter = PairFilter(settings, is_training=False)
-            shard_count, seed = 1, None
-        names = [
-            f"{outputs.prefix}-{split}-{index:05d}-of-{shard_count:05d}"
-            for index in range(shard_count)
-        ]
-        with ShardWriter([outputs.path(name) for name in names], seed) as writer:
-            totals = _write_pairs(problem, pairs, tokenizers, pair_filter, writer)
-        counts[split] = _counts(split, totals, pair_filter, names)
+            continue
+        training = TrainingSplit(
+            work,
+            _key(problem, settings, sources, tokenizers, held_out),
+            PairFilter(settings, is_training=True, held_out=held_out),
+            settings.num_shards,
+            settings.shuffle_seed,
+        )
+        counts[split] = _write_training_split(
+            problem, tmp_dir, training, encoder, outputs, execution
+        )
     return {split: counts[split] for split in SPLITS if split in counts}
 
 
-def _write_raw_text(
-    pairs: Iterable[Pair], split: str, outputs: OutputFiles, digests: set[int]
-) -> Iterator[Pair]:
-    """Yield the pairs, and write their text and collect their digests."""
-    names = raw_text_names(outputs.prefix, split)
-    source_path, target_path = (outputs.path(name) for name in names)
-    with source_path.open("wb") as source_file, target_path.open("wb") as target_file:
-        for source, target in pairs:
-            _write_line(source_file, source)
-            _write_line(target_file, target)
-            digests.add(pair_digest(source, target))
-            yield source, target
-
-
-def _write_line(file: BinaryIO, text: str) -> None:
-    file.write(text.replace("\n", " ").encode("utf-8", "replace") + b"\n")
-
-
-@dataclasses.dataclass
-class _Totals:
-    """Counts of the pairs of a split that were read and written."""
-
-    read: int = 0
-    source_subwords: int = 0
-    target_subwords: int = 0
-    lengths: Counter[int] = dataclasses.field(default_factory=Counter)
-
-    def add(self, source_length: int, target_length: int) -> None:
-        """Count a pair that was written."""
-        self.source_subwords += source_length
-        self.target_subwords += target_length
-        self.lengths[max(source_length, target_length)] += 1
-
-
-def _write_pairs(
+def _key(
     problem: Problem,
-    pairs: Iterable[Pair],
+    settings: PrepareSettings,
+    sources: Sources,
     tokenizers: tuple[Tokenizer, Tokenizer],
-    pair_filter: PairFilter,
-    writer: ShardWriter,
-) -> _Totals:
-    """Encode the pairs, and write the ones that the filter keeps."""
-    totals = _Totals()
-    for batch in _batches(pairs):
-        source_ids = tokenizers[0].encode_batch([source for source, _ in batch])
-        written = [problem.encode_target(target) for _, target in batch]
-        target_ids = tokenizers[1].encode_batch(written)
-        records = []
-        for pair, inputs, targets in zip(batch, source_ids, target_ids, strict=True):
-            if not pair_filter.keeps(pair, inputs, targets):
-                continue
-            records.append(example_bytes([*inputs, EOS_ID], [*targets, EOS_ID]))
-            totals.add(len(inputs) + 1, len(targets) + 1)
-        writer.write(records)
-        totals.read += len(batch)
-        if totals.read % _PAIRS_PER_LOG_LINE == 0:
-            logger.info("%d pairs encoded", totals.read)
-    return totals
+    held_out: set[int],
+) -> str:
+    models = [hashlib.sha256(t.to_bytes()).hexdigest() for t in tokenizers]
+    return training_key(
+        version=__version__,
+        problem=problem.name,
+        problem_version=problem.version,
+        settings=settings.recorded(),
+        sources=sources,
+        tokenizers=models,
+        held_out=hashlib.sha256(repr(sorted(held_out)).encode()).hexdigest(),
+        pairs_at_a_time=_PAIRS_AT_A_TIME,
+    )
 
 
-def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+def _write_training_split(
+    problem: Problem,
+    tmp_dir: str | Path | None,
+    training: TrainingSplit,
+    encoder: PairEncoder,
+    outputs: OutputFiles,
+    execution: Execution,
+) -> SplitCounts:
+    logger.info("encoding the training pairs")
+    batches = _batches(problem, checked_pairs(problem, "train", tmp_dir))
+    total = problem.num_pairs("train", tmp_dir)
+    show = execution.show_progress
+    with progress_of(total, "pair", show_progress=show) as progress:
+        training.encode(batches, encoder, execution, progress)
+    names = _shard_names(outputs.prefix, "train", training.shard_count)
+    counts = training.split_counts(names)
+    logger.info("shuffling %d shards", len(names))
+    with progress_of(len(names), "shard", show_progress=show) as progress:
+        training.write_shards([outputs.path(name) for name in names], progress)
+    return counts
+
+
+def _write_evaluation_split(
+    problem: Problem,
+    split: str,
+    tmp_dir: str | Path | None,
+    settings: PrepareSettings,
+    encoder: PairEncoder,
+    outputs: OutputFiles,
+    held_out: set[int],
+) -> SplitCounts:
+    """Write a split that is not trained on, and add its digests to `held_out`."""
+    pair_filter = PairFilter(settings, is_training=False)
+    counts = RunningCounts()
+    (shard,) = _shard_names(outputs.prefix, split, 1)
+    path = outputs.path(shard)
+    with contextlib.ExitStack() as stack:
+        files = [
+            stack.enter_context(outputs.path(name).open("wb"))
+            for name in raw_text_names(outputs.prefix, split)
+        ]
+
+        def records() -> Iterator[bytes]:
+            for batch in _batches(problem, checked_pairs(problem, split, tmp_dir)):
+                for file, texts in zip(
+                    files, (batch.sources, batch.targets), strict=True
+                ):
+                    _write_lines(file, texts)
+                encoded = encoder(batch)
+                held_out.update(encoded.digests.tolist())
+                yield from counts.add(encoded, pair_filter.kept(encoded))
+
+        write_records(path, records())
+    return counts.split_counts(split, pair_filter, [shard])
+
+
+def _shard_names(prefix: str, split: str, count: int) -> list[str]:
+    return [f"{prefix}-{split}-{index:05d}-of-{count:05d}" for index in range(count)]
+
+
+def _batches(problem: Problem, pairs: Iterable[Pair]) -> Iterator[TextBatch]:
     iterator = iter(pairs)
     while batch := list(itertools.islice(iterator, _PAIRS_AT_A_TIME)):
-        yield batch
-
-
-def _counts(
-    split: str, totals: _Totals, pair_filter: PairFilter, shards: list[str]
-) -> SplitCounts:
-    lengths = totals.lengths
-    if not lengths:
-        reasons = (f"{count:,} {why}" for why, count in pair_filter.dropped.items())
-        raise UserError(
-            f"no {split} pair is left of {totals.read:,} "
-            f"({', '.join(reasons) or 'none read'}): give other text or wider limits "
-            "(max_pair_length, max_length_ratio)"
+        sources, targets = zip(*batch, strict=True)
+        yield TextBatch(
+            sources=sources,
+            targets=targets,
+            # In this process: a worker process might not find the user's problem.
+            written=[problem.encode_target(target) for target in targets],
+            copies=[copies_of(pair) for pair in batch],
         )
-    return SplitCounts(
-        pairs_read=totals.read,
-        pairs_written=lengths.total(),
-        dropped=dict(sorted(pair_filter.dropped.items())),
-        source_subwords=totals.source_subwords,
-        target_subwords=totals.target_subwords,
-        pairs_by_length=[lengths[length] for length in range(max(lengths) + 1)],
-        also_held_out=pair_filter.also_held_out,
-        shards=shards,
-    )
+
+
+def _write_lines(file: BinaryIO, texts: Iterable[str]) -> None:
+    for text in texts:
+        file.write(text.replace("\n", " ").encode("utf-8", "replace") + b"\n")

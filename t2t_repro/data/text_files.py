@@ -33,6 +33,7 @@ _OTHER_ENCODINGS = (
     (codecs.BOM_UTF16_BE, "UTF-16BE"),
 )
 _HEAD_BYTES = 4096
+_BLOCK_BYTES = 2**20
 
 
 def read_lines(path: Path, piped_from: str | None = None) -> Iterator[str]:
@@ -56,6 +57,20 @@ def read_lines(path: Path, piped_from: str | None = None) -> Iterator[str]:
             yield _text_of(raw, origin, number)
     if number == 0:
         raise UserError(f"received text file {origin}, which is empty")
+
+
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a plain or gzipped file, without checking them.
+
+    Raises:
+        UserError: If the file cannot be read.
+    """
+    count, block = 0, b"\n"
+    with _open(_Origin(path)) as file:
+        while next_block := file.read(_BLOCK_BYTES):
+            count += next_block.count(b"\n")
+            block = next_block
+    return count + (not block.endswith(b"\n"))
 
 
 def stream_lines(blocks: Iterable[bytes], name: str) -> Iterator[str]:

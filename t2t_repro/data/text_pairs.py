@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import heapq
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from t2t_repro.data.file_problem import FileProblem
-from t2t_repro.data.filters import has_empty_side
+from t2t_repro.data.held_out import choose_held_out, source_hash
+from t2t_repro.data.pairs import has_empty_side
 from t2t_repro.data.problem import SPLITS
-from t2t_repro.data.split_files import PairFiles, PairLists, read_pairs
-from t2t_repro.errors import UserError
+from t2t_repro.data.split_files import (
+    PairCorpora,
+    PairFiles,
+    PairLists,
+    read_pairs,
+)
+from t2t_repro.data.text_files import count_lines
 
-logger = logging.getLogger(__name__)
-
-# Without development text, one in this many distinct sources of the training text is
-# held out, but no more than this many.
-HELD_OUT_DIVISOR = 20
-MOST_HELD_OUT = 1_000
 # Version 1 held out a share of all lines, including repeats and blank ones.
 HOLD_OUT_RULE: Mapping[str, object] = {"version": 2}
 
+TextPairs = PairFiles | PairCorpora | PairLists
 
-class TextPairProblem(FileProblem[PairFiles | PairLists]):
+
+class TextPairProblem(FileProblem[TextPairs]):
     """Pairs of lines from two files per split, or from one TSV.
 
     Without development text, the sources with the smallest hashes are held out of the
@@ -41,9 +40,7 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
     contents = "text"
     training_files = "train_source and train_target, or train_tsv"
 
-    def __init__(
-        self, files: Mapping[str, PairFiles | PairLists] | None = None
-    ) -> None:
+    def __init__(self, files: Mapping[str, TextPairs] | None = None) -> None:
         super().__init__(files)
         self._largest_held_out: int | None = None
         self.splits = tuple(
@@ -73,7 +70,7 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
                 lists[split] = PairLists(*pair)
         return cls(lists)
 
-    def read(self, files: PairFiles | PairLists) -> Iterator[tuple[str, str]]:
+    def read(self, files: TextPairs) -> Iterator[tuple[str, str]]:
         return read_pairs(files)
 
     def pairs(
@@ -91,10 +88,17 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
         # Data that was prepared by the rule of an earlier version is refused.
         return {**own, "held_out": HOLD_OUT_RULE} if self._holds_out() else own
 
-    def check(self, tmp_dir: str | Path | None) -> None:
-        super().check(tmp_dir)
-        if self._holds_out():
-            self._find_held_out()
+    def check_split(self, split: str, pairs: Iterable[tuple[str, str]]) -> None:
+        if split == "train" and self._holds_out():
+            choice = choose_held_out(pairs)
+            self._largest_held_out = choice.largest
+            self._num_pairs[split] = choice.pairs
+        else:
+            super().check_split(split, pairs)
+
+    def num_pairs(self, split: str, tmp_dir: str | Path | None = None) -> int | None:
+        known = super().num_pairs(split, tmp_dir)
+        return _count(self._files.get(split)) if known is None else known
 
     def _holds_out(self) -> bool:
         return "dev" not in self._files
@@ -103,46 +107,22 @@ class TextPairProblem(FileProblem[PairFiles | PairLists]):
         limit = self._find_held_out()
         for pair in read_pairs(self._files["train"]):
             # A pair with an empty side stays in the training text, where it is counted.
-            is_held_out = not has_empty_side(pair) and _hash(pair[0]) <= limit
+            is_held_out = not has_empty_side(pair) and source_hash(pair[0]) <= limit
             if is_held_out == held_out:
                 yield pair
 
     def _find_held_out(self) -> int:
         """Return the largest hash of a held-out source."""
         if self._largest_held_out is None:
-            self._largest_held_out = _largest_held_out(self._files["train"])
+            choice = choose_held_out(read_pairs(self._files["train"]))
+            self._largest_held_out = choice.largest
         return self._largest_held_out
 
 
-def _largest_held_out(files: PairFiles | PairLists) -> int:
-    """Choose the held-out sources and return the largest of their hashes.
-
-    Repeats, and pairs with an empty side, do not count.
-
-    Raises:
-        UserError: If there are fewer than two distinct sources.
-    """
-    distinct = set()
-    pairs = 0
-    for pair in read_pairs(files):
-        pairs += 1
-        if not has_empty_side(pair):
-            distinct.add(_hash(pair[0]))
-    if len(distinct) < 2:
-        raise UserError(
-            f"received {pairs:,} training pair(s) with {len(distinct)} distinct "
-            "source(s), expected at least 2 to hold some out: give dev text as well"
-        )
-    held_out = min(MOST_HELD_OUT, max(1, len(distinct) // HELD_OUT_DIVISOR))
-    logger.warning(
-        "no development text given: %d of %d distinct source sentences are held out "
-        "for it",
-        held_out,
-        len(distinct),
-    )
-    return heapq.nsmallest(held_out, distinct)[-1]
-
-
-def _hash(source: str) -> int:
-    digest = hashlib.blake2b(source.strip().encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+def _count(files: TextPairs | None) -> int | None:
+    """Return the number of lines of the sources."""
+    if isinstance(files, PairCorpora):
+        return sum(count_lines(corpus.source) for corpus in files.files)
+    if isinstance(files, PairFiles):
+        return count_lines(files.source)
+    return None if files is None else len(files.sources)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
-from collections.abc import Iterable, Sequence
+import operator
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from t2t_repro.data.pairs import Pair, checked_pairs
 from t2t_repro.data.problem import Problem
+from t2t_repro.data.reading_progress import counted
+from t2t_repro.data.work_folder import WorkFolder
+from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import (
@@ -20,8 +27,10 @@ from t2t_repro.text.symbols import split_symbols
 
 logger = logging.getLogger(__name__)
 
-# More text hardly changes the subwords, and costs memory and time.
-MAX_TRAINING_PAIRS = 2_000_000
+# More text hardly changes the subwords, and costs memory and time. tensor2tensor takes
+# only a megabyte per file (text_encoder.py, file_byte_budget).
+MAX_TRAINING_PAIRS = 250_000
+_SAMPLE_SEED = "vocabulary"
 
 
 def given_tokenizers(
@@ -62,14 +71,20 @@ def given_tokenizers(
 
 
 def learn_tokenizers(
-    problem: Problem, settings: PrepareSettings, tmp_dir: str | Path | None
+    problem: Problem,
+    settings: PrepareSettings,
+    tmp_dir: str | Path | None,
+    work: WorkFolder,
+    execution: Execution,
 ) -> tuple[Tokenizer, Tokenizer]:
-    """Learn the tokenizers from the training text.
+    """Learn the tokenizers from the training text, or from a sample of a long text.
 
     Args:
         problem: The problem.
         settings: Settings of the vocabulary.
         tmp_dir: Folder for downloads, or None for the source's own default.
+        work: Keeps each learned model, for a preparation that is resumed.
+        execution: Whether to draw progress bars.
 
     Returns:
         Tokenizers of the inputs and of the targets; one object twice if the vocabulary
@@ -79,16 +94,24 @@ def learn_tokenizers(
         UserError: If the problem does not yield pairs of strings, or its text does not
             allow a vocabulary of the requested size.
     """
-    pairs = spread_sample(checked_pairs(problem, "train", tmp_dir), MAX_TRAINING_PAIRS)
+    pairs = random_sample(
+        counted(
+            checked_pairs(problem, "train", tmp_dir),
+            problem.num_pairs("train", tmp_dir),
+            show_progress=execution.show_progress,
+        ),
+        MAX_TRAINING_PAIRS,
+    )
+    logger.info("learning %d subwords from %d pairs", settings.vocab_size, len(pairs))
     sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
     if problem.vocabulary.kind == "subwords_to_symbols":
         own = settings.source_model
-        source = _learn(sources, settings) if own is None else _own_model(own)
+        source = _learn(sources, settings, work) if own is None else _own_model(own)
         return source, _symbols_of(map(problem.encode_target, targets))
     if settings.shared_vocabulary:
-        shared = _learn((*sources, *targets), settings)
+        shared = _learn((*sources, *targets), settings, work)
         return shared, shared
-    return _learn(sources, settings), _learn(targets, settings)
+    return _learn(sources, settings, work), _learn(targets, settings, work)
 
 
 def _symbols_of(texts: Iterable[str]) -> SymbolTokenizer:
@@ -105,36 +128,52 @@ def _own_model(path: str) -> SentencePieceTokenizer:
     return tokenizer
 
 
-def _learn(lines: Sequence[str], settings: PrepareSettings) -> Tokenizer:
-    return SentencePieceTokenizer(
-        train_sentencepiece(
+def _learn(
+    lines: Sequence[str], settings: PrepareSettings, work: WorkFolder
+) -> Tokenizer:
+    options = {
+        "vocab_size": settings.vocab_size,
+        "model_type": settings.model_type,
+        "character_coverage": settings.character_coverage,
+    }
+    name = f"vocabulary-{_digest(lines, options)}"
+    model = work.load(name)
+    if model is None:
+        model = train_sentencepiece(
             lines,
             vocab_size=settings.vocab_size,
             model_type=settings.model_type,
             character_coverage=settings.character_coverage,
         )
-    )
+        work.save(name, model)
+    return SentencePieceTokenizer(model)
 
 
-def spread_sample(pairs: Iterable[Pair], limit: int) -> list[Pair]:
-    """Return evenly spaced pairs of a text of unknown length.
+def _digest(lines: Sequence[str], options: Mapping[str, object]) -> str:
+    digest = hashlib.blake2b(json.dumps(options).encode(), digest_size=16)
+    for line in lines:
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
 
-    All pairs are taken until there are too many. Then every second one is dropped, only
-    every second one of the rest is taken, and so on.
+
+def random_sample(pairs: Iterable[Pair], limit: int) -> list[Pair]:
+    """Return a random sample of a text of unknown length, in the order of the text.
+
+    The same text always gives the same sample. Every pair has the same chance
+    (Vitter 1985, "Random sampling with a reservoir", algorithm R).
 
     Args:
         pairs: Pairs of the text.
-        limit: Largest number of pairs to return.
+        limit: Largest number of pairs to return; a shorter text is returned whole.
     """
-    sample: list[Pair] = []
-    step = 1
+    generator = random.Random(_SAMPLE_SEED)
+    sample: list[tuple[int, Pair]] = []
     for index, pair in enumerate(pairs):
-        if index % step:
+        if index < limit:
+            sample.append((index, pair))
             continue
-        if len(sample) == limit:
-            sample = sample[::2]
-            step *= 2
-            if index % step:
-                continue
-        sample.append(pair)
-    return sample
+        place = int(generator.random() * (index + 1))
+        if place < limit:
+            sample[place] = index, pair
+    sample.sort(key=operator.itemgetter(0))
+    return [pair for _, pair in sample]

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from t2t_repro.constants import EOS_ID
+from t2t_repro.cores import available_cores
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.pieces import Piece
@@ -20,12 +21,13 @@ from t2t_repro.decoding.sentences import (
     SentenceTranslator,
     longest_piece,
 )
-from t2t_repro.decoding.threads import available_cores
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
 INSTALL = "pip install 't2t-repro[ctranslate2]'"
+
+Source = tuple[int, ...]  # ids with EOS
 
 # Settings that this engine follows. `write_beam_scores` is for the output's format.
 _FOLLOWED = frozenset(
@@ -148,31 +150,39 @@ class CTranslate2Translator(SentenceTranslator):
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
         if any(piece.prefix for piece in pieces):
             raise UsageError("the engine CTranslate2 does not follow target prefixes.")
-        sources = [piece.ids for piece in pieces]
+        # Equal pieces are translated once. A long line of one symbol has many of them.
+        numbers_of: dict[Source, list[int]] = {}
+        for number, piece in enumerate(pieces):
+            numbers_of.setdefault(tuple(piece.ids), []).append(number)
         # All batches are queued at once, and translated in this order.
         waiting = [
-            (numbers, self._submit([sources[number] for number in numbers]))
-            for numbers in self._batches(sources)
+            (batch, self._submit(batch)) for batch in self._batches(list(numbers_of))
         ]
-        for numbers, results in waiting:
-            yield numbers, [self._hypotheses(result.result()) for result in results]
+        for batch, results in waiting:
+            numbers: list[int] = []
+            found: list[list[Hypothesis]] = []
+            for source, result in zip(batch, results, strict=True):
+                equal = numbers_of[source]
+                numbers += equal
+                found += [self._hypotheses(result.result())] * len(equal)
+            yield numbers, found
 
-    def _batches(self, sources: list[list[int]]) -> Iterator[list[int]]:
-        """Yield the numbers of pieces of one length, longest first.
+    def _batches(self, sources: list[Source]) -> Iterator[list[Source]]:
+        """Yield batches of sources of one length, longest first.
 
         CTranslate2 has one limit of the output's length per batch, and ours depends on
         the length of the source.
         """
-        by_length: dict[int, list[int]] = {}
-        for number, ids in enumerate(sources):
-            by_length.setdefault(len(ids), []).append(number)
+        by_length: dict[int, list[Source]] = {}
+        for ids in sources:
+            by_length.setdefault(len(ids), []).append(ids)
         for length in sorted(by_length, reverse=True):
-            numbers = by_length[length]
+            same = by_length[length]
             rows = max(self.hparams.batch_size // length, 1)
-            for start in range(0, len(numbers), rows):
-                yield numbers[start : start + rows]
+            for start in range(0, len(same), rows):
+                yield same[start : start + rows]
 
-    def _submit(self, sources: list[list[int]]) -> list[Any]:
+    def _submit(self, sources: list[Source]) -> list[Any]:
         """Queue pieces of one length and return their future results."""
         hparams = self.hparams
         return self._engine.translate_batch(

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID
+from t2t_repro.cores import available_cores
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.beam_search import (
@@ -33,7 +34,7 @@ from t2t_repro.decoding.sentences import (
     SentenceTranslator,
     longest_piece,
 )
-from t2t_repro.decoding.threads import available_cores, map_in_threads
+from t2t_repro.decoding.threads import map_in_threads
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 

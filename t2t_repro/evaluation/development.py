@@ -118,14 +118,21 @@ def _table(
     references: Sequence[str],
     hypotheses: Sequence[str],
 ) -> str:
-    """Return sentences, their translations and the score of each as Markdown."""
-    lines = [f"| source | reference | translation | {problem.metric} |"]
-    lines.append("|---|---|---|---:|")
-    for row in zip(sources, references, hypotheses, strict=True):
-        _, reference, hypothesis = row
+    """Return sentences, their translations and the score of each as Markdown.
+
+    The table has one column: TensorBoard divides the width among columns, and breaks
+    words and numbers in narrow ones.
+    """
+    lines = ["| dev sentences |", "|---|"]
+    samples = zip(sources, references, hypotheses, strict=True)
+    for number, (source, reference, hypothesis) in enumerate(samples, start=1):
         score = _sentence_score(problem, hypothesis, reference)
-        cells = [*map(_cell, row), f"{score:.1f}"]
-        lines.append(f"| {' | '.join(cells)} |")
+        metric = _cell(problem.metric)
+        lines += [
+            f"| **source {number}:** {_cell(source)} |",
+            f"| **reference {number}:** {_cell(reference)} |",
+            f"| **translation {number}, {metric} {score:.1f}:** {_cell(hypothesis)} |",
+        ]
     return "\n".join(lines) + "\n"
 
 

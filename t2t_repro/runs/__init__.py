@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from t2t_repro.runs.n_best import RankedHypothesis, rank
     from t2t_repro.runs.run import Run
     from t2t_repro.runs.scoring import PairScore
-    from t2t_repro.runs.system import Evaluation, System
+    from t2t_repro.runs.system import System
     from t2t_repro.runs.training import TrainResult, train
+    from t2t_repro.runs.translating import Evaluation, TranslatingSystem
     from t2t_repro.settings.decode_hparams import DecodeHParams
     from t2t_repro.settings.train_settings import TrainSettings
 
@@ -31,6 +32,7 @@ __all__ = [
     "System",
     "TrainResult",
     "TrainSettings",
+    "TranslatingSystem",
     "average",
     "load_ensemble",
     "rank",
@@ -40,13 +42,14 @@ __all__ = [
 _MODULES = {
     "CTranslate2System": "t2t_repro.runs.ctranslate2",
     "DecodeHParams": "t2t_repro.settings.decode_hparams",
-    "Evaluation": "t2t_repro.runs.system",
+    "Evaluation": "t2t_repro.runs.translating",
     "PairScore": "t2t_repro.runs.scoring",
     "RankedHypothesis": "t2t_repro.runs.n_best",
     "Run": "t2t_repro.runs.run",
     "System": "t2t_repro.runs.system",
     "TrainResult": "t2t_repro.runs.training",
     "TrainSettings": "t2t_repro.settings.train_settings",
+    "TranslatingSystem": "t2t_repro.runs.translating",
     "average": "t2t_repro.runs.averaging",
     "load_ensemble": "t2t_repro.runs.ensembles",
     "rank": "t2t_repro.runs.n_best",

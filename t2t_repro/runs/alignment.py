@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from t2t_repro.data.prepared import PreparedData
@@ -33,7 +35,7 @@ def choose_alignment_heads(
         pairs: Number of dev sentence pairs to use.
 
     Raises:
-        UserError: If there is no dev split.
+        UserError: If there is no dev split, or the model can read no pair of it.
     """
     if "dev" not in data.splits:
         raise UserError(
@@ -42,12 +44,17 @@ def choose_alignment_heads(
         )
     sources, references = data.raw_text("dev")
     captured: list[Attention] = []
-    for source, reference in zip(sources, references, strict=True):
+    skipped = _Skipped()
+    for line, (source, reference) in enumerate(
+        zip(sources, references, strict=True), start=1
+    ):
         if len(captured) == pairs:
             break
-        attention = _attention_or_none(system, source, reference)
-        if attention is not None:
-            captured.append(attention)
+        try:
+            captured.append(system.attention(source, reference))
+        except UserError as error:
+            skipped.add(line, error)
+    skipped.log("dev pair", "used to choose heads")
     return choose_heads(captured)
 
 
@@ -63,6 +70,7 @@ def align_pairs(
     """Yield the links between the words of each source and its target.
 
     A pair that the model cannot read, because it is empty or too long, has no links.
+    A warning at the end counts such pairs by reason; blank lines are not counted.
 
     Args:
         system: A trained system.
@@ -72,27 +80,51 @@ def align_pairs(
         decode_hparams: Settings of the search for the system's translations.
         advance: Called with the number of pairs completed since the last call.
     """
+    skipped = _Skipped()
     for number, source in enumerate(sources):
         target = None if targets is None else targets[number]
-        attention = _attention_or_none(system, source, target, decode_hparams)
-        if attention is None:
-            if source.strip():
-                logger.warning("line %d is not aligned: too long or empty", number + 1)
+        try:
+            attention = system.attention(source, target, decode_hparams)
+        except UserError as error:
+            if source.strip() or (target or "").strip():
+                skipped.add(number + 1, error)
             yield []
         else:
             is_empty = len(attention.target.words) < 2  # EOS alone
             yield [] if is_empty else align(attention, heads)
         advance(1)
+    skipped.log("line", "aligned")
 
 
-def _attention_or_none(
-    system: System,
-    source: str,
-    target: str | None,
-    decode_hparams: DecodeHParams | None = None,
-) -> Attention | None:
-    """Return the attention of a pair, or None if the model cannot read it."""
-    try:
-        return system.attention(source, target, decode_hparams)
-    except UserError:
-        return None
+@dataclasses.dataclass
+class _Reason:
+    """Why some pairs were skipped: the error of the first one, and their number."""
+
+    first_line: int
+    message: str
+    count: int = 0
+
+
+class _Skipped:
+    """The pairs that a system cannot read, counted by reason."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, _Reason] = {}
+
+    def add(self, line: int, error: UserError) -> None:
+        """Count a pair by its line, from 1, and its error."""
+        message = str(error)
+        # Errors of one kind differ in their numbers and quotations.
+        kind = re.sub(r"\d[\d,]*|'[^']*'|\"[^\"]*\"", "", message)
+        reason = self._reasons.setdefault(kind, _Reason(line, message))
+        reason.count += 1
+
+    def log(self, noun: str, use: str) -> None:
+        """Warn of each reason, the most frequent first."""
+        for reason in sorted(self._reasons.values(), key=lambda r: -r.count):
+            pairs = (
+                f"{noun} {reason.first_line} is"
+                if reason.count == 1
+                else f"{reason.count:,} {noun}s (the first: {reason.first_line}) are"
+            )
+            logger.warning("%s not %s: %s", pairs, use, reason.message)

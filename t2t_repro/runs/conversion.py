@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 
 from t2t_repro import catalogue
-from t2t_repro.decoding.ctranslate2_engine import import_ctranslate2
+from t2t_repro.decoding.ctranslate2_engine import check_followed, import_ctranslate2
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_folder import (
@@ -21,6 +21,7 @@ from t2t_repro.export.ctranslate2_folder import (
 from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
 from t2t_repro.files import current_folder, folder_lock
 from t2t_repro.runs.checkpoint_choice import choose_checkpoint
+from t2t_repro.runs.conversion_cache import prune_conversions
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
@@ -44,6 +45,7 @@ class Conversion:
         quantization: Format of the weights.
         hparams: Settings of the search for which the model must have enough positions.
         folder: Folder of the conversion, which may not exist yet.
+        data_dir: Folder of the prepared data of the training, or None.
     """
 
     output_dir: str
@@ -52,6 +54,7 @@ class Conversion:
     quantization: str
     hparams: DecodeHParams
     folder: Path
+    data_dir: str | None
 
     @classmethod
     def plan(
@@ -87,11 +90,20 @@ class Conversion:
         hparams = with_problem_defaults(
             decode_hparams or DecodeHParams(), catalogue.problem(run.problem), longest
         )
+        check_followed(hparams)
         path = choose_checkpoint(output_dir, checkpoint)
         positions = position_count(longest, hparams.extra_length)
         name = f"{Path(path).name}-{checkpoint_digest(path)[:12]}"
         folder = Path(output_dir) / FOLDER / f"{name}-{quantization}-{positions}"
-        return cls(str(output_dir), path, package, quantization, hparams, folder)
+        return cls(
+            output_dir=str(output_dir),
+            checkpoint=path,
+            t2t_usr_dir=package,
+            quantization=quantization,
+            hparams=hparams,
+            folder=folder,
+            data_dir=run.data_dir,
+        )
 
     def is_done(self) -> bool:
         """Return whether the folder exists."""
@@ -99,6 +111,8 @@ class Conversion:
 
     def make(self) -> None:
         """Convert the checkpoint if it is not done, and log the comparison.
+
+        Then remove older conversions; see `prune_conversions`.
 
         Raises:
             UserError: If the conversion differs too much from the trained model, the
@@ -108,6 +122,7 @@ class Conversion:
             with folder_lock(self.folder.parent, _LOCK, "converting a checkpoint"):
                 if not self.is_done():
                     self._convert()
+                    prune_conversions(self.output_dir, self.folder)
         except OSError as error:
             raise UserError(
                 f"cannot write {self.folder.parent}: {error.strerror or error}; "

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.sentences import Hypothesis, longest_piece
-from t2t_repro.runs.ctranslate2 import CTranslate2System
+from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
-
-if TYPE_CHECKING:
-    from t2t_repro.runs.system import System
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +33,7 @@ class RankedHypothesis:
 
 
 def rank(
-    system: System | CTranslate2System,
+    system: TranslatingSystem,
     source: str,
     hypotheses: Sequence[Hypothesis],
     decode_hparams: DecodeHParams,

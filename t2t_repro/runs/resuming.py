@@ -110,6 +110,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
         UserError: If the run in the folder has other settings.
         UsageError: If an hparam is refused, or the run has more steps.
     """
+    _check_spike_factor(settings)
     output_dir = Path(settings.output_dir)
     hparams = resolved_hparams(settings)
     output_dir.mkdir(parents=True, exist_ok=True)
@@ -132,6 +133,22 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
             f"received train_steps={settings.train_steps}, but the run in "
             f"{output_dir} is at step {step}: give more to train further, or leave it "
             "out."
+        )
+
+
+def _check_spike_factor(settings: TrainSettings) -> None:
+    """Refuse a factor that would skip every update, or none.
+
+    Raises:
+        UsageError: If `spike_factor` is too small or has no effect.
+    """
+    factor = settings.spike_factor
+    if 0 < factor <= 1:
+        raise UsageError(f"received spike_factor={factor}, expected 0 or more than 1.")
+    if factor and not settings.max_skipped_updates:
+        raise UsageError(
+            f"received spike_factor={factor}, which has no effect with "
+            "max_skipped_updates=0: give max_skipped_updates as well."
         )
 
 

@@ -55,7 +55,7 @@ class PairScorer:
     """Score pairs with a model in memory, batched by tokens.
 
     Args:
-        model: A `Transformer`.
+        model: A `Transformer` or `Ensemble`.
         tokenizers: Tokenizers of the inputs and of the targets.
         problem: Problem that defines the forms of sources and targets.
         hparams: `alpha`, `batch_size`, and `extra_length`.

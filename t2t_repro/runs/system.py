@@ -1,20 +1,16 @@
-"""A trained system in memory: translate, evaluate, export."""
+"""A trained system in memory: translate, evaluate, score, show attention, export."""
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import keras
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.ensemble import Ensemble, members
-from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.decoding.sentences import Hypothesis, count_repairs
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
@@ -28,9 +24,9 @@ from t2t_repro.runs.checkpoint_choice import choose_checkpoint
 from t2t_repro.runs.comparison_text import comparison_sentences
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.scoring import PairScore, PairScorer
+from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
-from t2t_repro.text.lines import as_line, check_same_length
 from t2t_repro.training.checkpoints import model_variables, restore
 from t2t_repro.visualization.attention import Attention
 from t2t_repro.visualization.capture import (
@@ -39,35 +35,13 @@ from t2t_repro.visualization.capture import (
     encode_target,
 )
 
-if TYPE_CHECKING:
-    # At run time, problems import the metrics when they score.
-    from t2t_repro.metrics.bracketing import BracketingScores
-    from t2t_repro.metrics.translation import TranslationScores
-
 logger = logging.getLogger(__name__)
 
 _OTHER_CHECKPOINT = "Give another checkpoint."
 
 
-@dataclasses.dataclass(frozen=True)
-class Evaluation:
-    """Outputs of a system for given sources, and their scores.
-
-    Attributes:
-        scores: Scores against the references.
-        hypotheses: Best output per source, each on one line.
-        repaired: Number of outputs that were repaired.
-        repairs: Number of outputs per kind of repair, most frequent first.
-    """
-
-    scores: TranslationScores | BracketingScores
-    hypotheses: list[str]
-    repaired: int
-    repairs: dict[str, int]
-
-
-class System:
-    """A trained model with its tokenizers and its problem.
+class System(TranslatingSystem):
+    """A trained model in memory, with its tokenizers and its problem.
 
     Args:
         run: Description of the training.
@@ -85,12 +59,9 @@ class System:
         tokenizers: tuple[Tokenizer, Tokenizer],
         checkpoint: str,
     ) -> None:
+        super().__init__(problem, tokenizers, checkpoint)
         self.run = run
-        self.problem = problem
         self.model = model
-        self.source_tokenizer, self.target_tokenizer = tokenizers
-        self.checkpoint = checkpoint
-        self._translators: dict[DecodeHParams, Translator] = {}
         self._scorers: dict[DecodeHParams, PairScorer] = {}
 
     @classmethod
@@ -122,101 +93,21 @@ class System:
 
     @property
     def max_input_length(self) -> int:
-        """Longest source that the model reads at once, in tokens with EOS."""
         return self.run.hparams.max_length
 
-    def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
-        """Use the problem's defaults for settings that the user did not give.
+    @property
+    def data_dir(self) -> str | None:
+        return self.run.data_dir
 
-        Raises:
-            UsageError: If a given setting would have no effect or cannot work.
-        """
-        longest = self.run.hparams.max_length
-        return with_problem_defaults(hparams, self.problem, longest)
-
-    def translator(self, decode_hparams: DecodeHParams | None = None) -> Translator:
-        """Return a translator of the model; equal settings share one.
-
-        Raises:
-            UsageError: See `with_problem_defaults`.
-        """
-        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
-        if hparams not in self._translators:
-            self._translators[hparams] = Translator(
-                self.model,
-                self.source_tokenizer,
-                self.target_tokenizer,
-                hparams,
-                self.run.hparams.max_length,
-                normalize_source=self.problem.normalize_source,
-                postprocess=self.problem.postprocess,
-            )
-        return self._translators[hparams]
-
-    def translate(
-        self, sentences: Sequence[str], decode_hparams: DecodeHParams | None = None
-    ) -> list[str]:
-        """Return the best translation of each sentence."""
-        translated = self.translator(decode_hparams).translate(sentences)
-        return [hypotheses[0].text for hypotheses in translated]
-
-    def hypotheses(
-        self,
-        sentences: Sequence[str],
-        decode_hparams: DecodeHParams | None = None,
-        advance: Callable[[int], object] = lambda count: None,
-        *,
-        prefixes: Sequence[str] | None = None,
-        first: int = 0,
-    ) -> Iterator[list[Hypothesis]]:
-        """Yield the hypotheses of each sentence, best first, chunk by chunk.
-
-        Args:
-            sentences: Sources.
-            decode_hparams: Settings of the search.
-            advance: Called with the number of sentences completed since the last call.
-            prefixes: Text that each translation must begin with; see
-                `Translator.translate`.
-            first: Number of the first sentence in the whole input, on which random
-                translations depend.
-
-        Raises:
-            UserError: If a prefix cannot be followed.
-        """
-        translator = self.translator(decode_hparams)
-        return translator.stream(sentences, advance, prefixes=prefixes, first=first)
-
-    def warm_up(self, decode_hparams: DecodeHParams | None = None) -> None:
-        """Trace the search, which makes the first translation of a process slow."""
-        self.translator(decode_hparams).translate(["."])
-
-    def evaluate(
-        self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        decode_hparams: DecodeHParams | None = None,
-        advance: Callable[[int], object] = lambda count: None,
-    ) -> Evaluation:
-        """Translate sources and score the translations.
-
-        Args:
-            sources: Sources.
-            references: One reference per source.
-            decode_hparams: Settings of the search.
-            advance: Called with the number of sentences completed since the last call.
-
-        Raises:
-            UserError: If the numbers of sources and references differ, or are zero.
-        """
-        check_same_length(sources, references)
-        translated = self.hypotheses(sources, decode_hparams, advance)
-        best = [hypotheses[0] for hypotheses in translated]
-        hypotheses = [as_line(hypothesis.text) for hypothesis in best]
-        return Evaluation(
-            scores=self.problem.score(hypotheses, references),
-            hypotheses=hypotheses,
-            repaired=sum(bool(hypothesis.repairs) for hypothesis in best),
-            repairs=count_repairs(best),
+    def _new_translator(self, hparams: DecodeHParams) -> Translator:
+        return Translator(
+            self.model,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            hparams,
+            self.max_input_length,
+            normalize_source=self.problem.normalize_source,
+            postprocess=self.problem.postprocess,
         )
 
     def scorer(self, decode_hparams: DecodeHParams | None = None) -> PairScorer:
@@ -232,7 +123,7 @@ class System:
                 (self.source_tokenizer, self.target_tokenizer),
                 self.problem,
                 hparams,
-                self.run.hparams.max_length,
+                self.max_input_length,
             )
         return self._scorers[hparams]
 
@@ -269,7 +160,7 @@ class System:
         """
         self._check_single("attention shows one model")
         tokenizers = (self.source_tokenizer, self.target_tokenizer)
-        longest = self.run.hparams.max_length
+        longest = self.max_input_length
         text = self.problem.normalize_source(source)
         source_ids = encode_source(self.source_tokenizer, text, longest)
         if target is None:
@@ -323,7 +214,7 @@ class System:
             self.source_tokenizer,
             self.target_tokenizer,
             self.with_problem_defaults(decode_hparams or DecodeHParams()),
-            self.run.hparams.max_length,
+            self.max_input_length,
             max_source_tokens,
         )
         export_saved_model(served, export_dir)
@@ -359,7 +250,7 @@ class System:
         check_exportable(self.run.model, self.run.hparams, export_dir, quantization)
         self._warn_of_raw_output()
         hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
-        longest = self.run.hparams.max_length
+        longest = self.max_input_length
         if sentences is None:
             sentences = comparison_sentences(self.run.data_dir, self.problem)
         return export_ctranslate2(

@@ -23,14 +23,15 @@ from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training.loop import (
+from t2t_repro.training.loop import Trainer
+from t2t_repro.training.loop_options import (
     Evaluator,
     LoopOptions,
     Monitor,
-    Trainer,
     TrainingData,
 )
 from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.recovery import Recovery, RecoveryLimits
 from t2t_repro.training.setup import (
     make_optimizer,
     make_repeatable,
@@ -38,6 +39,7 @@ from t2t_repro.training.setup import (
 )
 from t2t_repro.training.step import StepOptions
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.update_guard import UpdateGuard
 from t2t_repro.visualization.samples import attention_evaluator, sample_pairs
 from t2t_repro.visualization.summaries import write_branches
 
@@ -74,14 +76,16 @@ def make_trainer(
         data.shards("train"), _plan(hparams, strategy.num_replicas_in_sync)
     )
     _log_summary(run, data, model, training_data.plan, jit_compile)
+    guard = _guard(settings)
+    checkpoints = TrainingCheckpoints(
+        settings.output_dir, model, optimizer, settings.checkpoints_to_keep, guard
+    )
     return Trainer(
         model=model,
         optimizer=optimizer,
         strategy=strategy,
         data=training_data,
-        checkpoints=TrainingCheckpoints(
-            settings.output_dir, model, optimizer, keep=settings.checkpoints_to_keep
-        ),
+        checkpoints=checkpoints,
         step_options=StepOptions(
             label_smoothing=hparams.label_smoothing,
             clip_grad_norm=hparams.clip_grad_norm,
@@ -90,6 +94,7 @@ def make_trainer(
         options=_loop_options(settings, data.problem.metric),
         evaluators=_evaluators(model, hparams, settings, data),
         monitors=_monitors(model, hparams),
+        recovery=_recovery(settings, guard, checkpoints),
         show_progress=show_progress,
     )
 
@@ -102,6 +107,22 @@ def _make_model_and_optimizer(
     optimizer = make_optimizer(run.hparams)
     optimizer.build(model.trainable_variables)
     return model, optimizer
+
+
+def _guard(settings: TrainSettings) -> UpdateGuard | None:
+    """Return the guard of the training step, or None if every update is made."""
+    if not settings.max_skipped_updates:
+        return None
+    return UpdateGuard(settings.spike_factor)
+
+
+def _recovery(
+    settings: TrainSettings, guard: UpdateGuard | None, checkpoints: TrainingCheckpoints
+) -> Recovery | None:
+    if guard is None:
+        return None
+    limits = RecoveryLimits(settings.max_skipped_updates, settings.max_rollbacks)
+    return Recovery(guard, checkpoints, limits, settings.steps_between_checkpoints)
 
 
 def _loop_options(settings: TrainSettings, best_metric: str) -> LoopOptions:

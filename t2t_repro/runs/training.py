@@ -33,6 +33,7 @@ from t2t_repro.training.checkpoint_paths import (
     latest_step,
     step_of,
 )
+from t2t_repro.training.event_files import event_files
 from t2t_repro.training.setup import make_strategy
 
 logger = logging.getLogger(__name__)
@@ -49,12 +50,14 @@ class TrainResult:
         steps: Number of completed updates.
         complete: Whether training reached its last step; False after a signal to stop.
         averaged: Path of the averaged checkpoint, or None.
+        stop_signal: Number of the signal that stopped training, or None.
     """
 
     output_dir: Path
     steps: int
     complete: bool
     averaged: str | None
+    stop_signal: int | None = None
 
 
 def train(
@@ -95,7 +98,9 @@ def train(
             trained = steps > step_before or before is None
             keep = not trained and before.training == run.training
             averaged = _averaged(run, settings, keep_existing=keep)
-    return TrainResult(Path(settings.output_dir), steps, complete, averaged)
+    return TrainResult(
+        Path(settings.output_dir), steps, complete, averaged, trainer.stop_signal
+    )
 
 
 def _begin_or_resume(
@@ -123,6 +128,8 @@ def _begin_or_resume(
     else:
         for stale in (BEST_FOLDER, AVERAGED_FOLDER):
             shutil.rmtree(output_dir / stale, ignore_errors=True)
+        for events in event_files(output_dir):
+            events.unlink()
         names = save_tokenizers(output_dir, *tokenizers)
         run = dataclasses.replace(asked, tokenizers=names)
     run.save(output_dir)

@@ -83,6 +83,25 @@ class TrainSettings(TypedSettings):
         unit="checkpoints",
         at_least=0,
     )
+    max_skipped_updates: int = setting(
+        "updates in a row whose loss or gradient is not finite, or a spike, that are "
+        "skipped before training goes back to a checkpoint; 0 = skip none",
+        0,
+        unit="updates",
+        at_least=0,
+    )
+    spike_factor: float = setting(
+        "multiple of its recent mean from which a loss or gradient norm counts as a "
+        "spike; 0 = none does",
+        0.0,
+        at_least=0,
+    )
+    max_rollbacks: int = setting(
+        "returns to one checkpoint before training gives up",
+        3,
+        unit="returns",
+        at_least=0,
+    )
     cpu_replicas: int = setting(
         "replicas on the CPU, to try data parallelism; 0 = one per GPU, or one on the "
         "CPU",

@@ -6,8 +6,10 @@ so it can be read without building anything.
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import keras
@@ -16,9 +18,11 @@ import tensorflow as tf
 from t2t_repro.errors import UserError
 from t2t_repro.training.checkpoint_paths import CHECKPOINT_NAME
 
-# Part ("model", "optimizer", "random", "data") -> path of a variable -> the variable
+# Part ("model", "optimizer", ...) -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
 
+# A folder that became read-only, or a failing disk
+_UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 # TensorFlow's reader raises some of Python's errors: IndexError if a file is cut short.
 _READ_ERRORS = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
 
@@ -62,13 +66,20 @@ def write_checkpoint(variables: Variables, folder: Path, step: int) -> str:
         variables: The variables to save.
         folder: An existing folder.
         step: Number of completed updates.
+
+    Raises:
+        OSError: If the folder cannot be written to.
+        tf.errors.ResourceExhaustedError: If the disk is full.
     """
     path = str(folder / f"{CHECKPOINT_NAME}-{step}")
     try:
         tf.train.Checkpoint(**variables).write(path)
-    except BaseException:
+    except BaseException as error:
         remove_partial_checkpoints(folder)
-        raise
+        number = next((n for n in _UNWRITABLE if os.strerror(n) in str(error)), None)
+        if number is None or isinstance(error, OSError):
+            raise
+        raise OSError(number, os.strerror(number), path) from error
     return path
 
 
@@ -91,7 +102,10 @@ def remove_partial_checkpoints(folder: Path) -> None:
 
 
 def restore(
-    variables: Variables, path: str, advice: str = "Use another checkpoint."
+    variables: Variables,
+    path: str,
+    advice: str = "Use another checkpoint.",
+    optional: Collection[str] = (),
 ) -> None:
     """Assign every variable from a checkpoint; other values in it are ignored.
 
@@ -107,6 +121,8 @@ def restore(
         variables: The variables to assign.
         path: Path of the checkpoint, without `.index`.
         advice: What the user can do if it fails, as a sentence.
+        optional: Parts that may be missing in the checkpoint; their variables keep
+            their values.
 
     Raises:
         DamagedCheckpointError: If the files cannot be read.
@@ -117,7 +133,11 @@ def restore(
         file.open("rb").close()
     try:
         reader = tf.train.load_checkpoint(path)
-        mismatch = _mismatch(variables, reader.get_variable_to_shape_map())
+        shapes = reader.get_variable_to_shape_map()
+        found = {key.partition("/")[0] for key in shapes}
+        missing = set(optional) - found
+        variables = {p: v for p, v in variables.items() if p not in missing}
+        mismatch = _mismatch(variables, shapes)
         keyed = {
             _key(part, name): variable
             for part, named in variables.items()

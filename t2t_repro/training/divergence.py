@@ -17,23 +17,37 @@ class DivergedError(UserError):
         step: Number of completed updates.
         checkpoint: Path of the newest checkpoint of the run, whose weights are finite;
             None if the run diverged before its first checkpoint.
+        rollbacks: Number of times that training went back to a checkpoint in vain.
 
     Attributes:
+        symptom: See above.
+        step: See above.
         checkpoint: See above.
     """
 
-    def __init__(self, symptom: str, step: int, checkpoint: str | None) -> None:
-        self.checkpoint = checkpoint
+    def __init__(
+        self, symptom: str, step: int, checkpoint: str | None, rollbacks: int = 0
+    ) -> None:
+        self.symptom, self.step, self.checkpoint = symptom, step, checkpoint
         kept = (
             f"the checkpoint of step {step_of(checkpoint)} is kept"
             if checkpoint
             else "no checkpoint had been saved yet"
         )
+        tried = (
+            f", and going back to a checkpoint {rollbacks} time(s) did not help"
+            if rollbacks
+            else ""
+        )
         super().__init__(
-            f"{symptom} at step {step}: training has diverged; {kept}.\nLower "
+            f"{symptom} at step {step}: training has diverged{tried}; {kept}.\nLower "
             "learning_rate_constant, raise learning_rate_warmup_steps, or set "
             "clip_grad_norm."
         )
+
+    def after(self, rollbacks: int) -> DivergedError:
+        """Return the same error after going back to a checkpoint in vain."""
+        return DivergedError(self.symptom, self.step, self.checkpoint, rollbacks)
 
 
 def non_finite_weights(model: keras.Model) -> str | None:

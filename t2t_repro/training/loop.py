@@ -2,71 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import keras
 import tensorflow as tf
 
-from t2t_repro.data.pipeline import Batch, BatchPlan, Shards, training_epoch
+from t2t_repro.data.pipeline import Batch, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
+from t2t_repro.training.data_errors import readable
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
+from t2t_repro.training.loop_options import (
+    Evaluator,
+    LoopOptions,
+    Monitor,
+    TrainingData,
+)
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
+from t2t_repro.training.recovery import Recovery
 from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
-
-# Takes the step, returns metrics, and may write more to the log.
-Evaluator = Callable[[int, MetricsLog], dict[str, float]]
-# Takes the step, and writes to the log.
-Monitor = Callable[[int, MetricsLog], None]
-
-
-@dataclasses.dataclass(frozen=True)
-class LoopOptions:
-    """Length of training, and intervals of logging, evaluation and saving.
-
-    Attributes:
-        train_steps: Total number of updates, including those before a resume.
-        seed: Seed of the order of the data.
-        log_every_steps: Number of steps between two lines of training metrics.
-        eval_every_steps: Number of steps between two evaluations.
-        save_every_steps: Number of steps between two checkpoints; 0 = by time alone.
-        save_every_seconds: Seconds between two checkpoints; 0 = by steps alone.
-        best_metric: Metric of the evaluators; the model with its highest value is kept
-            as "best".
-    """
-
-    train_steps: int
-    seed: int
-    log_every_steps: int = 100
-    eval_every_steps: int = 1000
-    save_every_steps: int = 1000
-    save_every_seconds: float = 0.0
-    best_metric: str = "bleu"
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingData:
-    """The shards to train on and the shapes of their batches.
-
-    Attributes:
-        shards: Files of the training split.
-        plan: Shapes of global batches.
-    """
-
-    shards: Shards
-    plan: BatchPlan
 
 
 class Trainer:
@@ -82,6 +47,8 @@ class Trainer:
         options: See `LoopOptions`.
         evaluators: Functions called every `eval_every_steps` and at the end.
         monitors: Functions called with every line of training metrics.
+        recovery: Skips bad updates and goes back to a checkpoint; None = every update
+            is made, and training that diverges ends.
         show_progress: Whether to draw a progress bar if standard error is a terminal,
             with the lines of metrics above it. Without a bar, they are logged.
 
@@ -102,6 +69,7 @@ class Trainer:
         options: LoopOptions,
         evaluators: Sequence[Evaluator] = (),
         monitors: Sequence[Monitor] = (),
+        recovery: Recovery | None = None,
         show_progress: bool = False,
     ) -> None:
         self.model = model
@@ -113,10 +81,15 @@ class Trainer:
         self.evaluators = evaluators
         self.monitors = monitors
         self.show_progress = show_progress
-        self.train_step = make_train_step(model, optimizer, strategy, step_options)
+        self.recovery = recovery
+        guard = recovery.guard if recovery else None
+        self.train_step = make_train_step(
+            model, optimizer, strategy, step_options, guard
+        )
         self.log = MetricsLog(checkpoints.output_dir)
         self.step = 0
         self.stop_signal: int | None = None
+        self._window = MetricsWindow()
         self._last_save = time.monotonic()
         self._best = -math.inf
 
@@ -125,8 +98,8 @@ class Trainer:
 
         SIGTERM or Ctrl-C saves a checkpoint and stops after the current update.
         An evaluation that an earlier process missed, because it was killed or stopped,
-        comes first, so that every run has the evaluations of an uninterrupted one. The
-        first line of training metrics after a resume averages the steps since then.
+        comes first, so that every run has the evaluations of an uninterrupted one. Its
+        lines of metrics are the same, too, except for times and rates.
 
         Returns:
             The number of completed updates; less than `train_steps` after a signal.
@@ -138,31 +111,60 @@ class Trainer:
         """
         with full_disk_as_user_error(self.checkpoints.output_dir, self._next_step):
             self._resume()
-            progress = Progress(
-                self.options.train_steps,
-                "step",
-                done=self.step,
-                seconds_between_lines=None,
-                draw_bar=self.show_progress,
-                keep_bar=True,
-            )
-            with progress, SignalGuard(self._stop_soon):
-                self._make_missed_evaluation(progress)
-                self._train_on(self._batches(), progress)
+            with SignalGuard(self._stop_soon):
+                while not self._finish():
+                    pass
+        if self.recovery:
+            self.recovery.report()
         return self.step
 
+    def _finish(self) -> bool:
+        """Train to the end, or return False after going back to a checkpoint."""
+        progress = Progress(
+            self.options.train_steps,
+            "step",
+            done=self.step,
+            seconds_between_lines=None,
+            draw_bar=self.show_progress,
+            keep_bar=True,
+        )
+        try:
+            with progress:
+                self._window.pause(lambda: self._make_missed_evaluation(progress))
+                self._train_on(self._batches(), progress)
+        except DivergedError as error:
+            if self.recovery is None:
+                raise
+            self._continue_from(self.recovery.go_back(error))
+            return False
+        return True
+
     def _train_on(self, batches: Iterator[Batch], progress: Progress) -> None:
-        window = MetricsWindow()
         for batch in batches:
-            window.add(self.train_step(batch))
+            results = self.train_step(batch)
+            self._window.add(results)
             self.step += 1
             self.checkpoints.batches.assign_add(1)
             progress.advance()
+            if self.recovery:
+                self._watch(self.recovery, results, progress)
             # A signal that arrives later stops training after the next update.
             stopping = self.stop_signal is not None
-            self._between_updates(window, progress, stopping)
+            self._between_updates(progress, stopping)
             if stopping or self._is_complete():
                 break
+
+    def _watch(
+        self, recovery: Recovery, results: dict[str, tf.Tensor], progress: Progress
+    ) -> None:
+        """Report a skipped update, and raise an error if there are too many."""
+        skipped = recovery.skipped(results)
+        if skipped is None:
+            return
+        progress.message(skipped)
+        symptom = recovery.symptom()
+        if symptom is not None:
+            raise self._diverged(symptom)
 
     def _is_complete(self) -> bool:
         return self.step >= self.options.train_steps
@@ -170,12 +172,17 @@ class Trainer:
     def _resume(self) -> None:
         self.checkpoints.clean_up()
         path = self.checkpoints.restore_latest()
-        seed_dropout_per_replica(self.model, self.strategy)
         if path is not None:
-            self.step = step_of(path)
-            logger.info("resuming from step %d (%s)", self.step, path)
-        self.log.truncate_after(self.step)
+            logger.info("resuming from step %d (%s)", step_of(path), path)
+        self._continue_from(0 if path is None else step_of(path))
         self._best = self.checkpoints.best_value(self.options.best_metric)
+
+    def _continue_from(self, step: int) -> None:
+        """Continue from the restored checkpoint of a step, or from the beginning."""
+        self.step = step
+        seed_dropout_per_replica(self.model, self.strategy)
+        self._window = MetricsWindow(self.checkpoints.window.numpy().decode())
+        self.log.truncate_after(step)
 
     def _next_step(self) -> str:
         """Return how to continue after a full disk."""
@@ -198,7 +205,7 @@ class Trainer:
             return
         while True:
             before = self.step
-            yield from self._epoch()
+            yield from readable(self._epoch(), lambda: self.step)
             if self.step == before and int(self.checkpoints.batches.numpy()) == 0:
                 raise UserError(
                     "no training pair is short enough: received "
@@ -221,28 +228,24 @@ class Trainer:
             return dataset
         return self.strategy.distribute_datasets_from_function(lambda _: dataset)
 
-    def _between_updates(
-        self, window: MetricsWindow, progress: Progress, stopping: bool
-    ) -> None:
-        last = stopping or self._is_complete()
+    def _between_updates(self, progress: Progress, stopping: bool) -> None:
+        complete = self._is_complete()
         # When stopping, the process that resumes makes the evaluation.
         evaluates = self._evaluation_is_due() and not stopping
-        saves = last or self._save_is_due()
-        if last or self.step % self.options.log_every_steps == 0:
-            self._write_training_metrics(window, progress)
+        saves = stopping or complete or self._save_is_due()
+        if complete or self.step % self.options.log_every_steps == 0:
+            self._write_training_metrics(progress)
         if evaluates or saves:
             self._refuse_diverged_weights()
         if saves:
-            window.pause(self._save)
+            self._window.pause(self._save)
         if evaluates:
-            window.pause(lambda: self._evaluate(progress))
+            self._window.pause(lambda: self._evaluate(progress))
 
-    def _write_training_metrics(
-        self, window: MetricsWindow, progress: Progress
-    ) -> None:
-        metrics = window.summarize()
+    def _write_training_metrics(self, progress: Progress) -> None:
+        metrics = self._window.summarize()
         metrics["epoch"] = int(self.checkpoints.epoch.numpy())
-        if not math.isfinite(metrics["loss"]):
+        if not math.isfinite(metrics["loss"]) and self.recovery is None:
             raise self._diverged(f"the loss is {metrics['loss']}")
         self.log.scalars("train", self.step, metrics)
         for monitor in self.monitors:
@@ -286,6 +289,9 @@ class Trainer:
         return by_steps or (seconds > 0 and waited >= seconds)
 
     def _save(self) -> None:
+        if self.recovery:
+            self.recovery.before_save(self.step)
+        self.checkpoints.window.assign(self._window.state())
         self.checkpoints.save(self.step)
         self._last_save = time.monotonic()
 

@@ -14,6 +14,7 @@ import tensorflow as tf
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
 from t2t_repro.files import atomic_write
+from t2t_repro.training.event_files import event_files, without_later_events
 from t2t_repro.training.scalar_tags import custom_layout, scalar_tag
 
 METRICS_FILE = "metrics.jsonl"
@@ -54,7 +55,8 @@ class MetricsLog:
     def scalars(self, split: str, step: int, values: Mapping[str, float]) -> None:
         """Append one line to `metrics.jsonl` and the same numbers to TensorBoard.
 
-        TensorBoard shows them in groups, "nll" as "loss/nll"; see `scalar_tag`.
+        TensorBoard shows them in groups, "nll" as "loss/nll"; see `scalar_tag`. The
+        line comes last, so where it exists, TensorBoard has its numbers.
 
         Args:
             split: "train", "eval", or the name of another folder of events.
@@ -67,15 +69,15 @@ class MetricsLog:
         record = {"split": split, "step": step, "time": round(time.time(), 3)}
         # JSON has no infinity, the gradient norm of an overflow.
         numbers = {k: v if math.isfinite(v) else None for k, v in values.items()}
-        _append(self.output_dir / METRICS_FILE, json.dumps(record | numbers) + "\n")
         with self.events(split, step):
             for name, value in values.items():
                 tf.summary.scalar(scalar_tag(name), value)
+        _append(self.output_dir / METRICS_FILE, json.dumps(record | numbers) + "\n")
 
     def truncate_after(self, step: int) -> None:
-        """Drop the lines of updates that a resumed run repeats.
+        """Drop the lines and the events of updates that a resumed run repeats.
 
-        TensorBoard keeps its events, and shows both where steps overlap.
+        Events of an evaluation without a line are dropped, too: it is made again.
 
         Args:
             step: Step of the checkpoint that training resumes from.
@@ -85,6 +87,23 @@ class MetricsLog:
         kept = [line for line in lines if _step_of(line) <= step]
         if len(kept) < len(lines):
             atomic_write(path, "".join(kept))
+        self._truncate_events(step)
+
+    def _truncate_events(self, step: int) -> None:
+        is_evaluated = self.has_line("eval", step)
+        for path in event_files(self.output_dir):
+            repeats = path.parent.name == "eval" and not is_evaluated
+            last = max(step - 1, 0) if repeats else step
+            kept = without_later_events(path, last)
+            if kept is not None:
+                self._close()
+                atomic_write(path, kept)
+
+    def _close(self) -> None:
+        """Close the files of events; later events go to new ones."""
+        for writer in self._writers.values():
+            writer.close()
+        self._writers.clear()
 
     def has_line(self, split: str, step: int) -> bool:
         """Return whether `metrics.jsonl` has a line of this split and step."""

@@ -13,7 +13,12 @@ BRANCHES_SPLIT = "branches"
 
 _GROUPS = {
     "loss": ("loss", "nll", "perplexity"),
-    "optimization": ("learning_rate", "branch_learning_rate", "gradient_norm"),
+    "optimization": (
+        "learning_rate",
+        "branch_learning_rate",
+        "gradient_norm",
+        "skipped_updates",
+    ),
     "progress": ("epoch",),
     "throughput": (
         "source_tokens_per_second",

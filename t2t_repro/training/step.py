@@ -12,6 +12,7 @@ from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.setup import learning_rates_of
+from t2t_repro.training.update_guard import UpdateGuard, is_acceptable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,7 @@ def make_train_step(
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
     options: StepOptions,
+    guard: UpdateGuard | None = None,
 ) -> Callable[[Batch], dict[str, tf.Tensor]]:
     """Make the function that trains on one global batch.
 
@@ -47,35 +49,52 @@ def make_train_step(
         optimizer: A Keras optimizer built on the model's variables.
         strategy: The strategy of the replicas.
         options: See `StepOptions`.
+        guard: Decides which updates are skipped; None = every update is made. A
+            skipped update changes neither the weights nor the optimizer, whose
+            learning rate is that of the same step again. The state of dropout moves on.
 
     Returns:
         A function of a (distributed) batch, int32 `[rows, length]` per side. It returns
         float32 scalars of the global batch: "loss" and "nll" (nats per target token),
         "gradient_norm", "learning_rate", "source_tokens", "target_tokens" and
         "positions" (of both sides, padding included). A Weighted Transformer adds
-        "branch_learning_rate".
+        "branch_learning_rate", and a guard adds "skipped", 1 or 0.
     """
+    replica_step = _ReplicaStep(model, optimizer, options)
     if strategy.num_replicas_in_sync == 1:
         return tf.function(
-            _ReplicaStep(model, optimizer, options),
+            _guarded(replica_step, guard),
             input_signature=[BATCH_SIGNATURE],
             jit_compile=options.jit_compile,
         )
-    replica_step = _ReplicaStep(model, optimizer, options)
     if options.jit_compile:
         # XLA compiles all but the sums over replicas.
         replica_step.gradients = tf.function(replica_step.gradients, jit_compile=True)
 
-    @tf.function(reduce_retracing=True)
-    def distributed_step(batch: Batch) -> dict[str, tf.Tensor]:
+    def distributed_step(batch: Batch, *limits: tf.Tensor) -> dict[str, tf.Tensor]:
         # Every replica returns the sums over all of them.
-        results = strategy.run(replica_step, args=(batch,))
+        results = strategy.run(replica_step, args=(batch, *limits))
         return {
             name: strategy.experimental_local_results(value)[0]
             for name, value in results.items()
         }
 
-    return distributed_step
+    return tf.function(_guarded(distributed_step, guard), reduce_retracing=True)
+
+
+def _guarded(
+    step: Callable[..., dict[str, tf.Tensor]], guard: UpdateGuard | None
+) -> Callable[[Batch], dict[str, tf.Tensor]]:
+    """Give a step the limits of its guard, and the guard the results of the step."""
+    if guard is None:
+        return step
+
+    def guarded_step(batch: Batch) -> dict[str, tf.Tensor]:
+        results = step(batch, guard.limits())
+        guard.count(results)
+        return results
+
+    return guarded_step
 
 
 class _ReplicaStep:
@@ -91,18 +110,24 @@ class _ReplicaStep:
         self.optimizer = optimizer
         self.options = options
 
-    def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
+    def __call__(
+        self, batch: Batch, limits: tf.Tensor | None = None
+    ) -> dict[str, tf.Tensor]:
         counts = _sum_over_replicas(_count_tokens(batch))
         sums, gradients = self.gradients(batch, counts["target_tokens"])
         # Read before the update, which increments the schedule's step.
         learning_rates = learning_rates_of(self.optimizer)
+        before = [] if limits is None else [tf.identity(v) for v in self._updated()]
         gradient_norm = self._apply(gradients)
-        return {
+        results = {
             **counts,
             **_sum_over_replicas(sums),
             "gradient_norm": gradient_norm,
             **learning_rates,
         }
+        if limits is not None:
+            results["skipped"] = self._undo_if_bad(results, limits, before)
+        return results
 
     def gradients(
         self, batch: Batch, target_tokens: tf.Tensor
@@ -144,6 +169,50 @@ class _ReplicaStep:
             self.model.trainable_variables,
         )
         return norm
+
+    def _updated(self) -> list[tf.Variable]:
+        """Return the variables that an update changes."""
+        variables = (*self.model.trainable_variables, *self.optimizer.variables)
+        return [variable.value for variable in variables]
+
+    def _undo_if_bad(
+        self,
+        results: dict[str, tf.Tensor],
+        limits: tf.Tensor,
+        before: list[tf.Tensor],
+    ) -> tf.Tensor:
+        """Return 1.0 if the update was not acceptable and is undone, else 0.0.
+
+        The values are selected, which XLA does while it computes them. A conditional
+        update cannot be distributed: replicas cannot meet inside `tf.cond`.
+
+        Args:
+            results: Metrics of the update.
+            limits: See `UpdateGuard.limits`.
+            before: Values of `_updated` before the update.
+        """
+        accepted = is_acceptable(
+            limits,
+            results["loss"],
+            results["gradient_norm"],
+            has_loss_scale=isinstance(
+                self.optimizer, keras.optimizers.LossScaleOptimizer
+            ),
+        )
+
+        def select(
+            strategy: tf.distribute.Strategy, accepted: tf.Tensor, *before: tf.Tensor
+        ) -> None:
+            for variable, old in zip(self._updated(), before, strict=True):
+                strategy.extended.update(
+                    variable,
+                    lambda new, old, keep: new.assign(tf.where(keep, new, old)),
+                    args=(old, accepted),
+                )
+
+        replicas = tf.distribute.get_replica_context()
+        replicas.merge_call(select, args=(accepted, *before))
+        return tf.cast(~accepted, tf.float32)
 
 
 def _count_tokens(batch: Batch) -> dict[str, tf.Tensor]:

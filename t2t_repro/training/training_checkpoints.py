@@ -32,8 +32,12 @@ from t2t_repro.training.checkpoints import (
     variables_by_path,
     write_checkpoint,
 )
+from t2t_repro.training.update_guard import UpdateGuard
 
 logger = logging.getLogger(__name__)
+
+# Parts that checkpoints of earlier versions or of other settings lack.
+_ADDED_LATER = ("metrics", "guard")
 
 
 def random_states(model: keras.Model) -> dict[str, tf.Variable]:
@@ -54,10 +58,12 @@ class TrainingCheckpoints:
         model: The model.
         optimizer: Its optimizer, built.
         keep: Number of checkpoints to keep, the newest ones.
+        guard: The guard of the training step, if it has one.
 
     Attributes:
         epoch: int64 variable, number of complete passes over the data.
         batches: int64 variable, number of completed global batches of this epoch.
+        window: String variable, the state of a `MetricsWindow`.
     """
 
     def __init__(
@@ -66,15 +72,19 @@ class TrainingCheckpoints:
         model: keras.Model,
         optimizer: keras.optimizers.Optimizer,
         keep: int,
+        guard: UpdateGuard | None = None,
     ) -> None:
         self.output_dir = Path(output_dir)
         self.epoch = tf.Variable(0, dtype=tf.int64, name="epoch")
         self.batches = tf.Variable(0, dtype=tf.int64, name="batches")
+        self.window = tf.Variable("", dtype=tf.string, name="window")
         self._variables: Variables = {
             **model_variables(model),
             "optimizer": variables_by_path(optimizer.variables),
             "random": random_states(model),
             "data": {"epoch": self.epoch, "batches": self.batches},
+            "metrics": {"window": self.window},
+            "guard": {} if guard is None else guard.variables,
         }
         self._model = model_variables(model)
         self._keep = keep
@@ -87,12 +97,16 @@ class TrainingCheckpoints:
         anew if it is lost or the clock has been set back.
         """
         path = write_checkpoint(self._variables, self.output_dir, step)
+        self._tidy(step)
+        return path
+
+    def _tidy(self, step: int) -> None:
+        """Remove the oldest checkpoints, and name the newest for TensorFlow."""
         for old in all_checkpoints(self.output_dir)[: -self._keep]:
             remove_checkpoint(old)
         # For programs that call tf.train.latest_checkpoint.
         state = f'model_checkpoint_path: "{CHECKPOINT_NAME}-{step}"\n'
         atomic_write(self.output_dir / "checkpoint", state)
-        return path
 
     def save_best(self, step: int, metric: str, value: float) -> None:
         """Replace the best model so far, which is stored with its score.
@@ -125,7 +139,8 @@ class TrainingCheckpoints:
     def restore_latest(self) -> str | None:
         """Restore the newest checkpoint that is not damaged.
 
-        Newer ones are damaged and renamed to `model.ckpt-N.damaged`.
+        Newer ones are damaged and renamed to `model.ckpt-N.damaged`. What a process
+        that was killed while it saved left undone is done.
 
         Returns:
             Path of the checkpoint, or None if the folder has none.
@@ -134,10 +149,49 @@ class TrainingCheckpoints:
             UserError: If all checkpoints are damaged, or the newest intact one belongs
                 to another model.
         """
+        path = self._restore_newest(all_checkpoints(self.output_dir))
+        if path is not None:
+            self._tidy(step_of(path))
+        return path
+
+    def roll_back(self, last_step: int, every: int) -> str | None:
+        """Restore an earlier checkpoint, except for the position in the data.
+
+        Newer checkpoints are removed.
+
+        Args:
+            last_step: The checkpoint is of this step or an earlier one.
+            every: Prefer checkpoints whose step is a multiple of this; 0 = any.
+
+        Returns:
+            Path of the checkpoint, or None if the folder has none so early.
+        """
+        paths = [p for p in all_checkpoints(self.output_dir) if step_of(p) <= last_step]
+        regular = [p for p in paths if not every or step_of(p) % every == 0]
+        position = [v.numpy() for v in (self.epoch, self.batches)]
+        self.window.assign("")  # a checkpoint of an earlier version has none
+        path = self._restore_newest(regular or paths)
+        if path is None:
+            return None
+        for variable, value in zip((self.epoch, self.batches), position, strict=True):
+            variable.assign(value)
+        for other in reversed(all_checkpoints(self.output_dir)):
+            if step_of(other) > step_of(path):
+                remove_checkpoint(other)
+        self._tidy(step_of(path))
+        return path
+
+    def _restore_newest(self, paths: list[str]) -> str | None:
+        """Restore the last of these checkpoints that is not damaged."""
         damaged: dict[str, str] = {}
-        for path in reversed(all_checkpoints(self.output_dir)):
+        for path in reversed(paths):
             try:
-                restore(self._variables, path, "Train into another folder.")
+                restore(
+                    self._variables,
+                    path,
+                    "Train into another folder.",
+                    optional=_ADDED_LATER,
+                )
             except DamagedCheckpointError as error:
                 damaged[path] = error.reason
                 continue

@@ -21,7 +21,7 @@ import numpy as np
 
 from t2t_repro.errors import UserError
 from t2t_repro.visualization.attention import Attention, Span, merge_words
-from t2t_repro.visualization.words import comparable, spans_without_eos, word_labels
+from t2t_repro.visualization.words import comparable, spans_without_eos
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ def _log_ratio(pair: WordPair, total: _Counts, own: _Counts) -> float:
 
 def _word_pairs(attention: Attention, chosen: AlignmentHeads) -> list[WordPair]:
     sources, targets = (
-        [comparable(word) for word in word_labels(sequence)]
+        [comparable(word) for word in sequence.word_labels()]
         for sequence in (attention.source, attention.target)
     )
     return [(sources[i], targets[j]) for i, j in align(attention, chosen)]

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.visualization.byte_pieces import join_bytes, word_text
 from t2t_repro.visualization.page import html_page
 
 DOCUMENT_VERSION = 1
 START_TOKEN = "<start>"  # the zero vector that the decoder reads first
 MOST_ATTENDED_ROWS = 32  # of attention over parameters, which has thousands of rows
+FIRST_WORDS = 40  # characters of a sentence in a menu
 
 Span = tuple[int, int]
 
@@ -55,6 +57,19 @@ class TokenSequence:
         if start < end - 1:  # only the last token is not read
             words.append((start, end - 1))
         return TokenSequence("", (START_TOKEN, *self.tokens[:-1]), ((0, 1), *words))
+
+    def word_labels(self) -> list[str]:
+        """Return the text of each word, with EOS as "</s>"."""
+        return [word_text(self.tokens[start:end]) for start, end in self.words]
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the content as JSON values, with tokens as a user can read them."""
+        return {
+            "text": self.text,
+            "tokens": [join_bytes([token]) for token in self.tokens],
+            "words": self.words,
+            "labels": self.word_labels(),
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,10 +193,11 @@ class Attention:
         return {
             "version": DOCUMENT_VERSION,
             "title": self.title,
+            "first_words": first_words(self.source.text),
             "score": round(self.score, 6),
             "reference": self.reference or None,
             "sequences": {
-                name: dataclasses.asdict(sequence)
+                name: sequence.to_document()
                 for name, sequence in self.sequences().items()
             },
             "maps": [_map_document(attention) for attention in self.maps()],
@@ -216,6 +232,15 @@ def merge_words(
     merged = np.stack(rows, axis=-2)
     columns = [merged[..., a:b].sum(axis=-1) for a, b in key_words]
     return np.stack(columns, axis=-1)
+
+
+def first_words(text: str) -> str:
+    """Return a text that fits into a menu: whole words of at most 40 characters."""
+    text = " ".join(text.split())
+    if len(text) <= FIRST_WORDS:
+        return text
+    cut = text[: FIRST_WORDS + 1].rpartition(" ")[0] or text[:FIRST_WORDS]
+    return f"{cut}…"
 
 
 def _most_attended(weights: np.ndarray) -> tuple[list[str], np.ndarray]:

@@ -9,11 +9,13 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter
 
+from t2t_repro.visualization.event_damage import find_damage
 from t2t_repro.visualization.event_format import (
     BRANCHES_TAG,
     PLUGIN_NAME,
@@ -51,11 +53,13 @@ class EventReader:
         provider: TensorBoard's provider of data.
         context: The request to answer.
         experiment: Id of the experiment; empty for a folder of logs.
+        logdir: Folder of the runs, or "" if they are not in one folder.
     """
 
     provider: DataProvider
     context: RequestContext
     experiment: str
+    logdir: str = ""
 
     def runs(self) -> list[str]:
         """Return the names of the runs that have attention."""
@@ -67,7 +71,8 @@ class EventReader:
         """Return the sentence pairs of a run, and whether it has branches.
 
         Returns:
-            "sentences", each with its "id", "title" and "steps", and "branches".
+            "sentences", each with its "id", "title" and "steps"; "branches"; and
+            "damage", a sentence about damaged event files or None.
 
         Raises:
             ReadError: If the run has no attention, or it is damaged.
@@ -76,14 +81,23 @@ class EventReader:
         branches = self._read(self.provider.list_tensors, [run]).get(run, {})
         if not sentences and not branches:
             raise ReadError(f'The run "{run}" has no attention.')
-        found = []
+        found, shown = [], set[int]()
         for tag in sorted(sentences, key=_natural_order):
             name = sentence_id_of(tag)
             title = unpack_title(sentences[tag].plugin_content) or name
-            found.append(
-                {"id": name, "title": title, "steps": list(self._blob_keys(run, tag))}
-            )
-        return {"sentences": found, "branches": BRANCHES_TAG in branches}
+            steps = list(self._blob_keys(run, tag))
+            found.append({"id": name, "title": title, "steps": steps})
+            shown.update(steps)
+        return {
+            "sentences": found,
+            "branches": BRANCHES_TAG in branches,
+            "damage": self._damage(run, shown),
+        }
+
+    def _damage(self, run: str, shown: set[int]) -> str | None:
+        """Return a sentence if TensorBoard may not have read all events of a run."""
+        damage = find_damage(Path(self.logdir, run), shown) if self.logdir else None
+        return None if damage is None else damage.sentence(run)
 
     def document(self, run: str, sentence_id: str, step: int) -> bytes:
         """Return the document of a sentence pair at a step, as `pack_document` does.

@@ -24,7 +24,7 @@ from t2t_repro.visualization.drawing import Drawing
 from t2t_repro.visualization.panels import Panel, draw_panels, shown_word
 from t2t_repro.visualization.pdf import pdf
 from t2t_repro.visualization.svg import svg
-from t2t_repro.visualization.words import EOS, comparable, word_labels
+from t2t_repro.visualization.words import EOS, comparable
 
 _LAW = (
     "The Law will never be perfect , but its application should be just - this is what "
@@ -182,8 +182,8 @@ class _Shown:
         _check("layer", layer, layers)
         return cls(
             title=f"{found.label}, layer {layer} of {layers}",
-            queries=word_labels(sequences[found.queries]),
-            keys=word_labels(sequences[found.keys]),
+            queries=sequences[found.queries].word_labels(),
+            keys=sequences[found.keys].word_labels(),
             weights=attention.in_words(kind)[layer - 1],
             same=found.queries == found.keys,
         )
@@ -264,7 +264,7 @@ def _figure(shown: _Shown, heads: Sequence[int], panels: Sequence[Panel]) -> Fig
     words = {shown.queries[p.query] for p in panels if p.query is not None}
     if words:
         description += f", at {shown_word(words.pop())!r}"
-    return Figure(draw_panels(panels, description), description)
+    return Figure(draw_panels(panels, shown.title, description), description)
 
 
 def _two_best(scores: np.ndarray) -> list[int]:

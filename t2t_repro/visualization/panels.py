@@ -69,17 +69,24 @@ class Panel:
     query: int | None = None
 
 
-def draw_panels(panels: Sequence[Panel], title: str) -> Drawing:
-    """Draw panels below each other, each with a legend of its heads."""
-    shapes: list[Shape] = []
-    y = _MARGIN
+def draw_panels(panels: Sequence[Panel], caption: str, title: str) -> Drawing:
+    """Draw panels below each other, each with a legend of its heads.
+
+    Args:
+        panels: At least one panel.
+        caption: Line above the panels, such as "Encoder self-attention, layer 5 of 6".
+        title: Title of the file, see `Drawing`.
+    """
+    shapes: list[Shape] = [Label(_MARGIN, _MARGIN + _SMALL, caption, _SMALL, GRAY)]
+    y = 2 * _MARGIN + _SMALL
     for panel in panels:
         layout = _Layout.of(panel, y)
         shapes += _shapes(panel, layout)
         y = layout.bottom + _MARGIN
     columns = max(max(len(p.queries), len(p.keys)) for p in panels)
     legend = max(_legend_width(panel) for panel in panels)
-    width = 2 * _MARGIN + max(columns * _COLUMN, legend)
+    above = text_width(caption, _SMALL)
+    width = 2 * _MARGIN + max(columns * _COLUMN, legend, above)
     return Drawing(title, width, y, tuple(shapes))
 
 

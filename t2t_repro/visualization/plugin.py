@@ -43,6 +43,7 @@ class AttentionPlugin(base_plugin.TBPlugin):
 
     def __init__(self, context: base_plugin.TBContext) -> None:
         self._provider = context.data_provider
+        self._logdir = context.logdir or ""
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         files = {
@@ -89,6 +90,7 @@ class AttentionPlugin(base_plugin.TBPlugin):
             self._provider,
             plugin_util.context(environ),
             plugin_util.experiment_id(environ),
+            self._logdir,
         )
         code = 200
         try:

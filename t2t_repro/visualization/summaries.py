@@ -35,12 +35,16 @@ def write_attention(
         document: The document of `Attention.to_document`.
     """
     title = str(document.get("title") or f"sentence {number + 1}")
+    words = document.get("first_words")
     image = draw_map(document, "memory", f"{title}, step {step}")
     with log.events(SPLIT, step):
         tf.summary.write(
             sentence_tag(f"sentence_{number}"),
             tf.constant([pack_document(document)]),
-            metadata=_metadata(title, summary_pb2.DATA_CLASS_BLOB_SEQUENCE),
+            metadata=_metadata(
+                f"{title}: {words}" if words else title,
+                summary_pb2.DATA_CLASS_BLOB_SEQUENCE,
+            ),
         )
         if image is not None:
             tf.summary.image(f"{IMAGE_TAG}/sentence_{number}", image[None])

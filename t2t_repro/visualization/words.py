@@ -6,13 +6,6 @@ from t2t_repro.text.symbols import SPECIAL_SYMBOLS
 from t2t_repro.visualization.attention import Span, TokenSequence
 
 EOS = SPECIAL_SYMBOLS[1]
-_SPACE = "\u2581"  # how SentencePiece writes a space
-
-
-def word_labels(sequence: TokenSequence) -> list[str]:
-    """Return the text of each word, with EOS as "</s>"."""
-    joined = ("".join(sequence.tokens[a:b]) for a, b in sequence.words)
-    return [word.replace(_SPACE, " ").strip() for word in joined]
 
 
 def spans_without_eos(sequence: TokenSequence) -> list[Span]:

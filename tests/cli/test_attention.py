@@ -180,7 +180,7 @@ def test_a_figure_shows_the_requested_heads_at_the_requested_word(
 
 
 def test_alignments_of_given_translations_have_a_line_per_pair(
-    trained, system, tmp_path
+    trained, system, tmp_path, capsys
 ):
     sources, targets = [SOURCE, "", "a " * 40], ["zwei: das Schiff .", "", "ein"]
     files = {"--decode_from_file": sources, "--target_file": targets}
@@ -194,6 +194,9 @@ def test_alignments_of_given_translations_have_a_line_per_pair(
     written = (tmp_path / "links").read_text().splitlines()
     assert written == [" ".join(f"{s}-{t}" for s, t in sorted(links)), "", ""]
     assert {t for _, t in links} == {0, 1, 2, 3}
+    errors = capsys.readouterr().err
+    assert "line 3 is not aligned: received a source of" in errors
+    assert "line 2" not in errors
 
 
 def test_without_a_layer_the_heads_are_chosen_on_the_dev_data(

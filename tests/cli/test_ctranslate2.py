@@ -109,6 +109,23 @@ def test_a_converted_system_translates_without_tensorflow(trained, source):
     assert ended.stdout.split("\n")[:-1] == expected
 
 
+def test_evaluate_scores_the_translations_of_decode(trained, tmp_path):
+    flags = ["--engine", "ctranslate2", "--checkpoint_path", "latest"]
+    source, reference = (trained.text["test", side] for side in ("source", "target"))
+    target = tmp_path / "target"
+    command = ["evaluate", "--output_dir", str(trained.output_dir), *HPARAMS]
+    files = ["--source", str(source), "--reference", str(reference)]
+    outputs = ["--decode_to_file", str(target)]
+    found = json.loads(printed_by([*command, *flags, *files, *outputs]))
+    assert target.read_text().split("\n")[:-1] == decoded(trained, source, *flags)
+    ours = json.loads(printed_by([*command, *flags[2:], *files]))
+    assert found["bleu"] == ours["bleu"]
+    assert found["checkpoint"].endswith("model.ckpt-60")
+    assert (found["engine"], found["quantization"]) == ("ctranslate2", "float32")
+    on_split = json.loads(printed_by([*command, *flags, "--split", "test"]))
+    assert on_split["bleu"] == ours["bleu"]
+
+
 def test_an_export_that_differs_too_much_leaves_nothing(
     trained, tmp_path, capsys, monkeypatch
 ):

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from t2t_repro import registry
 from t2t_repro.cli.data_request import problem_and_settings
 from t2t_repro.cli.flags import add_data_flags
 from t2t_repro.cli.main import main
+from t2t_repro.cores import available_cores
+from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.request import requested_settings
+from t2t_repro.data.split_files import PairCorpora, PairFiles
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
+from tests.support.recorder import spy
 
 
 def text_files(folder: Path, count: int = 100, change: str = "") -> list[str]:
@@ -104,6 +109,25 @@ def test_other_settings_are_refused_with_the_difference(tmp_path, capsys):
             ["--problem", "text_pairs", "--source_model", "m", "--vocab_type", "bpe"],
             "source_model=m and model_type=bpe",
         ),
+        (["--problem", "text_pairs", "--train_weights", "1"], "without training text"),
+        (
+            ["--problem", "text_pairs", "--train_source", "a,b", "--train_target", "c"],
+            "received 2 file(s) in --train_source and 1 in --train_target",
+        ),
+        (
+            ["--problem", "text_pairs", "--train_tsv", "a,b", "--train_weights", "1"],
+            "received --train_weights 1, expected 2 whole number(s)",
+        ),
+        (
+            ["--problem", "text_pairs", "--train_tsv", "a", "--train_weights", "0"],
+            "received --train_weights 0, expected 1 whole number(s)",
+        ),
+        (["--problem", "text_pairs", "--tfds", "a"], "received tfds for problem"),
+        (
+            ["--problem", "translate_tfds", "--tfds", "a", "--train_tsv", "b"],
+            "received --tfds beside text files",
+        ),
+        (["--num_workers", "0"], "at least 1"),
         (["--vocab_size", "many"], "'many', expected a whole number"),
         (["--max_pair_length", "1"], "at least 2"),
         (["--character_coverage", "0.9"], "at least 0.98 and at most 1"),
@@ -263,3 +287,57 @@ def test_an_unknown_usr_dir_is_a_usage_error():
         problem_and_settings(
             parsed("--problem", "text_pairs", "--t2t_usr_dir", "/nowhere")
         )
+
+
+def test_an_error_in_the_users_problem_is_shown_with_its_file_and_line(
+    tmp_path, capsys
+):
+    package = tmp_path / "own_datagen_package"
+    package.mkdir()
+    file = package / "__init__.py"
+    file.write_text(
+        "from t2t_repro.data.problem import Problem\n"
+        "from t2t_repro.registry import register_problem\n"
+        "@register_problem\n"
+        "class CopyOwn(Problem):\n"
+        "    def pairs(self, split, tmp_dir):\n"
+        "        yield {}['key']\n"
+    )
+    flags = [f"--t2t_usr_dir={package}", f"--data_dir={tmp_path}/data"]
+    with registry.problems.isolated():
+        assert datagen("--problem=copy_own", *flags) == 1
+    error = capsys.readouterr().err
+    assert error.endswith(f"\nt2t datagen: {file}:6: KeyError: 'key'\n")
+    assert "Traceback" not in error
+
+
+def test_several_corpora_are_read_with_their_weights(tmp_path):
+    for name in ("a", "b,c"):
+        for side in ("en", "de"):
+            (tmp_path / f"{name}.{side}").write_text("x\n")
+    source, target = f"{tmp_path}/a.en,{tmp_path}/a.en", f"{tmp_path}/a.de,b.de"
+    weighted = ["--train_source", source, "--train_target", target]
+    problem, _ = problem_and_settings(
+        parsed("--problem", "text_pairs", *weighted, "--train_weights", "1,3")
+    )
+    a = PairFiles(tmp_path / "a.en", tmp_path / "a.de")
+    b = PairFiles(tmp_path / "a.en", Path("b.de"))
+    assert problem._files == {"train": PairCorpora((a, b), (1, 3))}
+    problem, _ = problem_and_settings(parsed("--problem", "text_pairs", *weighted))
+    assert problem._files == {"train": PairCorpora((a, b), (1, 1))}
+    comma = [f"--train_source={tmp_path}/b,c.en", f"--train_target={tmp_path}/b,c.de"]
+    problem, _ = problem_and_settings(parsed("--problem", "text_pairs", *comma))
+    files = PairFiles(tmp_path / "b,c.en", tmp_path / "b,c.de")
+    assert problem._files == {"train": files}
+
+
+def test_workers_and_progress_are_asked_for(tmp_path, monkeypatch):
+    prepared = spy(monkeypatch, prepare_module, "prepare")
+    command = ["--problem", "algorithmic_sort", "--data_dir", str(tmp_path)]
+    datagen(*command, "--num_workers", "3")
+    assert (prepared.calls[0]["num_workers"], prepared.calls[0]["show_progress"]) == (
+        3,
+        True,
+    )
+    datagen(*command)
+    assert prepared.calls[1]["num_workers"] == available_cores()

@@ -14,6 +14,7 @@ from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import ReversedProblem
+from t2t_repro.data.worker_pool import Execution
 from t2t_repro.text import SymbolTokenizer
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, Pairs
 from tests.support.recorder import record, spy
@@ -31,12 +32,22 @@ def test_the_tokenizers_are_learned_from_the_problem_and_its_settings(
     tmp_path, tokenizers
 ):
     problem, (given, learned) = Pairs(), tokenizers
-    prepare(problem, tmp_path / "data", tmp_path / "tmp", SETTINGS)
+    prepare(
+        problem,
+        tmp_path / "data",
+        tmp_path / "tmp",
+        SETTINGS,
+        num_workers=3,
+        show_progress=True,
+    )
     assert given.call == {"problem": problem, "settings": SETTINGS}
-    assert learned.call == {
+    call = learned.call
+    assert call.pop("work").folder == tmp_path / "data" / "pairs.unfinished"
+    assert call == {
         "problem": problem,
         "settings": SETTINGS,
         "tmp_dir": tmp_path / "tmp",
+        "execution": Execution(num_workers=3, show_progress=True),
     }
 
 
@@ -64,14 +75,24 @@ def test_the_splits_are_written_with_everything_that_was_asked(
 ):
     written = spy(monkeypatch, prepare_module, "write_splits")
     problem = Pairs()
-    prepare(problem, tmp_path / "data", tmp_path / "tmp", SETTINGS)
+    prepare(
+        problem,
+        tmp_path / "data",
+        tmp_path / "tmp",
+        SETTINGS,
+        num_workers=3,
+        show_progress=True,
+    )
     call = written.call
     assert isinstance(call.pop("outputs"), OutputFiles)
+    assert call.pop("work").folder == tmp_path / "data" / "pairs.unfinished"
     assert call == {
         "problem": problem,
         "tmp_dir": tmp_path / "tmp",
         "settings": SETTINGS,
+        "sources": {"text": {"lines": 9}},
         "tokenizers": (DIGITS, LETTERS),
+        "execution": Execution(num_workers=3, show_progress=True),
     }
 
 
@@ -156,7 +177,7 @@ def test_settings_come_from_the_problem_by_default(tmp_path, tokenizers):
     assert prepare(Pairs(), tmp_path).manifest.settings["vocab_size"] == 340
 
 
-def test_opening_compares_what_is_given_and_reads_to_the_end(
+def test_opening_compares_what_is_given_and_the_sizes_of_the_files(
     tmp_path, tokenizers, monkeypatch
 ):
     prepare(Pairs(), tmp_path, None, SETTINGS)
@@ -171,18 +192,27 @@ def test_opening_compares_what_is_given_and_reads_to_the_end(
         "given": given,
         "tmp_dir": tmp_path / "tmp",
     }
-    assert checked.call == {"self": data, "checksums": True}
+    assert checked.call == {"self": data, "checksums": False}
 
 
 def test_missing_data_is_prepared_as_requested(tmp_path, tokenizers, monkeypatch):
     prepared_now = spy(monkeypatch, prepare_module, "prepare")
     problem, given = Pairs(), {"vocab_size": 355, "num_shards": 3}
-    open_or_prepare(problem, tmp_path / "data", given, tmp_path / "tmp")
+    open_or_prepare(
+        problem,
+        tmp_path / "data",
+        given,
+        tmp_path / "tmp",
+        num_workers=3,
+        show_progress=True,
+    )
     assert prepared_now.call == {
         "problem": problem,
         "data_dir": tmp_path / "data",
         "tmp_dir": tmp_path / "tmp",
         "settings": problem.prepare_settings.replace(**given),
+        "num_workers": 3,
+        "show_progress": True,
     }
 
 

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.records import ShardWriter, example_bytes
+from t2t_repro.data.examples import example_bytes
+from t2t_repro.data.records import record_ends, write_records
 
 LONG = list(range(0, 40_000, 7))
 
@@ -31,16 +30,6 @@ def test_an_example_has_the_bytes_of_earlier_versions():
     assert example_bytes([300, 1], [5, 1]) == bytes.fromhex(expected)
 
 
-def test_shuffled_shards_have_the_bytes_of_earlier_versions(tmp_path):
-    paths = [tmp_path / "0", tmp_path / "1"]
-    with ShardWriter(paths, seed=3) as writer:
-        writer.write([example_bytes([n, 1], [n * n, 7, 1]) for n in range(50)])
-    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths] == [
-        "1c2ed7e83f2810f7112dca8d53595c02972419059cc4f3a832a439d8d1331cd0",
-        "9c6f30be288c7c7171a55b86adccd4e855de09ff484c1737ab0a42d2c51eaa61",
-    ]
-
-
 def read(path) -> list[bytes]:
     return [record.numpy() for record in tf.data.TFRecordDataset([str(path)])]
 
@@ -49,49 +38,39 @@ def records(count: int) -> list[bytes]:
     return [f"record {index}".encode() for index in range(count)]
 
 
-def test_every_record_is_written_once(tmp_path):
-    paths = [tmp_path / str(index) for index in range(3)]
-    with ShardWriter(paths, seed=1) as writer:
-        writer.write(records(100))
-        writer.write([])
-        writer.write(records(7))
-    found = Counter(record for path in paths for record in read(path))
-    assert found == Counter(records(100)) + Counter(records(7))
+def test_records_are_written_in_order(tmp_path):
+    write_records(tmp_path / "file", iter(records(50)))
+    assert read(tmp_path / "file") == records(50)
 
 
-def test_files_are_of_even_size(tmp_path):
-    paths = [tmp_path / str(index) for index in range(3)]
-    with ShardWriter(paths, seed=1) as writer:
-        writer.write(records(50))
-        writer.write(records(51))
-    assert sorted(len(read(path)) for path in paths) == [33, 34, 34]
+def test_records_end_where_tensorflow_reads_their_ends(tmp_path):
+    written = [b"", b"a", b"bc" * 300]
+    write_records(tmp_path / "file", written)
+    ends = [0 + 16, 16 + 17, 16 + 17 + 616]
+    assert [*record_ends((tmp_path / "file").read_bytes())] == ends
 
 
-def shuffled(path, seed: int | None) -> list[bytes]:
-    with ShardWriter([path], seed) as writer:
-        writer.write(records(50))
-    return read(path)
+def failing():
+    yield b"one"
+    raise ValueError("broken")
 
 
-def test_a_seed_fixes_the_order(tmp_path):
-    assert shuffled(tmp_path / "a", 3) == shuffled(tmp_path / "b", 3)
+def test_an_error_of_the_records_is_passed_on(tmp_path):
+    with pytest.raises(ValueError, match="broken"):
+        write_records(tmp_path / "file", failing())
 
 
-def test_another_seed_gives_another_order(tmp_path):
-    assert shuffled(tmp_path / "a", 3) != shuffled(tmp_path / "b", 4)
-
-
-def test_without_a_seed_the_order_stays(tmp_path):
-    assert shuffled(tmp_path / "a", None) == records(50)
+def test_a_missing_folder_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(OSError, match="No such file"):
+        write_records(tmp_path / "missing" / "file", records(1))
 
 
 WITHOUT_RUNTIME = """
 import sys
 from pathlib import Path
 import tensorflow as tf
-from t2t_repro.data.records import ShardWriter, example_bytes
-with ShardWriter([Path(sys.argv[1])], seed=1) as writer:
-    writer.write([example_bytes([n], [n]) for n in range(5)])
+from t2t_repro.data.records import write_records
+write_records(Path(sys.argv[1]), [b"1", b"2"])
 (cpu,) = tf.config.list_physical_devices("CPU")
 two = [tf.config.LogicalDeviceConfiguration()] * 2
 tf.config.set_logical_device_configuration(cpu, two)

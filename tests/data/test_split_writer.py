@@ -6,9 +6,13 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data import split_writer
+from t2t_repro.data.digests import pair_digest
 from t2t_repro.data.manifest import SplitCounts
 from t2t_repro.data.output_files import OutputFiles
+from t2t_repro.data.repeated_pair import RepeatedPair
 from t2t_repro.data.split_writer import write_splits
+from t2t_repro.data.work_folder import WorkFolder
+from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UserError
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, TEXT, Pairs
 from tests.support.recorder import spy
@@ -37,14 +41,25 @@ def written(tmp_path, monkeypatch):
     """Write the splits, and record filters, files and readings."""
     calls = {
         name: spy(monkeypatch, split_writer, name)
-        for name in ("PairFilter", "ShardWriter", "checked_pairs")
+        for name in ("PairFilter", "TrainingSplit", "checked_pairs")
     }
     problem = Pairs()
-    with OutputFiles(tmp_path, "prefix") as outputs:
-        counts = write_splits(
-            problem, tmp_path / "tmp", SETTINGS, (DIGITS, LETTERS), outputs
-        )
+    counts = write(problem, tmp_path, "prefix")
     return problem, counts, calls
+
+
+def write(problem, folder, prefix):
+    with WorkFolder(folder, prefix) as work, OutputFiles(folder, prefix) as outputs:
+        return write_splits(
+            problem,
+            folder / "tmp",
+            SETTINGS,
+            {"text": {"lines": 9}},
+            (DIGITS, LETTERS),
+            outputs,
+            work,
+            Execution(),
+        )
 
 
 def test_every_split_is_read_once_with_training_last(written, tmp_path):
@@ -58,28 +73,21 @@ def test_every_split_is_read_once_with_training_last(written, tmp_path):
 
 def test_only_training_pairs_are_filtered_as_such(written):
     _, _, calls = written
-    held_out = frozenset(
-        split_writer.pair_digest(*pair) for pair in TEXT["dev"] + TEXT["test"]
-    )
+    held_out = {pair_digest(*pair) for pair in TEXT["dev"] + TEXT["test"]}
     expected = {"settings": SETTINGS, "is_training": False, "held_out": frozenset()}
     training = {"is_training": True, "held_out": held_out}
     assert calls["PairFilter"].calls == [expected, expected, expected | training]
 
 
 def test_only_training_shards_are_many_and_shuffled(written, tmp_path):
-    _, _, calls = written
-    files = [
-        (
-            [path.name.removesuffix(".incomplete") for path in call["paths"]],
-            call["seed"],
-        )
-        for call in calls["ShardWriter"].calls
-    ]
-    assert files == [
-        (["prefix-test-00000-of-00001"], None),
-        (["prefix-dev-00000-of-00001"], None),
-        (["prefix-train-00000-of-00002", "prefix-train-00001-of-00002"], 5),
-    ]
+    _, counts, calls = written
+    call = calls["TrainingSplit"].call
+    assert (call["shard_count"], call["seed"]) == (2, 5)
+    assert {split: len(counts[split].shards) for split in counts} == {
+        "train": 2,
+        "dev": 1,
+        "test": 1,
+    }
 
 
 def test_the_counts_are_those_of_each_split_in_order(written):
@@ -136,13 +144,10 @@ def test_the_raw_text_has_every_pair_on_its_own_side(written, tmp_path):
 
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_pairs_are_encoded_in_batches_with_the_same_result(
-    tmp_path, monkeypatch, written, size, caplog
+    tmp_path, monkeypatch, written, size
 ):
-    caplog.set_level("INFO", "t2t_repro")
     monkeypatch.setattr(split_writer, "_PAIRS_AT_A_TIME", size)
-    monkeypatch.setattr(split_writer, "_PAIRS_PER_LOG_LINE", 2)
-    with OutputFiles(tmp_path, "again") as outputs:
-        counts = write_splits(Pairs(), None, SETTINGS, (DIGITS, LETTERS), outputs)
+    counts = write(Pairs(), tmp_path, "again")
     for split in ("train", "dev", "test"):
         first, second = (
             examples(sorted(tmp_path.glob(f"{name}-{split}-*-of-*")))
@@ -150,13 +155,26 @@ def test_pairs_are_encoded_in_batches_with_the_same_result(
         )
         assert first == second
         assert counts[split].pairs_read == len(TEXT[split])
-    assert ("2 pairs encoded" in caplog.text) == (size < 100)
 
 
 def test_a_split_without_pairs_names_the_reasons(tmp_path):
     problem = Pairs(dev=[("1", ""), ("1 1 1 1", "a"), ("", "a")])
-    with (
-        pytest.raises(UserError, match=r"no dev pair is left of 3 \(2 empty_side, 1 "),
-        OutputFiles(tmp_path, "prefix") as outputs,
-    ):
-        write_splits(problem, None, SETTINGS, (DIGITS, LETTERS), outputs)
+    with pytest.raises(UserError, match=r"no dev pair is left of 3 \(2 empty_side, 1 "):
+        write(problem, tmp_path, "prefix")
+
+
+def test_copies_of_a_pair_are_written_and_are_no_repeats(tmp_path):
+    train = [
+        ("1", "a"),
+        RepeatedPair("2", "b", 3),
+        RepeatedPair("1", "a", 2),
+        RepeatedPair("", "a", 4),
+    ]
+    counts = write(Pairs(train=train), tmp_path, "prefix")["train"]
+    assert (counts.pairs_read, counts.pairs_written) == (4, 4)
+    assert counts.dropped == {"empty_side": 1, "exact_repeat": 1}
+    assert counts.source_subwords == 4 * 2
+    one, two = (DIGITS.encode(digit)[0] for digit in "12")
+    files = examples(sorted(tmp_path.glob("prefix-train-*")))
+    sources = sorted(source for file in files for source, _ in file)
+    assert sources == sorted([[one, 1], [two, 1], [two, 1], [two, 1]])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.data.text_files import (
+    count_lines,
     has_byte_order_mark,
     identity,
     read_lines,
@@ -185,3 +186,13 @@ def test_an_empty_stream_has_no_lines():
 def test_an_error_in_a_stream_names_stream_and_line(content, answer):
     with pytest.raises(UserError, match=answer):
         list(stream_lines([content], "the pipe"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"a", b"a\n", b"a\nb", b"\n\n", b"a\n" * 600_000 + b"b"]
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_lines_are_counted_as_they_are_read(tmp_path, content, pack):
+    path = written(tmp_path / "text", pack(content))
+    expected = len(content.removesuffix(b"\n").split(b"\n")) if content else 0
+    assert count_lines(path) == expected

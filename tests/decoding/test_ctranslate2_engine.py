@@ -92,6 +92,24 @@ def test_a_batch_has_sources_of_one_length_and_at_most_its_tokens(package):
     )
 
 
+def test_equal_sources_are_translated_once(package):
+    sentences = ["1 2", "3", "1 2", "4 4", "3", "1 2"]
+    done = []
+    found = [*translator().stream(sentences, done.append)]
+    assert [best.text for (best,) in found] == ["a b", "c", "a b", "d d", "c", "a b"]
+    sources = [source for call, _ in package.engine.calls for source in call]
+    assert sources == [["1", "2", "</s>"], ["4", "4", "</s>"], ["3", "</s>"]]
+    assert sum(done) == len(sentences)
+
+
+def test_equal_pieces_of_a_long_line_are_translated_once(package):
+    # 19 tokens per piece.
+    ((found,),) = translator().translate([" ".join("1" * 19 * 40 + "2")])
+    assert found.text == " ".join("a" * 19 * 40 + "b")
+    sources = [source for call, _ in package.engine.calls for source in call]
+    assert sources == [[*"1" * 19, "</s>"], ["2", "</s>"]]
+
+
 def test_a_batch_has_a_row_even_if_its_tokens_are_too_many(package):
     translator(HPARAMS.replace(batch_size=1)).translate(["1 2 3"])
     assert len(package.engine.calls) == 1
@@ -190,7 +208,7 @@ def test_a_type_that_the_processor_lacks_is_replaced(
 
 
 def test_by_default_there_are_as_many_threads_as_cores(package, monkeypatch):
-    monkeypatch.setattr(ctranslate2_engine, "_available_cores", lambda: 7)
+    monkeypatch.setattr(ctranslate2_engine, "available_cores", lambda: 7)
     translator()
     assert package.engine.options["inter_threads"] == 7
 

@@ -11,6 +11,7 @@ from t2t_repro.decoding.translate import Translator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import padded, random_sentences, tiny_transformer
+from tests.support.traced import traced
 
 SYMBOLS = SymbolTokenizer(tuple("abcdefgh"))
 SENTENCES = ["a b c", "h g f e d c b a", "a", "c b a", "b b b b b"]
@@ -61,14 +62,21 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model(models, beam_size):
         )
 
 
-def greedy(models, sentence):
-    """Translate by whole passes, with the token of the highest mean probability."""
+def greedy(computed, sentence):
+    """Translate by whole passes, with the token of the highest mean probability.
+
+    Args:
+        computed: Functions that compute the logits of the models.
+        sentence: Source.
+    """
     inputs = padded([[*SYMBOLS.encode(sentence), EOS_ID]])
     limit, tokens, log_prob = inputs.shape[1] + 4, [], 0.0
     while len(tokens) < limit and EOS_ID not in tokens:
         targets = padded([tokens], limit)
         features = {"inputs": inputs, "targets": targets}
-        singles = [softmax(model(features).numpy()[0, len(tokens)]) for model in models]
+        singles = [
+            softmax(compute(features).numpy()[0, len(tokens)]) for compute in computed
+        ]
         mean = sum(singles) / len(singles)
         log_prob += np.log(max(mean[1:]))
         tokens.append(int(np.argmax(mean[1:])) + 1)
@@ -77,8 +85,9 @@ def greedy(models, sentence):
 
 def test_an_ensemble_of_two_translates_by_their_mean(models):
     found = translator(Ensemble(models), beam_size=1).translate(SENTENCES)
+    computed = [traced(model) for model in models]
     for sentence, (hypothesis,) in zip(SENTENCES, found, strict=True):
-        ids, score = greedy(models, sentence)
+        ids, score = greedy(computed, sentence)
         assert hypothesis.ids == ids
         assert hypothesis.score == pytest.approx(score, abs=1e-4)
     singles = [translator(model, beam_size=1).translate(SENTENCES) for model in models]

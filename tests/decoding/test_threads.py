@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 import time
 
 import pytest
 
-from t2t_repro.decoding.threads import available_cores, map_in_threads
+from t2t_repro.decoding.threads import map_in_threads
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 5])
@@ -91,16 +90,3 @@ def test_an_endless_input_is_read_as_results_are_taken() -> None:
 
     assert list(itertools.islice(results, 10)) == list(range(10))
     assert len(taken) <= 10 + 2 * 2 + 1
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity"), reason="the system binds no process to cores"
-)
-def test_cores_that_the_process_may_not_use_do_not_count() -> None:
-    cores = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, {min(cores)})
-        assert available_cores() == 1
-    finally:
-        os.sched_setaffinity(0, cores)
-    assert available_cores() == len(cores)

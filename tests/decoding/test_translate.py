@@ -24,6 +24,7 @@ from tests.support.tiny_model import (
     tiny_arguments,
     tiny_transformer,
 )
+from tests.support.traced import traced
 
 SYMBOLS = SymbolTokenizer(tuple(string.ascii_lowercase[:8]))
 EXTRA_LENGTH = 4
@@ -74,13 +75,18 @@ def best_texts(hypotheses) -> list[str]:
     return [sentence[0].text for sentence in hypotheses]
 
 
-def greedy_translation(model, sentence: str) -> tuple[str, float]:
-    """Translate by whole passes, with the best token at every step."""
+def greedy_translation(compute, sentence: str) -> tuple[str, float]:
+    """Translate by whole passes, with the best token at every step.
+
+    Args:
+        compute: Computes the logits of a model.
+        sentence: Source.
+    """
     inputs = padded([[*SYMBOLS.encode(sentence), EOS_ID]])
     limit, tokens, log_prob = inputs.shape[1] + EXTRA_LENGTH, [], 0.0
     while len(tokens) < limit and EOS_ID not in tokens:
         targets = padded([tokens], limit)
-        logits = model({"inputs": inputs, "targets": targets}).numpy()[0, len(tokens)]
+        logits = compute({"inputs": inputs, "targets": targets}).numpy()[0, len(tokens)]
         log_probs = logits - np.log(np.exp(logits).sum())
         log_probs[PAD_ID] = -np.inf
         tokens.append(int(np.argmax(log_probs)))
@@ -90,9 +96,10 @@ def greedy_translation(model, sentence: str) -> tuple[str, float]:
 
 def test_a_beam_of_one_is_greedy_search(model):
     found = translator(model, beam_size=1).translate(SENTENCES)
+    compute = traced(model)
     for sentence, (hypothesis,) in zip(SENTENCES, found, strict=True):
         if sentence.strip():
-            text, score = greedy_translation(model, sentence)
+            text, score = greedy_translation(compute, sentence)
             assert hypothesis.text == text
             assert hypothesis.score == pytest.approx(score, abs=1e-4)
 

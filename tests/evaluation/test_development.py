@@ -135,11 +135,17 @@ def test_translations_are_written_as_a_table_of_text():
     )
     evaluator(9, log)
     assert log.written["eval", 9, "translations"].splitlines() == [
-        "| source | reference | translation | bleu |",
-        "|---|---|---|---:|",
-        "| ein Haus | a house | a house | 100.0 |",
-        r"| zwei \| drei | two or three | two \| three | 34.7 |",
-        r"| \_E\*d\_ | end |  | 0.0 |",
+        "| dev sentences |",
+        "|---|",
+        "| **source 1:** ein Haus |",
+        "| **reference 1:** a house |",
+        "| **translation 1, bleu 100.0:** a house |",
+        r"| **source 2:** zwei \| drei |",
+        "| **reference 2:** two or three |",
+        r"| **translation 2, bleu 34.7:** two \| three |",
+        r"| **source 3:** \_E\*d\_ |",
+        "| **reference 3:** end |",
+        "| **translation 3, bleu 0.0:**  |",
     ]
 
 
@@ -152,7 +158,7 @@ def test_only_the_first_three_translations_are_written():
         1, log
     )
     table = log.written["eval", 1, "translations"]
-    assert len(table.splitlines()) == 2 + 3
+    assert len(table.splitlines()) == 2 + 3 * 3
     assert "four" not in table
 
 
@@ -172,5 +178,5 @@ def test_the_problem_names_and_computes_the_score():
     length = sum(map(len, TRANSLATIONS.values()))
     log = Texts()
     assert evaluator(1, log) == {"length": length + 3000}
-    first = log.written["eval", 1, "translations"].splitlines()[2]
-    assert first == "| ein Haus | a house | a house | 1007.0 |"
+    lines = log.written["eval", 1, "translations"].splitlines()
+    assert lines[4] == "| **translation 1, length 1007.0:** a house |"

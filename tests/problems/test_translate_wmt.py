@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+import re
+import socket
+import time
+
 import pytest
+import requests
 import tensorflow_datasets as tfds
+from tensorflow_datasets.core.download import downloader
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
@@ -70,6 +76,53 @@ def test_a_failed_download_says_what_to_do(tmp_path, monkeypatch):
     problem = catalogue.problem("translate_enfr_wmt14")
     with pytest.raises(UserError, match=r"statmt.org does not answer\.\nTry again"):
         problem.check(tmp_path)
+
+
+# tensorflow-datasets warns of attributes that it deprecated itself.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_without_a_network_a_download_fails_within_seconds(tmp_path, monkeypatch):
+    asked = []
+
+    def unknown_host(host: str, *_: object, **__: object) -> None:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    for variable in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.delenv(variable.upper(), raising=False)
+    monkeypatch.setattr(socket, "getaddrinfo", unknown_host)
+    start = time.monotonic()
+    with pytest.raises(UserError) as caught:
+        catalogue.problem("translate_ende_wmt14").check(tmp_path)
+    assert time.monotonic() - start < 20
+    first, second = str(caught.value).splitlines()
+    assert re.fullmatch(
+        r"wmt14_translate/de-en/[\d.]+: cannot download http://\S+\.tgz: no connection "
+        r"to [\w.]+\.",
+        first,
+    )
+    assert first.endswith(f"{asked[0]}.")
+    assert second.startswith("Check the network")
+    assert "text_pairs" in second
+    # Each of the files that are fetched at the same time is tried four times.
+    assert asked.count(asked[0]) % 4 == 0
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_server_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
+    waiting = []
+
+    def silent(session: requests.Session, url: str, **options: object) -> None:
+        waiting.append(options["timeout"])
+        request = requests.Request("GET", url).prepare()
+        raise requests.ConnectTimeout("timed out", request=request)
+
+    monkeypatch.setattr(requests.Session, "get", silent)
+    usual = downloader.MAX_RETRIES, downloader._open_url
+    with pytest.raises(UserError, match=r"no connection to www\.statmt\.org"):
+        catalogue.problem("translate_enfr_wmt14").check(tmp_path)
+    assert set(waiting) == {(4, 60)}
+    assert (downloader.MAX_RETRIES, downloader._open_url) == usual
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,12 @@ from t2t_repro.export.ctranslate2_folder import (
     check_exportable,
     checkpoint_digest,
 )
-from t2t_repro.runs import System
+from t2t_repro.runs import System, conversion
 from t2t_repro.runs import ctranslate2 as ctranslate2_system
 from t2t_repro.runs.comparison_text import COUNT, comparison_sentences
 from t2t_repro.runs.conversion import Conversion
 from t2t_repro.runs.ctranslate2 import CTranslate2System
+from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import record
@@ -77,6 +78,7 @@ def test_a_conversion_is_named_after_content_format_and_positions(run):
     digest = checkpoint_digest(plan.checkpoint)[:12]
     assert plan.folder == run / "ctranslate2" / f"model.ckpt-60-{digest}-int8-1024"
     assert not plan.is_done()
+    assert plan.data_dir == Run.load_existing(run).data_dir
 
 
 def test_other_content_formats_checkpoints_and_lengths_have_other_folders(run):
@@ -129,6 +131,24 @@ def test_a_conversion_is_made_once(run, converted):
     assert len(converted.calls) == 1
 
 
+def test_a_new_conversion_takes_the_place_of_the_one_before(run, converted):
+    first = Conversion.plan(run, str(run / "model.ckpt-40"))
+    second = Conversion.plan(run)
+    for plan in (first, second, second):
+        plan.make()
+    assert (first.is_done(), second.is_done()) == (False, True)
+
+
+def test_older_conversions_are_removed_once_the_new_one_is_there(
+    run, converted, monkeypatch
+):
+    pruned = record(monkeypatch, conversion, "prune_conversions")
+    plan = Conversion.plan(run)
+    plan.make()
+    plan.make()
+    assert pruned.call == {"output_dir": str(run), "new": plan.folder}
+
+
 def test_a_folder_that_cannot_be_written_is_one_line_with_a_way_out(run, converted):
     (run / "ctranslate2").write_text("a file")
     with pytest.raises(UserError, match=r"cannot write .*--export_dir DIR` uses it"):
@@ -142,6 +162,11 @@ def test_a_model_that_cannot_be_computed_is_refused_before_anything_else(run):
         Conversion.plan(run)
     with pytest.raises(UsageError, match="quantization='int4'"):
         Conversion.plan(run, quantization="int4")
+
+
+def test_a_search_that_the_engine_does_not_follow_is_refused_before_converting(run):
+    with pytest.raises(UsageError, match="coverage_penalty would have no effect"):
+        Conversion.plan(run, decode_hparams=HPARAMS.replace(coverage_penalty=0.2))
 
 
 def test_an_export_into_an_existing_folder_is_refused(tmp_path):
@@ -173,13 +198,7 @@ def test_a_digest_needs_a_checkpoint(tmp_path):
 
 @pytest.fixture
 def translators(monkeypatch):
-    made = SimpleNamespace(
-        translate=lambda sentences: [[SimpleNamespace(text=s)] for s in sentences],
-        stream=lambda sentences, advance, *, prefixes, first: iter(
-            [(sentences, advance, prefixes, first)]
-        ),
-    )
-    return record(monkeypatch, ctranslate2_system, "CTranslate2Translator", made)
+    return record(monkeypatch, ctranslate2_system, "CTranslate2Translator")
 
 
 def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
@@ -201,19 +220,36 @@ def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
     }
 
 
-def test_equal_settings_share_a_translator(tmp_path, translators):
-    system = CTranslate2System(write_export(tmp_path / "export"))
-    assert system.translator(HPARAMS) is system.translator(HPARAMS.replace())
-    system.translator(HPARAMS.replace(alpha=0.1))
-    assert len(translators.calls) == 2
+def test_a_system_names_its_checkpoint_and_the_data_that_is_known(tmp_path):
+    folder = write_export(tmp_path / "export")
+    system = CTranslate2System(folder)
+    assert (system.checkpoint, system.data_dir) == ("a path", None)
+    assert CTranslate2System(folder, data_dir=tmp_path).data_dir == str(tmp_path)
 
 
-def test_sentences_reach_the_translator(tmp_path, translators):
-    system = CTranslate2System(write_export(tmp_path / "export"))
-    assert system.translate(["a", "b"], HPARAMS) == ["a", "b"]
-    found = system.hypotheses(["a"], HPARAMS, print, prefixes=["b"], first=4)
-    assert [*found] == [(["a"], print, ["b"], 4)]
-    assert len(translators.calls) == 1
+def test_a_loaded_conversion_has_the_package_and_the_data_of_its_run(
+    tmp_path, monkeypatch
+):
+    planned = SimpleNamespace(
+        is_done=lambda: True,
+        folder=write_export(tmp_path / "export"),
+        t2t_usr_dir="the package",
+        data_dir="the data",
+    )
+    plan = record(monkeypatch, Conversion, "plan", planned)
+    loaded = record(monkeypatch, catalogue, "load")
+    system = CTranslate2System.load(
+        "run", "best", "usr", quantization="int8", decode_hparams=HPARAMS
+    )
+    assert plan.call == {
+        "output_dir": "run",
+        "checkpoint": "best",
+        "t2t_usr_dir": "usr",
+        "quantization": "int8",
+        "decode_hparams": HPARAMS,
+    }
+    assert loaded.call == {"usr_dir": "the package"}
+    assert system.data_dir == "the data"
 
 
 def test_the_first_sentences_of_the_dev_text_are_compared(monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.ensemble import Ensemble
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.runs import scoring
@@ -35,6 +36,14 @@ class Shifted(Problem):
 @pytest.fixture(scope="module")
 def model():
     return tiny_transformer(3)
+
+
+@pytest.fixture(scope="module")
+def ensemble(model):
+    """Return a model with another, which is smaller and has other probabilities."""
+    sizes = {"hidden_size": 12, "num_heads": 3}
+    sizes |= {"key_channels": 12, "value_channels": 12, "num_decoder_layers": 3}
+    return Ensemble([model, tiny_transformer(4, **sizes)])
 
 
 def scorer(model, hparams=HPARAMS, problem=None):
@@ -72,8 +81,20 @@ def test_an_empty_pair_is_certain(model):
     assert (score.log_prob, score.score, score.tokens) == (0.0, 0.0, ())
 
 
+def test_the_probability_of_a_token_is_the_mean_of_an_ensembles(ensemble):
+    found = list(scorer(ensemble).score(SOURCES, TARGETS))
+    for source, target, score in zip(SOURCES, TARGETS, found, strict=True):
+        if source:
+            own = [log_probs_one_by_one(m, source, target) for m in ensemble.models]
+            expected = np.log((np.exp(own[0]) + np.exp(own[1])) / 2)
+            np.testing.assert_allclose(score.token_log_probs, expected, atol=1e-5)
+            assert np.abs(expected - own[0]).max() > 1e-3
+
+
 @pytest.mark.filterwarnings("ignore:You are using a softmax over axis")
-def test_scores_of_hypotheses_are_those_of_the_search(model):
+@pytest.mark.parametrize("name", ["model", "ensemble"])
+def test_scores_of_hypotheses_are_those_of_the_search(name, request):
+    model = request.getfixturevalue(name)
     hparams = HPARAMS.replace(return_beams=True, extra_length=50)
     translator = Translator(model, SOURCE, TARGET, hparams, MAX_LENGTH)
     made = scorer(model, hparams)
@@ -83,7 +104,7 @@ def test_scores_of_hypotheses_are_those_of_the_search(model):
         found = made.token_log_probs([(ids, list(h.ids)) for h in hypotheses])
         for hypothesis, log_probs in zip(hypotheses, found, strict=True):
             penalty = ((5 + len(hypothesis.ids)) / 6) ** 0.9
-            expected = pytest.approx(hypothesis.score, abs=1e-4)
+            expected = pytest.approx(hypothesis.score, abs=1e-5)
             assert log_probs.sum() / penalty == expected
 
 

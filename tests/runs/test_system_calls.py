@@ -35,9 +35,6 @@ class Shouting(Problem):
     def postprocess(self, source, written):
         return Output(written.upper())
 
-    def score(self, hypotheses, references):
-        return {"hypotheses": hypotheses, "references": references}
-
 
 @pytest.fixture
 def system():
@@ -112,27 +109,14 @@ def test_without_a_checkpoint_and_a_package_the_choice_is_the_runs(folder, loadi
 
 @pytest.fixture
 def translators(monkeypatch):
-    """Record the arguments of translators, which repeat each source twice."""
-    passed = []
+    return record(monkeypatch, system_module, "Translator")
 
-    def make(*_, **__):
-        return SimpleNamespace(translate=translate, stream=stream)
 
-    def translate(sentences, advance=None):
-        return [*stream(sentences, advance)]
-
-    def stream(sentences, advance, *, prefixes=None, first=0):
-        passed.append((prefixes, first))
-        for sentence in sentences:
-            if advance is not None:
-                advance(sentence)
-            repairs = ("cut",) if "!" in sentence else ()
-            best = Hypothesis(f"{sentence}\n{sentence}", -1.0, repairs)
-            yield [best, Hypothesis("worse", -2.0, ("worse",))]
-
-    recorder = record(monkeypatch, system_module, "Translator", make)
-    recorder.passed = passed
-    return recorder
+def test_the_limit_and_the_data_of_a_system_are_those_of_its_run(system):
+    system.run = SimpleNamespace(
+        hparams=SimpleNamespace(max_length=23), data_dir="the data"
+    )
+    assert (system.max_input_length, system.data_dir) == (23, "the data")
 
 
 def test_a_translator_gets_every_part_of_the_system(system, translators):
@@ -148,60 +132,10 @@ def test_a_translator_gets_every_part_of_the_system(system, translators):
     }
 
 
-def test_prefixes_and_the_number_of_the_first_line_reach_the_translator(
-    system, translators
-):
-    [*system.hypotheses(["a", "b"], HPARAMS, prefixes=["x", ""], first=7)]
-    [*system.hypotheses(["a", "b"], HPARAMS)]
-    assert translators.passed == [(["x", ""], 7), (None, 0)]
-
-
 def test_a_translator_searches_as_the_problem_prefers_by_default(system, translators):
     system.translator()
     expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
     assert translators.call["hparams"] == expected
-
-
-def test_equal_settings_share_a_translator_and_others_do_not(system, translators):
-    first = system.translator(HPARAMS)
-    assert system.translator(HPARAMS.replace()) is first
-    assert system.translator(HPARAMS.replace(alpha=0.1)) is not first
-    assert len(translators.calls) == 2
-
-
-def test_the_best_hypotheses_are_the_translations(system, translators):
-    assert system.translate(["a", "b"], HPARAMS) == ["a\na", "b\nb"]
-    assert translators.call["hparams"] == HPARAMS
-
-
-def test_hypotheses_come_from_the_settings_and_report_progress(system, translators):
-    done = []
-    first, second = system.hypotheses(["a", "b"], HPARAMS, done.append)
-    assert [hypothesis.text for hypothesis in first] == ["a\na", "worse"]
-    assert second[0].text == "b\nb"
-    assert done == ["a", "b"]
-    assert translators.call["hparams"] == HPARAMS
-
-
-def test_an_evaluation_scores_the_best_outputs_as_lines(system, translators):
-    done = []
-    found = system.evaluate(["a", "b!", "c!"], ["x", "y", "z"], HPARAMS, done.append)
-    lines = ["a a", "b! b!", "c! c!"]
-    assert found.hypotheses == lines
-    assert found.scores == {"hypotheses": lines, "references": ["x", "y", "z"]}
-    assert (found.repaired, found.repairs) == (2, {"cut": 2})
-    assert done == ["a", "b!", "c!"]
-    assert translators.call["hparams"] == HPARAMS
-
-
-def test_progress_need_not_be_watched(system, translators):
-    assert system.evaluate(["a"], ["x"]).hypotheses == ["a a"]
-    assert [h[0].text for h in system.hypotheses(["a"])] == ["a\na"]
-
-
-def test_other_numbers_of_sources_and_references_are_refused(system, translators):
-    with pytest.raises(UserError, match=r"received 2 .* and 1 references"):
-        system.evaluate(["a", "b"], ["x"])
 
 
 @pytest.fixture
@@ -235,20 +169,6 @@ def test_equal_settings_share_a_scorer_and_the_problem_has_defaults(system, scor
     assert system.scorer(HPARAMS) is not first
     expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
     assert made.calls[0]["hparams"] == expected
-
-
-def test_the_search_that_is_warmed_up_is_the_one_that_is_used(system, translators):
-    system.warm_up(HPARAMS)
-    assert translators.call["hparams"] == HPARAMS
-    system.translate(["a"], HPARAMS)
-    assert len(translators.calls) == 1
-
-
-def test_repairs_are_counted_by_kind_most_frequent_first():
-    faults = [("a",), (), ("b", "a"), ("b",), ("b",)]
-    hypotheses = [Hypothesis("", 0.0, repairs) for repairs in faults]
-    counts = system_module.count_repairs(hypotheses)
-    assert [*counts.items()] == [("b", 3), ("a", 2)]
 
 
 def test_branch_weights_are_replaced_in_the_model(system, monkeypatch):

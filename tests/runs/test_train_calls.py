@@ -30,6 +30,9 @@ VALUES = {
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 12,
     "average_last": 2,
+    "max_skipped_updates": 13,
+    "spike_factor": 6.5,
+    "max_rollbacks": 6,
     "cpu_replicas": 4,
     "xla": "on",
 }
@@ -157,6 +160,7 @@ def test_a_training_that_was_stopped_is_not_complete_and_not_averaged(
     trained.steps, trained.stop_signal = steps, stop_signal
     result = trained.train()
     assert (result.steps, result.complete, result.averaged) == (steps, False, None)
+    assert result.stop_signal == stop_signal
     assert trained.averaged.calls == []
 
 
@@ -255,6 +259,17 @@ def test_a_new_run_is_averaged_although_a_dead_one_left_an_average(trained):
     assert not (trained.output_dir / "best").exists()
 
 
+def test_a_new_run_drops_the_events_of_a_dead_one(trained):
+    (trained.output_dir / "train").mkdir(parents=True)
+    events = trained.output_dir / "train" / "events.out.tfevents.1.host"
+    events.touch()
+    trained.train()
+    assert not events.exists()
+    events.touch()
+    trained.train(average_last=3)
+    assert events.exists()
+
+
 def test_resuming_keeps_best_and_average(trained):
     trained.train()
     trained.write_checkpoints(170, folder="averaged")
@@ -298,6 +313,21 @@ def test_settings_that_must_stay_are_compared_before_data_is_prepared(
     with pytest.raises(UserError, match=answer) as caught:
         training.check_run_folder(trained.settings(**changes), PROBLEM.name)
     assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
+
+
+@pytest.mark.parametrize(
+    ("factor", "skipped", "answer"),
+    [
+        (0.5, 13, "received spike_factor=0.5, expected 0 or more than 1"),
+        (1.0, 13, "received spike_factor=1.0, expected 0 or more than 1"),
+        (6.5, 0, "spike_factor=6.5, which has no effect with max_skipped_updates=0"),
+    ],
+)
+def test_a_factor_of_spikes_without_sense_is_refused(trained, factor, skipped, answer):
+    changes = {"spike_factor": factor, "max_skipped_updates": skipped}
+    with pytest.raises(UsageError, match=answer):
+        training.check_run_folder(trained.settings(**changes), PROBLEM.name)
+    assert not trained.output_dir.exists()
 
 
 def test_a_problem_that_is_not_registered_is_not_trained_on(trained):

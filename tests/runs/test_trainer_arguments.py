@@ -15,7 +15,9 @@ from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.data.problem import Problem
 from t2t_repro.runs import DecodeHParams, TrainSettings, trainer
 from t2t_repro.training.loop import LoopOptions
+from t2t_repro.training.recovery import RecoveryLimits
 from t2t_repro.training.step import StepOptions
+from t2t_repro.training.update_guard import WARM_UP
 from tests.support.recorder import record
 
 HPARAMS = {
@@ -130,6 +132,8 @@ def make(monkeypatch):
         names = {
             "Trainer": None,
             "TrainingCheckpoints": "checkpoints",
+            "UpdateGuard": "guard",
+            "Recovery": "recovery",
             "evaluation_batches": "dev batches",
             "likelihood_evaluator": "likelihood",
             "Translator": "translator",
@@ -221,6 +225,33 @@ def test_checkpoints_are_of_this_model_and_as_many_as_requested(make):
             "model": made.model,
             "optimizer": made.optimizer,
             "keep": 19,
+            "guard": None,
+        }
+    ]
+
+
+def test_every_update_is_made_by_default(make):
+    assert make().arguments["recovery"] is None
+
+
+GUARDED = SETTINGS.replace(max_skipped_updates=13, spike_factor=6.5, max_rollbacks=4)
+
+
+def test_a_guard_has_its_settings_and_is_saved(make):
+    made = make(GUARDED)
+    assert made.calls["UpdateGuard"] == [{"spike_factor": 6.5, "warm_up": WARM_UP}]
+    assert made.calls["TrainingCheckpoints"][0]["guard"] == "guard"
+
+
+def test_the_recovery_watches_the_guard_and_knows_regular_checkpoints(make):
+    made = make(GUARDED)
+    assert made.arguments["recovery"] == "recovery"
+    assert made.calls["Recovery"] == [
+        {
+            "guard": "guard",
+            "checkpoints": "checkpoints",
+            "limits": RecoveryLimits(max_skips=13, max_rollbacks=4),
+            "save_every_steps": 9,
         }
     ]
 

@@ -140,9 +140,9 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
     kept = []
     original = trainer.TrainingCheckpoints
 
-    def checkpoints(output_dir, model, optimizer, keep):
+    def checkpoints(output_dir, model, optimizer, keep, guard):
         kept.append(keep)
-        return original(output_dir, model, optimizer, keep)
+        return original(output_dir, model, optimizer, keep, guard)
 
     class Idle:
         stop_signal = None

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.data.examples import example_bytes
 from t2t_repro.data.pipeline import Shards
-from t2t_repro.data.records import ShardWriter, example_bytes
+from t2t_repro.data.records import write_records
 
 Pair = tuple[list[int], list[int]]
 FIRST_ID = 3  # after the special ones
@@ -37,8 +38,8 @@ def write_shards(folder: Path, pairs: Sequence[Pair], count: int = 2) -> Shards:
     """Write pairs to `count` TFRecord files in turn."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"shard-{number}" for number in range(count)]
-    with ShardWriter(paths) as writer:
-        writer.write([example_bytes(*pair) for pair in pairs])
+    for number, path in enumerate(paths):
+        write_records(path, [example_bytes(*pair) for pair in pairs[number::count]])
     return Shards(tuple(str(path) for path in paths))
 
 

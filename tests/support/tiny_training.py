@@ -15,9 +15,11 @@ from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
+from t2t_repro.training.recovery import Recovery, RecoveryLimits
 from t2t_repro.training.schedules import FactorSchedule
 from t2t_repro.training.step import StepOptions
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.update_guard import UpdateGuard
 from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments
 
 SEED = 1
@@ -74,6 +76,7 @@ def tiny_trainer(
     plan: BatchPlan = PLAN,
     evaluators: Sequence = (),
     monitors: Sequence = (),
+    limits: RecoveryLimits | None = None,
     show_progress: bool = False,
     **options: Any,
 ) -> Trainer:
@@ -82,16 +85,24 @@ def tiny_trainer(
     keras.utils.set_random_seed(SEED)
     model = Bigrams(dropout)
     optimizer = tiny_optimizer(model, learning_rate)
+    loop_options = LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options))
+    guard = UpdateGuard() if limits else None
+    checkpoints = TrainingCheckpoints(output_dir, model, optimizer, keep, guard)
+    recovery = None
+    if guard and limits:
+        every = loop_options.save_every_steps
+        recovery = Recovery(guard, checkpoints, limits, every)
     return Trainer(
         model=model,
         optimizer=optimizer,
         strategy=tf.distribute.get_strategy(),
         data=TrainingData(shards, plan),
-        checkpoints=TrainingCheckpoints(output_dir, model, optimizer, keep),
+        checkpoints=checkpoints,
         step_options=step_options,
-        options=LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options)),
+        options=loop_options,
         evaluators=evaluators,
         monitors=monitors,
+        recovery=recovery,
         show_progress=show_progress,
     )
 

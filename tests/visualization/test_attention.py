@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from t2t_repro.visualization.attention import (
     Attention,
     TokenSequence,
+    first_words,
     merge_words,
 )
 
@@ -82,3 +84,61 @@ def test_parameters_show_the_rows_most_attended_and_the_sum_of_the_others(attent
     kept = {int(label.removeprefix("row ")) for label in labels[:-1]}
     assert kept == set(np.argsort(-totals)[:32].tolist())
     np.testing.assert_allclose(found.weights.sum(-1), 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The lamp\n is  old.", "The lamp is old."),
+        ("a" * 40, "a" * 40),
+        ("a" * 41, "a" * 40 + "…"),
+        (
+            "The teacher found the old book in the kitchen.",
+            "The teacher found the old book in the…",
+        ),
+        (
+            "The teachers found the old books in there.",
+            "The teachers found the old books in…",
+        ),
+        (
+            "The teachers found the oldest books here now.",
+            "The teachers found the oldest books here…",
+        ),
+        ("", ""),
+    ],
+)
+def test_the_first_words_of_a_sentence_are_at_most_forty_characters(text, shown):
+    assert first_words(text) == shown
+
+
+def test_a_document_names_the_first_words_of_its_source(attention):
+    assert attention.to_document()["first_words"] == "a horse"
+
+
+BYTES = TokenSequence(
+    "ein 日 9\ufffd",
+    ("▁ein", "▁", "<0xE6>", "<0x97>", "<0xA5>", "▁", "<0x39>", "<0xE6>", "</s>"),
+    ((0, 1), (1, 5), (5, 8), (8, 9)),
+)
+
+
+def test_bytes_of_a_word_are_its_characters():
+    assert BYTES.word_labels() == ["ein", "日", "9<0xE6>", "</s>"]
+
+
+def test_words_spelt_in_bytes_are_merged_like_all_words(attention):
+    size = len(BYTES.tokens)
+    weights = random_rows(1, 1, size, size)
+    found = dataclasses.replace(attention, source=BYTES, encoder_self=weights)
+    merged = found.in_words("encoder_self")[0, 0]
+    expected = weights[0, 0, 1:5].mean(0)[5:8].sum()
+    assert merged[1, 2] == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(merged.sum(-1), 1.0, rtol=1e-6)
+
+
+def test_a_document_has_readable_tokens_and_words(attention):
+    document = dataclasses.replace(attention, source=BYTES).to_document()
+    assert document["sequences"]["source"]["labels"] == BYTES.word_labels()
+    assert document["sequences"]["source"]["tokens"] == [
+        *("▁ein", "▁", "<0xE6>", "<0x97>", "<0xA5>", "▁", "9", "<0xE6>", "</s>")
+    ]

@@ -86,6 +86,32 @@ def test_a_figure_is_of_the_last_layer_but_one():
     assert "layer 1 of 1" in figure_5(attention_of("a b c", layers=1)).description
 
 
+@pytest.mark.parametrize("draw", [figure_3, figure_4, figure_5])
+def test_the_layer_is_written_above_the_heads(draw):
+    attention = attention_of(SENTENCE, layers=6)
+    assert texts(draw(attention))[0] == "Encoder self-attention, layer 5 of 6"
+    figure = draw(attention, kind="memory", layer=2)
+    assert texts(figure)[0] == "Encoder-decoder attention, layer 2 of 6"
+
+
+def test_the_layer_fits_into_a_narrow_figure():
+    figure = figure_5(attention_of("a", layers=6))
+    caption = figure.drawing.shapes[0]
+    width = text_width(caption.text, caption.size)
+    assert caption.x + width + caption.x <= figure.drawing.width
+
+
+def test_the_layer_is_above_the_legend_of_the_heads():
+    labels = [
+        s
+        for s in figure_5(attention_of(SENTENCE)).drawing.shapes
+        if isinstance(s, Label) and not s.upward
+    ]
+    caption, legend, _ = labels
+    assert caption.y + caption.size < legend.y
+    assert legend.text.startswith("head ")
+
+
 def test_figure_3_draws_the_lines_of_all_heads_at_one_word():
     attention = attention_of(SENTENCE)
     point(attention, 2, 3, query=1, key=7)
@@ -165,7 +191,7 @@ def test_lines_go_from_brackets_to_words_in_encoder_decoder_attention():
     attention = attention_of("the dog", target="(S (NP XX XX )NP )S")
     attention.memory[1, :, 1] = [0.0, 1.0, 0.0]
     figure = figure_3(attention, kind="memory", heads=[1], word="(NP")
-    assert texts(figure)[1:-3] == ["(S", "(NP", "XX", "XX", ")NP", ")S", "<EOS>"]
+    assert texts(figure)[2:-3] == ["(S", "(NP", "XX", "XX", ")NP", ")S", "<EOS>"]
     assert texts(figure)[-3:] == ["the", "dog", "<EOS>"]
     ((start, end, _),) = lines(figure)
     assert start == end  # "(NP" and "dog" are both second

@@ -44,6 +44,23 @@ globalThis.view = T2TAttention.mount(root, {
 """
 
 
+# A source whose first run is damaged.
+DAMAGE_MOUNT = """
+const [document_] = arguments;
+const root = document.getElementById("attention");
+root.replaceChildren();
+T2TAttention.mount(root, {
+  runs: async () => ["one", "two"],
+  list: async (run) => ({
+    sentences: [{id: 0, title: "sentence", steps: [1]}],
+    branches: false,
+    damage: run === "one" ? "An event file of <b>one</b> is damaged." : null,
+  }),
+  load: async () => document_,
+});
+"""
+
+
 def weights_of(document: Document, index: int = MEMORY) -> np.ndarray:
     """Return the weights as float64 [layer, head, query, key]."""
     raw = document["maps"][index]
@@ -593,6 +610,42 @@ def test_weights_of_the_wrong_size_are_one_sentence(page):
     page.file.write_text(html_page([document], "T"), encoding="utf-8")
     page.browser.get(page.file.as_uri())
     page.until(lambda: "have 2400 bytes; expected 1600" in page.text("[role=alert]"))
+
+
+def test_the_menu_of_sentences_has_their_numbers_and_first_words(page):
+    words = "<b>Der</b> kleine …"
+    documents = [
+        make_document(title="") | {"first_words": words},
+        make_document(title="") | {"first_words": ""},
+        make_document(title="dev sentence 3") | {"first_words": "a & b"},
+    ]
+    page.open(*documents)
+    shown = [o.get_property("textContent") for o in page.all("[name=sentence] option")]
+    assert shown == [f"Sentence 1: {words}", "Sentence 2", "dev sentence 3: a & b"]
+
+
+def test_words_have_the_labels_of_the_document(page):
+    document = make_document()
+    labels = [f"<i>word {number}</i>" for number, _ in enumerate(words_of(SOURCE))]
+    document["sequences"]["source"]["labels"] = labels
+    page.open(document)
+    shown = [page.text(page.token("key", i)) for i, _ in enumerate(labels)]
+    assert shown == labels
+    page.subwords()
+    assert page.text(page.token("key", 0)) == SOURCE[0]
+
+
+def test_damage_is_reported_above_the_attention_that_can_be_read(page):
+    document = make_document()
+    page.open(document)
+    assert page.browser.execute_script(DAMAGE_MOUNT, document) is None
+    page.wait(".lines .token")
+    notice = page.one("[role=note]")
+    assert notice.text == "An event file of <b>one</b> is damaged."
+    page.one("[name=run] option[value='1']").click()
+    page.until(lambda: not notice.text)
+    assert not notice.is_displayed()
+    page.wait(".lines .token")
 
 
 def test_a_page_without_documents_says_so(page):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -77,7 +78,9 @@ class Tab:
         self.ingester = ingester(parsed)
         self.ingester.start()
         provider = self.ingester.data_provider
-        context = base_plugin.TBContext(data_provider=provider, flags=parsed)
+        context = base_plugin.TBContext(
+            data_provider=provider, flags=parsed, logdir=parsed.logdir
+        )
         self.plugin = AttentionLoader().load(context)
         self.apps = self.plugin.get_plugin_apps()
 
@@ -192,6 +195,7 @@ def test_sentences_are_listed_by_number_with_their_titles_and_steps(tab):
             for number in (0, 1, 10)
         ],
         "branches": False,
+        "damage": None,
     }
 
 
@@ -333,18 +337,69 @@ def test_a_tensor_of_another_kind_is_no_traceback(tmp_path, tensor, tag, data_cl
         json.loads(response.text)
 
 
-def test_a_cut_event_file_shows_the_steps_before_the_cut(open_tab, tmp_path):
-    log = MetricsLog(tmp_path)
+def write_steps(folder, steps):
+    """Write a sentence at each step; return the file and its size after each."""
+    log = MetricsLog(folder)
     sizes = []
-    for step in (1, 2, 3):
+    for step in steps:
         write_attention(log, step, 0, document_of(0, step))
-        (path,) = (tmp_path / "eval").glob("events*")
+        (path,) = (folder / "eval").glob("events*")
         sizes.append(path.stat().st_size)
-    content = path.read_bytes()
-    path.write_bytes(content[: sizes[1]] + b"\0" + content[sizes[1] + 1 :])
+    return path, sizes
+
+
+def flip(path, place):
+    """Change a byte of a file."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 255
+    path.write_bytes(content)
+
+
+def damage_sentence(path, place):
+    return (
+        f'An event file of the run "eval" is damaged {place} may be missing here '
+        f"({path.name})."
+    )
+
+
+def test_damage_in_an_event_file_is_reported_with_the_last_step_before_it(
+    open_tab, tmp_path
+):
+    path, sizes = write_steps(tmp_path, (1, 2, 3))
+    flip(path, sizes[1])  # the length of the first event of step 3
     cut = open_tab(tmp_path, last=("attention/sentence_0", 2))
-    (sentence,) = cut.read("/list", run="eval")["sentences"]
-    assert sentence["steps"] == [1, 2]
+    found = cut.read("/list", run="eval")
+    assert found["sentences"][0]["steps"] == [1, 2]
+    assert found["damage"] == damage_sentence(path, "after step 2, so later steps")
+
+
+def test_damaged_data_is_reported_where_tensorboard_stops_at_it(tmp_path):
+    path, sizes = write_steps(tmp_path, (1, 2, 3))
+    flip(path, sizes[0] + 200)
+    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
+    assert found["sentences"][0]["steps"] == [1]
+    assert found["damage"] == damage_sentence(path, "after step 1, so later steps")
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_an_event_cut_short_is_damage_unless_it_may_be_in_writing(tmp_path, seconds):
+    path, sizes = write_steps(tmp_path, (1, 2, 3))
+    path.write_bytes(path.read_bytes()[: sizes[1] + 100])
+    changed = time.time() - seconds
+    os.utime(path, (changed, changed))
+    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
+    assert found["sentences"][0]["steps"] == [1, 2]
+    place = "after step 2, so later steps"
+    assert found["damage"] == (damage_sentence(path, place) if seconds else None)
+
+
+def test_a_file_damaged_at_its_beginning_has_no_last_step(tmp_path):
+    write_steps(tmp_path, (1, 2, 3))
+    path = tmp_path / "eval" / "events.out.tfevents.0.old"
+    path.write_bytes(b"?" * 100)
+    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
+    assert found["sentences"][0]["steps"] == [1, 2, 3]
+    assert found["damage"] == damage_sentence(path, "at its beginning, so its steps")
 
 
 def test_steps_that_a_resumed_run_repeats_are_listed_once(open_tab, tmp_path):

@@ -52,7 +52,20 @@ def run_folder(tmp_path_factory):
         log.scalars("train", step, {"loss": 1.0, "nll": 1.0})
         write_step(log, step)
     write_damaged(folder.parent / "zz_damaged")
+    write_cut(folder.parent / "zz_cut")
     return folder
+
+
+def write_cut(folder):
+    """Write a run whose event file is damaged after step 100."""
+    folder.mkdir()
+    log = MetricsLog(folder)
+    write_step(log, 100)
+    (path,) = (folder / "eval").glob("events*")
+    size = path.stat().st_size
+    write_step(log, 200)
+    content = path.read_bytes()
+    path.write_bytes(content[:size] + b"\0" + content[size + 1 :])
 
 
 def write_damaged(folder):
@@ -209,6 +222,16 @@ def test_a_damaged_run_is_told_in_a_sentence(tab):
     # Chromium itself reports every answer with an error status.
     (message,) = messages_of(tab.driver)
     assert "status of 422" in message
+
+
+def test_a_damaged_event_file_is_told_above_the_steps_before_it(tab):
+    from selenium.webdriver.support.select import Select
+
+    choice = next(s for s in tab.all("select") if "zz_cut" in s.text)
+    Select(choice).select_by_visible_text("zz_cut/eval")
+    sentence = 'An event file of the run "zz_cut/eval" is damaged after step 100'
+    wait(lambda: sentence in tab.text())
+    wait(lambda: "\N{MINUS SIGN}1.00 nats" in tab.text())
 
 
 def test_branch_weights_are_beside_the_attention(tab):

@@ -47,6 +47,14 @@ def test_a_document_is_written_with_the_metadata_of_the_plugin(tmp_path):
     assert content == {"version": 1, "title": "dev sentence 3"}
 
 
+def test_the_title_of_the_time_series_has_the_first_words_of_the_source(tmp_path):
+    document = make_document(title="dev sentence 3") | {"first_words": "Der <b> …"}
+    write_attention(MetricsLog(tmp_path), 200, 2, document)
+    _, metadata, _ = values_of(tmp_path / "eval")["attention/sentence_2"]
+    title = json.loads(metadata.plugin_data.content)["title"]
+    assert title == metadata.display_name == "dev sentence 3: Der <b> …"
+
+
 def test_equal_documents_are_equal_bytes(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from t2t_repro.cli.main import run_command, run_reported
-from t2t_repro.cli.tensor2tensor import bleu, tables, translate_all
+from t2t_repro.cli.tensor2tensor import bleu, scoring, tables, translate_all
 from t2t_repro.cli.tensor2tensor.flags import Flag
 from t2t_repro.cli.tensor2tensor.shared_flags import NOT_NEEDED
 from t2t_repro.cli.tensor2tensor.translation import OF_THE_RUN, REMEMBERED, Translation
-from t2t_repro.cli.tensor2tensor.translator import translate
-from t2t_repro.errors import UserError
+from t2t_repro.cli.tensor2tensor.translator import given_flags, translate
 from t2t_repro.text_tables import aligned
 
 _HELP = ("--help", "-h", "-help", "--helpfull", "--helpshort")
@@ -40,16 +39,7 @@ def _run(old_command: str, arguments: Sequence[str]) -> int:
         print(help_text(old_command))
         return 0
     own = _OWN.get(old_command)
-    try:
-        return own(arguments) if own else _run_translated(old_command, arguments)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "tensor2tensor":
-            raise
-        raise UserError(
-            f"the package of --t2t_usr_dir imports {error.name}, which is not "
-            "installed.\nRegister with t2t_repro.registry instead, and let a problem "
-            "yield pairs of text; see docs/from_tensor2tensor.md."
-        ) from error
+    return own(arguments) if own else _run_translated(old_command, arguments)
 
 
 def _run_translated(old_command: str, arguments: Sequence[str]) -> int:
@@ -57,6 +47,11 @@ def _run_translated(old_command: str, arguments: Sequence[str]) -> int:
     for line in translation.lines():
         print(f"{old_command}: {line}", file=sys.stderr)
     print(f"{translation.line}  # {old_command}", file=sys.stderr)
+    if translation.command == "score":
+        pairs = given_flags(old_command, arguments)["score_file"]
+        scoring.write_sides(
+            pairs, translation.flags["source"], translation.flags["target"]
+        )
     return run_command(translation.arguments)
 
 

@@ -30,6 +30,10 @@ class OldHParam:
 
 
 _NO_EFFECT = "not needed"
+_SAMPLING = (
+    "training does not read it; `t2t decode --decode_hparams beam_size=1,"
+    "sampling_method=random` draws at random"
+)
 _TRUE = ("true", "1")
 _FALSE = ("false", "0")
 
@@ -64,7 +68,9 @@ HPARAMS = {
     "shared_embedding": OldHParam(
         "shared_embedding_and_softmax_weights shares all three", _FALSE
     ),
-    "sampling_method": OldHParam("the search is an option of decoding", ("argmax",)),
+    "sampling_method": OldHParam(_SAMPLING),
+    "sampling_temp": OldHParam(_SAMPLING),
+    "sampling_keep_top_k": OldHParam(_SAMPLING),
     "pack_dataset": OldHParam("batches are filled by length", _FALSE),
     "use_fixed_batch_size": OldHParam("batch_size counts tokens", _FALSE),
     "causal_decoder_self_attention": OldHParam("the decoder is causal", _TRUE),
@@ -94,21 +100,36 @@ HPARAMS = {
 HPARAM_VALUES = {("pos", "timing"): "timing_concat"}
 
 _ONE_FILE = "translations are lines of one file"
+_NO_VIDEO = "not needed: there are no images or videos"
+_MLPERF = "not needed: there is no log for MLPerf"
+_NO_BLOCKS = "there is no blockwise decoding"
 DECODE_HPARAMS = {
     "batch_size": OldHParam(
         "not needed: batches are sized in tokens, and translations do not depend on it"
     ),
     "log_results": OldHParam(_NO_EFFECT),
     "log_targets": OldHParam(_NO_EFFECT),
-    "save_images": OldHParam(_NO_EFFECT),
-    "display_decoded_images": OldHParam(_NO_EFFECT),
+    "save_images": OldHParam(_NO_VIDEO),
+    "display_decoded_images": OldHParam(_NO_VIDEO),
+    "frames_per_second": OldHParam(_NO_VIDEO),
+    "border_percent": OldHParam(_NO_VIDEO),
+    "max_display_outputs": OldHParam(_NO_VIDEO),
+    "max_display_decodes": OldHParam(_NO_VIDEO),
+    "vgg_ckpt_path": OldHParam(_NO_VIDEO),
     "decode_in_memory": OldHParam(_NO_EFFECT),
     "use_last_position_only": OldHParam(_NO_EFFECT),
     "eos_penalty": OldHParam("nothing reads it in tensor2tensor"),
     "min_length_ratio": OldHParam("nothing reads it in tensor2tensor"),
-    "block_size": OldHParam("there is no blockwise decoding", ("0",)),
-    "guess_and_check_top_k": OldHParam("there is no blockwise decoding", ("0",)),
-    "guess_and_check_epsilon": OldHParam("there is no blockwise decoding", ("-1",)),
+    "decode_timeout_mins": OldHParam("the checkpoints that exist now are used"),
+    "summaries_log_dir": OldHParam("decoding writes no events for TensorBoard"),
+    "decode_to_file": OldHParam("give the flag --decode_to_file"),
+    "decode_reference": OldHParam(
+        "`t2t-bleu --translation F --reference G` scores the translations"
+    ),
+    "block_size": OldHParam(_NO_BLOCKS, ("0",)),
+    "guess_and_check_top_k": OldHParam(_NO_BLOCKS, ("0",)),
+    "guess_and_check_epsilon": OldHParam(_NO_BLOCKS, ("-1",)),
+    "insertion_parallel": OldHParam(_NO_BLOCKS, _FALSE),
     "num_samples": OldHParam("all lines are translated; cut the file", ("-1",)),
     "num_decodes": OldHParam("one translation per line; see return_beams", ("1",)),
     "max_input_size": OldHParam("long lines are translated in pieces", ("-1",)),
@@ -116,7 +137,20 @@ DECODE_HPARAMS = {
     "delimiter": OldHParam(_ONE_FILE, ("\\n", "\n")),
     "shards": OldHParam(_ONE_FILE, ("1",)),
     "shard_id": OldHParam(_ONE_FILE, ("0",)),
-    "force_decode_length": OldHParam("a translation ends where it ends", _FALSE),
+    "shards_start_offset": OldHParam(_ONE_FILE, ("0",)),
+    "shard_google_format": OldHParam(_ONE_FILE, _FALSE),
+    "force_decode_length": OldHParam(
+        "a translation ends where it ends; min_length=N makes it at least N tokens "
+        "long",
+        _FALSE,
+    ),
     "skip_eos_postprocess": OldHParam("a translation ends where it ends", _FALSE),
-    "mlperf_mode": OldHParam("there is none", _FALSE),
+    "multiproblem_task_id": OldHParam("a run has one problem", ("-1",)),
+    "export_extra_infer_outputs": OldHParam(
+        "`t2t export` writes fixed signatures (docs/serving.md)", ("",)
+    ),
+    "mlperf_mode": OldHParam(_MLPERF),
+    "mlperf_decode_step": OldHParam(_MLPERF),
+    "mlperf_threshold": OldHParam(_MLPERF),
+    "mlperf_success": OldHParam(_MLPERF),
 }

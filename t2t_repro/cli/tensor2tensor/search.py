@@ -18,6 +18,8 @@ _OLD_FLAGS = {
     "decode_extra_length": "extra_length",
     "decode_return_beams": "return_beams",
 }
+# tensor2tensor has these among the hparams of the model.
+_SAMPLING = ("sampling_method", "sampling_temp", "sampling_keep_top_k")
 # Settings of the search that tensor2tensor puts into the name of the output.
 _NAMED = ("beam_size", "alpha")
 
@@ -27,6 +29,42 @@ def has_input(given: Mapping[str, str]) -> bool:
     return (
         bool(given.get("decode_from_file")) or given.get("decode_interactive") == "true"
     )
+
+
+def with_sampling_moved(
+    result: Translation, given: Mapping[str, str]
+) -> dict[str, str]:
+    """Move the settings of sampling from --hparams to --decode_hparams.
+
+    Source: tensor2tensor `utils/t2t_model.py: infer`. Only its greedy search, with a
+    beam of 1, draws at random; its beam search ignores these settings.
+
+    Args:
+        result: Gets a note.
+        given: Value by name of a flag of tensor2tensor.
+    """
+    pieces = [piece.strip() for piece in given.get("hparams", "").split(",")]
+    moved = [piece for piece in pieces if piece.partition("=")[0] in _SAMPLING]
+    if not moved:
+        return dict(given)
+    others = ",".join(piece for piece in pieces if piece not in moved)
+    decoding = filter(None, (given.get("decode_hparams"), *moved))
+    written = f"--hparams {','.join(moved)}"
+    if _beam_size(given) != "1":
+        result.notes.append(
+            f"{written}: not needed: with more than one beam, tensor2tensor ignores it"
+        )
+        return {**given, "hparams": others}
+    result.notes.append(f"{written}: now part of --decode_hparams")
+    return {**given, "hparams": others, "decode_hparams": ",".join(decoding)}
+
+
+def _beam_size(given: Mapping[str, str]) -> str:
+    beam_size = given.get("decode_beam_size", "4")
+    for piece in given.get("decode_hparams", "").split(","):
+        name, _, value = piece.partition("=")
+        beam_size = value.strip() if name.strip() == "beam_size" else beam_size
+    return beam_size
 
 
 def describe(result: Translation, given: Mapping[str, str]) -> None:
@@ -44,7 +82,7 @@ def describe(result: Translation, given: Mapping[str, str]) -> None:
     elif result.command == "evaluate":
         is_test = given.get("eval_use_test_set") == "true"
         result.flags["split"] = "test" if is_test else "dev"
-    elif "output_dir" in result.flags:
+    elif result.command == "export" and "output_dir" in result.flags:
         result.flags.setdefault("export_dir", f"{result.flags['output_dir']}/export")
 
 

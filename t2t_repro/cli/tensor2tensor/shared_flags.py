@@ -34,7 +34,7 @@ SEARCH = (
     read("decode_extra_length", "extra_length=N", "decode_hparams"),
     read("decode_return_beams", "return_beams", "decode_hparams", boolean=True),
     passed("decode_from_file", path=True),
-    passed("decode_to_file", path=True),
+    passed("decode_to_file", "decode_to_file", "scores_to_file", path=True),
     read(
         "decode_interactive",
         "`t2t decode` reads standard input",
@@ -220,7 +220,13 @@ DECODER = (
         "decode_shards",
         harmless=("1",),
     ),
-    *refused("pairs of source and target cannot be scored from one file", "score_file"),
+    read(
+        "score_file",
+        "`t2t score` reads each side from a file of its own",
+        "source",
+        "target",
+        path=True,
+    ),
 )
 
 # --schedule of t2t-trainer: a method of `utils/trainer_lib.py: T2TExperiment`.

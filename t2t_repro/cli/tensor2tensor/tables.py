@@ -134,7 +134,7 @@ BLEU = by_name(
 TARGETS = {
     "t2t-trainer": ("train", "list", "evaluate", "decode"),
     "t2t-datagen": ("datagen", "list"),
-    "t2t-decoder": ("decode", "evaluate"),
+    "t2t-decoder": ("decode", "evaluate", "score"),
     "t2t-exporter": ("export",),
     "t2t-avg-all": ("average",),
     "t2t-translate-all": ("decode",),
@@ -154,8 +154,8 @@ SUMMARIES = {
     "t2t-trainer": "Runs `t2t train`; with --registry_help `t2t list`, with "
     "--schedule=evaluate `t2t evaluate`.",
     "t2t-datagen": "Runs `t2t datagen`; with --only_list `t2t list problems`.",
-    "t2t-decoder": "Runs `t2t decode`; without a file or --decode_interactive "
-    "`t2t evaluate`, which also decodes a split.",
+    "t2t-decoder": "Runs `t2t decode`; with --score_file `t2t score`; without a file "
+    "or --decode_interactive `t2t evaluate`, which also decodes a split.",
     "t2t-exporter": "Runs `t2t export`.",
     "t2t-avg-all": "Runs `t2t average`.",
     "t2t-translate-all": "Runs `t2t decode` once per checkpoint.",

@@ -13,7 +13,7 @@ from t2t_repro.cli.main import COMMANDS, CommandParser
 OF_THE_RUN = ("problem", "problems", "model", "hparams_set", "hparams", "data_dir")
 REMEMBERED = "not needed: the run in --output_dir remembers it"
 # Commands that read a run, whose folder describes the data and the model.
-_OF_A_RUN = ("decode", "evaluate", "export", "average")
+_OF_A_RUN = ("decode", "evaluate", "score", "export", "average")
 
 
 @dataclass

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from t2t_repro.cli.tensor2tensor import search, shared_flags, tables, training
+from t2t_repro.cli.tensor2tensor import scoring, search, shared_flags, tables, training
 from t2t_repro.cli.tensor2tensor.flags import FALSE, Flag, read_flags
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.errors import UsageError
 
 AVERAGED = "8"  # tensor2tensor's default
-_SEARCHES = ("decode", "evaluate", "export")
+_SEARCHES = ("decode", "evaluate", "score", "export")
 
 
 def translate(old_command: str, arguments: Sequence[str]) -> Translation:
@@ -27,6 +27,8 @@ def translate(old_command: str, arguments: Sequence[str]) -> Translation:
     """
     given = given_flags(old_command, arguments)
     result = Translation(_new_command(old_command, given))
+    if result.command in _SEARCHES:
+        given = search.with_sampling_moved(result, given)
     for name, value in given.items():
         _pass_on(result, tables.COMMANDS[old_command][name], value)
     if result.command in ("train", "datagen"):
@@ -35,6 +37,8 @@ def translate(old_command: str, arguments: Sequence[str]) -> Translation:
         training.describe(result, given)
     if result.command in _SEARCHES:
         search.describe(result, given)
+    if result.command == "score":
+        scoring.describe(result, given)
     if result.command == "average":
         result.flags.setdefault("last", AVERAGED)
     return result
@@ -64,6 +68,8 @@ def _new_command(old_command: str, given: Mapping[str, str]) -> str:
     """Return the name of the `t2t` command, with positional arguments."""
     if old_command == "t2t-trainer":
         return _of_trainer(given)
+    if old_command == "t2t-decoder" and given.get("score_file"):
+        return "score"
     if old_command == "t2t-decoder":
         return "decode" if search.has_input(given) else "evaluate"
     if old_command == "t2t-datagen":

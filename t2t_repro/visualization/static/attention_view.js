@@ -1,18 +1,18 @@
 /*
  * The attention view: lines between tokens, heat map, all heads, table of heads.
  *
- * A script or module without dependencies or build step. It defines
+ * A script without dependencies or build step. It defines
  *
  *   T2TAttention.mount(rootElement, source) -> {refresh(), destroy()}
  *   T2TAttention.fromDocuments(documents, branches?) -> source
  *
- * where `source` hides where the data comes from (its methods: see `fromDocuments`).
+ * where `source` reads the data (its methods: see `fromDocuments`).
  * Tokens are untrusted: they reach the page only as text and values of attributes. No
  * inline style or handler is needed, so a strict Content-Security-Policy holds.
  */
 "use strict";
 
-// ---------------------------------------------------------------- numbers
+// -------- numbers
 
 const range = (count) => Array.from({ length: count }, (_, i) => i);
 const clamp = (index, count) => Math.max(0, Math.min(count - 1, index));
@@ -90,7 +90,7 @@ function headFigures(map) {
 	});
 }
 
-// -------------------------------------------------------------- documents
+// -------- documents
 
 const SPACE = "\u2581";
 const NAMES = { source: "Source", target: "Target", read: "Decoder input" };
@@ -106,8 +106,8 @@ function spansOf({ tokens, words = [] }) {
 }
 
 const wordsOf = (sequence) =>
-	spansOf(sequence).map(([start, end]) => {
-		const text = sequence.tokens.slice(start, end).join("");
+	spansOf(sequence).map(([start, end], word) => {
+		const text = sequence.labels?.[word] ?? sequence.tokens.slice(start, end).join("");
 		return text.replaceAll(SPACE, " ").trim() || text;
 	});
 
@@ -157,11 +157,12 @@ class Sentence {
  * Return a source over documents in memory: one run, one step.
  *
  * A source has runs() -> [names], list(run) -> {sentences: [{id, title, steps}],
- * branches: bool}, load(run, id, step) -> document and branches(run) -> [{step, layers}],
+ * branches: bool, damage?}, load(run, id, step) -> document and branches(run) -> [{step, layers}],
  * all as promises. The page shows the message of a rejected promise.
  */
 function fromDocuments(documents, branches = []) {
-	const sentences = documents.map(({ title }, id) => ({ id, title: title || `Sentence ${id + 1}`, steps: [0] }));
+	const sentences = documents.map(({ title, first_words: words }, id) => (
+		{ id, title: (title || `Sentence ${id + 1}`) + (words ? `: ${words}` : ""), steps: [0] }));
 	return {
 		runs: async () => (documents.length ? [""] : []),
 		list: async () => ({ sentences, branches: branches.length > 0 }),
@@ -170,7 +171,7 @@ function fromDocuments(documents, branches = []) {
 	};
 }
 
-// ---------------------------------------------------------------- elements
+// -------- elements
 
 function fill(node, properties, children) {
 	for (const [name, value] of Object.entries(properties ?? {})) {
@@ -230,7 +231,7 @@ function rove(container, columns, { first, moved } = {}) {
 	});
 }
 
-// ----------------------------------------------------------------- colours
+// -------- colours
 
 // Ten colours each, chosen for their distances in normal vision, protanopia, deuteranopia
 // and tritanopia. Beyond ten they repeat: lines are then dashed, and heads have numbers.
@@ -258,7 +259,7 @@ function paintHead(canvas, map, layer, head, theme) {
 	context.putImageData(image, 0, 0);
 }
 
-// ------------------------------------------------------------ view: lines
+// -------- view: lines
 
 const LEAST_FAINT = 0.04; // weights below are not drawn while no token is chosen
 const LEAST_DRAWN = 0.005;
@@ -511,7 +512,7 @@ function linesPanel(app) {
 	return { main, aside, update };
 }
 
-// --------------------------------------------------------- view: heat map
+// -------- view: heat map
 
 /** Return the view of one head's weights as a grid of cells. */
 function heatPanel(app) {
@@ -605,7 +606,7 @@ function heatPanel(app) {
 	return { main, aside, update };
 }
 
-// -------------------------------------------------------- view: all heads
+// -------- view: all heads
 
 /** Return the view of all layers and heads as small pictures. */
 function gridPanel(app) {
@@ -649,7 +650,7 @@ function gridPanel(app) {
 	};
 }
 
-// ------------------------------------------------------------ view: table
+// -------- view: table
 
 /** Return the columns of the table; those with digits are figures of the head. */
 function columnsOf(map) {
@@ -742,7 +743,7 @@ const PANELS = {
 	table: ["Compare heads", tablePanel],
 };
 
-// ---------------------------------------------------------------- branches
+// -------- branches
 
 /** Return a small line chart over the steps of one weight per branch. */
 function branchChart(layer, name, records, valuesOf, step, theme) {
@@ -781,7 +782,7 @@ function branchSection(records, step, theme) {
 const nearest = (steps, step) =>
 	steps.reduce((a, b) => (Math.abs(b - step) < Math.abs(a - step) ? b : a));
 
-// --------------------------------------------------------------------- app
+// -------- app
 
 let mounts = 0;
 
@@ -847,16 +848,17 @@ class App {
 		const views = el("section", { class: "card views" },
 			el("div", { class: "bar" }, tablist, insight), chips, panel);
 		const message = el("p", { class: "message", role: "alert" });
+		const notice = el("p", { class: "card", role: "note", "aria-live": "polite" });
 		const aside = el("aside", { "aria-label": "Details" });
 		const status = el("p", { class: "hidden", role: "status" });
 		this.parts = {
 			run, runSelect, sentence, sentenceSelect, slider, play, stepText, step, theme, tabs, insight,
-			chips, panel, kind, layer, words, texts, controls, views, message, aside, status,
+			chips, panel, kind, layer, words, texts, controls, views, message, notice, aside, status,
 		};
 		this.root.classList.add("t2t-attention");
 		this.root.replaceChildren(
 			el("header", {}, el("h1", { text: this.source.title || "Attention" }), run, sentence, step, theme),
-			texts, controls, message, views, aside, status);
+			notice, texts, controls, message, views, aside, status);
 		this.showMessage("Loading…");
 	}
 
@@ -883,8 +885,8 @@ class App {
 	}
 
 	showMessage(text) {
-		const { texts, controls, views, aside, message } = this.parts;
-		for (const part of [texts, controls, views, aside]) part.hidden = text !== null;
+		const { texts, controls, views, aside, message, notice } = this.parts;
+		for (const part of [texts, controls, views, aside, notice]) part.hidden = text !== null;
 		message.hidden = text === null;
 		message.textContent = text ?? "";
 		if (text === null) return;
@@ -907,8 +909,9 @@ class App {
 		const { state } = this;
 		state.run = run;
 		[this.records, this.listed] = [[], []];
-		const { sentences, branches } = await this.source.list(run);
+		const { sentences, branches, damage } = await this.source.list(run);
 		if (serial !== this.serial) return;
+		this.parts.notice.textContent = damage ?? "";
 		if (!sentences.length) throw new Error(`Run “${run}” has no attention data.`);
 		this.listed = sentences;
 		if (!this.entry()) state.sentence = sentences[0].id;

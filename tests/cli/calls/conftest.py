@@ -40,6 +40,7 @@ class FakeSystem:
             data_dir=data_dir,
             hparams=SimpleNamespace(max_length=48),
         )
+        self.data_dir = data_dir
         self.source_tokenizer = DIGITS
         self.max_input_length = 48
         self.calls = []
@@ -50,6 +51,9 @@ class FakeSystem:
 
     def replace_branch_weights(self, mode, seed):
         self.calls.append(("branch weights", mode, seed))
+
+    def warm_up(self, hparams):
+        self.calls.append(("warm up", hparams))
 
     def translator(self):
         return SimpleNamespace(hparams=DecodeHParams(beam_size=9, alpha=0.3))

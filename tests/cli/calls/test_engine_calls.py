@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from types import SimpleNamespace
 
@@ -9,7 +10,9 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.cli import engine
+from t2t_repro.cli import evaluate as evaluate_module
 from t2t_repro.cli.main import main
+from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs.conversion import Conversion
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, LETTERS, make_run
@@ -35,7 +38,10 @@ def conversion(stage, monkeypatch):
     """Put a conversion that is not done in place of the real one."""
     made = []
     planned = SimpleNamespace(
-        folder="the folder", is_done=lambda: bool(made), make=lambda: made.append(1)
+        folder="the folder",
+        data_dir="data of the plan",
+        is_done=lambda: bool(made),
+        make=lambda: made.append(1),
     )
     plan = Recorder(Conversion.plan, planned)
     monkeypatch.setattr(engine, "Conversion", SimpleNamespace(plan=plan))
@@ -60,6 +66,7 @@ def test_decode_converts_the_named_checkpoint_and_translates_with_it(
     assert conversion.loaded.call == {
         "export_dir": "the folder",
         "t2t_usr_dir": stage.package,
+        "data_dir": "data of the plan",
     }
     assert stage.system.calls[0][:2] == ("hypotheses", HPARAMS)
     assert capsys.readouterr().out.splitlines() == ["best a", "best b"]
@@ -79,6 +86,118 @@ def test_decode_translates_with_the_trained_model_by_default(stage, conversion):
     assert len(stage.loaded.calls) == 1
 
 
+@pytest.mark.parametrize("command", ["decode", "evaluate"])
+def test_an_ensemble_is_refused_before_a_checkpoint_is_converted(
+    stage, conversion, capsys, command
+):
+    more = ["--decode_from_file", stage.file("source", "a")]
+    more = more if command == "decode" else []
+    checkpoints = ["--checkpoint_path", "best,latest,averaged"]
+    flags = [*stage.flags, *checkpoints, "--engine", "ctranslate2", *more]
+    assert main([command, *flags]) == 2
+    errors = capsys.readouterr().err
+    assert "received 3 checkpoints and --engine ctranslate2" in errors
+    assert conversion.plan.calls == []
+
+
+def evaluate(stage, *more):
+    texts = [
+        "--source",
+        stage.file("s", "a", "b"),
+        "--reference",
+        stage.file("r", *"xy"),
+    ]
+    hparams = ["--decode_hparams", "beam_size=3,alpha=0.9"]
+    return main(["evaluate", *stage.flags, *texts, *hparams, *more])
+
+
+@pytest.fixture
+def scored(stage, conversion, monkeypatch):
+    """Let the stand-in be taken for a system of CTranslate2."""
+    monkeypatch.setattr(evaluate_module, "CTranslate2System", type(stage.system))
+    stage.system.description = SimpleNamespace(quantization="int16")
+    return conversion
+
+
+def test_evaluate_converts_the_named_checkpoint_and_translates_with_it(
+    stage, scored, capsys
+):
+    assert evaluate(stage, "--engine", "ctranslate2", "--quantization", "int8") == 0
+    assert scored.plan.call == {
+        "output_dir": stage.run,
+        "checkpoint": "best",
+        "t2t_usr_dir": stage.package,
+        "quantization": "int8",
+        "decode_hparams": HPARAMS,
+    }
+    assert (scored.made, scored.imported) == ([1], [1])
+    assert scored.loaded.call["export_dir"] == "the folder"
+    ((name, sources, references, hparams, _),) = stage.system.calls
+    assert (name, sources, references) == ("evaluate", ["a", "b"], ["x", "y"])
+    expected = HPARAMS.replace(extra_length=17)
+    assert hparams.values() == expected.values()
+    assert stage.loaded.calls == []
+    report = json.loads(capsys.readouterr().out)
+    assert report["hypotheses"] == ["best a", "best b"]
+    assert (report["engine"], report["quantization"]) == ("ctranslate2", "int16")
+    assert report["checkpoint"] == "path of the checkpoint"
+
+
+def test_evaluate_reads_a_split_of_the_runs_data_with_any_engine(
+    stage, scored, monkeypatch, capsys
+):
+    prepared = SimpleNamespace(raw_text=lambda split: ([f"{split} s"], [f"{split} r"]))
+    loaded = record(monkeypatch, PreparedData, "load", prepared)
+    flags = [*stage.flags, "--engine", "ctranslate2", "--split", "dev"]
+    assert main(["evaluate", *flags]) == 0
+    assert loaded.call["folder"] == str(stage.folder / "data")
+    assert json.loads(capsys.readouterr().out)["references"] == ["dev r"]
+
+
+def test_evaluate_translates_with_the_trained_model_by_default(
+    stage, conversion, capsys
+):
+    assert evaluate(stage) == 0
+    assert conversion.plan.calls == []
+    assert len(stage.loaded.calls) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert "engine" not in report
+    assert "quantization" not in report
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        (["--quantization", "int8"], "--quantization without --engine ctranslate2"),
+        (["--export_dir", "e"], "--export_dir without --engine ctranslate2"),
+        (
+            ["--engine", "ctranslate2", "--branch_weights", "uniform"],
+            "--branch_weights uniform and --engine ctranslate2",
+        ),
+    ],
+)
+def test_evaluate_refuses_flags_that_contradict_each_other(
+    stage, scored, capsys, flags, answer
+):
+    assert evaluate(stage, *flags) == 2
+    assert answer in capsys.readouterr().err
+    assert stage.system.calls == []
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--engine", "ctranslate2"],
+        ["--quantization", "int8"],
+        ["--export_dir", "folder"],
+    ],
+)
+def test_existing_translations_have_no_engine(stage, capsys, flags):
+    files = ["--hypothesis", stage.file("h", "a"), "--reference", stage.file("r", "x")]
+    assert main(["evaluate", *files, *flags]) == 2
+    assert f"received --hypothesis and {flags[0]}" in capsys.readouterr().err
+
+
 @pytest.fixture
 def exported(stage, monkeypatch):
     """Put a system in place of the one in an export."""
@@ -96,7 +215,11 @@ def decode_export(stage, *more):
 
 def test_decode_translates_with_an_export(stage, exported):
     assert decode_export(stage) == 0
-    assert exported.call == {"export_dir": "an export", "t2t_usr_dir": stage.package}
+    assert exported.call == {
+        "export_dir": "an export",
+        "t2t_usr_dir": stage.package,
+        "data_dir": str(stage.folder / "data"),
+    }
 
 
 @pytest.mark.parametrize(

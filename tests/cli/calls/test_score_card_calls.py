@@ -47,7 +47,7 @@ def found(monkeypatch):
 @pytest.fixture
 def system():
     problem = catalogue.problem("algorithmic_reverse")
-    return SimpleNamespace(problem=problem, run=SimpleNamespace(data_dir="run's data"))
+    return SimpleNamespace(problem=problem, data_dir="run's data")
 
 
 def test_all_texts_reach_the_card(made, found, system, capsys):

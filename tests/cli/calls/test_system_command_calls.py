@@ -15,6 +15,7 @@ from t2t_repro.cli import decode as decode_command
 from t2t_repro.cli import framework
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
+from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.recorder import Recorder, record
 
@@ -92,13 +93,18 @@ def test_decode_wants_a_prefix_per_line(stage, capsys):
     assert stage.system.calls == []
 
 
-@pytest.mark.parametrize("command", ["decode", "evaluate"])
+@pytest.mark.parametrize("command", ["decode", "evaluate", "score"])
 def test_checkpoints_with_commas_are_an_ensemble(stage, splits, monkeypatch, command):
     loaded = record(monkeypatch, runs, "load_ensemble", stage.system)
     names = f"best,{stage.run}/model.ckpt-40"
     source = stage.file("source", "a")
-    more = ["--decode_from_file", source] if command == "decode" else []
-    assert main([command, *stage.flags, "--checkpoint_path", names, *more]) == 0
+    more = {
+        "decode": ["--decode_from_file", source],
+        "evaluate": [],
+        "score": ["--source", source, "--target", stage.file("target", "b")],
+    }
+    flags = [*stage.flags, "--checkpoint_path", names]
+    assert main([command, *flags, *more[command]]) == 0
     assert loaded.call == {
         "output_dir": stage.run,
         "checkpoints": ["best", f"{stage.run}/model.ckpt-40"],
@@ -480,6 +486,47 @@ def test_evaluate_shows_its_progress(stage, splits, monkeypatch):
     evaluate(stage)
     assert (shown.call["total"], shown.call["unit"]) == (1, "sentence")
     assert isinstance(stage.system.calls[-1][-1].__self__, FakeProgress)
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_terminal", "is_prepared"),
+    [([], True, True), ([], False, False), (["--target", "b"], True, False)],
+)
+def test_attention_prepares_the_search_of_its_own_translations_on_a_terminal(
+    stage, monkeypatch, flags, is_terminal, is_prepared
+):
+    def attention(source, target, hparams):
+        raise UserError(f"{source} reached the system")
+
+    stage.system.attention = attention
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
+    hparams = [] if flags else ["--decode_hparams", "beam_size=3,alpha=0.9"]
+    command = ["attention", *stage.flags, "--figure", "3", "--source", "a"]
+    assert main([*command, *flags, *hparams]) == 1
+    expected = ("warm up", DecodeHParams(beam_size=3, alpha=0.9))
+    assert stage.system.calls == ([expected] if is_prepared else [])
+
+
+def test_evaluate_names_the_data_if_nobody_says_where_it_is(stage, capsys):
+    stage.system.data_dir = None
+    assert evaluate(stage) == 2
+    assert "--data_dir is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_evaluate_prepares_the_search_on_a_terminal(
+    stage, splits, monkeypatch, is_terminal
+):
+    from t2t_repro.cli import evaluate as module
+
+    shown = record(monkeypatch, module, "Progress", FakeProgress)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
+    evaluate(stage)
+    _, *warmed, (name, *_, hparams, _) = stage.system.calls
+    assert warmed == ([("warm up", hparams)] if is_terminal else [])
+    assert (hparams.beam_size, hparams.extra_length) == (3, 17)
+    assert name == "evaluate"
+    assert shown.call["warm"] == is_terminal
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,6 +29,9 @@ TRAINING = {
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 12,
     "average_last": 6,
+    "max_skipped_updates": 13,
+    "spike_factor": 6.5,
+    "max_rollbacks": 2,
     "cpu_replicas": 4,
     "xla": "off",
 }
@@ -146,9 +150,13 @@ def test_train_scores_nothing_on_request(stage, training, capsys):
     assert stage.loaded.calls == []
 
 
-def test_train_says_how_to_resume_after_a_stop(stage, training, capsys):
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_train_says_how_to_resume_after_a_stop(stage, training, capsys, number, code):
     training.result.complete, training.result.steps = False, 60
-    assert train(stage) == 1
+    training.result.stop_signal = number
+    assert train(stage) == code
     captured = capsys.readouterr()
     assert "stopped at step 60 of 170" in captured.err
     assert captured.out == ""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from t2t_repro.catalogue import TENSOR2TENSOR_IMPORTS
 from t2t_repro.cli.tensor2tensor import shared_flags, tables
 from t2t_repro.cli.tensor2tensor.commands import explanation
 from t2t_repro.cli.tensor2tensor.hparams import (
@@ -34,6 +35,7 @@ Row = tuple[str, ...]
 def all_tables() -> dict[str, list[str]]:
     """Return the lines of every table by its name."""
     rows = {
+        "imports": list(_imports()),
         "problems": list(_problems()),
         "sets": list(_sets()),
         "hparams": list(_hparams()),
@@ -41,6 +43,12 @@ def all_tables() -> dict[str, list[str]]:
         **{name: list(_flags(name)) for name in tables.COMMANDS},
     }
     return {name: markdown(table) for name, table in rows.items()}
+
+
+def _imports() -> Iterator[Row]:
+    yield ("import of tensor2tensor with", "here")
+    for word, instead in TENSOR2TENSOR_IMPORTS.items():
+        yield (f"`{word}`", instead)
 
 
 def _flags(command: str) -> Iterator[Row]:

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from t2t_repro.cli.main import main
 from t2t_repro.cli.tensor2tensor import commands, translate_all
 from t2t_repro.cli.tensor2tensor.commands import run
 from t2t_repro.cli.tensor2tensor.translator import translate
@@ -133,6 +134,80 @@ def test_the_output_without_a_name_has_tensor2tensors(walkthrough):
     assert (walkthrough.folder / name).read_text().count("\n") == 2
 
 
+def test_pairs_are_scored_as_by_t2t_score(walkthrough):
+    folder = walkthrough.folder
+    (folder / "pairs.tsv").write_text(
+        "one times: the house is red .\t ein mal: das Haus ist rot . \n"
+        "two times: the book is green .\tzwei mal: das Buch ist rot .\n"
+    )
+    code, out, err = walkthrough.run(
+        "t2t-decoder --data_dir=$DATA_DIR --problem=$PROBLEM --model=$MODEL "
+        "--hparams_set=$HPARAMS --output_dir=$TRAIN_DIR --score_file=pairs.tsv "
+        "--decode_to_file=scores.txt"
+    )
+    assert (code, out) == (0, "")
+    assert (folder / "scores.txt.inputs").read_text() == (
+        "one times: the house is red .\ntwo times: the book is green .\n"
+    )
+    assert (folder / "scores.txt.targets").read_text() == (
+        "ein mal: das Haus ist rot .\nzwei mal: das Buch ist rot .\n"
+    )
+    (line,) = [line for line in err.splitlines() if line.startswith("t2t score")]
+    arguments = shlex.split(line.partition("  #")[0])[1:]
+    arguments[arguments.index("--scores_to_file") + 1] = "again.txt"
+    assert main(arguments) == 0
+    scores = (folder / "scores.txt").read_text()
+    assert scores == (folder / "again.txt").read_text()
+    assert [len(row.split("\t")) for row in scores.splitlines()] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tb\nno tab\n", "pairs.tsv:2: received 1 column(s), expected 2"),
+        ("a\tb\tc\n", "pairs.tsv:1: received 3 column(s), expected 2"),
+        (None, "expected a file that can be read"),
+    ],
+)
+def test_a_file_without_pairs_is_answered_before_it_is_scored(
+    walkthrough, text, message
+):
+    if text:
+        (walkthrough.folder / "pairs.tsv").write_text(text)
+    code, out, err = walkthrough.run(
+        "t2t-decoder --output_dir=$TRAIN_DIR --score_file=pairs.tsv"
+    )
+    assert (code, out) == (1, "")
+    assert message in err
+    assert not (walkthrough.folder / "pairs.tsv.inputs").exists()
+
+
+def test_lines_are_drawn_at_random_by_hparams_of_the_model(walkthrough):
+    line = (
+        f"{DECODE} --decode_to_file=out.txt "
+        "--hparams=sampling_method=random,sampling_temp=3.0,sampling_keep_top_k=40"
+    ).replace("$BEAM_SIZE", "1")
+    code, out, err = walkthrough.run(line)
+    assert (code, out) == (0, "")
+    assert "beam_size=1,alpha=0.6,sampling_method=random,sampling_temp=3.0" in err
+    assert (walkthrough.folder / "out.txt").read_text().count("\n") == 2
+
+
+def test_all_beams_are_written_with_their_scores(walkthrough):
+    line = (
+        "t2t-decoder --output_dir=$TRAIN_DIR --decode_from_file=$DECODE_FILE "
+        "--decode_to_file=out.txt --decode_hparams=beam_size=3,alpha=0.5,"
+        "extra_length=3,batch_size=16,return_beams=True,write_beam_scores=True"
+    )
+    code, out, _ = walkthrough.run(line)
+    assert (code, out) == (0, "")
+    first, _ = (walkthrough.folder / "out.txt").read_text().splitlines()
+    cells = first.split("\t")
+    assert len(cells) == 6
+    scores = [float(cell) for cell in cells[1::2]]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_lines_typed_are_translated(walkthrough, monkeypatch):
     typed = io.TextIOWrapper(io.BytesIO(b"two times: the book is green .\n"))
     monkeypatch.setattr(sys, "stdin", typed)
@@ -232,8 +307,12 @@ def test_a_package_written_for_tensor2tensor_is_answered(walkthrough, flags):
     (package / "__init__.py").write_text("from tensor2tensor.utils import registry")
     code, out, err = walkthrough.run(f"t2t-trainer --t2t_usr_dir=~/usr/t2t_usr {flags}")
     assert (code, out) == (1, "")
-    message = "t2t-trainer: the package of --t2t_usr_dir imports tensor2tensor, which"
-    assert message in err
+    assert err.endswith(
+        f"t2t-trainer: {package}/__init__.py:1: `from tensor2tensor.utils import "
+        "registry`: tensor2tensor is not installed.\nInstead: from t2t_repro.registry "
+        "import register_problem, register_hparams.\ndocs/from_tensor2tensor.md shows "
+        "how to change a package.\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["t2t-trainer", "t2t-bleu", "t2t-translate-all"])

@@ -80,6 +80,51 @@ t2t-exporter --output_dir=o --checkpoint_path=c --problem=translate_ende_wmt8k
 = t2t export --output_dir o --checkpoint_path c --decode_hparams beam_size=5
     --export_dir o/export
 
+t2t-decoder --output_dir=o --decode_from_file=in.txt
+    --decode_hparams=beam_size=7,alpha=0.7,extra_length=8,return_beams=true,write_beam_scores=1
+    --decode_to_file=f
+= t2t decode --output_dir o --decode_from_file in.txt --decode_to_file f
+    --decode_hparams
+    beam_size=7,alpha=0.7,extra_length=8,return_beams=true,write_beam_scores=1
+
+t2t-decoder --output_dir=o --decode_from_file=in.txt --decode_to_file=f
+    --decode_hparams=beam_size=1
+    --hparams=sampling_method=random,sampling_temp=0.6,sampling_keep_top_k=9
+= t2t decode --output_dir o --decode_from_file in.txt --decode_to_file f
+    --decode_hparams
+    beam_size=1,sampling_method=random,sampling_temp=0.6,sampling_keep_top_k=9
+
+t2t-decoder --output_dir=o --decode_interactive --decode_beam_size=1
+    --hparams=num_heads=3,sampling_method=random
+= t2t decode --output_dir o --decode_hparams beam_size=1,sampling_method=random
+
+t2t-decoder --output_dir=o --decode_interactive --decode_hparams=alpha=0.7
+    --hparams=sampling_method=random
+= t2t decode --output_dir o --decode_hparams alpha=0.7
+
+t2t-decoder --output_dir=o --checkpoint_path=c --score_file=p.tsv --data_dir=d
+    --decode_to_file=s.txt --decode_hparams=alpha=0.7,beam_size=7
+    --decode_from_file=in.txt
+= t2t score --output_dir o --checkpoint_path c --scores_to_file s.txt
+    --decode_hparams alpha=0.7 --source s.txt.inputs --target s.txt.targets
+
+t2t-decoder --checkpoint_path=r/model.ckpt-45 --score_file=p.tsv
+= t2t score --checkpoint_path r/model.ckpt-45 --output_dir r --source p.tsv.inputs
+    --target p.tsv.targets
+
+t2t-decoder --output_dir=o --score_file=~/p.tsv --decode_to_file=-
+= t2t score --output_dir o --scores_to_file - --source /ada/p.tsv.inputs
+    --target /ada/p.tsv.targets
+
+t2t-exporter --output_dir=o --score_file=p.tsv --decode_hparams=beam_size=1
+    --hparams=sampling_method=random
+= t2t export --output_dir o --decode_hparams beam_size=1 --export_dir o/export
+
+t2t-trainer --problem=text_pairs --output_dir=o
+    --hparams=sampling_method=random,sampling_temp=0.6,num_heads=3
+= t2t train --output_dir o --problem text_pairs --train_steps 250000 --hparams
+    num_heads=3
+
 t2t-exporter --output_dir=o --export_dir=e
 = t2t export --output_dir o --export_dir e
 
@@ -101,7 +146,8 @@ def translated(line):
 
 
 @pytest.mark.parametrize(("old", "new"), PAIRS)
-def test_a_line_becomes_the_line_that_does_the_same(old, new):
+def test_a_line_becomes_the_line_that_does_the_same(old, new, monkeypatch):
+    monkeypatch.setenv("HOME", "/ada")
     assert translated(old).line == new
 
 
@@ -160,6 +206,32 @@ def test_the_new_line_is_one_that_t2t_accepts(old, new):
             "text: News Commentary v9 instead of v13)",
         ),
         (
+            "t2t-decoder --output_dir=o --decode_interactive --decode_beam_size=1 "
+            "--hparams=num_heads=3,sampling_temp=0.6,sampling_method=random",
+            "--hparams sampling_temp=0.6,sampling_method=random: now part of "
+            "--decode_hparams",
+        ),
+        (
+            "t2t-decoder --output_dir=o --decode_interactive "
+            "--hparams=num_heads=3,sampling_method=random",
+            "--hparams=num_heads=3: not needed: the run in --output_dir remembers it",
+        ),
+        (
+            "t2t-decoder --output_dir=o --decode_interactive "
+            "--hparams=sampling_method=random",
+            "--hparams sampling_method=random: not needed: with more than one beam, "
+            "tensor2tensor ignores it",
+        ),
+        (
+            "t2t-decoder --output_dir=o --score_file=p.tsv --decode_from_file=in.txt",
+            "--decode_from_file=in.txt: not needed: `t2t score` does not use it",
+        ),
+        (
+            "t2t-decoder --output_dir=o --score_file=p.tsv --decode_to_file=s",
+            "--score_file=p.tsv: its columns are in s.inputs and s.targets, as `cut "
+            "-f1` and `cut -f2` write them",
+        ),
+        (
             "t2t-avg-all --model_dir=m --output_dir=a",
             "--output_dir=a: the average is in MODEL_DIR/averaged, which `t2t decode "
             "--output_dir MODEL_DIR` uses by itself",
@@ -196,10 +268,13 @@ def test_a_flag_without_meaning_is_answered_by_name(line, answer):
         ),
         ("t2t-datagen --problem=translate_*", "expected one problem"),
         ("t2t-datagen --problem=text_pairs --max_cases=9", "--max_cases=9: all pairs"),
-        ("t2t-decoder --output_dir=o --score_file=f", "--score_file=f: pairs of"),
         (
             "t2t-decoder --output_dir=o --decode_hparams=num_samples=3",
             "num_samples=3 is not possible: all lines are translated",
+        ),
+        (
+            "t2t-decoder --output_dir=o --decode_hparams=force_decode_length=True",
+            "min_length=N makes it at least N tokens long",
         ),
     ],
 )

@@ -1,0 +1,72 @@
+"""Encoded training pairs in pieces, and the shards that are made of them.
+
+A piece has the examples of consecutive pairs, grouped by shard. So a preparation can
+stop after any piece, and a shard is one segment of each piece, shuffled.
+"""
+
+from __future__ import annotations
+
+import array
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from t2t_repro.data.records import RECORD_OVERHEAD, record_ends, write_records
+
+
+def write_piece(
+    path: Path, records: Sequence[bytes], first: int, shard_count: int
+) -> list[int]:
+    """Write records grouped by shard.
+
+    Args:
+        path: File to write.
+        records: Records in the order of the text. Each belongs to the shard after that
+            of the record before it.
+        first: Number of records in the earlier pieces.
+        shard_count: Number of shards.
+
+    Returns:
+        The byte where the segment of each shard starts, and the size of the file.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    starts, grouped = [0], []
+    for shard in range(shard_count):
+        own = records[(shard - first) % shard_count :: shard_count]
+        grouped += own
+        size = sum(map(len, own)) + RECORD_OVERHEAD * len(own)
+        starts.append(starts[-1] + size)
+    write_records(path, grouped)
+    return starts
+
+
+def write_shard(
+    path: Path, segments: Sequence[tuple[Path, int, int]], seed: str
+) -> None:
+    """Write the records of all segments in random order.
+
+    One shard is in memory at a time.
+
+    Args:
+        path: File to write.
+        segments: For each piece its path, and the start and end of the segment.
+        seed: Seed of the order.
+
+    Raises:
+        OSError: If a file cannot be read or written.
+    """
+    content = b"".join(_segment(*segment) for segment in segments)
+    ends = record_ends(content)
+    order = array.array("L", range(len(ends)))
+    random.Random(seed).shuffle(order)
+    view = memoryview(content)
+    with path.open("wb") as file:
+        file.writelines(view[ends[n - 1] if n else 0 : ends[n]] for n in order)
+
+
+def _segment(path: Path, start: int, end: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(end - start)

@@ -1,0 +1,175 @@
+"""A trained system that translates, whatever its engine; imports no TensorFlow."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
+from t2t_repro.decoding.sentences import (
+    Hypothesis,
+    SentenceTranslator,
+    count_repairs,
+)
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.lines import as_line, check_same_length
+from t2t_repro.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    # At run time, problems import the metrics when they score.
+    from t2t_repro.metrics.bracketing import BracketingScores
+    from t2t_repro.metrics.translation import TranslationScores
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Outputs of a system for given sources, and their scores.
+
+    Attributes:
+        scores: Scores against the references.
+        hypotheses: Best output per source, each on one line.
+        repaired: Number of outputs that were repaired.
+        repairs: Number of outputs per kind of repair, most frequent first.
+    """
+
+    scores: TranslationScores | BracketingScores
+    hypotheses: list[str]
+    repaired: int
+    repairs: dict[str, int]
+
+
+class TranslatingSystem(abc.ABC):
+    """Tokenizers and a problem around a trained model; a subclass has the model.
+
+    Args:
+        problem: The problem that the model was trained on.
+        tokenizers: Tokenizers of the inputs and of the targets.
+        checkpoint: Path of the checkpoint.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        checkpoint: str,
+    ) -> None:
+        self.problem = problem
+        self.source_tokenizer, self.target_tokenizer = tokenizers
+        self.checkpoint = checkpoint
+        self._translators: dict[DecodeHParams, SentenceTranslator] = {}
+
+    @property
+    @abc.abstractmethod
+    def max_input_length(self) -> int:
+        """Longest source that the model reads at once, in tokens with EOS."""
+
+    @property
+    @abc.abstractmethod
+    def data_dir(self) -> str | None:
+        """Folder of the prepared data of the training, or None if it is unknown."""
+
+    @abc.abstractmethod
+    def _new_translator(self, hparams: DecodeHParams) -> SentenceTranslator:
+        """Make a translator of the model.
+
+        Args:
+            hparams: Settings of the search, with the problem's defaults.
+        """
+
+    def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
+        """Use the problem's defaults for settings that the user did not give.
+
+        Raises:
+            UsageError: If a given setting would have no effect or cannot work.
+        """
+        return with_problem_defaults(hparams, self.problem, self.max_input_length)
+
+    def translator(
+        self, decode_hparams: DecodeHParams | None = None
+    ) -> SentenceTranslator:
+        """Return a translator of the model; equal settings share one.
+
+        Raises:
+            UserError: If the engine cannot load the model.
+            UsageError: See `with_problem_defaults`; or if the engine does not follow a
+                setting.
+        """
+        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
+        if hparams not in self._translators:
+            self._translators[hparams] = self._new_translator(hparams)
+        return self._translators[hparams]
+
+    def translate(
+        self, sentences: Sequence[str], decode_hparams: DecodeHParams | None = None
+    ) -> list[str]:
+        """Return the best translation of each sentence."""
+        translated = self.translator(decode_hparams).translate(sentences)
+        return [hypotheses[0].text for hypotheses in translated]
+
+    def hypotheses(
+        self,
+        sentences: Sequence[str],
+        decode_hparams: DecodeHParams | None = None,
+        advance: Callable[[int], object] = lambda count: None,
+        *,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
+    ) -> Iterator[list[Hypothesis]]:
+        """Yield the hypotheses of each sentence, best first, chunk by chunk.
+
+        Args:
+            sentences: Sources.
+            decode_hparams: Settings of the search.
+            advance: Called with the number of sentences completed since the last call.
+            prefixes: Text that each translation must begin with; see
+                `SentenceTranslator.translate`.
+            first: Number of the first sentence in the whole input, on which random
+                translations depend.
+
+        Raises:
+            UserError: If a prefix cannot be followed.
+            UsageError: See `translator`; or if there are prefixes, and the engine
+                follows none.
+        """
+        translator = self.translator(decode_hparams)
+        return translator.stream(sentences, advance, prefixes=prefixes, first=first)
+
+    def warm_up(self, decode_hparams: DecodeHParams | None = None) -> None:
+        """Translate once, because the first translation of a process is slow.
+
+        TensorFlow traces the search, or the engine loads the model.
+        """
+        self.translator(decode_hparams).translate(["."])
+
+    def evaluate(
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        decode_hparams: DecodeHParams | None = None,
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> Evaluation:
+        """Translate sources and score the translations.
+
+        Args:
+            sources: Sources.
+            references: One reference per source.
+            decode_hparams: Settings of the search.
+            advance: Called with the number of sentences completed since the last call.
+
+        Raises:
+            UserError: If the numbers of sources and references differ, or are zero.
+            UsageError: See `translator`.
+        """
+        check_same_length(sources, references)
+        translated = self.hypotheses(sources, decode_hparams, advance)
+        best = [hypotheses[0] for hypotheses in translated]
+        hypotheses = [as_line(hypothesis.text) for hypothesis in best]
+        return Evaluation(
+            scores=self.problem.score(hypotheses, references),
+            hypotheses=hypotheses,
+            repaired=sum(bool(hypothesis.repairs) for hypothesis in best),
+            repairs=count_repairs(best),
+        )

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from t2t_repro.data.held_out import choose_held_out
+from t2t_repro.errors import UserError
+
+
+def hashes(pairs) -> list[int]:
+    """Return the hashes of the distinct sources in ascending order."""
+    found = {
+        hashlib.blake2b(source.strip().encode(), digest_size=8).digest()
+        for source, target in pairs
+        if source.strip() and target.strip()
+    }
+    return sorted(int.from_bytes(digest, "little") for digest in found)
+
+
+@pytest.mark.parametrize(
+    ("count", "held_out"), [(2, 1), (39, 1), (40, 2), (20_000, 1_000), (25_000, 1_000)]
+)
+def test_one_in_twenty_distinct_sources_is_held_out_up_to_a_thousand(count, held_out):
+    pairs = [(f"source {n}", "t") for n in range(count)]
+    others = [
+        (" source 1 ", "u"),
+        ("source 0", "t"),
+        ("empty", " "),
+        ("", "t"),
+    ]
+    choice = choose_held_out(iter([*pairs, *others]))
+    assert choice.largest == hashes(pairs)[held_out - 1]
+    assert choice.pairs == count + 4
+
+
+@pytest.mark.parametrize(
+    "pairs", [[], [("a", "b"), ("a", "c")], [("", ""), ("a", "b")]]
+)
+def test_fewer_than_two_sources_are_refused(pairs):
+    with pytest.raises(UserError, match=f"received {len(pairs)} training pair"):
+        choose_held_out(pairs)

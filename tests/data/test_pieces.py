@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import hashlib
+import random
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data.examples import example_bytes
+from t2t_repro.data.pieces import write_piece, write_shard
+
+
+def read(path) -> list[bytes]:
+    return [record.numpy() for record in tf.data.TFRecordDataset([str(path)])]
+
+
+def shards_of(folder, pieces, shard_count, seed) -> list[bytes]:
+    """Write pieces, then shards; return the content of each shard."""
+    written, first = [], 0
+    for number, records in enumerate(pieces):
+        path = folder / f"piece-{number}"
+        written.append((path, write_piece(path, records, first, shard_count)))
+        assert path.stat().st_size == written[-1][1][-1]
+        first += len(records)
+    contents = []
+    for shard in range(shard_count):
+        segments = [(path, *starts[shard : shard + 2]) for path, starts in written]
+        path = folder / f"shard-{shard}"
+        write_shard(path, segments, f"{seed}/{shard}")
+        contents.append(path.read_bytes())
+    return contents
+
+
+EXAMPLES = [example_bytes([n, 1], [n * n, 7, 1]) for n in range(50)]
+
+
+@pytest.mark.parametrize("sizes", [[50], [1, 49], [7, 7, 36], [0, 50, 0]])
+def test_shards_have_the_bytes_of_earlier_versions(tmp_path, sizes):
+    pieces, start = [], 0
+    for size in sizes:
+        pieces.append(EXAMPLES[start : start + size])
+        start += size
+    contents = shards_of(tmp_path, pieces, 2, seed=3)
+    assert [hashlib.sha256(content).hexdigest() for content in contents] == [
+        "1c2ed7e83f2810f7112dca8d53595c02972419059cc4f3a832a439d8d1331cd0",
+        "9c6f30be288c7c7171a55b86adccd4e855de09ff484c1737ab0a42d2c51eaa61",
+    ]
+
+
+def test_a_record_belongs_to_the_shard_after_that_of_the_record_before(tmp_path):
+    records = [str(n).encode() for n in range(10)]
+    shards_of(tmp_path, [records[:4], records[4:]], 3, seed=1)
+    for shard in range(3):
+        expected = records[shard::3]
+        random.Random(f"1/{shard}").shuffle(expected)
+        assert read(tmp_path / f"shard-{shard}") == expected
+
+
+def test_more_shards_than_records_leave_empty_shards(tmp_path):
+    contents = shards_of(tmp_path, [[b"a"]], 3, seed=1)
+    assert [len(content) for content in contents] == [17, 0, 0]

@@ -1,0 +1,150 @@
+"""A system of any engine hands its settings and texts to its translator."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.sentences import Hypothesis, count_repairs
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.runs import TranslatingSystem
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from tests.runs.test_run import DIGITS, LETTERS
+
+LONGEST = 48
+HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=77)
+
+
+class Scoring(Problem):
+    """A problem that prefers another search, and whose scores are the texts."""
+
+    decode_defaults = {"alpha": 0.3, "extra_length": 7, "batch_size": 555}  # noqa: RUF012
+
+    def score(self, hypotheses, references):
+        return {"hypotheses": hypotheses, "references": references}
+
+
+class Repeating:
+    """A translator that repeats each source twice, and records its calls."""
+
+    def __init__(self, hparams):
+        self.hparams = hparams
+        self.calls = []
+
+    def translate(self, sentences):
+        return [*self.stream(sentences, lambda count: None)]
+
+    def stream(self, sentences, advance, *, prefixes=None, first=0):
+        self.calls.append((sentences, prefixes, first))
+        for sentence in sentences:
+            advance(sentence)
+            repairs = ("cut",) if "!" in sentence else ()
+            best = Hypothesis(f"{sentence}\n{sentence}", -1.0, repairs)
+            yield [best, Hypothesis("worse", -2.0, ("worse",))]
+
+
+class RepeatingSystem(TranslatingSystem):
+    """A system with a translator that repeats."""
+
+    max_input_length = LONGEST
+    data_dir = "the data"
+
+    def __init__(self, problem):
+        super().__init__(problem, (DIGITS, LETTERS), "the checkpoint")
+        self.made = []
+
+    def _new_translator(self, hparams):
+        self.made.append(Repeating(hparams))
+        return self.made[-1]
+
+    @property
+    def only(self):
+        (translator,) = self.made
+        return translator
+
+
+@pytest.fixture
+def system():
+    return RepeatingSystem(Scoring())
+
+
+def test_a_system_has_its_problem_its_tokenizers_and_its_checkpoint(system):
+    assert isinstance(system.problem, Scoring)
+    assert system.source_tokenizer is DIGITS
+    assert system.target_tokenizer is LETTERS
+    assert system.checkpoint == "the checkpoint"
+
+
+def test_a_translator_searches_as_asked_completed_by_the_problem(system):
+    system.translator()
+    system.translator(DecodeHParams(alpha=0.8))
+    preferred = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
+    assert system.made[0].hparams == preferred
+    assert system.made[1].hparams == preferred.replace(alpha=0.8)
+
+
+def test_a_batch_holds_at_least_the_longest_source_of_the_system(system):
+    with pytest.raises(UsageError, match="received batch_size=47, expected"):
+        system.translator(DecodeHParams(batch_size=47))
+    system.translator(DecodeHParams(batch_size=48))
+
+
+def test_equal_settings_share_a_translator_and_others_do_not(system):
+    first = system.translator(HPARAMS)
+    assert system.translator(HPARAMS.replace()) is first
+    assert system.translator(HPARAMS.replace(alpha=0.1)) is not first
+    assert len(system.made) == 2
+
+
+def test_the_best_hypotheses_are_the_translations(system):
+    assert system.translate(["a", "b"], HPARAMS) == ["a\na", "b\nb"]
+    assert system.only.hparams == HPARAMS
+
+
+def test_prefixes_and_the_number_of_the_first_line_reach_the_translator(system):
+    [*system.hypotheses(["a", "b"], HPARAMS, prefixes=["x", ""], first=7)]
+    [*system.hypotheses(["c"], HPARAMS)]
+    assert system.only.calls == [(["a", "b"], ["x", ""], 7), (["c"], None, 0)]
+
+
+def test_hypotheses_come_from_the_settings_and_report_progress(system):
+    done = []
+    first, second = system.hypotheses(["a", "b"], HPARAMS, done.append)
+    assert [hypothesis.text for hypothesis in first] == ["a\na", "worse"]
+    assert second[0].text == "b\nb"
+    assert done == ["a", "b"]
+    assert system.only.hparams == HPARAMS
+
+
+def test_the_search_that_is_warmed_up_is_the_one_that_is_used(system):
+    system.warm_up(HPARAMS)
+    assert [sentences for sentences, *_ in system.only.calls] == [["."]]
+    system.translate(["a"], HPARAMS)
+    assert system.only.hparams == HPARAMS
+
+
+def test_an_evaluation_scores_the_best_outputs_as_lines(system):
+    done = []
+    found = system.evaluate(["a", "b!", "c!"], ["x", "y", "z"], HPARAMS, done.append)
+    lines = ["a a", "b! b!", "c! c!"]
+    assert found.hypotheses == lines
+    assert found.scores == {"hypotheses": lines, "references": ["x", "y", "z"]}
+    assert (found.repaired, found.repairs) == (2, {"cut": 2})
+    assert done == ["a", "b!", "c!"]
+    assert system.only.hparams == HPARAMS
+
+
+def test_progress_need_not_be_watched(system):
+    assert system.evaluate(["a"], ["x"]).hypotheses == ["a a"]
+    assert [h[0].text for h in system.hypotheses(["a"])] == ["a\na"]
+
+
+def test_other_numbers_of_sources_and_references_are_refused(system):
+    with pytest.raises(UserError, match=r"received 2 .* and 1 references"):
+        system.evaluate(["a", "b"], ["x"])
+
+
+def test_repairs_are_counted_by_kind_most_frequent_first():
+    faults = [("a",), (), ("b", "a"), ("b",), ("b",)]
+    hypotheses = [Hypothesis("", 0.0, repairs) for repairs in faults]
+    assert [*count_repairs(hypotheses).items()] == [("b", 3), ("a", 2)]

@@ -1,0 +1,193 @@
+"""Batches of known positions are bad: the loss of the model is not finite on them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.data.pipeline import Shards
+from t2t_repro.training import loop
+from t2t_repro.training.divergence import DivergedError
+from t2t_repro.training.recovery import RecoveryLimits
+from tests.support.tiny_training import metrics_of, saved_steps, tiny_trainer
+
+PER_EPOCH = 5
+POISON = 9  # an id whose embedding is huge
+LIMITS = RecoveryLimits(max_skips=2, max_rollbacks=2)
+SAVING = {"save_every_steps": 4, "eval_every_steps": 100}
+
+
+def batch(position, is_bad):
+    ids = np.random.default_rng(position).integers(2, 9, (4, 6), np.int32)
+    if is_bad:
+        ids[0, 0] = POISON
+    return {"inputs": tf.constant(ids), "targets": tf.constant(ids)}
+
+
+@pytest.fixture
+def bad(monkeypatch):
+    """Return the positions of bad batches, counted from the first epoch on."""
+    positions = set()
+
+    def training_epoch(shards, plan, *, seed, epoch, skip_batches, num_replicas):
+        numbers = range(skip_batches, PER_EPOCH)
+        return [
+            batch(p, p in positions) for p in (epoch * PER_EPOCH + n for n in numbers)
+        ]
+
+    monkeypatch.setattr(loop, "training_epoch", training_epoch)
+    return positions
+
+
+def make_trainer(folder, train_steps, **options):
+    options = {"limits": LIMITS} | SAVING | options
+    trainer = tiny_trainer(folder, Shards(()), train_steps=train_steps, **options)
+    table = trainer.model.embedding.embeddings.numpy()
+    table[POISON] = 1e38
+    trainer.model.embedding.embeddings.assign(table)
+    return trainer
+
+
+def weights_after(trainer):
+    trainer.train()
+    return [v.numpy() for v in trainer.model.weights]
+
+
+def weights_of_positions(folder, positions):
+    """Return the weights after training on batches of these positions alone."""
+    trainer = make_trainer(folder, 1, limits=None)
+    for position in positions:
+        trainer.train_step(batch(position, False))
+    return [v.numpy() for v in trainer.model.weights]
+
+
+def assert_equal(ours, theirs):
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_bad_batch_is_left_out(bad, tmp_path):
+    bad |= {3}
+    weights = weights_after(make_trainer(tmp_path / "run", 7))
+    assert_equal(weights, weights_of_positions(tmp_path / "b", [0, 1, 2, 4, 5, 6]))
+
+
+def test_a_skipped_update_counts_as_a_step_without_a_loss(bad, tmp_path):
+    bad |= {3}
+    make_trainer(tmp_path, 7).train()
+    lines = metrics_of(tmp_path)
+    assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6, 7]
+    assert [line.get("skipped_updates") for line in lines] == [None] * 3 + [1] + [
+        None
+    ] * 3
+    assert lines[3]["loss"] is None
+
+
+def test_every_skipped_update_is_logged_and_counted(bad, tmp_path, caplog):
+    bad |= {3, 5}
+    with caplog.at_level("INFO", "t2t_repro"):
+        make_trainer(tmp_path, 7).train()
+    skipped = [r.message for r in caplog.records if "skipped the update" in r.message]
+    assert [message.split("  ")[0] for message in skipped] == ["step 4/7", "step 6/7"]
+    assert "skipped 2 update(s) since the beginning of the run" in caplog.text
+
+
+def test_many_bad_batches_lead_back_to_the_checkpoint_and_past_them(
+    bad, tmp_path, caplog
+):
+    """The checkpoint of step 4, before steps 7 and 8 were skipped."""
+    bad |= {6, 7}
+    weights = weights_after(make_trainer(tmp_path / "run", 10))
+    positions = [0, 1, 2, 3, *range(8, 14)]
+    assert_equal(weights, weights_of_positions(tmp_path / "b", positions))
+    assert "going back to the checkpoint of step 4 (return 1 of at most 2)" in (
+        caplog.text
+    )
+    steps = [line["step"] for line in metrics_of(tmp_path / "run")]
+    assert steps == list(range(1, 11))
+    assert saved_steps(tmp_path / "run") == [4, 8, 10]
+
+
+def test_a_checkpoint_saved_among_bad_batches_is_not_returned_to(bad, tmp_path):
+    """Step 8 is saved after one skipped update, and step 9 is the second."""
+    bad |= {7, 8}
+    weights = weights_after(make_trainer(tmp_path / "run", 10))
+    positions = [0, 1, 2, 3, *range(9, 15)]
+    assert_equal(weights, weights_of_positions(tmp_path / "b", positions))
+
+
+def test_after_several_returns_training_gives_up(bad, tmp_path):
+    bad |= set(range(6, 100))
+    with pytest.raises(
+        DivergedError,
+        match=r"^2 update\(s\) in a row had to be skipped at step 6: training has "
+        r"diverged, and going back to a checkpoint 2 time\(s\) did not help; the "
+        r"checkpoint of step 4 is kept\.\nLower",
+    ):
+        make_trainer(tmp_path, 20).train()
+    assert saved_steps(tmp_path) == [4]
+
+
+def test_without_a_checkpoint_training_gives_up_at_once(bad, tmp_path):
+    bad |= {0, 1}
+    with pytest.raises(DivergedError, match="no checkpoint had been saved yet"):
+        make_trainer(tmp_path, 20).train()
+
+
+def test_a_new_checkpoint_forgives_earlier_returns(bad, tmp_path):
+    bad |= {6, 7, 14, 15, 22, 23}
+    trainer = make_trainer(tmp_path, 12, limits=RecoveryLimits(2, 1))
+    assert trainer.train() == 12
+
+
+class Killed(BaseException):
+    """An error that replaces `kill -9`: the trainer cannot catch it."""
+
+
+def comparable(folder):
+    return [
+        {k: v for k, v in line.items() if k != "time" and "per_second" not in k}
+        for line in metrics_of(folder)
+    ]
+
+
+BAD = {2, 6, 7, 12, 17, 18, 19, 20}
+WITH_DROPOUT = {"dropout": 0.2, "log_every_steps": 3}
+
+
+@pytest.mark.parametrize("stops", [(5,), (8,), (9, 14), (3, 6, 9, 12, 15, 18)])
+@pytest.mark.parametrize("ends", ["killed", "stopped"])
+def test_an_interrupted_run_makes_the_same_decisions(bad, tmp_path, stops, ends):
+    """Stops are numbers of lines of metrics, also of those that are repeated."""
+    bad |= BAD
+    expected = weights_after(make_trainer(tmp_path / "a", 16, **WITH_DROPOUT))
+    for stop in stops:
+        count = 0
+
+        def interrupt(step, log, stop=stop):
+            nonlocal count
+            count += 1
+            if count != -(-stop // 3):  # a second signal would end the tests
+                return
+            if ends == "killed":
+                raise Killed
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        trainer = make_trainer(tmp_path / "b", 16, **WITH_DROPOUT, monitors=[interrupt])
+        with contextlib.suppress(Killed):
+            trainer.train()
+    weights = weights_after(make_trainer(tmp_path / "b", 16, **WITH_DROPOUT))
+    assert_equal(weights, expected)
+    assert comparable(tmp_path / "b") == comparable(tmp_path / "a")
+
+
+def test_a_run_without_a_guard_can_be_resumed_with_one(bad, tmp_path):
+    make_trainer(tmp_path, 4, limits=None).train()
+    bad |= {5}
+    assert make_trainer(tmp_path, 7).train() == 7
+    assert make_trainer(tmp_path, 8, limits=None).train() == 8

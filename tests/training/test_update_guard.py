@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.update_guard import UpdateGuard, is_acceptable
+from tests.support import guarded_updates
+from tests.support.guarded_updates import NAN, SPIKE, updates
+
+
+def counted(guard, loss, norm, skipped=0.0):
+    results = {"loss": loss, "gradient_norm": norm, "skipped": skipped}
+    guard.count({name: tf.constant(value) for name, value in results.items()})
+
+
+def test_the_means_are_weighted_towards_the_last_updates():
+    guard = UpdateGuard()
+    for loss, norm in ((4.0, 1.0), (2.0, 7.0)):
+        counted(guard, loss, norm)
+    weights = np.array([0.99, 1.0]) / 1.99
+    np.testing.assert_allclose(
+        guard.means(), [weights @ [4.0, 2.0], weights @ [1.0, 7.0]], rtol=1e-5
+    )
+
+
+def test_there_is_no_limit_before_the_means_are_warm():
+    guard = UpdateGuard(spike_factor=5.0, warm_up=2)
+    counted(guard, 4.0, 1.0)
+    assert (guard.limits().numpy() > 1e38).all()
+    counted(guard, 4.0, 1.0)
+    np.testing.assert_allclose(guard.limits(), [20.0, 5.0], rtol=1e-5)
+
+
+def test_without_a_factor_any_finite_value_is_accepted():
+    guard = UpdateGuard(spike_factor=0.0, warm_up=0)
+    counted(guard, 4.0, 1.0)
+    assert is_acceptable(guard.limits(), 3e38, 3e38, has_loss_scale=False)
+
+
+def test_skipped_updates_are_counted_and_do_not_enter_the_means():
+    guard = UpdateGuard()
+    counted(guard, 4.0, 1.0)
+    counted(guard, math.nan, math.inf, skipped=1.0)
+    counted(guard, 9.0, 9.0, skipped=1.0)
+    assert (int(guard.in_row), int(guard.total)) == (2, 2)
+    np.testing.assert_allclose(guard.means(), [4.0, 1.0], rtol=1e-5)
+    counted(guard, 4.0, 1.0)
+    assert (int(guard.in_row), int(guard.total)) == (0, 2)
+
+
+def test_an_infinite_norm_that_the_optimizer_skips_does_not_enter_the_means():
+    guard = UpdateGuard()
+    counted(guard, 4.0, 1.0)
+    counted(guard, 4.0, math.inf)
+    np.testing.assert_allclose(guard.means(), [4.0, 1.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "norm", "scaled", "accepted"),
+    [
+        (10.0, 5.0, False, True),
+        (10.1, 5.0, False, False),
+        (10.0, 5.1, False, False),
+        (math.nan, 5.0, False, False),
+        (math.inf, 5.0, False, False),
+        (10.0, math.nan, False, False),
+        (10.0, math.inf, False, False),
+        # Dynamic loss scaling skips these itself, and lowers its scale.
+        (10.0, math.nan, True, True),
+        (10.0, math.inf, True, True),
+        (math.nan, math.nan, True, False),
+        (10.0, 5.1, True, False),
+    ],
+)
+def test_an_update_is_accepted_within_its_limits(loss, norm, scaled, accepted):
+    values = map(tf.constant, ([10.0, 5.0], loss, norm))
+    assert bool(is_acceptable(*values, has_loss_scale=scaled)) == accepted
+
+
+@pytest.fixture(scope="module", params=["graph", "XLA", "loss scale", "2 replicas"])
+def trained(request):
+    """Return the updates of one way to compile and distribute the step."""
+    if request.param == "2 replicas":
+        program = [sys.executable, "-m", guarded_updates.__name__, "2"]
+        done = subprocess.run(
+            program,
+            stdout=subprocess.PIPE,
+            check=True,
+            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
+        return json.loads(done.stdout)
+    return updates(
+        tf.distribute.get_strategy(),
+        jit_compile=request.param == "XLA",
+        scales_loss=request.param == "loss scale",
+    )
+
+
+def test_a_loss_that_is_not_finite_and_a_spike_are_skipped(trained):
+    skipped = [number for number, each in enumerate(trained) if each["skipped"]]
+    assert skipped == [*NAN, *SPIKE]
+
+
+def test_a_skipped_update_changes_neither_weights_nor_optimizer(trained):
+    unchanged = [number for number, each in enumerate(trained) if each["same"]]
+    assert unchanged == [*NAN, *SPIKE]
+
+
+def test_a_guard_that_skips_nothing_changes_no_update():
+    weights = []
+    for guard in (None, UpdateGuard(spike_factor=50.0, warm_up=2)):
+        keras.utils.set_random_seed(1)
+        model, optimizer = guarded_updates.model_and_optimizer()
+        step = make_train_step(
+            model,
+            optimizer,
+            tf.distribute.get_strategy(),
+            StepOptions(0.1, jit_compile=True),
+            guard,
+        )
+        for number in range(4):
+            step(guarded_updates.batch(number))
+        weights.append([v.numpy() for v in (*model.weights, *optimizer.variables)])
+    for ours, theirs in zip(*weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
