@@ -56,6 +56,12 @@ class BatchPlan:
     rows: tuple[int, ...]
     packed_length: int = 0
 
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """Rows and length of every kind of global batch."""
+        lengths = (self.packed_length,) if self.packed_length else self.boundaries
+        return [*zip(self.rows, lengths, strict=True)]
+
     @classmethod
     def from_token_budget(
         cls,
