@@ -11,5 +11,12 @@ UNK_ID = 2
 INPUTS = "inputs"
 TARGETS = "targets"
 
+# Where each token of a packed row belongs; tensor2tensor `generator_utils.py:
+# pack_examples`. Segments are counted from 1 (0 is padding), positions from 0.
+INPUTS_SEGMENTATION = "inputs_segmentation"
+INPUTS_POSITION = "inputs_position"
+TARGETS_SEGMENTATION = "targets_segmentation"
+TARGETS_POSITION = "targets_position"
+
 # Kappa and alpha of a Weighted Transformer at test time (section 4.4 of its paper).
 BRANCH_WEIGHT_MODES = ("learned", "random", "uniform")

@@ -11,11 +11,15 @@ import dataclasses
 import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, TARGETS
+from t2t_repro.data.packing import PACKED_FEATURES, batch_packed
 
 Batch = dict[str, tf.Tensor]
 # Any number of rows and tokens, so that a function of batches is traced once.
 BATCH_SIGNATURE = {
     name: tf.TensorSpec([None, None], tf.int32, name=name) for name in (INPUTS, TARGETS)
+}
+PACKED_SIGNATURE = {
+    name: tf.TensorSpec([None, None], tf.int32, name=name) for name in PACKED_FEATURES
 }
 
 SHUFFLE_BUFFER = 2**17  # examples; about 40 MB at 30 tokens per side
@@ -43,11 +47,20 @@ class BatchPlan:
     Attributes:
         boundaries: Padded lengths in tokens, ascending. A pair belongs to the first
             boundary that its longer side does not exceed.
-        rows: Number of sentence pairs in a global batch, for each boundary.
+        rows: Number of rows in a global batch, for each boundary.
+        packed_length: Tokens per side of a row with several pairs, of which none is
+            longer than the only boundary; 0 if a row has one pair.
     """
 
     boundaries: tuple[int, ...]
     rows: tuple[int, ...]
+    packed_length: int = 0
+
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """Rows and length of every kind of global batch."""
+        lengths = (self.packed_length,) if self.packed_length else self.boundaries
+        return [*zip(self.rows, lengths, strict=True)]
 
     @classmethod
     def from_token_budget(
@@ -81,6 +94,29 @@ class BatchPlan:
         )
         rows = tuple(max(1, batch_size // b) * num_replicas for b in boundaries)
         return cls(boundaries, rows)
+
+    @classmethod
+    def packed(
+        cls,
+        *,
+        batch_size: int,
+        max_length: int,
+        packed_length: int,
+        num_replicas: int = 1,
+    ) -> BatchPlan:
+        """Plan batches of one shape, whose rows have several pairs.
+
+        Args:
+            batch_size: Tokens per replica of one side, including padding.
+            max_length: Length of the longest side of a pair in tokens, including EOS.
+            packed_length: Tokens per side of a row, at least `max_length`.
+            num_replicas: Number of replicas that share a global batch.
+
+        Returns:
+            The plan.
+        """
+        rows = max(1, batch_size // packed_length) * num_replicas
+        return cls((max_length,), (rows,), packed_length)
 
 
 def bucket_boundaries(
@@ -187,7 +223,8 @@ def training_epoch(
         num_replicas: Number of equal parts of each global batch, one per replica.
 
     Returns:
-        Dataset of {"inputs", "targets"}, int32 `[rows / num_replicas, boundary]`.
+        Dataset of {"inputs", "targets"}, int32 `[rows / num_replicas, boundary]`, or of
+        the `PACKED_FEATURES`, int32 `[rows / num_replicas, packed_length]`.
     """
     order = tf.random.experimental.stateless_shuffle(
         tf.constant(list(shards.paths)), seed=[seed, epoch]
@@ -200,10 +237,17 @@ def training_epoch(
         seed=seed * 1_000_003 + epoch,
         reshuffle_each_iteration=False,
     )
-    batches = batch_by_length(examples, plan).skip(skip_batches)
+    batches = _batches(examples, plan, seed).skip(skip_batches)
     if num_replicas > 1:
         batches = batches.flat_map(lambda batch: _split_rows(batch, num_replicas))
     return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _batches(examples: tf.data.Dataset, plan: BatchPlan, seed: int) -> tf.data.Dataset:
+    if not plan.packed_length:
+        return batch_by_length(examples, plan)
+    short = examples.filter(lambda pair: longer_side(pair) <= plan.boundaries[-1])
+    return batch_packed(short, plan.packed_length, plan.rows[0], seed)
 
 
 def _split_rows(batch: Batch, parts: int) -> tf.data.Dataset:

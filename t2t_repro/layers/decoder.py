@@ -64,7 +64,10 @@ class DecoderLayer(LayerWithOptions):
     Call arguments:
         x: Target representation, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
-        memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
+        memory_attention_mask: Boolean, True = may attend,
+            `[batch, 1, 1 or target_length, source_length]`.
+        self_attention_mask: Boolean, `[batch, 1, target_length, target_length]`, in
+            addition to the causal mask.
         training: Whether dropout is active.
 
     Returns:
@@ -119,10 +122,11 @@ class DecoderLayer(LayerWithOptions):
         x: KerasTensor,
         memory: KerasTensor,
         memory_attention_mask: KerasTensor | None = None,
+        self_attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         y = self.self_attention_residual.prepare(x)
-        y = self.self_attention(y, y, training=training)
+        y = self.self_attention(y, y, self_attention_mask, training=training)
         x = self.self_attention_residual(x, y, training=training)
         x = self._after(AttentionRole.DECODER_SELF, x, training)
         y = self.memory_attention_residual.prepare(x)
@@ -247,7 +251,8 @@ class Decoder(Stack):
     Call arguments:
         x: Embedded, shifted targets, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
-        memory_attention_mask: Boolean, `[batch, 1, 1, source_length]`.
+        memory_attention_mask: See `DecoderLayer`.
+        self_attention_mask: See `DecoderLayer`.
         training: Whether dropout is active.
 
     Returns:
@@ -261,6 +266,7 @@ class Decoder(Stack):
         x: KerasTensor,
         memory: KerasTensor,
         memory_attention_mask: KerasTensor | None = None,
+        self_attention_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         for layer in self.layers:
@@ -268,6 +274,7 @@ class Decoder(Stack):
                 x,
                 memory,
                 memory_attention_mask=memory_attention_mask,
+                self_attention_mask=self_attention_mask,
                 training=training,
             )
         return self.normalize(x)

@@ -24,6 +24,23 @@ def padding_mask(ids: KerasTensor) -> KerasTensor:
     return ops.not_equal(ids, PAD_ID)[:, None, None, :]
 
 
+def segment_mask(query_segments: KerasTensor, key_segments: KerasTensor) -> KerasTensor:
+    """Mask the tokens of other sentence pairs in packed rows.
+
+    tensor2tensor: `common_attention.py: attention_bias_same_segment`.
+
+    Args:
+        query_segments: Number of the pair that each query belongs to, 0 for padding,
+            int32 `[batch, query_length]`.
+        key_segments: The same for the keys, int32 `[batch, key_length]`.
+
+    Returns:
+        Boolean mask `[batch, 1, query_length, key_length]`.
+    """
+    same = ops.equal(query_segments[:, :, None], key_segments[:, None, :])
+    return same[:, None, :, :]
+
+
 def causal_mask(length: int | KerasTensor) -> KerasTensor:
     """Mask the positions after each position (paper section 3.2.3).
 

@@ -30,27 +30,29 @@ def sinusoidal_positions(
     instead of d/2, so that the longest wavelength is exactly 10000 * 2 pi.
 
     Args:
-        positions: Positions counted from 0, any dtype, `[length]`.
+        positions: Positions counted from 0, any dtype, `[...]`.
         hidden_size: Width of the encoding (d_model).
         form: "interleaved" (the paper) or "concatenated" (tensor2tensor).
 
     Returns:
-        Encodings, float32 `[length, hidden_size]`. If the width is odd, the last column
+        Encodings, float32 `[..., hidden_size]`. If the width is odd, the last column
         is zero.
     """
     half = hidden_size // 2
     steps = half if form == "interleaved" else max(half - 1, 1)
     exponents = ops.arange(half, dtype="float32") / steps
     frequencies = ops.exp(-math.log(MAX_WAVELENGTH) * exponents)
-    # [length, half]
-    angles = ops.cast(positions, "float32")[:, None] * frequencies[None, :]
+    # [..., half]
+    angles = ops.cast(positions, "float32")[..., None] * frequencies
     sines, cosines = ops.sin(angles), ops.cos(angles)
     if form == "interleaved":
-        signal = ops.reshape(ops.stack([sines, cosines], axis=-1), (-1, 2 * half))
+        pairs = ops.stack([sines, cosines], axis=-1)
+        signal = ops.reshape(pairs, (*ops.shape(positions), 2 * half))
     else:
         signal = ops.concatenate([sines, cosines], axis=-1)
     if hidden_size % 2:
-        signal = ops.pad(signal, [[0, 0], [0, 1]])
+        before = [[0, 0]] * (len(signal.shape) - 1)
+        signal = ops.pad(signal, [*before, [0, 1]])
     return signal
 
 
@@ -67,10 +69,10 @@ class Positions(keras.layers.Layer):
         **kwargs: Arguments of `keras.layers.Layer`.
 
     Call arguments:
-        positions: Positions counted from 0, int32 `[length]`.
+        positions: Positions counted from 0, int32 `[...]`.
 
     Returns:
-        Encodings in the compute dtype, `[length, hidden_size]`.
+        Encodings in the compute dtype, `[..., hidden_size]`.
 
     Raises:
         ValueError: If `kind` is unknown, or learned positions have no `max_length`.
@@ -105,13 +107,13 @@ class Positions(keras.layers.Layer):
 
     def call(self, positions: KerasTensor) -> KerasTensor:
         if self.kind == "none":
-            shape = (ops.shape(positions)[0], self.hidden_size)
+            shape = (*ops.shape(positions), self.hidden_size)
             return ops.zeros(shape, dtype=self.compute_dtype)
         if self.kind == "learned":
             known = ops.minimum(positions, self.max_length - 1)
             inside = ops.cast(positions < self.max_length, self.compute_dtype)
             table = ops.convert_to_tensor(self.table, dtype=self.compute_dtype)
-            return ops.take(table, known, axis=0) * inside[:, None]
+            return ops.take(table, known, axis=0) * inside[..., None]
         signal = sinusoidal_positions(positions, self.hidden_size, self.kind)
         return ops.cast(signal, self.compute_dtype)
 

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Self, TypedDict
+from typing import Any, NamedTuple, Self, TypedDict
 
 import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.choices import DTYPE_POLICIES, POSITIONS, PositionKind
-from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
+from t2t_repro.constants import (
+    INPUTS,
+    INPUTS_POSITION,
+    INPUTS_SEGMENTATION,
+    PAD_ID,
+    TARGETS,
+    TARGETS_POSITION,
+    TARGETS_SEGMENTATION,
+)
 from t2t_repro.layers.decoder import Decoder, LayerCache
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder
-from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.masks import padding_mask, segment_mask
 from t2t_repro.layers.options import LayerOptions, with_options
 from t2t_repro.layers.positions import Positions
 from t2t_repro.models.layer_options import layer_options
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
+
+
+class PackedRows(NamedTuple):
+    """Where the tokens of rows of several sentences belong.
+
+    Attributes:
+        segmentation: Number of the sentence, counted from 1; 0 for padding. int32
+            `[batch, length]`.
+        position: Position in the sentence, counted from 0, int32 `[batch, length]`.
+    """
+
+    segmentation: KerasTensor
+    position: KerasTensor
 
 
 class DecodingCache(TypedDict):
@@ -60,7 +81,10 @@ class Transformer(keras.Model):
 
     Call arguments:
         features: Dict of "inputs", int32 `[batch, source_length]`, and "targets",
-            int32 `[batch, target_length]`, both ending in EOS, padded with 0.
+            int32 `[batch, target_length]`, both ending in EOS, padded with 0. A row
+            has several pairs if there are also "inputs_segmentation",
+            "inputs_position", "targets_segmentation" and "targets_position", of the
+            same shapes; see `PackedRows`.
         training: Whether dropout is active.
 
     Returns:
@@ -199,29 +223,50 @@ class Transformer(keras.Model):
         self, features: dict[str, KerasTensor], training: bool | None = None
     ) -> KerasTensor:
         inputs, targets = features[INPUTS], features[TARGETS]
-        memory = self.encode(inputs, training=training)
-        return self.decode(targets, memory, padding_mask(inputs), training=training)
+        if INPUTS_SEGMENTATION not in features:
+            memory = self.encode(inputs, training=training)
+            return self.decode(targets, memory, padding_mask(inputs), training=training)
+        source = PackedRows(features[INPUTS_SEGMENTATION], features[INPUTS_POSITION])
+        target = PackedRows(features[TARGETS_SEGMENTATION], features[TARGETS_POSITION])
+        memory = self.encode(inputs, packed=source, training=training)
+        memory_mask = segment_mask(target.segmentation, source.segmentation)
+        return self.decode(
+            targets, memory, memory_mask, packed=target, training=training
+        )
 
-    def encode(self, inputs: KerasTensor, training: bool | None = None) -> KerasTensor:
+    def encode(
+        self,
+        inputs: KerasTensor,
+        *,
+        packed: PackedRows | None = None,
+        training: bool | None = None,
+    ) -> KerasTensor:
         """Encode source sentences.
 
         Args:
             inputs: Token ids, int32 `[batch, source_length]`.
+            packed: Where the tokens belong, if a row has several sentences.
             training: Whether dropout is active.
 
         Returns:
             `[batch, source_length, hidden_size]`. Rows of padding have no meaning.
         """
         x = self.source_embedding(inputs)
-        x = x + self.source_positions(ops.arange(ops.shape(inputs)[1]))
-        x = self.source_dropout(x, training=training)
-        return self.encoder(x, padding_mask(inputs), training=training)
+        if packed is None:
+            positions, mask = ops.arange(ops.shape(inputs)[1]), padding_mask(inputs)
+        else:
+            positions = packed.position
+            mask = segment_mask(packed.segmentation, packed.segmentation)
+        x = self.source_dropout(x + self.source_positions(positions), training=training)
+        return self.encoder(x, mask, training=training)
 
     def decode(
         self,
         targets: KerasTensor,
         memory: KerasTensor,
         memory_mask: KerasTensor,
+        *,
+        packed: PackedRows | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
         """Predict every target from the earlier targets.
@@ -229,19 +274,24 @@ class Transformer(keras.Model):
         Args:
             targets: Token ids, int32 `[batch, target_length]`.
             memory: Output of `encode`, `[batch, source_length, hidden_size]`.
-            memory_mask: Boolean `[batch, 1, 1, source_length]`.
+            memory_mask: Boolean `[batch, 1, 1 or target_length, source_length]`.
+            packed: Where the targets belong, if a row has several sentences.
             training: Whether dropout is active.
 
         Returns:
             Logits, float32 `[batch, target_length, target_vocab_size]`.
         """
-        length = ops.shape(targets)[1]
+        positions, self_mask = ops.arange(ops.shape(targets)[1]), None
         # The first position sees padding, whose embedding is the zero vector, as in
         # tensor2tensor (`shift_right_3d`); the paper does not say.
         shifted = ops.pad(targets[:, :-1], [[0, 0], [1, 0]], constant_values=PAD_ID)
-        x = self.target_embedding(shifted) + self.target_positions(ops.arange(length))
+        if packed is not None:
+            positions = packed.position
+            self_mask = segment_mask(packed.segmentation, packed.segmentation)
+            shifted = ops.where(ops.equal(positions, 0), PAD_ID, shifted)
+        x = self.target_embedding(shifted) + self.target_positions(positions)
         x = self.target_dropout(x, training=training)
-        x = self.decoder(x, memory, memory_mask, training=training)
+        x = self.decoder(x, memory, memory_mask, self_mask, training=training)
         return self.softmax.logits(x)
 
     def initial_cache(self, inputs: KerasTensor) -> DecodingCache:

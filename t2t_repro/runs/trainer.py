@@ -73,7 +73,7 @@ def make_trainer(
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
     training_data = TrainingData(
-        data.shards("train"), _plan(hparams, strategy.num_replicas_in_sync)
+        data.shards("train"), _training_plan(hparams, strategy.num_replicas_in_sync)
     )
     _log_summary(run, data, model, training_data.plan, jit_compile)
     guard = _guard(settings)
@@ -90,6 +90,7 @@ def make_trainer(
             label_smoothing=hparams.label_smoothing,
             clip_grad_norm=hparams.clip_grad_norm,
             jit_compile=jit_compile,
+            packed=hparams.packed_length > 0,
         ),
         options=_loop_options(settings, data.problem.metric),
         evaluators=_evaluators(model, hparams, settings, data),
@@ -151,6 +152,17 @@ def _check_attention(model: keras.Model, name: str) -> None:
                 f"{registry.attentions.entry(name).location}) has projections without "
                 "weights: its `build` must call `super().build()`."
             )
+
+
+def _training_plan(hparams: HParams, num_replicas: int) -> BatchPlan:
+    if not hparams.packed_length:
+        return _plan(hparams, num_replicas)
+    return BatchPlan.packed(
+        batch_size=hparams.batch_size,
+        max_length=hparams.max_length,
+        packed_length=hparams.packed_length,
+        num_replicas=num_replicas,
+    )
 
 
 def _plan(hparams: HParams, num_replicas: int) -> BatchPlan:
@@ -258,12 +270,11 @@ def _log_summary(
                 counts.pairs_written,
                 hparams.max_length,
             )
-    shapes = zip(plan.rows, plan.boundaries, strict=True)
     logger.info(
         "%d replica(s), %d tokens per replica; %d batch shapes: %s%s",
         run.num_replicas,
         hparams.batch_size,
-        len(plan.boundaries),
-        ", ".join(f"{rows}x{length}" for rows, length in shapes),
+        len(plan.shapes),
+        ", ".join(f"{rows}x{length}" for rows, length in plan.shapes),
         "; XLA compiles each once" if jit_compile else "",
     )

@@ -17,6 +17,8 @@ def contradictions(h: HParamFields) -> Iterator[str]:
         yield from _parameter_attention_contradictions(h)
     if h.branched_attention != "none":
         yield from _branched_contradictions(h)
+    if h.packed_length:
+        yield from _packing_contradictions(h)
     if h.layer_postprocess_sequence != WIRINGS[h.layer_preprocess_sequence].postprocess:
         wirings = " or ".join(f"{pre}/{w.postprocess}" for pre, w in WIRINGS.items())
         yield (
@@ -73,6 +75,19 @@ def _self_attention_contradictions(h: HParamFields) -> Iterator[str]:
             f"self_attention_type={h.self_attention_type} needs an odd "
             "attention_neighbourhood: received "
             f"attention_neighbourhood={neighbourhood}."
+        )
+
+
+def _packing_contradictions(h: HParamFields) -> Iterator[str]:
+    if h.packed_length < h.max_length:
+        yield (
+            "packed_length must be at least max_length, or the longest pairs fit no "
+            f"row: received packed_length={h.packed_length}, max_length={h.max_length}."
+        )
+    if h.self_attention_type == "restricted":
+        yield (
+            "packed_length needs a mask per query, which self_attention_type=restricted"
+            " computes no attention for: use restricted_masked, the same function."
         )
 
 

@@ -213,6 +213,13 @@ class HParamFields(TypedSettings):
     length_bucket_step: float = setting(
         "length of a bucket relative to the next shorter one", unit="ratio", above=1
     )
+    packed_length: int = setting(
+        "length of training rows that hold several pairs, in place of buckets; 0 = a "
+        "row per pair",
+        unit="tokens",
+        default=0,
+        at_least=0,
+    )
     optimizer_adam_beta1: float = setting(
         "decay of Adam's mean of gradients", at_least=0, below=1
     )

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from t2t_repro.constants import PAD_ID, TARGETS
-from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
+from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
+from t2t_repro.data.pipeline import BATCH_SIGNATURE, PACKED_SIGNATURE, Batch
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.setup import learning_rates_of
 from t2t_repro.training.update_guard import UpdateGuard, is_acceptable
@@ -24,11 +24,14 @@ class StepOptions:
         clip_grad_norm: Largest norm of the gradient of all weights together; 0 = no
             clipping.
         jit_compile: Whether XLA compiles the step, once per batch shape.
+        packed: Whether the rows of a batch have several pairs, so that it has the
+            `PACKED_FEATURES`.
     """
 
     label_smoothing: float
     clip_grad_norm: float = 0.0
     jit_compile: bool = False
+    packed: bool = False
 
 
 def make_train_step(
@@ -54,7 +57,8 @@ def make_train_step(
             learning rate is that of the same step again. The state of dropout moves on.
 
     Returns:
-        A function of a (distributed) batch, int32 `[rows, length]` per side. It returns
+        A function of a (distributed) batch, int32 `[rows, length]` per feature. It
+        returns
         float32 scalars of the global batch: "loss" and "nll" (nats per target token),
         "gradient_norm", "learning_rate", "source_tokens", "target_tokens" and
         "positions" (of both sides, padding included). A Weighted Transformer adds
@@ -64,7 +68,7 @@ def make_train_step(
     if strategy.num_replicas_in_sync == 1:
         return tf.function(
             _guarded(replica_step, guard),
-            input_signature=[BATCH_SIGNATURE],
+            input_signature=[PACKED_SIGNATURE if options.packed else BATCH_SIGNATURE],
             jit_compile=options.jit_compile,
         )
     if options.jit_compile:
@@ -221,12 +225,11 @@ def _count_tokens(batch: Batch) -> dict[str, tf.Tensor]:
     def real(ids: tf.Tensor) -> tf.Tensor:
         return tf.math.count_nonzero(tf.not_equal(ids, PAD_ID), dtype=tf.float32)
 
-    source, target = (real(ids) for _, ids in sorted(batch.items()))
-    positions = tf.add_n([tf.size(ids) for ids in batch.values()])
+    inputs, targets = batch[INPUTS], batch[TARGETS]
     return {
-        "source_tokens": source,
-        "target_tokens": target,
-        "positions": tf.cast(positions, tf.float32),
+        "source_tokens": real(inputs),
+        "target_tokens": real(targets),
+        "positions": tf.cast(tf.size(inputs) + tf.size(targets), tf.float32),
     }
 
 

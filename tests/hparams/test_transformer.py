@@ -27,6 +27,7 @@ PAPER_BASE = {
     "branched_in_decoder": "memory",
     "branch_normalization": "simplex",
     "branch_top_k": 0,
+    "packed_length": 0,
     "branch_residual": "around",
     "branch_gain": "none",
     "branch_weights_init": "random",

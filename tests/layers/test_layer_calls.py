@@ -83,23 +83,23 @@ def test_an_encoder_layer_attends_to_itself_and_applies_the_network():
 
 def test_a_decoder_layer_attends_to_itself_then_to_the_memory():
     prepared = "self+.prepare(x)"
-    x = residual("self+", "x", f"self({prepared}, {prepared}, training=T)")
+    x = residual("self+", "x", f"self({prepared}, {prepared}, own, training=T)")
     attended = f"memory(memory+.prepare({x}), source, mask, training=T)"
     x = residual("memory+", x, attended)
     y = residual("network+", x, f"network(network+.prepare({x}), training=T)")
     layer = stand_in(DecoderLayer)
-    assert layer.call("x", "source", "mask", "T") == y
+    assert layer.call("x", "source", "mask", "own", "T") == y
     layer = stand_in(DecoderLayer, feed_forward=False)
-    assert layer.call("x", "source", "mask", "T") == x
+    assert layer.call("x", "source", "mask", "own", "T") == x
 
 
 def test_the_network_of_a_decoder_layer_may_follow_its_self_attention():
     prepared = "self+.prepare(x)"
-    x = residual("self+", "x", f"self({prepared}, {prepared}, training=T)")
+    x = residual("self+", "x", f"self({prepared}, {prepared}, own, training=T)")
     x = residual("network+", x, f"network(network+.prepare({x}), training=T)")
     attended = f"memory(memory+.prepare({x}), source, mask, training=T)"
     layer = stand_in(DecoderLayer, after=AttentionRole.DECODER_SELF)
-    y = layer.call("x", "source", "mask", "T")
+    y = layer.call("x", "source", "mask", "own", "T")
     assert y == residual("memory+", x, attended)
 
 
@@ -202,9 +202,9 @@ def test_an_encoder_applies_its_layers_in_order_and_normalizes_once():
 
 def test_a_decoder_applies_its_layers_in_order_and_normalizes_once():
     decoder = stack("a", "b")
-    others = "source, memory_attention_mask=mask, training=T"
+    others = "source, memory_attention_mask=mask, self_attention_mask=own, training=T"
     expected = f"normalize(b(a(x, {others}), {others}))"
-    assert Decoder.call(decoder, "x", "source", "mask", "T") == expected
+    assert Decoder.call(decoder, "x", "source", "mask", "own", "T") == expected
 
 
 def test_every_layer_of_a_decoder_steps_with_its_own_cache():

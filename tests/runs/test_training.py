@@ -11,6 +11,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from t2t_repro import catalogue, registry
+from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.split_files import PairFiles
 from t2t_repro.errors import UsageError, UserError
@@ -310,4 +311,15 @@ def test_a_problem_that_is_not_registered_is_refused_before_training(data, tmp_p
 def test_a_global_batch_has_the_rows_of_every_replica(recorded, tmp_path):
     hparams = training.Run.load_existing(tmp_path / "run").hparams
     single = recorded.arguments["data"].plan
-    assert trainer._plan(hparams, 3).rows == tuple(3 * rows for rows in single.rows)
+    planned = trainer._training_plan(hparams, 3)
+    assert planned.rows == tuple(3 * rows for rows in single.rows)
+
+
+def test_rows_of_several_pairs_are_for_training_only():
+    hparams = catalogue.hparams("transformer_tiny").replace(
+        max_length=40, packed_length=50, batch_size=210
+    )
+    plan = trainer._training_plan(hparams, 3)
+    assert plan == BatchPlan((40,), (12,), packed_length=50)
+    assert plan.shapes == [(12, 50)]
+    assert trainer._plan(hparams, 1).packed_length == 0

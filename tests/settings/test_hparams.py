@@ -119,6 +119,12 @@ def test_parsing_nothing_changes_nothing(base):
             "branch_residual=none",
             "expected one of around, inside, per_branch, shared",
         ),
+        ("packed_length=63,max_length=64", "packed_length must be at least max_length"),
+        (
+            "packed_length=256,self_attention_type=restricted,"
+            "attention_neighbourhood=3",
+            "use restricted_masked, the same function",
+        ),
         ("branch_gain=two", "expected one of none, unit, initial"),
         ("branch_weights_init=one", "expected one of random, near_uniform, uniform"),
         ("branch_learning_rate_constant=-1", "expected at least 0"),

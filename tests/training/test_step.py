@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import subprocess
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.data.packing import pack_pairs
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.corpus import random_pairs, write_shards
@@ -136,6 +138,22 @@ def test_half_precision_takes_the_step_of_single_precision(
     squared_error = sum(np.square(found[p] - after[p]).sum() for p in after)
     squared_step = sum(np.square(after[p] - before[p]).sum() for p in after)
     assert np.sqrt(squared_error / squared_step) < tolerance
+
+
+def test_pairs_in_one_row_make_the_update_of_a_row_each(first_step):
+    sides = [
+        [row[: np.count_nonzero(row)] for row in BATCH[side].numpy()]
+        for side in ("inputs", "targets")
+    ]
+    packed = pack_pairs(*sides, packed_length=20, seed=0)
+    assert len(packed["inputs"]) < len(BATCH["inputs"])
+    step, model = step_and_model(dataclasses.replace(OPTIONS, packed=True))
+    results = step({name: tf.constant(x) for name, x in packed.items()})
+    for path, weights in weights_of(model).items():
+        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+    for name in ("loss", "nll", "target_tokens", "source_tokens"):
+        assert float(results[name]) == pytest.approx(first_step[3][name], rel=1e-5)
+    assert float(results["positions"]) == 2 * packed["inputs"].size
 
 
 def test_rows_of_padding_do_not_change_the_update(first_step):

@@ -1,0 +1,126 @@
+"""Rows of several pairs, against the pairs that went in."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from t2t_repro.data import packing
+from t2t_repro.data.packing import PACKED_FEATURES, assign_rows, pack_pairs
+from t2t_repro.data.pipeline import BatchPlan, training_epoch
+from tests.support.corpus import random_pairs, write_shards
+
+PAIRS = random_pairs(300, 24, 50)
+PLAN = BatchPlan.packed(batch_size=130, max_length=24, packed_length=32)
+
+
+def unpacked(batch):
+    """Return the pairs of a batch, read back from segments and positions."""
+    pairs = []
+    for row in range(len(batch["inputs"])):
+        for segment in range(1, int(batch["inputs_segmentation"][row].max()) + 1):
+            sides = []
+            for side in ("inputs", "targets"):
+                here = batch[f"{side}_segmentation"][row] == segment
+                ids = batch[side][row][here]
+                positions = batch[f"{side}_position"][row][here]
+                assert positions.tolist() == list(range(len(ids)))
+                assert np.ptp(np.flatnonzero(here)) == len(ids) - 1
+                sides.append(tuple(ids.tolist()))
+            pairs.append(tuple(sides))
+    return pairs
+
+
+def epoch(shards, **options):
+    options = {"plan": PLAN, "seed": 1, "epoch": 0} | options
+    found = training_epoch(shards, **options)
+    return [{name: x.numpy() for name, x in batch.items()} for batch in found]
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("packed"), PAIRS, 3)
+
+
+def test_every_pair_is_once_in_an_epoch(shards, monkeypatch):
+    monkeypatch.setattr(packing, "PACKING_WINDOW", 70)
+    batches = epoch(shards)
+    found = Counter(pair for batch in batches for pair in unpacked(batch))
+    assert found == Counter((tuple(s), tuple(t)) for s, t in PAIRS)
+
+
+def test_all_batches_have_one_shape(shards):
+    batches = epoch(shards)
+    assert {x.shape for batch in batches for x in batch.values()} == {(4, 32)}
+    assert {frozenset(batch) for batch in batches} == {frozenset(PACKED_FEATURES)}
+
+
+def test_what_is_not_a_pair_is_padding(shards):
+    for batch in epoch(shards):
+        for side in ("inputs", "targets"):
+            empty = batch[f"{side}_segmentation"] == 0
+            assert not batch[side][empty].any()
+            assert not batch[f"{side}_position"][empty].any()
+            assert batch[side][~empty].all()
+
+
+def test_a_pair_that_is_too_long_is_left_out(shards):
+    plan = BatchPlan.packed(batch_size=130, max_length=9, packed_length=32)
+    found = [pair for batch in epoch(shards, plan=plan) for pair in unpacked(batch)]
+    expected = [(tuple(s), tuple(t)) for s, t in PAIRS if max(len(s), len(t)) <= 9]
+    assert Counter(found) == Counter(expected)
+    assert 0 < len(expected) < len(PAIRS)
+
+
+def test_batches_are_a_function_of_seed_and_epoch(shards):
+    def ids(**options):
+        return np.concatenate([batch["inputs"] for batch in epoch(shards, **options)])
+
+    first = ids()
+    assert np.array_equal(first, ids())
+    assert not np.array_equal(first, ids(seed=2)[: len(first)])
+    assert not np.array_equal(first[:20], ids(epoch=1)[:20])
+
+
+def test_an_epoch_can_begin_at_any_batch(shards):
+    whole, rest = epoch(shards), epoch(shards, skip_batches=3)
+    assert len(rest) == len(whole) - 3
+    for expected, found in zip(whole[3:], rest, strict=True):
+        for name, x in expected.items():
+            assert np.array_equal(x, found[name])
+
+
+def test_replicas_have_equal_parts_of_a_batch(shards):
+    (whole, *_), (first, second, *_) = epoch(shards), epoch(shards, num_replicas=2)
+    for name, x in whole.items():
+        assert np.array_equal(x, np.concatenate([first[name], second[name]]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_side_of_a_row_is_longer_than_the_row(seed):
+    lengths = np.random.default_rng(seed).integers(1, 25, (400, 2))
+    rows = assign_rows(lengths, 32)
+    assert sorted(set(rows)) == list(range(rows.max() + 1))
+    for row in range(rows.max() + 1):
+        assert (lengths[rows == row].sum(axis=0) <= 32).all()
+
+
+def test_hardly_any_position_is_padding():
+    # Lengths like those of captions: 15 tokens on average, sides alike.
+    generator = np.random.default_rng(0)
+    sources = generator.gamma(9.0, 15 / 9, 2048).astype(int) + 1
+    targets = np.maximum(1, sources + generator.normal(0, 2.5, 2048)).astype(int)
+    lengths = np.stack([sources, targets], axis=1)
+    rows = assign_rows(lengths, 128).max() + 1
+    assert lengths.sum() / (rows * 2 * 128) > 0.95
+
+
+def test_the_order_of_rows_is_random():
+    texts = [np.arange(1, 1 + length, dtype=np.int32) for length in range(2, 60)]
+    one, same, other = (pack_pairs(texts, texts, 60, seed) for seed in (1, 1, 2))
+    assert np.array_equal(one["inputs"], same["inputs"])
+    assert not np.array_equal(one["inputs"], other["inputs"])
+    # Else the longest pairs would always come first.
+    assert one["inputs"][0].max() != 59 or other["inputs"][0].max() != 59
