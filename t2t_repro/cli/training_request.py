@@ -40,7 +40,7 @@ class TrainingRequest:
 
     problem: Problem
     preparation: dict[str, Any]
-    data_dir: Path
+    data_dir: str | Path
     settings: TrainSettings
     existing: Run | None
 
@@ -73,7 +73,7 @@ def requested_training(
         data_dir = args.data_dir or recorded_data_dir(existing, output_dir)
         settings = resumed_settings(existing, output_dir, _given_settings(args))
     registry.models.entry(settings.model)
-    return TrainingRequest(problem, given, Path(data_dir), settings, existing)
+    return TrainingRequest(problem, given, data_dir, settings, existing)
 
 
 def _given_settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class PlannedDisk:
     Attributes:
         checkpoint: Bytes of one checkpoint: weights and Adam's moments.
         checkpoints: Number of checkpoints, including the one that is being written.
-        weights_only: Bytes of the best and the averaged model together.
+        weights_only: Bytes of the best models and the averaged one together.
     """
 
     checkpoint: int
@@ -316,7 +316,10 @@ def _disk(settings: TrainSettings, parameters: int) -> PlannedDisk:
     weights = FLOAT32 * parameters
     saved = -(-settings.train_steps // (settings.steps_between_checkpoints or 1))
     kept = min(settings.checkpoints_to_keep, saved) + 1
-    models = (settings.eval_sentences > 0) + (settings.average_last > 1)
+    evaluated = settings.eval_sentences > 0
+    # The best model is kept beside the best ones.
+    best = settings.keep_best + 1 if settings.keep_best > 1 else 1
+    models = evaluated * best + (settings.average_last > 1)
     return PlannedDisk(
         checkpoint=(1 + ADAM_SLOTS) * weights,
         checkpoints=kept,

@@ -113,7 +113,7 @@ def _disk_row(plan: Plan) -> tuple[str, str, str]:
     disk = plan.disk
     parts = (
         f"{disk.checkpoints} checkpoints of {in_units(disk.checkpoint, 'B')}; best and "
-        f"averaged model {in_units(disk.weights_only, 'B')}"
+        f"averaged models {in_units(disk.weights_only, 'B')}"
     )
     return "disk", in_units(disk.total, "B"), parts
 

@@ -23,6 +23,7 @@ from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.loop import (
     Evaluator,
     LoopOptions,
@@ -90,6 +91,7 @@ def make_trainer(
         options=_loop_options(settings, data.problem.metric),
         evaluators=_evaluators(model, hparams, settings, data),
         monitors=_monitors(model, hparams),
+        best_models=_best_models(model, settings),
         show_progress=show_progress,
     )
 
@@ -104,6 +106,13 @@ def _make_model_and_optimizer(
     return model, optimizer
 
 
+def _best_models(model: keras.Model, settings: TrainSettings) -> BestModels | None:
+    """Return the keeper of several models; `best` holds a single one."""
+    if settings.keep_best == 1:
+        return None
+    return BestModels(settings.output_dir, model, settings.keep_best)
+
+
 def _loop_options(settings: TrainSettings, best_metric: str) -> LoopOptions:
     return LoopOptions(
         train_steps=settings.train_steps,
@@ -113,6 +122,7 @@ def _loop_options(settings: TrainSettings, best_metric: str) -> LoopOptions:
         save_every_steps=settings.steps_between_checkpoints,
         save_every_seconds=settings.save_checkpoints_secs,
         best_metric=best_metric,
+        patience=settings.early_stopping_patience,
     )
 
 

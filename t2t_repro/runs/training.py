@@ -23,12 +23,14 @@ from t2t_repro.runs.resuming import (
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.runs.trainer import make_trainer
+from t2t_repro.runs.warm_starting import begin_with, with_absolute_source
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     BEST_FOLDER,
+    BEST_MODELS_FOLDER,
     all_checkpoints,
     latest_step,
     step_of,
@@ -47,7 +49,8 @@ class TrainResult:
     Attributes:
         output_dir: Folder of the run.
         steps: Number of completed updates.
-        complete: Whether training reached its last step; False after a signal to stop.
+        complete: Whether training reached its last step or stopped early; False after
+            a signal to stop.
         averaged: Path of the averaged checkpoint, or None.
     """
 
@@ -71,6 +74,7 @@ def train(
         UserError: If the folder holds another run, another process trains in it, the
             data cannot be trained on, or training diverges.
     """
+    settings = with_absolute_source(settings)
     hparams = resolved_hparams(settings)
     # A problem that nobody can find again could never be loaded.
     catalogue.problem(data.problem.name)
@@ -84,10 +88,14 @@ def train(
             run, settings, data, strategy, show_progress=show_progress
         )
         if before is None:
+            if settings.warm_start_from is not None:
+                tokenizers = data.tokenizers()
+                begin_with(trainer.model, settings.warm_start_from, tokenizers)
             write_beginning(trainer.log, run)
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
-        complete = steps >= settings.train_steps and trainer.stop_signal is None
+        reached = steps >= settings.train_steps or trainer.stopped_early
+        complete = reached and trainer.stop_signal is None
         if complete and isinstance(trainer.model, Transformer):
             write_end(trainer.log, trainer.model, data.tokenizers())
         averaged = None
@@ -116,12 +124,13 @@ def _begin_or_resume(
         # The data and the package may have moved.
         run = dataclasses.replace(
             before,
-            training=asked.training,
+            training=asked.training
+            | {"warm_start_from": before.training.get("warm_start_from")},
             data_dir=asked.data_dir,
             usr_dir=asked.usr_dir,
         )
     else:
-        for stale in (BEST_FOLDER, AVERAGED_FOLDER):
+        for stale in (BEST_FOLDER, BEST_MODELS_FOLDER, AVERAGED_FOLDER):
             shutil.rmtree(output_dir / stale, ignore_errors=True)
         names = save_tokenizers(output_dir, *tokenizers)
         run = dataclasses.replace(asked, tokenizers=names)
@@ -176,7 +185,11 @@ def _averaged(run: Run, settings: TrainSettings, *, keep_existing: bool) -> str:
         keep_existing: Whether an average of the last step is kept.
     """
     existing = all_checkpoints(Path(settings.output_dir) / AVERAGED_FOLDER)
-    if keep_existing and existing and step_of(existing[-1]) == settings.train_steps:
+    if (
+        keep_existing
+        and existing
+        and step_of(existing[-1]) == latest_step(settings.output_dir)
+    ):
         return existing[-1]
     paths = all_checkpoints(settings.output_dir)[-settings.average_last :]
     return average_paths(run, settings.output_dir, paths)

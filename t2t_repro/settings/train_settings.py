@@ -83,6 +83,24 @@ class TrainSettings(TypedSettings):
         unit="checkpoints",
         at_least=0,
     )
+    keep_best: int = setting(
+        "models with the highest scores of the evaluations to keep, for `t2t average "
+        "--best N`; the very best one is kept in any case",
+        1,
+        unit="models",
+        at_least=1,
+    )
+    early_stopping_patience: int = setting(
+        "evaluations in a row without a higher score after which training ends; 0 = "
+        "never",
+        0,
+        unit="evaluations",
+        at_least=0,
+    )
+    warm_start_from: str | None = setting(
+        "run or checkpoint whose weights a new run begins with, where they fit",
+        None,
+    )
     cpu_replicas: int = setting(
         "replicas on the CPU, to try data parallelism; 0 = one per GPU, or one on the "
         "CPU",

@@ -15,8 +15,10 @@ from t2t_repro.data.pipeline import Batch, BatchPlan, Shards, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
+from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
+from t2t_repro.training.early_stopping import is_exhausted
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
 from t2t_repro.training.setup import seed_dropout_per_replica
@@ -45,6 +47,8 @@ class LoopOptions:
         save_every_seconds: Seconds between two checkpoints; 0 = by steps alone.
         best_metric: Metric of the evaluators; the model with its highest value is kept
             as "best".
+        patience: Number of evaluations in a row without a higher value after which
+            training ends; 0 = never.
     """
 
     train_steps: int
@@ -54,6 +58,7 @@ class LoopOptions:
     save_every_steps: int = 1000
     save_every_seconds: float = 0.0
     best_metric: str = "bleu"
+    patience: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,11 +87,14 @@ class Trainer:
         options: See `LoopOptions`.
         evaluators: Functions called every `eval_every_steps` and at the end.
         monitors: Functions called with every line of training metrics.
+        best_models: Keeps the models with the highest values of the watched metric;
+            None = only the highest one, as "best".
         show_progress: Whether to draw a progress bar if standard error is a terminal,
             with the lines of metrics above it. Without a bar, they are logged.
 
     Attributes:
         step: Number of completed updates.
+        stopped_early: Whether training ended because the watched metric did not rise.
         stop_signal: Number of the signal that stopped training, or None.
     """
 
@@ -102,6 +110,7 @@ class Trainer:
         options: LoopOptions,
         evaluators: Sequence[Evaluator] = (),
         monitors: Sequence[Monitor] = (),
+        best_models: BestModels | None = None,
         show_progress: bool = False,
     ) -> None:
         self.model = model
@@ -112,10 +121,12 @@ class Trainer:
         self.options = options
         self.evaluators = evaluators
         self.monitors = monitors
+        self.best_models = best_models
         self.show_progress = show_progress
         self.train_step = make_train_step(model, optimizer, strategy, step_options)
         self.log = MetricsLog(checkpoints.output_dir)
         self.step = 0
+        self.stopped_early = False
         self.stop_signal: int | None = None
         self._last_save = time.monotonic()
         self._best = -math.inf
@@ -165,7 +176,7 @@ class Trainer:
                 break
 
     def _is_complete(self) -> bool:
-        return self.step >= self.options.train_steps
+        return self.stopped_early or self.step >= self.options.train_steps
 
     def _resume(self) -> None:
         self.checkpoints.clean_up()
@@ -176,6 +187,7 @@ class Trainer:
             logger.info("resuming from step %d (%s)", self.step, path)
         self.log.truncate_after(self.step)
         self._best = self.checkpoints.best_value(self.options.best_metric)
+        self._stop_without_progress()
 
     def _next_step(self) -> str:
         """Return how to continue after a full disk."""
@@ -236,6 +248,8 @@ class Trainer:
             window.pause(self._save)
         if evaluates:
             window.pause(lambda: self._evaluate(progress))
+        if self.stopped_early and not saves:
+            self._save()
 
     def _write_training_metrics(
         self, window: MetricsWindow, progress: Progress
@@ -273,11 +287,34 @@ class Trainer:
         if value > self._best:
             self._best = value
             self.checkpoints.save_best(self.step, self.options.best_metric, value)
+        if self.best_models and value > -math.inf:
+            self.best_models.offer(self.step, value)
         # Write the line last: a resumed run repeats an evaluation without a line.
         self.log.scalars("eval", self.step, metrics)
         progress.message(
             "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
         )
+        self._stop_without_progress()
+
+    def _stop_without_progress(self) -> None:
+        """End training if the last evaluations brought no higher value.
+
+        The log has the values, so a resumed run decides as one that never stopped.
+        """
+        metric, patience = self.options.best_metric, self.options.patience
+        values = self.log.values("eval", metric)
+        self.stopped_early = is_exhausted(list(values.values()), patience)
+        if self.stopped_early:
+            best = max(values, key=lambda step: values[step])
+            logger.info(
+                "stopping early at step %d: %d evaluations without a higher %s than "
+                "%.4g of step %d",
+                self.step,
+                patience,
+                metric,
+                values[best],
+                best,
+            )
 
     def _save_is_due(self) -> bool:
         steps, seconds = self.options.save_every_steps, self.options.save_every_seconds

@@ -30,6 +30,8 @@ VALUES = {
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 12,
     "average_last": 2,
+    "keep_best": 4,
+    "early_stopping_patience": 5,
     "cpu_replicas": 4,
     "xla": "on",
 }
@@ -50,7 +52,7 @@ class Training:
         self.package = folder / "package_of_a_user"
         load = catalogue.load
         self.loaded = record(monkeypatch, catalogue, "load", lambda _=None: load())
-        self.steps, self.stop_signal = 170, None
+        self.steps, self.stop_signal, self.stopped_early = 170, None, False
         self.strategy = record(monkeypatch, training, "make_strategy", STRATEGY)
         self.made = record(monkeypatch, training, "make_trainer", self._trainer)
         self.averaged = record(monkeypatch, training, "average_paths", "averaged")
@@ -64,7 +66,11 @@ class Training:
 
     def _trainer(self, *_, **__):
         return SimpleNamespace(
-            train=self._train, stop_signal=self.stop_signal, log=None, model=None
+            train=self._train,
+            stop_signal=self.stop_signal,
+            stopped_early=self.stopped_early,
+            log=None,
+            model=None,
         )
 
     def _train(self):

@@ -37,6 +37,8 @@ SETTINGS = {
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 2,
     "average_last": 6,
+    "keep_best": 4,
+    "early_stopping_patience": 8,
     "xla": "off",
 }
 
@@ -70,6 +72,7 @@ def recorded(data, tmp_path, monkeypatch):
 
     class Recorder:
         stop_signal = None
+        stopped_early = False
 
         def __init__(self, **arguments):
             found.arguments = arguments
@@ -99,7 +102,14 @@ def test_every_loop_option_comes_from_its_setting(recorded):
         "save_every_steps": 9,
         "save_every_seconds": 4000.0,
         "best_metric": "bleu",
+        "patience": 8,
     }
+
+
+def test_the_best_models_are_those_of_the_setting(recorded, tmp_path):
+    best_models = recorded.arguments["best_models"]
+    assert best_models._keep == 4
+    assert best_models.output_dir == tmp_path / "run"
 
 
 def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
@@ -146,6 +156,7 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
 
     class Idle:
         stop_signal = None
+        stopped_early = False
 
         def __init__(self, **arguments):
             self.log = MetricsLog(arguments["checkpoints"].output_dir)

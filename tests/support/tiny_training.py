@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.schedules import FactorSchedule
@@ -74,6 +75,7 @@ def tiny_trainer(
     plan: BatchPlan = PLAN,
     evaluators: Sequence = (),
     monitors: Sequence = (),
+    keep_best: int = 1,
     show_progress: bool = False,
     **options: Any,
 ) -> Trainer:
@@ -92,6 +94,7 @@ def tiny_trainer(
         options=LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options)),
         evaluators=evaluators,
         monitors=monitors,
+        best_models=BestModels(output_dir, model, keep_best) if keep_best > 1 else None,
         show_progress=show_progress,
     )
 

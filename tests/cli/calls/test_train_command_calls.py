@@ -28,6 +28,8 @@ TRAINING = {
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 12,
     "average_last": 6,
+    "keep_best": 8,
+    "early_stopping_patience": 13,
     "cpu_replicas": 4,
     "xla": "off",
 }
