@@ -31,7 +31,7 @@ DESCRIPTION = (
     "further, add a higher --train_steps."
 )
 _MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
-_DEVICE_FLAGS = ("cpu_replicas", "xla")
+_DEVICE_FLAGS = ("cpu_replicas", "xla", "try_largest_batch")
 _DATA_FLAGS = ("t2t_usr_dir",)
 
 

@@ -120,7 +120,7 @@ def _disk_row(plan: Plan) -> tuple[str, str, str]:
 
 def _time_rows(plan: Plan, timing: Timing | None) -> list[tuple[str, str, str]]:
     if timing is None:
-        return [("time", "not timed", "--time_steps 10 times ten updates")]
+        return [("time", "not timed", "`t2t plan --time_steps 10` times ten updates")]
     what = (
         f"{timing.seconds_per_step:.3g} s per update of {timing.rows} x "
         f"{timing.length} tokens, {timing.num_replicas} replica(s), median of "

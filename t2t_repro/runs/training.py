@@ -15,6 +15,7 @@ from t2t_repro.errors import UsageError
 from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.averaging import average_paths
+from t2t_repro.runs.memory_advice import device_memory, has_gpu, memory_advice
 from t2t_repro.runs.resuming import (
     check_run_folder,
     resolved_hparams,
@@ -35,6 +36,8 @@ from t2t_repro.training.checkpoint_paths import (
     latest_step,
     step_of,
 )
+from t2t_repro.training.largest_batch import try_largest_batch
+from t2t_repro.training.loop import Trainer
 from t2t_repro.training.setup import make_strategy
 
 logger = logging.getLogger(__name__)
@@ -91,6 +94,8 @@ def train(
             if settings.warm_start_from is not None:
                 tokenizers = data.tokenizers()
                 begin_with(trainer.model, settings.warm_start_from, tokenizers)
+            if _tries_largest_batch(settings):
+                _try_largest_batch(trainer, run.hparams, data)
             write_beginning(trainer.log, run)
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
@@ -104,6 +109,30 @@ def train(
             keep = not trained and before.training == run.training
             averaged = _averaged(run, settings, keep_existing=keep)
     return TrainResult(Path(settings.output_dir), steps, complete, averaged)
+
+
+def _tries_largest_batch(settings: TrainSettings) -> bool:
+    automatic = settings.try_largest_batch == "auto"
+    return has_gpu() if automatic else settings.try_largest_batch == "on"
+
+
+def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -> None:
+    """Run out of memory before training if its largest batch would.
+
+    Raises:
+        OutOfMemoryError: If it does; the message names a batch size that fits.
+    """
+    source, target = data.tokenizers()
+    sizes = (source.vocab_size, target.vocab_size)
+    if source is not target:
+        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    try_largest_batch(
+        trainer.train_step,
+        trainer.data.plan,
+        trainer.strategy,
+        trainer.checkpoints.variables,
+        advice=lambda: memory_advice(hparams, sizes, device_memory()),
+    )
 
 
 def _begin_or_resume(

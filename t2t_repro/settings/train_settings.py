@@ -113,6 +113,12 @@ class TrainSettings(TypedSettings):
         "auto",
         choices=("auto", "on", "off"),
     )
+    try_largest_batch: str = setting(
+        "whether a new run tries its largest batch first, to run out of memory at "
+        "once; auto = on GPUs",
+        "auto",
+        choices=("auto", "on", "off"),
+    )
     t2t_usr_dir: str | None = setting(
         "folder of a Python package that registers your problems, models and sets", None
     )

@@ -34,6 +34,7 @@ VALUES = {
     "early_stopping_patience": 5,
     "cpu_replicas": 4,
     "xla": "on",
+    "try_largest_batch": "off",
 }
 STRATEGY = SimpleNamespace(num_replicas_in_sync=3)
 

@@ -32,6 +32,7 @@ TRAINING = {
     "early_stopping_patience": 13,
     "cpu_replicas": 4,
     "xla": "off",
+    "try_largest_batch": "off",
 }
 
 
