@@ -9,11 +9,13 @@ import tensorflow as tf
 
 from t2t_repro import registry
 from t2t_repro.choices import SELF_ATTENTIONS
-from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
+from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor, branch_values
+from t2t_repro.evaluation.dev_sides import warn_of_unlikely_dev
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
@@ -72,9 +74,11 @@ def make_trainer(
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
     training_data = TrainingData(
-        data.shards("train"), _plan(hparams, strategy.num_replicas_in_sync)
+        data.shards("train"),
+        BatchPlan.from_hparams(hparams, strategy.num_replicas_in_sync),
     )
     _log_summary(run, data, model, training_data.plan, jit_compile)
+    warn_of_unlikely_dev(data)
     return Trainer(
         model=model,
         optimizer=optimizer,
@@ -142,16 +146,6 @@ def _check_attention(model: keras.Model, name: str) -> None:
             )
 
 
-def _plan(hparams: HParams, num_replicas: int) -> BatchPlan:
-    return BatchPlan.from_token_budget(
-        batch_size=hparams.batch_size,
-        max_length=hparams.max_length,
-        min_length_bucket=hparams.min_length_bucket,
-        length_bucket_step=hparams.length_bucket_step,
-        num_replicas=num_replicas,
-    )
-
-
 def _monitors(model: keras.Model, hparams: HParams) -> list[Monitor]:
     return [branch_monitor(model)] if hparams.branched_attention != "none" else []
 
@@ -162,7 +156,7 @@ def _evaluators(
     """Return the evaluators of the dev split, or none without a dev split."""
     if "dev" not in data.splits:
         return []
-    batches = evaluation_batches(data.shards("dev"), _plan(hparams, 1))
+    batches = evaluation_batches(data.shards("dev"), BatchPlan.from_hparams(hparams))
     evaluators = [likelihood_evaluator(model, batches)]
     sentences, samples = settings.eval_sentences, settings.attention_samples
     if sentences:
