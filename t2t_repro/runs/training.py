@@ -28,6 +28,7 @@ from t2t_repro.runs.warm_starting import begin_with, with_absolute_source
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
+from t2t_repro.training.averaging import write_averaged
 from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     BEST_FOLDER,
@@ -38,6 +39,7 @@ from t2t_repro.training.checkpoint_paths import (
 )
 from t2t_repro.training.largest_batch import try_largest_batch
 from t2t_repro.training.loop import Trainer
+from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.setup import make_strategy
 
 logger = logging.getLogger(__name__)
@@ -104,7 +106,10 @@ def train(
         if complete and isinstance(trainer.model, Transformer):
             write_end(trainer.log, trainer.model, data.tokenizers())
         averaged = None
-        if complete and settings.average_last > 1:
+        if complete and hparams.ema_decay:
+            with averaged_weights(trainer.model, trainer.optimizer):
+                averaged = write_averaged(trainer.model, settings.output_dir, steps)
+        elif complete and settings.average_last > 1:
             trained = steps > step_before or before is None
             keep = not trained and before.training == run.training
             averaged = _averaged(run, settings, keep_existing=keep)

@@ -21,6 +21,7 @@ from t2t_repro.training.divergence import DivergedError, non_finite_weights
 from t2t_repro.training.early_stopping import is_exhausted
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
+from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
@@ -280,6 +281,17 @@ class Trainer:
     def _evaluate(self, progress: Progress) -> None:
         if not self.evaluators:
             return
+        with averaged_weights(self.model, self.optimizer):
+            metrics = self._evaluate_weights()
+        # Write the line last: a resumed run repeats an evaluation without a line.
+        self.log.scalars("eval", self.step, metrics)
+        progress.message(
+            "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
+        )
+        self._stop_without_progress()
+
+    def _evaluate_weights(self) -> dict[str, float]:
+        """Return the metrics of the model's weights, and keep the best ones."""
         metrics: dict[str, float] = {}
         for evaluator in self.evaluators:
             metrics |= evaluator(self.step, self.log)
@@ -289,12 +301,7 @@ class Trainer:
             self.checkpoints.save_best(self.step, self.options.best_metric, value)
         if self.best_models and value > -math.inf:
             self.best_models.offer(self.step, value)
-        # Write the line last: a resumed run repeats an evaluation without a line.
-        self.log.scalars("eval", self.step, metrics)
-        progress.message(
-            "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
-        )
-        self._stop_without_progress()
+        return metrics
 
     def _stop_without_progress(self) -> None:
         """End training if the last evaluations brought no higher value.
