@@ -14,12 +14,19 @@ from t2t_repro.models.sizes import parameter_count
 from t2t_repro.settings.hparams import HParams
 
 FLOAT32 = 4  # bytes
-ADAM_SLOTS = 2
 # Of the logits: the logits, their log-softmax and the gradient, all float32.
 LOGIT_TENSORS = 3
 # Of a sublayer of any kind, each of the hidden size: the output that dropout reads, the
 # sum with the residual, and the normalized sum.
 SUBLAYER_TENSORS = 3
+
+
+def optimizer_slots(hparams: HParams) -> int:
+    """Return the float32 values that the optimizer keeps per weight.
+
+    They are Adam's mean and variance and, if asked for, a moving average of the weight.
+    """
+    return 3 if hparams.ema_decay else 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +36,7 @@ class TrainingMemory:
     Attributes:
         weights: Trained weights, float32.
         gradients: One gradient per weight, float32.
-        optimizer: Adam's mean and variance of every gradient, float32.
+        optimizer: Values of `optimizer_slots`, float32.
         activations: Tensors kept for the backward pass of one batch; an estimate.
     """
 
@@ -69,7 +76,10 @@ def training_memory(
     weights = FLOAT32 * parameter_count(hparams, source_vocab_size, target_vocab_size)
     per_pair = activation_bytes(hparams, target_vocab_size, length)
     return TrainingMemory(
-        weights, weights, ADAM_SLOTS * weights, activations=rows * per_pair
+        weights=weights,
+        gradients=weights,
+        optimizer=optimizer_slots(hparams) * weights,
+        activations=rows * per_pair,
     )
 
 

@@ -15,9 +15,9 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
 from t2t_repro.models.sizes import embedding_count, parameter_count, training_flops
 from t2t_repro.models.training_memory import (
-    ADAM_SLOTS,
     FLOAT32,
     TrainingMemory,
+    optimizer_slots,
     training_memory,
 )
 from t2t_repro.runs.resuming import resolved_hparams
@@ -71,7 +71,7 @@ class PlannedDisk:
     """Bytes on the disk at the end of a training.
 
     Attributes:
-        checkpoint: Bytes of one checkpoint: weights and Adam's moments.
+        checkpoint: Bytes of one checkpoint: weights and the optimizer's values.
         checkpoints: Number of checkpoints, including the one that is being written.
         weights_only: Bytes of the best models and the averaged one together.
     """
@@ -187,7 +187,7 @@ def plan_training(
         flops_per_target_token=flops / target_tokens,
         memory=_largest_memory(hparams, sizes, batches, num_replicas),
         epochs=epochs,
-        disk=_disk(settings, parameters),
+        disk=_disk(settings, hparams, parameters),
     )
 
 
@@ -312,16 +312,17 @@ def _largest_memory(
     )
 
 
-def _disk(settings: TrainSettings, parameters: int) -> PlannedDisk:
+def _disk(settings: TrainSettings, hparams: HParams, parameters: int) -> PlannedDisk:
     weights = FLOAT32 * parameters
     saved = -(-settings.train_steps // (settings.steps_between_checkpoints or 1))
     kept = min(settings.checkpoints_to_keep, saved) + 1
     evaluated = settings.eval_sentences > 0
     # The best model is kept beside the best ones.
     best = settings.keep_best + 1 if settings.keep_best > 1 else 1
-    models = evaluated * best + (settings.average_last > 1)
+    averaged = settings.average_last > 1 or hparams.ema_decay > 0
+    models = evaluated * best + averaged
     return PlannedDisk(
-        checkpoint=(1 + ADAM_SLOTS) * weights,
+        checkpoint=(1 + optimizer_slots(hparams)) * weights,
         checkpoints=kept,
         weights_only=models * weights,
     )

@@ -84,7 +84,7 @@ def _memory_rows(plan: Plan) -> list[tuple[str, str, str]]:
         ("memory", memory.total, "per replica"),
         ("  weights", memory.weights, "float32"),
         ("  gradients", memory.gradients, "float32"),
-        ("  optimizer", memory.optimizer, "Adam's two moments, float32"),
+        ("  optimizer", memory.optimizer, "Adam's moments, float32"),
         ("  activations", memory.activations, largest),
     ]
     return [(name, in_units(size, "B"), remark) for name, size, remark in rows]

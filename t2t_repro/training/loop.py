@@ -309,6 +309,8 @@ class Trainer:
         The log has the values, so a resumed run decides as one that never stopped.
         """
         metric, patience = self.options.best_metric, self.options.patience
+        if not patience:
+            return
         values = self.log.values("eval", metric)
         self.stopped_early = is_exhausted(list(values.values()), patience)
         if self.stopped_early:

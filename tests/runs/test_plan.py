@@ -116,6 +116,14 @@ def test_weights_gradients_and_moments_have_four_bytes_each():
     assert memory.fixed == 4 * size
 
 
+def test_a_moving_average_is_a_third_value_per_weight():
+    with_average = plan(hparams=f"{HPARAMS},ema_decay=0.99", average_last=0)
+    size = 4 * with_average.parameters
+    assert with_average.memory.optimizer == 3 * size
+    assert with_average.disk.checkpoint == 4 * size
+    assert with_average.disk.weights_only == 2 * size
+
+
 def test_activations_are_the_tensors_that_the_rule_lists():
     hparams = catalogue.hparams("transformer_tiny").replace(
         hidden_size=6,
