@@ -8,11 +8,11 @@ from t2t_repro.cli.flags import add_usr_dir_flag, number_in_range
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
-from t2t_repro.training.checkpoint_paths import last_checkpoints
+from t2t_repro.training.checkpoint_paths import best_checkpoints, last_checkpoints
 
 DESCRIPTION = (
     "Average the weights of the last checkpoints (paper section 6.1: 5 for base, 20 "
-    "for big). The result is --checkpoint_path averaged."
+    "for big), or of the best ones. The result is --checkpoint_path averaged."
 )
 
 
@@ -21,12 +21,20 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output_dir", metavar="DIR", required=True, help="folder of the run"
     )
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--last",
         metavar="N",
         type=number_in_range(1, int),
         default=CHECKPOINTS_TO_AVERAGE,
         help="number of checkpoints (default: %(default)s)",
+    )
+    which.add_argument(
+        "--best",
+        metavar="N",
+        type=number_in_range(1, int),
+        help="average the N models with the highest dev scores instead; the training's "
+        "--keep_best keeps them",
     )
     add_usr_dir_flag(parser)
 
@@ -35,9 +43,12 @@ def run(args: argparse.Namespace) -> int:
     """Average and print the path of the result."""
     # Report a mistake before TensorFlow is imported.
     Run.load_existing(args.output_dir)
-    last_checkpoints(args.output_dir, args.last)
+    if args.best is None:
+        last_checkpoints(args.output_dir, args.last)
+    else:
+        best_checkpoints(args.output_dir, args.best)
     import_tensorflow()
     from t2t_repro.runs import average
 
-    print(average(args.output_dir, args.last, args.t2t_usr_dir))
+    print(average(args.output_dir, args.last, args.t2t_usr_dir, best=args.best))
     return 0

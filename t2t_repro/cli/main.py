@@ -28,6 +28,7 @@ COMMANDS = {
     ),
     "show": ("t2t_repro.cli.show", "explain one of them; compare two hparams sets"),
     "datagen": ("t2t_repro.cli.datagen", "turn a problem's text into training data"),
+    "plan": ("t2t_repro.cli.plan", "print what a training will cost, before it begins"),
     "train": ("t2t_repro.cli.train", "train a model; without flags, a demonstration"),
     "decode": ("t2t_repro.cli.decode", "translate a file or standard input"),
     "score": ("t2t_repro.cli.score", "log-probabilities of given translations"),

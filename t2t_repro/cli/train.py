@@ -6,19 +6,14 @@ import argparse
 import logging
 import shlex
 from collections.abc import Collection, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from t2t_repro import catalogue, registry
-from t2t_repro.cli.data_request import problem_and_settings
+from t2t_repro import catalogue
 from t2t_repro.cli.flags import add_data_flags, add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.errors import UsageError
+from t2t_repro.cli.training_request import requested_training
 from t2t_repro.runs.resuming import (
     check_run_folder,
-    find_run,
-    recorded_data_dir,
-    resumed_settings,
 )
 from t2t_repro.settings.train_settings import TrainSettings
 
@@ -28,10 +23,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-DEMO_PROBLEM = "translate_ende_synthetic"
-DEMO_HPARAMS_SET = "transformer_tiny"
-DEMO_FOLDER = Path("t2t_demo")
-DEMO_TRAIN_STEPS = 1300
 SAMPLES = 3
 # Plus the signal's number: as a shell reports a command that a signal ended.
 SIGNALLED = 128
@@ -45,7 +36,7 @@ DESCRIPTION = (
     "with a message; 2 = wrong flags."
 )
 _MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
-_DEVICE_FLAGS = ("cpu_replicas", "xla")
+_DEVICE_FLAGS = ("cpu_replicas", "xla", "try_largest_batch")
 _DATA_FLAGS = ("t2t_usr_dir",)
 
 
@@ -75,22 +66,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train, then print scores, sample translations and the next commands."""
-    output_dir = args.output_dir or str(DEMO_FOLDER / "run")
-    existing = None
-    if args.output_dir is not None or args.problem is None:
-        existing = find_run(output_dir, is_described=args.problem is not None)
-    if existing is None:
-        _check_begins(args)
-        problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)
-        data_dir = args.data_dir or DEMO_FOLDER / "data"
-        settings = _new_settings(args, output_dir)
-    else:
-        package = existing.package(args.t2t_usr_dir)
-        problem, given = problem_and_settings(args, existing.problem, package)
-        data_dir = args.data_dir or recorded_data_dir(existing, output_dir)
-        settings = resumed_settings(existing, output_dir, _given_settings(args))
     # Report a mistake before TensorFlow is imported.
-    registry.models.entry(settings.model)
+    request = requested_training(args)
+    settings, problem = request.settings, request.problem
     check_run_folder(settings, problem.name)
     named_set = catalogue.hparams(settings.hparams_set)
     changes = named_set.diff(named_set.parse(settings.hparams))
@@ -104,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
 
     data = open_or_prepare(
         problem,
-        data_dir,
-        given,
+        request.data_dir,
+        request.preparation,
         args.tmp_dir,
         num_workers=args.num_workers or available_cores(),
         show_progress=True,
@@ -121,51 +99,6 @@ def run(args: argparse.Namespace) -> int:
         return SIGNALLED + result.stop_signal if result.stop_signal else 1
     _print_report(result, data, with_scores=not args.no_final_score)
     return 0
-
-
-def _given_settings(args: argparse.Namespace) -> dict[str, Any]:
-    return {
-        name: value
-        for name in TrainSettings.names()
-        if (value := getattr(args, name)) is not None
-    }
-
-
-def _check_begins(args: argparse.Namespace) -> None:
-    """Refuse a folder without a run if nothing describes a new one.
-
-    Raises:
-        UsageError: If only the folder of a run is given.
-    """
-    if args.problem is None and args.output_dir is not None and args.data_dir is None:
-        raise UsageError(
-            f"{args.output_dir} has no run to resume. To begin one, give --problem, "
-            "--hparams_set and --data_dir; for the demonstration, leave out "
-            "--output_dir."
-        )
-
-
-def _new_settings(args: argparse.Namespace, output_dir: str) -> TrainSettings:
-    """Return the settings of a new run, or of the demonstration.
-
-    Raises:
-        UsageError: If a flag is missing.
-    """
-    given = _given_settings(args) | {"output_dir": output_dir}
-    if args.problem is None:
-        logger.info("no --problem given: training on %s", DEMO_PROBLEM)
-        demonstration: dict[str, Any] = {
-            "hparams_set": DEMO_HPARAMS_SET,
-            "train_steps": DEMO_TRAIN_STEPS,
-        }
-        return TrainSettings(**(demonstration | given))
-    for name in ("hparams_set", "data_dir", "output_dir"):
-        if getattr(args, name) is None:
-            raise UsageError(
-                f"--{name} is missing: --problem needs --hparams_set, --data_dir and "
-                "--output_dir.\nWithout --problem, `t2t train` runs a demonstration."
-            )
-    return TrainSettings(**given)
 
 
 def _print_report(result: TrainResult, data: PreparedData, with_scores: bool) -> None:

@@ -11,6 +11,7 @@ import dataclasses
 import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, TARGETS
+from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.packing import PACKED_FEATURES, batch_packed
 
 Batch = dict[str, tf.Tensor]
@@ -38,100 +39,6 @@ class Shards:
 
     paths: tuple[str, ...]
     swap_sides: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class BatchPlan:
-    """The few shapes that batches can have, known before training.
-
-    Attributes:
-        boundaries: Padded lengths in tokens, ascending. A pair belongs to the first
-            boundary that its longer side does not exceed.
-        rows: Number of rows in a global batch, for each boundary.
-        packed_length: Tokens per side of a row with several pairs, of which none is
-            longer than the only boundary; 0 if a row has one pair.
-    """
-
-    boundaries: tuple[int, ...]
-    rows: tuple[int, ...]
-    packed_length: int = 0
-
-    @property
-    def shapes(self) -> list[tuple[int, int]]:
-        """Rows and length of every kind of global batch."""
-        lengths = (self.packed_length,) if self.packed_length else self.boundaries
-        return [*zip(self.rows, lengths, strict=True)]
-
-    @classmethod
-    def from_token_budget(
-        cls,
-        *,
-        batch_size: int,
-        max_length: int,
-        min_length_bucket: int,
-        length_bucket_step: float,
-        num_replicas: int = 1,
-    ) -> BatchPlan:
-        """Plan batches of `batch_size` padded tokens per replica.
-
-        Differs from tensor2tensor (`data_reader.py: batching_scheme`): a length
-        equal to a boundary belongs to that boundary's bucket, since padding goes
-        to the boundary itself; and rows are not rounded down to a divisor of a
-        window size, which cost up to a quarter of a batch.
-
-        Args:
-            batch_size: Tokens per replica of the longer side, including padding.
-            max_length: Length of the longest side in tokens, including EOS.
-            min_length_bucket: Shortest boundary in tokens.
-            length_bucket_step: Ratio of neighbouring boundaries.
-            num_replicas: Number of replicas that share a global batch.
-
-        Returns:
-            The plan.
-        """
-        boundaries = bucket_boundaries(
-            max_length, min_length_bucket, length_bucket_step
-        )
-        rows = tuple(max(1, batch_size // b) * num_replicas for b in boundaries)
-        return cls(boundaries, rows)
-
-    @classmethod
-    def packed(
-        cls,
-        *,
-        batch_size: int,
-        max_length: int,
-        packed_length: int,
-        num_replicas: int = 1,
-    ) -> BatchPlan:
-        """Plan batches of one shape, whose rows have several pairs.
-
-        Args:
-            batch_size: Tokens per replica of one side, including padding.
-            max_length: Length of the longest side of a pair in tokens, including EOS.
-            packed_length: Tokens per side of a row, at least `max_length`.
-            num_replicas: Number of replicas that share a global batch.
-
-        Returns:
-            The plan.
-        """
-        rows = max(1, batch_size // packed_length) * num_replicas
-        return cls((max_length,), (rows,), packed_length)
-
-
-def bucket_boundaries(
-    max_length: int, min_length_bucket: int, length_bucket_step: float
-) -> tuple[int, ...]:
-    """Space boundaries geometrically by tensor2tensor's rule, `max_length` last.
-
-    x starts at `min_length_bucket` and becomes max(x + 1, floor(x * step)).
-    """
-    boundaries = []
-    length = min_length_bucket
-    while length < max_length:
-        boundaries.append(length)
-        length = max(length + 1, int(length * length_bucket_step))
-    return (*boundaries, max_length)
 
 
 def read_examples(shards: Shards) -> tf.data.Dataset:

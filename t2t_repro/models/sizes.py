@@ -23,13 +23,27 @@ def parameter_count(
     d = h.hidden_size
     matrices = sum(_stack_matrices(h))
     norms = 2 * d * _normalizations(h)
-    vocabulary = (
+    positions = 2 * h.max_length * d if h.pos == "emb" else 0
+    vocabulary = embedding_count(h, source_vocab_size, target_vocab_size)
+    return matrices + _vectors(h) + norms + positions + vocabulary
+
+
+def embedding_count(
+    hparams: HParams, source_vocab_size: int, target_vocab_size: int
+) -> int:
+    """Count the parameters of the token embeddings and of the softmax.
+
+    Args:
+        hparams: Hparams of the model.
+        source_vocab_size: Size of the source vocabulary.
+        target_vocab_size: Size of the target vocabulary.
+    """
+    rows = (
         target_vocab_size
-        if h.shared_embedding_and_softmax_weights
+        if hparams.shared_embedding_and_softmax_weights
         else source_vocab_size + 2 * target_vocab_size
     )
-    positions = 2 * h.max_length if h.pos == "emb" else 0
-    return matrices + _vectors(h) + norms + (vocabulary + positions) * d
+    return rows * hparams.hidden_size
 
 
 def wall_time_flops(hours: float, devices: int, flops_per_second: float) -> float:

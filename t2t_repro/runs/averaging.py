@@ -9,7 +9,11 @@ from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
 from t2t_repro.training.averaging import average_checkpoints
-from t2t_repro.training.checkpoint_paths import last_checkpoints, steps_text
+from t2t_repro.training.checkpoint_paths import (
+    best_checkpoints,
+    last_checkpoints,
+    steps_text,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +24,8 @@ def average(
     output_dir: str | Path,
     last: int = CHECKPOINTS_TO_AVERAGE,
     t2t_usr_dir: str | Path | None = None,
+    *,
+    best: int | None = None,
 ) -> str:
     """Average the last checkpoints of a run; paper section 6.1: 5 for base, 20 for big.
 
@@ -27,6 +33,8 @@ def average(
         output_dir: Folder of the run.
         last: Number of checkpoints.
         t2t_usr_dir: Folder of the user's package; by default the run's.
+        best: Number of checkpoints with the highest scores, to average them in place of
+            the last ones.
 
     Returns:
         Path of the averaged checkpoint, in `output_dir`/averaged.
@@ -36,7 +44,20 @@ def average(
     """
     run = Run.load_existing(output_dir)
     run.load_catalogue(t2t_usr_dir)
-    return average_paths(run, output_dir, last_checkpoints(output_dir, last))
+    return average_paths(run, output_dir, paths_to_average(output_dir, last, best))
+
+
+def paths_to_average(
+    output_dir: str | Path, last: int, best: int | None = None
+) -> list[str]:
+    """Return the checkpoints that `average` reads; see there.
+
+    Raises:
+        UserError: If the run has fewer.
+    """
+    if best is None:
+        return last_checkpoints(output_dir, last)
+    return best_checkpoints(output_dir, best)
 
 
 def average_paths(run: Run, output_dir: str | Path, paths: list[str]) -> str:

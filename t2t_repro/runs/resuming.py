@@ -14,6 +14,7 @@ from typing import Any
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.runs.run import RUN_FILE, Run
+from t2t_repro.runs.warm_starting import check_warm_start
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
@@ -115,6 +116,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
     hparams = resolved_hparams(settings)
     output_dir.mkdir(parents=True, exist_ok=True)
     run = resumable_run(output_dir)
+    check_warm_start(settings, run)
     if run is None:
         _check_batch_size(hparams)
         return

@@ -9,11 +9,13 @@ import tensorflow as tf
 
 from t2t_repro import registry
 from t2t_repro.choices import SELF_ATTENTIONS
-from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
+from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor, branch_values
+from t2t_repro.evaluation.dev_sides import warn_of_unlikely_dev
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
@@ -23,6 +25,7 @@ from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.loop import Trainer
 from t2t_repro.training.loop_options import (
     Evaluator,
@@ -73,9 +76,11 @@ def make_trainer(
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
     training_data = TrainingData(
-        data.shards("train"), _training_plan(hparams, strategy.num_replicas_in_sync)
+        data.shards("train"),
+        BatchPlan.for_training(hparams, strategy.num_replicas_in_sync),
     )
     _log_summary(run, data, model, training_data.plan, jit_compile)
+    warn_of_unlikely_dev(data)
     guard = _guard(settings)
     checkpoints = TrainingCheckpoints(
         settings.output_dir, model, optimizer, settings.checkpoints_to_keep, guard
@@ -96,6 +101,7 @@ def make_trainer(
         evaluators=_evaluators(model, hparams, settings, data),
         monitors=_monitors(model, hparams),
         recovery=_recovery(settings, guard, checkpoints),
+        best_models=_best_models(model, settings),
         show_progress=show_progress,
     )
 
@@ -126,6 +132,13 @@ def _recovery(
     return Recovery(guard, checkpoints, limits, settings.steps_between_checkpoints)
 
 
+def _best_models(model: keras.Model, settings: TrainSettings) -> BestModels | None:
+    """Return the keeper of several models; `best` holds a single one."""
+    if settings.keep_best == 1:
+        return None
+    return BestModels(settings.output_dir, model, settings.keep_best)
+
+
 def _loop_options(settings: TrainSettings, best_metric: str) -> LoopOptions:
     return LoopOptions(
         train_steps=settings.train_steps,
@@ -135,6 +148,7 @@ def _loop_options(settings: TrainSettings, best_metric: str) -> LoopOptions:
         save_every_steps=settings.steps_between_checkpoints,
         save_every_seconds=settings.save_checkpoints_secs,
         best_metric=best_metric,
+        patience=settings.early_stopping_patience,
     )
 
 
@@ -154,27 +168,6 @@ def _check_attention(model: keras.Model, name: str) -> None:
             )
 
 
-def _training_plan(hparams: HParams, num_replicas: int) -> BatchPlan:
-    if not hparams.packed_length:
-        return _plan(hparams, num_replicas)
-    return BatchPlan.packed(
-        batch_size=hparams.batch_size,
-        max_length=hparams.max_length,
-        packed_length=hparams.packed_length,
-        num_replicas=num_replicas,
-    )
-
-
-def _plan(hparams: HParams, num_replicas: int) -> BatchPlan:
-    return BatchPlan.from_token_budget(
-        batch_size=hparams.batch_size,
-        max_length=hparams.max_length,
-        min_length_bucket=hparams.min_length_bucket,
-        length_bucket_step=hparams.length_bucket_step,
-        num_replicas=num_replicas,
-    )
-
-
 def _monitors(model: keras.Model, hparams: HParams) -> list[Monitor]:
     return [branch_monitor(model)] if hparams.branched_attention != "none" else []
 
@@ -185,7 +178,7 @@ def _evaluators(
     """Return the evaluators of the dev split, or none without a dev split."""
     if "dev" not in data.splits:
         return []
-    batches = evaluation_batches(data.shards("dev"), _plan(hparams, 1))
+    batches = evaluation_batches(data.shards("dev"), BatchPlan.for_evaluation(hparams))
     evaluators = [likelihood_evaluator(model, batches)]
     sentences, samples = settings.eval_sentences, settings.attention_samples
     if sentences:

@@ -15,6 +15,7 @@ from t2t_repro.errors import UsageError
 from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.averaging import average_paths
+from t2t_repro.runs.memory_advice import device_memory, has_gpu, memory_advice
 from t2t_repro.runs.resuming import (
     check_run_folder,
     resolved_hparams,
@@ -23,17 +24,23 @@ from t2t_repro.runs.resuming import (
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.runs.trainer import make_trainer
+from t2t_repro.runs.warm_starting import begin_with, with_absolute_source
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
+from t2t_repro.training.averaging import write_averaged
 from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     BEST_FOLDER,
+    BEST_MODELS_FOLDER,
     all_checkpoints,
     latest_step,
     step_of,
 )
 from t2t_repro.training.event_files import event_files
+from t2t_repro.training.largest_batch import try_largest_batch
+from t2t_repro.training.loop import Trainer
+from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.setup import make_strategy
 
 logger = logging.getLogger(__name__)
@@ -48,7 +55,8 @@ class TrainResult:
     Attributes:
         output_dir: Folder of the run.
         steps: Number of completed updates.
-        complete: Whether training reached its last step; False after a signal to stop.
+        complete: Whether training reached its last step or stopped early; False after
+            a signal to stop.
         averaged: Path of the averaged checkpoint, or None.
         stop_signal: Number of the signal that stopped training, or None.
     """
@@ -74,6 +82,7 @@ def train(
         UserError: If the folder holds another run, another process trains in it, the
             data cannot be trained on, or training diverges.
     """
+    settings = with_absolute_source(settings)
     hparams = resolved_hparams(settings)
     # A problem that nobody can find again could never be loaded.
     catalogue.problem(data.problem.name)
@@ -87,19 +96,52 @@ def train(
             run, settings, data, strategy, show_progress=show_progress
         )
         if before is None:
+            if settings.warm_start_from is not None:
+                tokenizers = data.tokenizers()
+                begin_with(trainer.model, settings.warm_start_from, tokenizers)
+            if _tries_largest_batch(settings):
+                _try_largest_batch(trainer, run.hparams, data)
             write_beginning(trainer.log, run)
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
-        complete = steps >= settings.train_steps and trainer.stop_signal is None
+        reached = steps >= settings.train_steps or trainer.stopped_early
+        complete = reached and trainer.stop_signal is None
         if complete and isinstance(trainer.model, Transformer):
             write_end(trainer.log, trainer.model, data.tokenizers())
         averaged = None
-        if complete and settings.average_last > 1:
+        if complete and hparams.ema_decay:
+            with averaged_weights(trainer.model, trainer.optimizer):
+                averaged = write_averaged(trainer.model, settings.output_dir, steps)
+        elif complete and settings.average_last > 1:
             trained = steps > step_before or before is None
             keep = not trained and before.training == run.training
             averaged = _averaged(run, settings, keep_existing=keep)
     return TrainResult(
         Path(settings.output_dir), steps, complete, averaged, trainer.stop_signal
+    )
+
+
+def _tries_largest_batch(settings: TrainSettings) -> bool:
+    automatic = settings.try_largest_batch == "auto"
+    return has_gpu() if automatic else settings.try_largest_batch == "on"
+
+
+def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -> None:
+    """Run out of memory before training if its largest batch would.
+
+    Raises:
+        OutOfMemoryError: If it does; the message names a batch size that fits.
+    """
+    source, target = data.tokenizers()
+    sizes = (source.vocab_size, target.vocab_size)
+    if source is not target:
+        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    try_largest_batch(
+        trainer.train_step,
+        trainer.data.plan,
+        trainer.strategy,
+        trainer.checkpoints.variables,
+        advice=lambda: memory_advice(hparams, sizes, device_memory()),
     )
 
 
@@ -121,12 +163,13 @@ def _begin_or_resume(
         # The data and the package may have moved.
         run = dataclasses.replace(
             before,
-            training=asked.training,
+            training=asked.training
+            | {"warm_start_from": before.training.get("warm_start_from")},
             data_dir=asked.data_dir,
             usr_dir=asked.usr_dir,
         )
     else:
-        for stale in (BEST_FOLDER, AVERAGED_FOLDER):
+        for stale in (BEST_FOLDER, BEST_MODELS_FOLDER, AVERAGED_FOLDER):
             shutil.rmtree(output_dir / stale, ignore_errors=True)
         for events in event_files(output_dir):
             events.unlink()
@@ -183,7 +226,11 @@ def _averaged(run: Run, settings: TrainSettings, *, keep_existing: bool) -> str:
         keep_existing: Whether an average of the last step is kept.
     """
     existing = all_checkpoints(Path(settings.output_dir) / AVERAGED_FOLDER)
-    if keep_existing and existing and step_of(existing[-1]) == settings.train_steps:
+    if (
+        keep_existing
+        and existing
+        and step_of(existing[-1]) == latest_step(settings.output_dir)
+    ):
         return existing[-1]
     paths = all_checkpoints(settings.output_dir)[-settings.average_last :]
     return average_paths(run, settings.output_dir, paths)

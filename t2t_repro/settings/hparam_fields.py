@@ -240,6 +240,14 @@ class HParamFields(TypedSettings):
         "largest global norm of the gradient; 0 = no clipping", at_least=0
     )
 
+    ema_decay: float = setting(
+        "decay per update of an exponential moving average of the weights, which "
+        "evaluations and the averaged model use; 0 = none",
+        0.0,
+        at_least=0,
+        below=1,
+    )
+
     @property
     def learning_rate_factors(self) -> tuple[str, ...]:
         """Factors of `learning_rate_schedule`."""

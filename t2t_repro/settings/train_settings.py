@@ -102,6 +102,24 @@ class TrainSettings(TypedSettings):
         unit="returns",
         at_least=0,
     )
+    keep_best: int = setting(
+        "models with the highest scores of the evaluations to keep, for `t2t average "
+        "--best N`; the very best one is kept in any case",
+        1,
+        unit="models",
+        at_least=1,
+    )
+    early_stopping_patience: int = setting(
+        "evaluations in a row without a higher score after which training ends; 0 = "
+        "never",
+        0,
+        unit="evaluations",
+        at_least=0,
+    )
+    warm_start_from: str | None = setting(
+        "run or checkpoint whose weights a new run begins with, where they fit",
+        None,
+    )
     cpu_replicas: int = setting(
         "replicas on the CPU, to try data parallelism; 0 = one per GPU, or one on the "
         "CPU",
@@ -111,6 +129,12 @@ class TrainSettings(TypedSettings):
     )
     xla: str = setting(
         "whether XLA compiles the training step; auto = unless replicas share a CPU",
+        "auto",
+        choices=("auto", "on", "off"),
+    )
+    try_largest_batch: str = setting(
+        "whether a new run tries its largest batch first, to run out of memory at "
+        "once; auto = on GPUs",
         "auto",
         choices=("auto", "on", "off"),
     )

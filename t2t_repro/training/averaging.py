@@ -52,10 +52,24 @@ def average_checkpoints(
             total += variable.numpy()
     for total, variable in zip(sums, model.trainable_variables, strict=True):
         variable.assign(total / len(paths))
+    return write_averaged(model, output_dir, step_of(paths[-1]))
+
+
+def write_averaged(model: keras.Model, output_dir: str | Path, step: int) -> str:
+    """Write a model's weights as the averaged checkpoint of a run; return its path.
+
+    Args:
+        model: The model.
+        output_dir: Folder of the run.
+        step: Step of the last weights in the average.
+
+    Raises:
+        UserError: If the disk is full. An earlier average is still there.
+    """
     folder = Path(output_dir) / AVERAGED_FOLDER
     with (
         full_disk_as_user_error(folder, "then average again"),
         atomic_folder(folder) as incomplete,
     ):
-        write_checkpoint(variables, incomplete, step_of(paths[-1]))
+        write_checkpoint(model_variables(model), incomplete, step)
     return find_checkpoint(output_dir, "averaged")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from t2t_repro.files import current_folder
 CHECKPOINT_NAME = "model.ckpt"
 BEST_FOLDER = "best"
 AVERAGED_FOLDER = "averaged"
+BEST_MODELS_FOLDER = "best_models"
+SCORES_FILE = "scores.json"
 
 _ORIGINS = {
     "latest": "`t2t train` writes it",
@@ -65,6 +68,38 @@ def last_checkpoints(output_dir: str | Path, last: int) -> list[str]:
             "keep_checkpoint_max decides how many are kept."
         )
     return paths[-last:]
+
+
+def recorded_scores(output_dir: str | Path) -> dict[int, float]:
+    """Return the scores of a run's best models by step; empty if none are kept."""
+    path = Path(output_dir) / BEST_MODELS_FOLDER / SCORES_FILE
+    try:
+        scores = json.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {int(step): float(score) for step, score in scores.items()}
+
+
+def best_checkpoints(output_dir: str | Path, best: int) -> list[str]:
+    """Return the paths of the checkpoints with the highest scores, oldest step first.
+
+    Args:
+        output_dir: Folder of the run.
+        best: Number of checkpoints.
+
+    Raises:
+        UserError: If the run keeps fewer.
+    """
+    scores = recorded_scores(output_dir)
+    folder = Path(output_dir) / BEST_MODELS_FOLDER
+    paths = [path for path in all_checkpoints(folder) if step_of(path) in scores]
+    if len(paths) < best:
+        raise UserError(
+            f"received best={best}, but {output_dir} keeps {len(paths)} model(s) by "
+            "their scores: the training's keep_best decides how many are kept."
+        )
+    ranked = sorted(paths, key=lambda path: (-scores[step_of(path)], step_of(path)))
+    return sorted(ranked[:best], key=step_of)
 
 
 def find_checkpoint(output_dir: str | Path, which: str = "latest") -> str:

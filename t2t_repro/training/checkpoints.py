@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
@@ -155,6 +157,28 @@ def restore(
         keyed[key].assign(value)
 
 
+def read_values(path: str, part: str) -> dict[str, np.ndarray]:
+    """Read the values of one part of a checkpoint by the paths of their variables.
+
+    Args:
+        path: Path of the checkpoint, without `.index`.
+        part: Such as "model".
+
+    Raises:
+        DamagedCheckpointError: If the files cannot be read.
+    """
+    start, end = f"{part}/", _key("", "").removeprefix("/")
+    try:
+        reader = tf.train.load_checkpoint(path)
+        return {
+            _unescaped(key[len(start) : -len(end)]): reader.get_tensor(key)
+            for key in sorted(reader.get_variable_to_shape_map())
+            if key.startswith(start) and key.endswith(end)
+        }
+    except _READ_ERRORS as error:
+        raise DamagedCheckpointError(path, error, "Use another checkpoint.") from error
+
+
 def _mismatch(variables: Variables, shapes: Mapping[str, list[int]]) -> str | None:
     """Describe the first variable that is missing or has another shape."""
     for part, named in variables.items():
@@ -172,3 +196,8 @@ def _key(part: str, name: str) -> str:
     """Return the key of a variable that `tf.train.Checkpoint` saved from a dict."""
     escaped = name.replace(".", "..").replace("/", ".S")
     return f"{part}/{escaped}/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def _unescaped(name: str) -> str:
+    """Undo the escaping of `_key`."""
+    return re.sub(r"\.(\.|S)", lambda m: "/" if m[1] == "S" else ".", name)

@@ -14,9 +14,11 @@ from t2t_repro.data.pipeline import Batch, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
+from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.data_errors import readable
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
+from t2t_repro.training.early_stopping import is_exhausted
 from t2t_repro.training.loop_options import (
     Evaluator,
     LoopOptions,
@@ -25,6 +27,7 @@ from t2t_repro.training.loop_options import (
 )
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
+from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.recovery import Recovery
 from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
@@ -49,11 +52,14 @@ class Trainer:
         monitors: Functions called with every line of training metrics.
         recovery: Skips bad updates and goes back to a checkpoint; None = every update
             is made, and training that diverges ends.
+        best_models: Keeps the models with the highest values of the watched metric;
+            None = only the highest one, as "best".
         show_progress: Whether to draw a progress bar if standard error is a terminal,
             with the lines of metrics above it. Without a bar, they are logged.
 
     Attributes:
         step: Number of completed updates.
+        stopped_early: Whether training ended because the watched metric did not rise.
         stop_signal: Number of the signal that stopped training, or None.
     """
 
@@ -70,6 +76,7 @@ class Trainer:
         evaluators: Sequence[Evaluator] = (),
         monitors: Sequence[Monitor] = (),
         recovery: Recovery | None = None,
+        best_models: BestModels | None = None,
         show_progress: bool = False,
     ) -> None:
         self.model = model
@@ -80,6 +87,7 @@ class Trainer:
         self.options = options
         self.evaluators = evaluators
         self.monitors = monitors
+        self.best_models = best_models
         self.show_progress = show_progress
         self.recovery = recovery
         guard = recovery.guard if recovery else None
@@ -88,6 +96,7 @@ class Trainer:
         )
         self.log = MetricsLog(checkpoints.output_dir)
         self.step = 0
+        self.stopped_early = False
         self.stop_signal: int | None = None
         self._window = MetricsWindow()
         self._last_save = time.monotonic()
@@ -167,7 +176,7 @@ class Trainer:
             raise self._diverged(symptom)
 
     def _is_complete(self) -> bool:
-        return self.step >= self.options.train_steps
+        return self.stopped_early or self.step >= self.options.train_steps
 
     def _resume(self) -> None:
         self.checkpoints.clean_up()
@@ -183,6 +192,7 @@ class Trainer:
         seed_dropout_per_replica(self.model, self.strategy)
         self._window = MetricsWindow(self.checkpoints.window.numpy().decode())
         self.log.truncate_after(step)
+        self._stop_without_progress()
 
     def _next_step(self) -> str:
         """Return how to continue after a full disk."""
@@ -241,6 +251,8 @@ class Trainer:
             self._window.pause(self._save)
         if evaluates:
             self._window.pause(lambda: self._evaluate(progress))
+        if self.stopped_early and not saves:
+            self._save()
 
     def _write_training_metrics(self, progress: Progress) -> None:
         metrics = self._window.summarize()
@@ -269,6 +281,17 @@ class Trainer:
     def _evaluate(self, progress: Progress) -> None:
         if not self.evaluators:
             return
+        with averaged_weights(self.model, self.optimizer):
+            metrics = self._evaluate_weights()
+        # Write the line last: a resumed run repeats an evaluation without a line.
+        self.log.scalars("eval", self.step, metrics)
+        progress.message(
+            "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
+        )
+        self._stop_without_progress()
+
+    def _evaluate_weights(self) -> dict[str, float]:
+        """Return the metrics of the model's weights, and keep the best ones."""
         metrics: dict[str, float] = {}
         for evaluator in self.evaluators:
             metrics |= evaluator(self.step, self.log)
@@ -276,11 +299,31 @@ class Trainer:
         if value > self._best:
             self._best = value
             self.checkpoints.save_best(self.step, self.options.best_metric, value)
-        # Write the line last: a resumed run repeats an evaluation without a line.
-        self.log.scalars("eval", self.step, metrics)
-        progress.message(
-            "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
-        )
+        if self.best_models and value > -math.inf:
+            self.best_models.offer(self.step, value)
+        return metrics
+
+    def _stop_without_progress(self) -> None:
+        """End training if the last evaluations brought no higher value.
+
+        The log has the values, so a resumed run decides as one that never stopped.
+        """
+        metric, patience = self.options.best_metric, self.options.patience
+        if not patience:
+            return
+        values = self.log.values("eval", metric)
+        self.stopped_early = is_exhausted(list(values.values()), patience)
+        if self.stopped_early:
+            best = max(values, key=lambda step: values[step])
+            logger.info(
+                "stopping early at step %d: %d evaluations without a higher %s than "
+                "%.4g of step %d",
+                self.step,
+                patience,
+                metric,
+                values[best],
+                best,
+            )
 
     def _save_is_due(self) -> bool:
         steps, seconds = self.options.save_every_steps, self.options.save_every_seconds

@@ -27,6 +27,8 @@ class LoopOptions:
         save_every_seconds: Seconds between two checkpoints; 0 = by steps alone.
         best_metric: Metric of the evaluators; the model with its highest value is kept
             as "best".
+        patience: Number of evaluations in a row without a higher value after which
+            training ends; 0 = never.
     """
 
     train_steps: int
@@ -36,6 +38,7 @@ class LoopOptions:
     save_every_steps: int = 1000
     save_every_seconds: float = 0.0
     best_metric: str = "bleu"
+    patience: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -110,6 +110,15 @@ class MetricsLog:
         lines = (line for line in self._lines() if _step_of(line) == step)
         return any(json.loads(line).get("split") == split for line in lines)
 
+    def values(self, split: str, name: str) -> dict[int, float]:
+        """Return a metric of a split by step, from `metrics.jsonl`."""
+        records = (json.loads(x) for x in self._lines() if _step_of(x) < math.inf)
+        return {
+            record["step"]: record[name]
+            for record in records
+            if record.get("split") == split and record.get(name) is not None
+        }
+
     def _lines(self) -> list[str]:
         try:
             text = (self.output_dir / METRICS_FILE).read_text(encoding="utf-8")

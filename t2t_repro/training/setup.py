@@ -163,6 +163,8 @@ def _adam(
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,
+        use_ema=hparams.ema_decay > 0,
+        ema_momentum=hparams.ema_decay,
         name=name,
     )
 

@@ -89,6 +89,11 @@ class TrainingCheckpoints:
         self._model = model_variables(model)
         self._keep = keep
 
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """All variables in a checkpoint."""
+        return [v for named in self._variables.values() for v in named.values()]
+
     def save(self, step: int) -> str:
         """Write the checkpoint of a step, remove the oldest, and return its path.
 

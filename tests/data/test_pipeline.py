@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data import pipeline
+from t2t_repro.data.batch_plan import bucket_boundaries
 from t2t_repro.data.pipeline import (
     BatchPlan,
     Shards,
-    bucket_boundaries,
     evaluation_batches,
     read_examples,
     training_epoch,

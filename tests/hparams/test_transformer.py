@@ -55,6 +55,7 @@ PAPER_BASE = {
     "learning_rate_constant": 1.0,
     "learning_rate_warmup_steps": 4000,
     "clip_grad_norm": 0.0,
+    "ema_decay": 0.0,
 }
 BIG = {"hidden_size": 1024, "filter_size": 4096, "num_heads": 16}
 V3 = {

@@ -10,7 +10,9 @@ import pytest
 from t2t_repro.errors import UserError
 from t2t_repro.files import folder_lock
 from t2t_repro.runs import averaging
+from t2t_repro.runs.averaging import paths_to_average
 from t2t_repro.runs.run import Run
+from t2t_repro.training.checkpoint_paths import step_of
 from tests.runs.test_run import make_run
 from tests.support.recorder import record, spy
 
@@ -109,3 +111,13 @@ def test_the_runs_model_is_averaged_while_its_folder_is_locked(
         "doing": "averaging",
     }
     assert caplog.messages == ["averaging 2 checkpoint(s), of step 30, 200"]
+
+
+def test_the_best_models_are_averaged(tmp_path):
+    folder = tmp_path / "best_models"
+    folder.mkdir()
+    (folder / "scores.json").write_text('{"20": 3.0, "30": 9.0, "40": 5.0}')
+    for step in (20, 30, 40, 50):
+        (folder / f"model.ckpt-{step}.index").touch()
+    found = [step_of(path) for path in paths_to_average(tmp_path, last=1, best=2)]
+    assert found == [30, 40]

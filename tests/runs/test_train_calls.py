@@ -33,8 +33,11 @@ VALUES = {
     "max_skipped_updates": 13,
     "spike_factor": 6.5,
     "max_rollbacks": 6,
+    "keep_best": 4,
+    "early_stopping_patience": 5,
     "cpu_replicas": 4,
     "xla": "on",
+    "try_largest_batch": "off",
 }
 STRATEGY = SimpleNamespace(num_replicas_in_sync=3)
 
@@ -53,7 +56,7 @@ class Training:
         self.package = folder / "package_of_a_user"
         load = catalogue.load
         self.loaded = record(monkeypatch, catalogue, "load", lambda _=None: load())
-        self.steps, self.stop_signal = 170, None
+        self.steps, self.stop_signal, self.stopped_early = 170, None, False
         self.strategy = record(monkeypatch, training, "make_strategy", STRATEGY)
         self.made = record(monkeypatch, training, "make_trainer", self._trainer)
         self.averaged = record(monkeypatch, training, "average_paths", "averaged")
@@ -67,7 +70,11 @@ class Training:
 
     def _trainer(self, *_, **__):
         return SimpleNamespace(
-            train=self._train, stop_signal=self.stop_signal, log=None, model=None
+            train=self._train,
+            stop_signal=self.stop_signal,
+            stopped_early=self.stopped_early,
+            log=None,
+            model=None,
         )
 
     def _train(self):

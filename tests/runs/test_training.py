@@ -38,6 +38,8 @@ SETTINGS = {
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 2,
     "average_last": 6,
+    "keep_best": 4,
+    "early_stopping_patience": 8,
     "xla": "off",
 }
 
@@ -71,6 +73,7 @@ def recorded(data, tmp_path, monkeypatch):
 
     class Recorder:
         stop_signal = None
+        stopped_early = False
 
         def __init__(self, **arguments):
             found.arguments = arguments
@@ -100,7 +103,14 @@ def test_every_loop_option_comes_from_its_setting(recorded):
         "save_every_steps": 9,
         "save_every_seconds": 4000.0,
         "best_metric": "bleu",
+        "patience": 8,
     }
+
+
+def test_the_best_models_are_those_of_the_setting(recorded, tmp_path):
+    best_models = recorded.arguments["best_models"]
+    assert best_models._keep == 4
+    assert best_models.output_dir == tmp_path / "run"
 
 
 def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
@@ -147,6 +157,7 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
 
     class Idle:
         stop_signal = None
+        stopped_early = False
 
         def __init__(self, **arguments):
             self.log = MetricsLog(arguments["checkpoints"].output_dir)
@@ -311,7 +322,7 @@ def test_a_problem_that_is_not_registered_is_refused_before_training(data, tmp_p
 def test_a_global_batch_has_the_rows_of_every_replica(recorded, tmp_path):
     hparams = training.Run.load_existing(tmp_path / "run").hparams
     single = recorded.arguments["data"].plan
-    planned = trainer._training_plan(hparams, 3)
+    planned = BatchPlan.for_training(hparams, 3)
     assert planned.rows == tuple(3 * rows for rows in single.rows)
 
 
@@ -319,7 +330,7 @@ def test_rows_of_several_pairs_are_for_training_only():
     hparams = catalogue.hparams("transformer_tiny").replace(
         max_length=40, packed_length=50, batch_size=210
     )
-    plan = trainer._training_plan(hparams, 3)
+    plan = BatchPlan.for_training(hparams, 3)
     assert plan == BatchPlan((40,), (12,), packed_length=50)
     assert plan.shapes == [(12, 50)]
-    assert trainer._plan(hparams, 1).packed_length == 0
+    assert BatchPlan.for_evaluation(hparams).packed_length == 0

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
@@ -77,6 +78,7 @@ def tiny_trainer(
     evaluators: Sequence = (),
     monitors: Sequence = (),
     limits: RecoveryLimits | None = None,
+    keep_best: int = 1,
     show_progress: bool = False,
     **options: Any,
 ) -> Trainer:
@@ -103,6 +105,7 @@ def tiny_trainer(
         evaluators=evaluators,
         monitors=monitors,
         recovery=recovery,
+        best_models=BestModels(output_dir, model, keep_best) if keep_best > 1 else None,
         show_progress=show_progress,
     )
 

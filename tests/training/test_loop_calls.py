@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import math
@@ -107,6 +108,12 @@ class Stage:
         )
         self.dropout = record(monkeypatch, loop, "seed_dropout_per_replica")
         self.weights = record(monkeypatch, loop, "non_finite_weights")
+        self.averaged = record(
+            monkeypatch,
+            loop,
+            "averaged_weights",
+            lambda *_, **__: contextlib.nullcontext(),
+        )
         self.signal_at = None
 
     def _step(self, batch):
@@ -162,6 +169,13 @@ def test_the_step_is_made_of_model_optimizer_strategy_and_options(stage):
         "options": STEP_OPTIONS,
         "guard": None,
     }
+
+
+def test_every_evaluation_uses_the_average_of_the_optimizer(stage):
+    evaluators = [lambda step, log: {}]
+    stage.trainer(eval_every_steps=4, evaluators=evaluators).train()
+    call = {"model": "model", "optimizer": "optimizer"}
+    assert stage.averaged.calls == [call] * 3  # steps 4, 8 and 9
 
 
 def test_every_epoch_is_read_from_its_own_position(stage):

@@ -96,11 +96,7 @@ TRAINING = (
         "--keep_checkpoint_max alone decides; `best` and `averaged` are kept besides",
         "keep_checkpoint_every_n_hours",
     ),
-    *refused(
-        "training cannot begin from another run's weights; to train a run further, "
-        "give its --output_dir and a higher --train_steps",
-        "warm_start_from",
-    ),
+    passed("warm_start_from", path=True),
     *refused(NO_TUNER, "hparams_range", "autotune_objective"),
     *refused(NO_TUNER, "autotune", boolean=True),
     *dropped(NO_TUNER, "autotune_max_trials", "autotune_parallel_trials"),

@@ -581,8 +581,20 @@ def test_average_has_its_flags(stage, averaged, capsys):
         "output_dir": stage.run,
         "last": 2,
         "t2t_usr_dir": stage.package,
+        "best": None,
     }
     assert capsys.readouterr().out == "path of the average\n"
+
+
+def test_average_reads_the_best_models_if_asked(stage, averaged):
+    folder = Path(stage.run) / "best_models"
+    folder.mkdir()
+    (folder / "scores.json").write_text('{"7": 1.5, "8": 2.5, "9": 0.5}')
+    for step in (7, 8, 9):
+        (folder / f"model.ckpt-{step}.index").touch()
+    assert main(["average", "--output_dir", stage.run, "--best", "3"]) == 0
+    assert averaged.call["best"] == 3
+    assert main(["average", "--output_dir", stage.run, "--best", "4"]) == 1
 
 
 def test_average_takes_five_checkpoints_by_default(stage, averaged):

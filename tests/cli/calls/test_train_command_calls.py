@@ -32,8 +32,11 @@ TRAINING = {
     "max_skipped_updates": 13,
     "spike_factor": 6.5,
     "max_rollbacks": 2,
+    "keep_best": 8,
+    "early_stopping_patience": 13,
     "cpu_replicas": 4,
     "xla": "off",
+    "try_largest_batch": "off",
 }
 
 

@@ -1,0 +1,125 @@
+"""Read the flags of a training: the problem, its data, and the settings."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from t2t_repro import registry
+from t2t_repro.cli.data_request import problem_and_settings
+from t2t_repro.data.problem import Problem
+from t2t_repro.errors import UsageError
+from t2t_repro.runs.resuming import find_run, recorded_data_dir, resumed_settings
+from t2t_repro.runs.run import Run
+from t2t_repro.settings.train_settings import TrainSettings
+
+logger = logging.getLogger(__name__)
+
+DEMO_PROBLEM = "translate_ende_synthetic"
+DEMO_HPARAMS_SET = "transformer_tiny"
+DEMO_FOLDER = Path("t2t_demo")
+DEMO_TRAIN_STEPS = 1300
+NEEDED_TO_TRAIN = ("hparams_set", "data_dir", "output_dir")
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingRequest:
+    """A training that the user asks for.
+
+    Attributes:
+        problem: The problem, with the user's files if there are any.
+        preparation: Given values of `PrepareSettings` by name.
+        data_dir: Folder of the prepared data.
+        settings: Settings of the training.
+        existing: Run to resume in the folder, or None.
+    """
+
+    problem: Problem
+    preparation: dict[str, Any]
+    data_dir: str | Path
+    settings: TrainSettings
+    existing: Run | None
+
+
+def requested_training(
+    args: argparse.Namespace, required: Sequence[str] = NEEDED_TO_TRAIN
+) -> TrainingRequest:
+    """Return the training that the flags of `t2t train` ask for.
+
+    Args:
+        args: Flags of the command.
+        required: Flags without which `--problem` is refused.
+
+    Raises:
+        UsageError: If a flag is missing, or flags contradict each other.
+        UserError: If the run to resume cannot be read.
+    """
+    output_dir = args.output_dir or str(DEMO_FOLDER / "run")
+    existing = None
+    if args.output_dir is not None or args.problem is None:
+        existing = find_run(output_dir, is_described=args.problem is not None)
+    if existing is None:
+        _check_begins(args)
+        problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)
+        data_dir = args.data_dir or DEMO_FOLDER / "data"
+        settings = _new_settings(args, output_dir, required)
+    else:
+        package = existing.package(args.t2t_usr_dir)
+        problem, given = problem_and_settings(args, existing.problem, package)
+        data_dir = args.data_dir or recorded_data_dir(existing, output_dir)
+        settings = resumed_settings(existing, output_dir, _given_settings(args))
+    registry.models.entry(settings.model)
+    return TrainingRequest(problem, given, data_dir, settings, existing)
+
+
+def _given_settings(args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        name: value
+        for name in TrainSettings.names()
+        if (value := getattr(args, name)) is not None
+    }
+
+
+def _check_begins(args: argparse.Namespace) -> None:
+    """Refuse a folder without a run if nothing describes a new one.
+
+    Raises:
+        UsageError: If only the folder of a run is given.
+    """
+    if args.problem is None and args.output_dir is not None and args.data_dir is None:
+        raise UsageError(
+            f"{args.output_dir} has no run to resume. To begin one, give --problem, "
+            "--hparams_set and --data_dir; for the demonstration, leave out "
+            "--output_dir."
+        )
+
+
+def _new_settings(
+    args: argparse.Namespace, output_dir: str, required: Sequence[str]
+) -> TrainSettings:
+    """Return the settings of a new run, or of the demonstration.
+
+    Raises:
+        UsageError: If a flag is missing.
+    """
+    given = _given_settings(args) | {"output_dir": output_dir}
+    if args.problem is None:
+        logger.info("no --problem given: training on %s", DEMO_PROBLEM)
+        demonstration: dict[str, Any] = {
+            "hparams_set": DEMO_HPARAMS_SET,
+            "train_steps": DEMO_TRAIN_STEPS,
+        }
+        return TrainSettings(**(demonstration | given))
+    for name in required:
+        if getattr(args, name) is None:
+            flags = [f"--{flag}" for flag in required]
+            needed = " and ".join(", ".join(flags).rsplit(", ", 1))
+            raise UsageError(
+                f"--{name} is missing: --problem needs {needed}.\nWithout --problem, "
+                "`t2t train` runs a demonstration."
+            )
+    return TrainSettings(**given)

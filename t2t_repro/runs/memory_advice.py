@@ -1,0 +1,62 @@
+"""Advise on the size of batches when the memory of a device is too small."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from t2t_repro.models.training_memory import fitting_batch_size, training_memory
+from t2t_repro.settings.hparams import HParams
+
+# Allocators lose some memory between blocks, and the estimate has an error.
+USABLE = 0.9
+
+
+def device_memory() -> int | None:
+    """Return the bytes that TensorFlow may use on the smallest GPU, or None."""
+    from tensorflow.python.client import device_lib
+
+    gpus = [
+        device.memory_limit
+        for device in device_lib.list_local_devices()
+        if device.device_type == "GPU"
+    ]
+    return min(gpus, default=None)
+
+
+def memory_advice(
+    hparams: HParams, vocab_sizes: tuple[int, int], available: int | None
+) -> str:
+    """Return how to make the largest batch smaller.
+
+    Args:
+        hparams: Hparams of the model.
+        vocab_sizes: Sizes of the source and target vocabulary.
+        available: Bytes of one device, or None if they are not known.
+
+    Returns:
+        One or two sentences with the `batch_size` that fits by estimate. It is at most
+        half of the one that did not fit, if the estimate says that this one does.
+    """
+    length, batch_size = hparams.max_length, hparams.batch_size
+    needed = training_memory(
+        hparams, *vocab_sizes, rows=max(batch_size // length, 1), length=length
+    ).total
+    half = batch_size // 2 // length * length
+    fits = half
+    if available is not None:
+        fits = fitting_batch_size(hparams, *vocab_sizes, USABLE * available)
+        if fits >= batch_size:
+            fits = half
+    has = "" if available is None else f" of {available / 1e9:.1f} GB"
+    estimate = f"By estimate, batch_size={batch_size} needs {needed / 1e9:.1f} GB{has}"
+    if fits < length:
+        return (
+            f"{estimate}, and not even one pair of max_length={length} tokens fits: "
+            "choose a shorter max_length or a smaller model."
+        )
+    return f"{estimate}; batch_size={fits} fits."
+
+
+def has_gpu() -> bool:
+    """Return whether TensorFlow computes on a GPU."""
+    return bool(tf.config.get_visible_devices("GPU"))

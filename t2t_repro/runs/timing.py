@@ -1,0 +1,133 @@
+"""Time the updates of a training that has not begun, on this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+
+import tensorflow as tf
+
+from t2t_repro import catalogue
+from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro.data.pipeline import Batch
+from t2t_repro.runs.plan import Plan
+from t2t_repro.runs.resuming import resolved_hparams
+from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.setup import (
+    make_optimizer,
+    make_repeatable,
+    make_strategy,
+    should_use_xla,
+)
+from t2t_repro.training.step import StepOptions, make_train_step
+
+FIRST_WORD = EOS_ID + 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Measured time of updates.
+
+    Attributes:
+        rows: Sentence pairs of a global batch.
+        length: Length of both sides, in tokens.
+        steps: Number of timed updates.
+        num_replicas: Replicas that shared the batch.
+        compile_seconds: Seconds of the first update beyond those of a later one.
+        seconds_per_step: Median seconds of an update.
+    """
+
+    rows: int
+    length: int
+    steps: int
+    num_replicas: int
+    compile_seconds: float
+    seconds_per_step: float
+
+    @property
+    def target_tokens_per_second(self) -> float:
+        """Target positions per second; the timed batch has no padding."""
+        return self.rows * self.length / self.seconds_per_step
+
+    def hours(self, steps: int) -> float:
+        """Return the hours of this many updates."""
+        return steps * self.seconds_per_step / 3600
+
+
+def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
+    """Time updates of the planned model on random text of a typical batch's shape.
+
+    The data is not read and nothing is saved, so a training is slower by its input
+    pipeline, evaluations and checkpoints.
+
+    Args:
+        plan: The plan. Its `num_replicas` scale the batch if this machine has another
+            number of replicas.
+        settings: Settings of the training.
+        steps: Number of updates to time, at least 1.
+    """
+    hparams = resolved_hparams(settings)
+    if not plan.shared_vocabulary:
+        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    strategy = make_strategy(settings.cpu_replicas)
+    replicas = strategy.num_replicas_in_sync
+    make_repeatable(settings.random_seed)
+    with strategy.scope():
+        model = catalogue.model(settings.model).from_hparams(hparams, *plan.vocab_sizes)
+        optimizer = make_optimizer(hparams)
+        optimizer.build(model.trainable_variables)
+    automatic = settings.xla == "auto"
+    options = StepOptions(
+        label_smoothing=hparams.label_smoothing,
+        clip_grad_norm=hparams.clip_grad_norm,
+        jit_compile=should_use_xla(strategy) if automatic else settings.xla == "on",
+    )
+    step = make_train_step(model, optimizer, strategy, options)
+    shape = plan.typical_batch
+    rows = shape.rows // plan.num_replicas
+    batch = random_batch(rows, shape.length, plan.vocab_sizes)
+    dataset = tf.data.Dataset.from_tensors(batch).repeat()
+    if replicas > 1:
+        dataset = strategy.distribute_datasets_from_function(lambda _: dataset)
+    seconds = []
+    for number, global_batch in enumerate(dataset):
+        start = time.perf_counter()
+        step(global_batch)["loss"].numpy()
+        seconds.append(time.perf_counter() - start)
+        if number == steps:
+            break
+    typical = statistics.median(seconds[1:])
+    return Timing(
+        rows=rows * replicas,
+        length=shape.length,
+        steps=steps,
+        num_replicas=replicas,
+        compile_seconds=max(seconds[0] - typical, 0.0),
+        seconds_per_step=typical,
+    )
+
+
+def random_batch(rows: int, length: int, vocab_sizes: tuple[int, int]) -> Batch:
+    """Draw a batch without padding.
+
+    Args:
+        rows: Sentence pairs.
+        length: Tokens per side, including EOS.
+        vocab_sizes: Sizes of the source and target vocabulary.
+
+    Returns:
+        {"inputs", "targets"}, int32 `[rows, length]`, the same in every process.
+    """
+
+    def side(seed: int, vocab_size: int) -> tf.Tensor:
+        words = tf.random.stateless_uniform(
+            (rows, length - 1),
+            seed=(seed, 0),
+            minval=FIRST_WORD,
+            maxval=vocab_size,
+            dtype=tf.int32,
+        )
+        return tf.pad(words, [[0, 0], [0, 1]], constant_values=EOS_ID)
+
+    return {INPUTS: side(0, vocab_sizes[0]), TARGETS: side(1, vocab_sizes[1])}

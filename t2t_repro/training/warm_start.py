@@ -1,0 +1,207 @@
+"""Begin a training with the weights of another one; tensor2tensor `warm_start_from`.
+
+Differs from tensor2tensor (`t2t_model.py: initialize_from_ckpt`), which takes weights
+of equal names and fails on other shapes: rows of embeddings are taken by their piece of
+the vocabulary, and every weight that is not taken is reported with its reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from t2t_repro.errors import UserError
+from t2t_repro.text import Tokenizer
+from t2t_repro.training.checkpoints import read_values, variables_by_path
+
+# Embedding -> side of its vocabulary, and embeddings of a checkpoint to read it from,
+# the first one that exists. A run has one shared matrix, or three.
+_SOURCES = {
+    "shared_embedding": ("targets", ("shared_embedding", "target_embedding")),
+    "source_embedding": ("inputs", ("source_embedding", "shared_embedding")),
+    "target_embedding": ("targets", ("target_embedding", "shared_embedding")),
+    "softmax": ("targets", ("softmax", "shared_embedding")),
+}
+_SHOWN = 3  # names of weights in a line
+
+
+@dataclasses.dataclass(frozen=True)
+class TakenRows:
+    """Rows of an embedding that were taken from another vocabulary's embedding.
+
+    Attributes:
+        rows: Number of rows of pieces that both vocabularies have.
+        of: Number of rows of the embedding.
+    """
+
+    rows: int
+    of: int
+
+
+@dataclasses.dataclass(frozen=True)
+class WarmStart:
+    """The result of a warm start.
+
+    Attributes:
+        checkpoint: Path of the checkpoint.
+        taken: Paths of the weights that were taken as they are.
+        rows: Embeddings of which some rows were taken, by path.
+        left: Reasons by path for the weights that keep their initial values.
+        unused: Paths of the checkpoint's weights that the model does not have.
+    """
+
+    checkpoint: str
+    taken: tuple[str, ...]
+    rows: dict[str, TakenRows]
+    left: dict[str, str]
+    unused: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Describe the weights that were taken, those that were not, and why."""
+        weights = len(self.taken) + len(self.rows) + len(self.left)
+        lines = [
+            f"warm start from {self.checkpoint}: {len(self.taken)} of {weights} "
+            "weights taken; step 0, new optimizer"
+        ]
+        lines += [
+            f"{path}: {taken.rows:,} of {taken.of:,} rows taken, whose pieces both "
+            "vocabularies have; the others keep their initial values"
+            for path, taken in self.rows.items()
+        ]
+        for reason in dict.fromkeys(self.left.values()):
+            paths = [path for path, why in self.left.items() if why == reason]
+            lines.append(f"not taken, {reason}: {_named(paths)}")
+        if self.unused:
+            lines.append(f"not in this model: {_named(self.unused)}")
+        return lines
+
+
+def warm_start(
+    model: keras.Model,
+    checkpoint: str,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers_there: tuple[Tokenizer, Tokenizer],
+) -> WarmStart:
+    """Replace a model's initial weights by those of a checkpoint where they fit.
+
+    Args:
+        model: The model.
+        checkpoint: Path of the checkpoint.
+        tokenizers: Tokenizers of the model's inputs and targets.
+        tokenizers_there: Tokenizers of the inputs and targets of the checkpoint's run.
+
+    Returns:
+        Description of the weights that were taken.
+
+    Raises:
+        UserError: If the checkpoint is damaged, or none of its weights fits.
+    """
+    values = read_values(checkpoint, "model")
+    sides = {"inputs": 0, "targets": 1}
+    taken: list[str] = []
+    rows: dict[str, TakenRows] = {}
+    left: dict[str, str] = {}
+    used: set[str] = set()
+    for path, variable in variables_by_path(model.weights).items():
+        side, source = _source_of(path, values)
+        if source is None:
+            left[path] = "missing in the checkpoint"
+            continue
+        used.add(source)
+        here, there = (
+            (None, None)
+            if side is None
+            else (pair[sides[side]] for pair in (tokenizers, tokenizers_there))
+        )
+        if here is None or there is None or here.to_bytes() == there.to_bytes():
+            _take(variable, path, values[source], taken, left)
+        else:
+            _take_rows(variable, path, values[source], (here, there), rows, left)
+    if not taken and not rows:
+        reason = next(iter(left.values()), "the model has no weights")
+        raise UserError(
+            f"received warm_start_from {checkpoint}, of which no weight fits this "
+            f"model ({reason}): give a run of the same model with equal sizes."
+        )
+    unused = tuple(path for path in values if path not in used)
+    return WarmStart(checkpoint, tuple(taken), rows, left, unused)
+
+
+def _source_of(
+    path: str, values: Mapping[str, np.ndarray]
+) -> tuple[str | None, str | None]:
+    """Return the vocabulary's side of an embedding, and the weight to read it from."""
+    *parents, name, leaf = ("", *path.split("/"))
+    if leaf != "table" or name not in _SOURCES:
+        return None, path if path in values else None
+    side, names = _SOURCES[name]
+    prefix = "/".join(part for part in parents if part)
+    candidates = (f"{prefix}/{other}/{leaf}".removeprefix("/") for other in names)
+    return side, next((found for found in candidates if found in values), None)
+
+
+def _take(
+    variable: tf.Variable,
+    path: str,
+    value: np.ndarray,
+    taken: list[str],
+    left: dict[str, str],
+) -> None:
+    shape = tuple(variable.shape)
+    if value.shape != shape:
+        left[path] = f"shape {list(value.shape)} there and {list(shape)} here"
+        return
+    variable.assign(value)
+    taken.append(path)
+
+
+def _take_rows(
+    variable: tf.Variable,
+    path: str,
+    value: np.ndarray,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    rows: dict[str, TakenRows],
+    left: dict[str, str],
+) -> None:
+    """Take the rows of the pieces that both vocabularies have."""
+    if value.shape[1] != variable.shape[1]:
+        left[path] = f"width {value.shape[1]} there and {variable.shape[1]} here"
+        return
+    shared = shared_pieces(*tokenizers)
+    table = variable.numpy()
+    for here, there in shared:
+        table[here] = value[there]
+    variable.assign(table)
+    rows[path] = TakenRows(len(shared), len(table))
+
+
+def shared_pieces(here: Tokenizer, there: Tokenizer) -> list[tuple[int, int]]:
+    """Return the ids in both vocabularies of every piece that both have.
+
+    Args:
+        here: A tokenizer.
+        there: Another tokenizer.
+
+    Returns:
+        Pairs of the id here and the id there, ascending by the first.
+    """
+    ids = {piece: number for number, piece in enumerate(_pieces(there))}
+    return [
+        (number, ids[piece])
+        for number, piece in enumerate(_pieces(here))
+        if piece in ids
+    ]
+
+
+def _pieces(tokenizer: Tokenizer) -> list[str]:
+    return tokenizer.pieces(range(tokenizer.vocab_size))
+
+
+def _named(paths: Sequence[str]) -> str:
+    """Return the number of weights and the names of a few."""
+    more = ", ..." if len(paths) > _SHOWN else ""
+    return f"{len(paths)} weight(s) ({', '.join(paths[:_SHOWN])}{more})"

@@ -1,0 +1,103 @@
+"""The trial of the largest batch changes nothing, and reports a lack of memory."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro import catalogue
+from t2t_repro.models.training_memory import training_memory
+from t2t_repro.runs.memory_advice import memory_advice
+from t2t_repro.training.largest_batch import OutOfMemoryError, try_largest_batch
+from tests.support.corpus import random_pairs, write_shards
+from tests.support.recorder import Recorder
+from tests.support.tiny_training import (
+    LONGEST,
+    PAIRS,
+    losses_of,
+    tiny_trainer,
+    weights_of,
+)
+
+BASE = catalogue.hparams("transformer_tiny").parse("batch_size=640,max_length=64")
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    return write_shards(folder, random_pairs(PAIRS, LONGEST, 11), 2)
+
+
+def try_with(trainer, step=None):
+    try_largest_batch(
+        step or trainer.train_step,
+        trainer.data.plan,
+        trainer.strategy,
+        trainer.checkpoints.variables,
+        advice=lambda: "Buy more.",
+    )
+
+
+def test_training_is_the_same_with_and_without_the_trial(tmp_path, shards, caplog):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    trainers = []
+    for name in ("tried", "plain"):
+        trainer = tiny_trainer(tmp_path / name, shards, train_steps=6, dropout=0.3)
+        if name == "tried":
+            try_with(trainer)
+        trainer.train()
+        trainers.append(trainer)
+    assert losses_of(tmp_path / "tried") == losses_of(tmp_path / "plain")
+    tried, plain = (
+        [v.numpy().tobytes() for v in trainer.checkpoints.variables]
+        for trainer in trainers
+    )
+    assert tried == plain
+    assert any("8 pairs of 8 tokens" in line for line in caplog.messages)
+
+
+def test_the_trial_reads_the_shape_of_the_longest_bucket(tmp_path, shards):
+    trainer = tiny_trainer(tmp_path / "run", shards, train_steps=1)
+    step = Recorder(lambda batch: None, {"loss": tf.constant(0.0)})
+    try_with(trainer, step)
+    shapes = {name: x.shape.as_list() for name, x in step.call["batch"].items()}
+    assert shapes == {"inputs": [8, 8], "targets": [8, 8]}
+
+
+def test_a_lack_of_memory_is_a_message_and_changes_nothing(tmp_path, shards):
+    trainer = tiny_trainer(tmp_path / "run", shards, train_steps=1)
+    before = weights_of(trainer.model)
+
+    def step(batch):
+        trainer.train_step(batch)
+        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+
+    with pytest.raises(OutOfMemoryError, match=r"8 pairs of 8 tokens(.|\n)*Buy more"):
+        try_with(trainer, step)
+    after = weights_of(trainer.model)
+    assert all(before[name].tobytes() == after[name].tobytes() for name in before)
+
+
+def needed(rows):
+    return training_memory(BASE, 900, 900, rows=rows, length=64).total
+
+
+def test_the_advice_is_the_largest_batch_that_fits():
+    # 90 % of the memory count; room for four pairs and a half.
+    available = int((needed(4) + needed(5)) / 2 / 0.9)
+    text = memory_advice(BASE, (900, 900), available)
+    assert text.endswith("; batch_size=256 fits.")
+    assert f"batch_size=640 needs {needed(10) / 1e9:.1f} GB of" in text
+
+
+@pytest.mark.parametrize("available", [None, 10**12])
+def test_without_a_usable_estimate_the_advice_is_half_the_batch(available):
+    text = memory_advice(BASE, (900, 900), available)
+    assert text.endswith("; batch_size=320 fits.")
+
+
+def test_a_device_without_room_for_a_pair_needs_another_model():
+    text = memory_advice(BASE, (900, 900), 1000)
+    assert "not even one pair of max_length=64 tokens fits" in text
