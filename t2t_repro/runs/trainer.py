@@ -31,11 +31,8 @@ from t2t_repro.training.loop import (
     TrainingData,
 )
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.setup import (
-    make_optimizer,
-    make_repeatable,
-    should_use_xla,
-)
+from t2t_repro.training.optimizer import make_optimizer
+from t2t_repro.training.setup import make_repeatable, should_use_xla
 from t2t_repro.training.step import StepOptions
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.visualization.samples import attention_evaluator, sample_pairs
