@@ -246,7 +246,8 @@ def _parts(arrays: Arrays, bytes_per_part: int) -> Iterator[Arrays]:
 
 def _read(path: Path) -> Arrays:
     try:
-        with np.load(path) as arrays:
+        # NumPy leaves a damaged file open that it opened itself.
+        with path.open("rb") as file, np.load(file) as arrays:
             return dict(arrays)
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist: export the arrays again.") from error
