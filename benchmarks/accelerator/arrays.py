@@ -24,6 +24,7 @@ from t2t_repro.settings.hparams import HParams
 DESCRIPTION_FILE = "description.json"
 BATCHES_FILE = "batches.npz"
 FORMAT = 1
+MEBIBYTE = 2**20
 MODEL, OPTIMIZER, RANDOM = "model", "optimizer", "random"
 
 Arrays = dict[str, np.ndarray]

@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.accelerator.arrays import (
+    MEBIBYTE,
     Arrays,
     Batches,
     Description,
@@ -37,8 +38,6 @@ from t2t_repro.training.checkpoint_paths import find_checkpoint, step_of
 from t2t_repro.training.checkpoints import restore, variables_by_path
 from t2t_repro.training.loop import Trainer
 from t2t_repro.training.training_checkpoints import random_states
-
-MEBIBYTE = 2**20
 
 
 def export_run(
@@ -65,6 +64,8 @@ def export_run(
     Raises:
         UserError: If the run, its checkpoint or its data cannot be used.
     """
+    if steps < 1:
+        raise UserError(f"received steps={steps}, expected at least 1.")
     run = Run.load_existing(output_dir)
     run.load_catalogue()
     if run.num_replicas != 1:

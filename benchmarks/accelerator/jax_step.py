@@ -51,7 +51,7 @@ def require_jax() -> None:
         )
 
 
-def read_state(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> TrainState:
+def copy_state(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> TrainState:
     """Copy the values of a model and its built optimizer.
 
     The step may overwrite its state in place, so it must not get the variables' own

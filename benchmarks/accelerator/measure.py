@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 
-from benchmarks.accelerator.jax_step import TrainState, make_step, read_state
+from benchmarks.accelerator.jax_step import TrainState, copy_state, make_step
 from t2t_repro.constants import INPUTS, TARGETS
 from t2t_repro.errors import UserError
 from t2t_repro.layers import Dropout
@@ -166,7 +166,7 @@ class Benchmark:
         self.parameters = model.count_params()
         self.step = make_step(model, optimizer, hparams)
         # On the host: every shape begins with a state of its own on the device.
-        self.initial = jax.device_get(read_state(model, optimizer))
+        self.initial = jax.device_get(copy_state(model, optimizer))
 
     def measure(
         self, shape: Shape, steps: int, rate: float, deadline: float = math.inf

@@ -21,6 +21,7 @@ import keras
 import numpy as np
 
 from benchmarks.accelerator.arrays import (
+    MEBIBYTE,
     MODEL,
     Arrays,
     Batches,
@@ -31,14 +32,16 @@ from benchmarks.accelerator.arrays import (
     state_variables,
     write_folder,
 )
-from benchmarks.accelerator.jax_step import assign_state, make_step, require_jax
-from benchmarks.accelerator.jax_step import read_state as state_of
+from benchmarks.accelerator.jax_step import (
+    assign_state,
+    copy_state,
+    make_step,
+    require_jax,
+)
 from benchmarks.accelerator.measure import PRECISIONS
 from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.optimizer import make_optimizer
-
-MEBIBYTE = 2**20
 
 
 @dataclasses.dataclass
@@ -67,6 +70,11 @@ class Training:
         Raises:
             UserError: If the arrays are of another model, or only of its weights.
         """
+        if state and all(name.startswith(f"{MODEL}/") for name in state):
+            raise UserError(
+                "the state has weights alone, expected the optimizer too: an earlier "
+                "call writes it with `--keep_optimizer`."
+            )
         hparams = description.hparams.replace(activation_dtype=dtype)
         keras.utils.set_random_seed(description.random_seed)
         model = Transformer.from_hparams(
@@ -100,10 +108,12 @@ class Training:
             deadline: Value of `time.monotonic` after which no update begins.
 
         Raises:
-            UserError: If the loss is not finite.
+            UserError: If the loss is not finite, or `steps` is less than 1.
         """
+        if steps < 1:
+            raise UserError(f"received steps={steps}, expected at least 1.")
         step = make_step(self.model, self.optimizer, self.description.hparams)
-        state = state_of(self.model, self.optimizer)
+        state = copy_state(self.model, self.optimizer)
         first, done = self.description.step, 0
         while done < steps and time.monotonic() < deadline:
             number = batch_number(done, len(batches), self.description.random_seed)

@@ -18,6 +18,8 @@ HIDDEN = (
     "tensorboard",
     "sentencepiece",
     "sacrebleu",
+    "tqdm",
+    "PIL",
 )
 REPOSITORY = Path(__file__).resolve().parents[2]
 
