@@ -20,7 +20,7 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.models.sizes import training_flops
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.setup import make_optimizer
+from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import StepOptions, make_train_step
 
 MATMUL_SIZE = 2048

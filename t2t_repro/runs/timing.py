@@ -14,8 +14,8 @@ from t2t_repro.data.pipeline import Batch
 from t2t_repro.runs.plan import Plan
 from t2t_repro.runs.resuming import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.setup import (
-    make_optimizer,
     make_repeatable,
     make_strategy,
     should_use_xla,

@@ -34,12 +34,9 @@ from t2t_repro.training.loop_options import (
     TrainingData,
 )
 from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
-from t2t_repro.training.setup import (
-    make_optimizer,
-    make_repeatable,
-    should_use_xla,
-)
+from t2t_repro.training.setup import make_repeatable, should_use_xla
 from t2t_repro.training.step import StepOptions
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.training.update_guard import UpdateGuard

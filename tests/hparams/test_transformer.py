@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.training.setup import make_schedule
+from t2t_repro.training.optimizer import make_schedule
 
 PAPER_BASE = {
     "hidden_size": 512,

@@ -20,7 +20,8 @@ from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
 from t2t_repro.training.checkpoint_paths import all_checkpoints
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
-from t2t_repro.training.setup import make_optimizer, make_strategy
+from t2t_repro.training.optimizer import make_optimizer
+from t2t_repro.training.setup import make_strategy
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_model import tiny_transformer

@@ -10,11 +10,13 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.setup import (
-    learning_rates_of,
+from t2t_repro.training.optimizer import (
     make_branch_schedule,
     make_optimizer,
     make_schedule,
+)
+from t2t_repro.training.setup import (
+    learning_rates_of,
     make_strategy,
     should_use_xla,
 )

@@ -1,0 +1,1 @@
+"""Training on one accelerator with Keras's JAX backend; see docs/accelerator.md."""
