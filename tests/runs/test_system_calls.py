@@ -93,6 +93,7 @@ def test_the_named_checkpoint_is_restored_into_the_model(folder, loading):
         "variables": "variables of the model",
         "path": "path of the checkpoint",
         "advice": system_module._OTHER_CHECKPOINT,
+        "optional": (),
     }
 
 

@@ -139,6 +139,7 @@ def make(monkeypatch):
             "Translator": "translator",
             "translation_evaluator": "translation",
             "branch_monitor": "monitor",
+            "warn_of_unlikely_dev": None,
         }
         calls = {
             name: record(monkeypatch, trainer, name, result).calls
