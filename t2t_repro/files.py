@@ -48,7 +48,7 @@ def atomic_write(path: Path, content: bytes | str) -> None:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder that takes the place of `folder` when the block ends.
+    """Yield an empty folder that replaces `folder` when the block ends.
 
     Args:
         folder: Path of the folder. An existing folder is replaced, unless the block

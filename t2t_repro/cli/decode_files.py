@@ -46,7 +46,7 @@ def input_names(args: argparse.Namespace) -> list[str]:
     """Return the names of the inputs.
 
     Raises:
-        UsageError: If standard input is named with other inputs twice.
+        UsageError: If standard input is named twice.
     """
     names = args.decode_from_file or [STANDARD_STREAM]
     if names.count(STANDARD_STREAM) > 1:
@@ -69,10 +69,13 @@ def output_names(args: argparse.Namespace, inputs: Sequence[str]) -> list[str]:
         outputs = args.decode_to_file or [STANDARD_STREAM]
     if len(outputs) != len(inputs):
         raise UsageError(
-            f"received {len(inputs)} --decode_from_file and {len(outputs)} "
+            f"received {len(inputs)} --decode_from_file and "
+            f"{len(args.decode_to_file or [])} "
             "--decode_to_file, expected one output per input, or --translations_dir."
         )
-    name, count = Counter(outputs).most_common(1)[0]
+    places = [str(Path(name).resolve()) for name in outputs if name != STANDARD_STREAM]
+    places += [name for name in outputs if name == STANDARD_STREAM]
+    name, count = Counter(places).most_common(1)[0]
     if count > 1:
         raise UsageError(
             f"received {count} inputs whose translations would go to {name}, expected "

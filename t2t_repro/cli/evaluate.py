@@ -71,7 +71,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--branch_weights",
         choices=BRANCH_WEIGHT_MODES,
-        default=BRANCH_WEIGHT_MODES[0],
         help="kappa and alpha of a Weighted Transformer for this evaluation (default: "
         "learned)",
     )
@@ -79,7 +78,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--branch_seed",
         metavar="N",
         type=number_in_range(0, int),
-        default=1,
         help="seed of --branch_weights random (default: 1)",
     )
     add_decode_hparams_flag(parser, "evaluate")
@@ -104,7 +102,9 @@ def run(args: argparse.Namespace) -> int:
     check_card_outputs(args, system.problem)
     hparams = system.with_problem_defaults(hparams)
     if not isinstance(system, CTranslate2System):
-        system.replace_branch_weights(args.branch_weights, args.branch_seed)
+        mode = args.branch_weights or BRANCH_WEIGHT_MODES[0]
+        seed = 1 if args.branch_seed is None else args.branch_seed
+        system.replace_branch_weights(mode, seed)
     if pairs is None:
         pairs = _read_split(args, system)
     on_terminal = sys.stderr.isatty()
@@ -139,7 +139,7 @@ def _report(
     if isinstance(system, CTranslate2System):
         report["engine"] = CTRANSLATE2
         report["quantization"] = system.description.quantization
-    if args.branch_weights != BRANCH_WEIGHT_MODES[0]:
+    if args.branch_weights not in (None, BRANCH_WEIGHT_MODES[0]):
         report["branch_weights"] = args.branch_weights
     if evaluation.repairs:
         report["repaired"] = evaluation.repaired
@@ -152,7 +152,7 @@ def _check_flags(args: argparse.Namespace) -> None:
         raise UsageError("--source and --reference go together: give both or neither.")
     if args.source is not None and args.split is not None:
         raise UsageError("give either --split or --source and --reference, not both.")
-    if args.engine == CTRANSLATE2 and args.branch_weights != BRANCH_WEIGHT_MODES[0]:
+    if args.engine == CTRANSLATE2 and args.branch_weights is not None:
         raise UsageError(
             f"received --branch_weights {args.branch_weights} and --engine "
             f"{CTRANSLATE2}, which has no Weighted Transformer: leave out one of the "

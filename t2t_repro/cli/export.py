@@ -12,6 +12,8 @@ from t2t_repro.cli.flags import (
 )
 from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import read_input
+from t2t_repro.decoding.ctranslate2_engine import check_followed
+from t2t_repro.errors import UsageError
 from t2t_repro.export.ctranslate2_folder import check_exportable
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS
 from t2t_repro.runs.run import Run
@@ -49,7 +51,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--max_source_tokens",
         metavar="N",
         type=number_in_range(1, int),
-        default=MAX_SOURCE_TOKENS,
         help="tokens of a source to translate; the rest is cut, and the output "
         f"`truncated` says so (default: {MAX_SOURCE_TOKENS})",
     )
@@ -61,9 +62,16 @@ def run(args: argparse.Namespace) -> int:
     hparams = DecodeHParams().parse_for("export", args.decode_hparams)
     check_needed(args, "format", ("quantization", "parity_sentences"))
     if args.format == "ctranslate2":
+        if args.max_source_tokens is not None:
+            raise UsageError(
+                "received --max_source_tokens with --format ctranslate2, where it has "
+                "no effect: leave it out."
+            )
+        check_followed(hparams)
         return _export_ctranslate2(args, hparams)
     system = load_system(args, hparams)
-    system.export(args.export_dir, hparams, args.max_source_tokens)
+    limit = args.max_source_tokens or MAX_SOURCE_TOKENS
+    system.export(args.export_dir, hparams, limit)
     print(
         f"{args.export_dir}\n"
         "Use it in any program with tensorflow and tensorflow_text:\n"

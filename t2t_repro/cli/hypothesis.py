@@ -22,6 +22,8 @@ _OF_A_RUN = (
     "data_dir",
     "decode_to_file",
     "decode_hparams",
+    "branch_weights",
+    "branch_seed",
     "quantization",
     "export_dir",
 )

@@ -50,6 +50,9 @@ class LiveLines:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             self._error = UserError(f"cannot read {self._name}: {reason}.")
+        except Exception as error:
+            # The main thread waits for the end of the stream.
+            self._error = UserError(f"cannot read {self._name}: {error!r}.")
         self._arrived.put(None)
         self._ended.set()
 

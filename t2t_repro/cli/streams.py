@@ -18,7 +18,7 @@ from t2t_repro.files import INCOMPLETE
 
 STANDARD_STREAM = "-"
 STANDARD_INPUT = "standard input"
-SECONDS_FOR_A_PIPE = 0.2  # long enough for the end of `cat file |`
+SECONDS_FOR_A_PIPE = 0.2  # long enough for `cat file |` to end
 
 
 def read_input(name: str) -> list[str]:

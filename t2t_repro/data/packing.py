@@ -6,6 +6,8 @@ problems such as `translate_ende_wmt32k_packed`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import tensorflow as tf
 
@@ -36,8 +38,9 @@ PACKING_WINDOW = 2048
 def assign_rows(lengths: np.ndarray, packed_length: int) -> np.ndarray:
     """Choose a row for every pair: longest first, each where it fits best.
 
-    A pair fits a row if both of its sides do. The best row is the fullest one, and one
-    whose sides stay equally full, because the fuller side closes it.
+    A pair fits a row if both of its sides do. The best row is the one with the least
+    room left and with its two sides about equally full, because a row is closed as soon
+    as one side is full.
 
     Differs from tensor2tensor, which takes the first of ten open rows that fits.
 
@@ -71,7 +74,7 @@ def pack_pairs(
     inputs: list[np.ndarray],
     targets: list[np.ndarray],
     packed_length: int,
-    seed: int,
+    seed: int | Sequence[int],
 ) -> dict[str, np.ndarray]:
     """Pack pairs into rows, in a random order of rows.
 
@@ -122,7 +125,7 @@ def _fill_rows(
 
 
 def batch_packed(
-    examples: tf.data.Dataset, packed_length: int, rows: int, seed: int
+    examples: tf.data.Dataset, packed_length: int, rows: int, seed: Sequence[int]
 ) -> tf.data.Dataset:
     """Pack pairs into rows, and rows into batches of one shape.
 
@@ -145,7 +148,7 @@ def batch_packed(
             np.split(inputs_ids, inputs_splits[1:-1]),
             np.split(targets_ids, targets_splits[1:-1]),
             packed_length,
-            seed + int(number),
+            (*seed, int(number)),
         )
         return tuple(packed[name] for name in PACKED_FEATURES)
 

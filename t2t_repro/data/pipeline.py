@@ -144,13 +144,15 @@ def training_epoch(
         seed=seed * 1_000_003 + epoch,
         reshuffle_each_iteration=False,
     )
-    batches = _batches(examples, plan, seed).skip(skip_batches)
+    batches = _batches(examples, plan, (seed, epoch)).skip(skip_batches)
     if num_replicas > 1:
         batches = batches.flat_map(lambda batch: _split_rows(batch, num_replicas))
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def _batches(examples: tf.data.Dataset, plan: BatchPlan, seed: int) -> tf.data.Dataset:
+def _batches(
+    examples: tf.data.Dataset, plan: BatchPlan, seed: tuple[int, int]
+) -> tf.data.Dataset:
     if not plan.packed_length:
         return batch_by_length(examples, plan)
     short = examples.filter(lambda pair: longer_side(pair) <= plan.boundaries[-1])

@@ -113,7 +113,8 @@ def _write_training_split(
     execution: Execution,
 ) -> SplitCounts:
     logger.info("encoding the training pairs")
-    batches = _batches(problem, checked_pairs(problem, "train", tmp_dir))
+    pairs = checked_pairs(problem, "train", tmp_dir)
+    batches = _batches(problem, pairs, is_training=True)
     total = problem.num_pairs("train", tmp_dir)
     show = execution.show_progress
     with progress_of(total, "pair", show_progress=show) as progress:
@@ -147,7 +148,8 @@ def _write_evaluation_split(
         ]
 
         def records() -> Iterator[bytes]:
-            for batch in _batches(problem, checked_pairs(problem, split, tmp_dir)):
+            pairs = checked_pairs(problem, split, tmp_dir)
+            for batch in _batches(problem, pairs, is_training=False):
                 for file, texts in zip(
                     files, (batch.sources, batch.targets), strict=True
                 ):
@@ -164,7 +166,9 @@ def _shard_names(prefix: str, split: str, count: int) -> list[str]:
     return [f"{prefix}-{split}-{index:05d}-of-{count:05d}" for index in range(count)]
 
 
-def _batches(problem: Problem, pairs: Iterable[Pair]) -> Iterator[TextBatch]:
+def _batches(
+    problem: Problem, pairs: Iterable[Pair], *, is_training: bool
+) -> Iterator[TextBatch]:
     iterator = iter(pairs)
     while batch := list(itertools.islice(iterator, _PAIRS_AT_A_TIME)):
         sources, targets = zip(*batch, strict=True)
@@ -173,7 +177,7 @@ def _batches(problem: Problem, pairs: Iterable[Pair]) -> Iterator[TextBatch]:
             targets=targets,
             # In this process: a worker process might not find the user's problem.
             written=[problem.encode_target(target) for target in targets],
-            copies=[copies_of(pair) for pair in batch],
+            copies=[copies_of(pair) if is_training else 1 for pair in batch],
         )
 
 

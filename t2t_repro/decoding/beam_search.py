@@ -29,8 +29,8 @@ from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.sampling import Sampling, sample
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
 
-# Sentences leave the search when one row in so many is done. Gathering the other rows
-# takes a small part of the time of a step.
+# Finished sentences leave the batch once they are at least one in this many rows.
+# Gathering the other rows takes a small part of the time of a step.
 ROWS_PER_DONE_ROW = 8
 
 

@@ -66,8 +66,8 @@ def check_followed(hparams: DecodeHParams) -> None:
     ignored = sorted(set(DecodeHParams().diff(hparams)) - _FOLLOWED)
     if ignored:
         raise UsageError(
-            f"{hparams.argument()}: {', '.join(ignored)} would have no effect: the "
-            f"engine ctranslate2 follows {', '.join(sorted(_FOLLOWED))}."
+            f"{hparams.argument()}: {', '.join(ignored)} not supported by the "
+            f"engine ctranslate2, which supports {', '.join(sorted(_FOLLOWED))}."
         )
 
 
@@ -149,7 +149,7 @@ class CTranslate2Translator(SentenceTranslator):
         self, pieces: list[Piece]
     ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
         if any(piece.prefix for piece in pieces):
-            raise UsageError("the engine CTranslate2 does not follow target prefixes.")
+            raise UsageError("the engine CTranslate2 does not support target prefixes.")
         # Equal pieces are translated once. A long line of one symbol has many of them.
         numbers_of: dict[Source, list[int]] = {}
         for number, piece in enumerate(pieces):

@@ -16,9 +16,10 @@ def map_in_threads(
 ) -> Iterator[Result]:
     """Apply a function to items in threads, and yield the results in order.
 
-    Items are taken as threads become free, at most twice as many ahead as there are
-    threads. An exception of the function is raised in place of its result. After it, or
-    when the caller stops, no other item is begun.
+    At most `2 * num_threads + 1` items are submitted before a result is yielded. An
+    exception of the function is raised in place of its result. Then, or when the caller
+    stops, items that have not begun are dropped, and those that are running are waited
+    for.
 
     Args:
         function: Called in the threads.

@@ -6,6 +6,7 @@ tensor2tensor: `utils/decoding.py: decode_from_file`.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import keras
@@ -39,7 +40,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
 SOURCE_BUCKET_STEP = 1.4
-# Every batch that is searched has its own caches.
+# Each batch in the search needs memory for its own caches.
 MAX_PARALLEL_BATCHES = 8
 _ROW_SPECS = {
     "prefixes": tf.TensorSpec([None, None], tf.int32),
@@ -50,9 +51,10 @@ _ROW_SPECS = {
 def num_parallel_batches() -> int:
     """Return the number of batches that `Translator` searches at the same time.
 
-    The operations of a search are too small for several cores: two batches on two cores
-    take half the time of one after the other. So if TensorFlow is limited to one thread
-    per operation, every core has its own batch. A GPU has one batch.
+    The operations of a search are too small for several cores. Two batches on two cores
+    take half the time that they take one after the other. If TensorFlow is limited to
+    one thread per operation, each core therefore searches its own batch. A GPU searches
+    one batch at a time.
     """
     threads = tf.config.threading.get_intra_op_parallelism_threads()
     if threads != 1 or tf.config.list_logical_devices("GPU"):
@@ -122,7 +124,8 @@ class Translator(SentenceTranslator):
     """Translate lists of sentences with a model in memory.
 
     Sentences are sorted by length, batched by tokens and padded to one of few
-    lengths. The translation of a sentence does not depend on its batch.
+    lengths. The translation of a sentence does not depend on its batch, up to
+    rounding.
 
     Args:
         model: A `Transformer` or `Ensemble`; its weights may change between calls.
@@ -163,6 +166,7 @@ class Translator(SentenceTranslator):
             length_bucket_step=SOURCE_BUCKET_STEP,
         )
 
+        self._has_searched = False
         random = ("uniform",) if hparams.samples else ()
         self._search = _traced_search(model, hparams, random)
         self._search_with_prefixes = _traced_search(
@@ -179,7 +183,11 @@ class Translator(SentenceTranslator):
             return numbers, self._search_batch(batch, [pieces[n] for n in numbers])
 
         batches = self._batches([piece.ids for piece in pieces])
-        return map_in_threads(search, batches, num_parallel_batches())
+        if not self._has_searched:
+            # TensorFlow would optimize a new graph in every thread that runs it.
+            yield from map(search, itertools.islice(batches, 1))
+            self._has_searched = True
+        yield from map_in_threads(search, batches, num_parallel_batches())
 
     def _search_batch(
         self, batch: np.ndarray, pieces: list[Piece]
@@ -245,7 +253,6 @@ def _traced_search(
         {name: _ROW_SPECS[name] for name in per_row},
     ]
 
-    # AutoGraph takes seconds and finds nothing to convert.
     @tf.function(input_signature=signature, autograph=False)
     def search(inputs: tf.Tensor, per_row: RowTensors) -> tuple[tf.Tensor, tf.Tensor]:
         result = search_translations(model, inputs, hparams, per_row)

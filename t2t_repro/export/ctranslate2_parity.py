@@ -14,6 +14,7 @@ from t2t_repro.decoding.ctranslate2_engine import (
     CTranslate2Translator,
     load_engine,
 )
+from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.sentences import Hypothesis, longest_piece
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
@@ -147,7 +148,7 @@ def _compare_searches(
     token_log_probs, _ = _log_probabilities(system.model, sources, targets)
     alpha = system.hparams.alpha
     differences = [
-        abs(values.sum() / ((5 + len(values)) / 6) ** alpha - hypothesis.score)
+        abs(values.sum() / length_penalty(len(values), alpha) - hypothesis.score)
         for values, hypothesis in zip(token_log_probs, theirs, strict=True)
     ]
     return SearchParity(

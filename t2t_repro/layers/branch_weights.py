@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import keras
 from keras import KerasTensor, ops
@@ -116,7 +116,13 @@ class Scaled(keras.initializers.Initializer):
         return self.initializer(shape, dtype) * self.factor
 
     def get_config(self) -> dict[str, object]:
-        return {"initializer": self.initializer, "factor": self.factor}
+        inner = keras.saving.serialize_keras_object(self.initializer)
+        return {"initializer": inner, "factor": self.factor}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        inner = keras.saving.deserialize_keras_object(config["initializer"])
+        return cls(inner, config["factor"])
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

@@ -1,4 +1,4 @@
-"""Remove conversions for CTranslate2 that no command would choose again.
+"""Remove conversions for CTranslate2 that no command will use again.
 
 Imports no TensorFlow.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.errors import UserError
 from t2t_repro.runs.run import RUN_FILE, Run
-from t2t_repro.training.checkpoint_paths import find_checkpoint
+from t2t_repro.training.checkpoint_paths import CHECKPOINT_WORDS, find_checkpoint
 
 if TYPE_CHECKING:
     from t2t_repro.runs.system import System
@@ -82,7 +82,10 @@ def find_members(output_dir: str | Path, checkpoints: Sequence[str]) -> list[Mem
     members = [_member(Path(output_dir), which) for which in checkpoints]
     first = members[0].output_dir
     for member in members:
-        find_checkpoint(member.output_dir, member.checkpoint or "latest")
+        find_checkpoint(
+            member.output_dir,
+            "latest" if member.checkpoint is None else member.checkpoint,
+        )
         if _vocabularies(member.output_dir) != _vocabularies(first):
             raise UserError(
                 f"received {first} and {member.output_dir}, whose vocabularies differ, "
@@ -92,6 +95,9 @@ def find_members(output_dir: str | Path, checkpoints: Sequence[str]) -> list[Mem
 
 
 def _member(output_dir: Path, which: str) -> Member:
+    # A word names a checkpoint of `output_dir`, whatever the current folder holds.
+    if not which or which in CHECKPOINT_WORDS:
+        return Member(output_dir, which)
     path = Path(which)
     if (path / RUN_FILE).is_file():
         return Member(path, None)

@@ -18,7 +18,8 @@ class RankedHypothesis:
     Attributes:
         rank: 1 for the best.
         text: The translation.
-        score: Log-probability divided by the length penalty, in nats.
+        score: Log-probability divided by the length penalty, plus the coverage penalty
+            if there is one, in nats.
         log_prob: Log-probability of the tokens, in nats. None if the source was
             translated in pieces, or if there is a coverage penalty: the score is then
             a sum.

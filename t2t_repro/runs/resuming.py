@@ -162,8 +162,12 @@ def _check_batch_size(hparams: HParams) -> None:
     Raises:
         UsageError: If `batch_size` is below `max_length`.
     """
-    if hparams.batch_size < hparams.max_length:
+    packed = hparams.packed_length
+    name, longest = (
+        ("packed_length", packed) if packed else ("max_length", hparams.max_length)
+    )
+    if hparams.batch_size < longest:
         raise UsageError(
-            f"received batch_size={hparams.batch_size}, expected at least max_length="
-            f"{hparams.max_length} tokens: one long sentence must fit into a batch."
+            f"received batch_size={hparams.batch_size}, expected at least {name}="
+            f"{longest} tokens: one long sentence must fit into a batch."
         )

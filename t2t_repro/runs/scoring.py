@@ -40,7 +40,7 @@ class PairScore:
         score: `log_prob` divided by the length penalty of the search, so that it is
             comparable with the score of a `Hypothesis`.
         tokens: Vocabulary entries of the target, the last one being the end of
-            sentence. Empty if source and target are.
+            sentence. Empty for an empty pair.
         token_log_probs: Log-probability of each token given the source and the tokens
             before it, in nats.
     """

@@ -108,6 +108,12 @@ def _make_model_and_optimizer(
 ) -> tuple[keras.Model, keras.optimizers.Optimizer]:
     model = run.build_model(*data.tokenizers())
     _check_attention(model, run.hparams.self_attention_type)
+    if run.hparams.packed_length and not isinstance(model, Transformer):
+        raise UserError(
+            f"received packed_length={run.hparams.packed_length} for the model "
+            f"{run.model}, expected 0: only `Transformer` and its subclasses keep the "
+            "pairs of a row apart."
+        )
     optimizer = make_optimizer(run.hparams)
     optimizer.build(model.trainable_variables)
     return model, optimizer

@@ -86,8 +86,9 @@ def _packing_contradictions(h: HParamFields) -> Iterator[str]:
         )
     if h.self_attention_type == "restricted":
         yield (
-            "packed_length needs a mask per query, which self_attention_type=restricted"
-            " computes no attention for: use restricted_masked, the same function."
+            f"packed_length={h.packed_length} needs a mask per query, which "
+            "self_attention_type=restricted does not support: use restricted_masked, "
+            "which computes the same function."
         )
 
 

@@ -22,6 +22,9 @@ _ORIGINS = {
     "averaged": "`t2t average --output_dir {output_dir}` makes it",
 }
 
+# Names of checkpoints of a run.
+CHECKPOINT_WORDS = tuple(_ORIGINS)
+
 
 def all_checkpoints(output_dir: str | Path) -> list[str]:
     """Return the paths of the checkpoints in a folder, oldest step first."""
@@ -126,7 +129,7 @@ def find_checkpoint(output_dir: str | Path, which: str = "latest") -> str:
     path = re.sub(r"\.(index|data-\d+-of-\d+)$", "", which)
     if not Path(f"{path}.index").exists():
         raise UserError(
-            f"received checkpoint path {which}, expected latest, best, averaged, or "
+            f"received checkpoint path {which!r}, expected latest, best, averaged, or "
             f"the path of a checkpoint such as OUTPUT_DIR/{CHECKPOINT_NAME}-1000."
         )
     return path

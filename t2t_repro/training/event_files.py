@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from google.protobuf.message import DecodeError
 from tensorboard.compat.proto import event_pb2
 
 # A record: its length (uint64, little-endian), the length's checksum, the content, the
@@ -41,9 +42,12 @@ def _records_until(content: bytes, step: int) -> Iterator[bytes]:
         end = start + header + length + _CHECKSUM_BYTES
         if end > len(content):
             return
-        event = event_pb2.Event.FromString(
-            content[start + header : end - _CHECKSUM_BYTES]
-        )
+        try:
+            event = event_pb2.Event.FromString(
+                content[start + header : end - _CHECKSUM_BYTES]
+            )
+        except DecodeError:
+            return  # TensorBoard reads no further than a damaged record, either.
         if event.step <= step:
             yield content[start:end]
         start = end

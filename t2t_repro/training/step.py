@@ -53,13 +53,13 @@ def make_train_step(
         strategy: The strategy of the replicas.
         options: See `StepOptions`.
         guard: Decides which updates are skipped; None = every update is made. A
-            skipped update changes neither the weights nor the optimizer, whose
-            learning rate is that of the same step again. The state of dropout moves on.
+            skipped update changes neither the weights nor the optimizer, so the
+            learning rate schedule does not advance. The state of dropout does.
 
     Returns:
         A function of a (distributed) batch, int32 `[rows, length]` per feature. It
-        returns
-        float32 scalars of the global batch: "loss" and "nll" (nats per target token),
+        returns float32 scalars of the global batch: "loss" and "nll" (nats per target
+        token),
         "gradient_norm", "learning_rate", "source_tokens", "target_tokens" and
         "positions" (of both sides, padding included). A Weighted Transformer adds
         "branch_learning_rate", and a guard adds "skipped", 1 or 0.

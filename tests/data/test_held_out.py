@@ -40,3 +40,7 @@ def test_one_in_twenty_distinct_sources_is_held_out_up_to_a_thousand(count, held
 def test_fewer_than_two_sources_are_refused(pairs):
     with pytest.raises(UserError, match=f"received {len(pairs)} training pair"):
         choose_held_out(pairs)
+
+
+def test_half_a_surrogate_pair_is_a_source_like_any_other():
+    assert choose_held_out([("a\ud800", "b"), ("c", "d")]).pairs == 2

@@ -124,3 +124,14 @@ def test_the_order_of_rows_is_random():
     assert not np.array_equal(one["inputs"], other["inputs"])
     # Else the longest pairs would always come first.
     assert one["inputs"][0].max() != 59 or other["inputs"][0].max() != 59
+
+
+def test_the_longest_pairs_come_in_other_batches_in_every_epoch(shards):
+    def places(number):
+        return [
+            place
+            for place, batch in enumerate(epoch(shards, epoch=number))
+            if batch["inputs_position"].max() >= 22
+        ]
+
+    assert places(0) != places(1)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import string
+import threading
 from collections.abc import Mapping
 
 import keras
@@ -303,3 +304,23 @@ def test_a_stream_translates_one_chunk_at_a_time(model):
     together = translator(model).translate(sentences)
     assert best_texts([first, *stream]) == best_texts(together)
     assert sum(counts) == 4
+
+
+def test_only_the_first_search_of_a_graph_is_alone(model, monkeypatch):
+    lines = [line for line in SENTENCES for _ in range(5)]
+    searched = []
+    small = translator(model, batch_size=12)
+    search = small._search_batch
+
+    def recorded(batch, pieces):
+        searched.append(threading.get_ident() == threading.main_thread().ident)
+        return search(batch, pieces)
+
+    monkeypatch.setattr(small, "_search_batch", recorded)
+    monkeypatch.setattr(translate, "num_parallel_batches", lambda: 2)
+    small.translate(lines)
+    assert searched[0]
+    assert not any(searched[1:])
+    before = len(searched)
+    small.translate(lines)
+    assert not any(searched[before:])

@@ -21,6 +21,7 @@ from t2t_repro.layers import (
     WeightedFeedForward,
     WeightedHeads,
 )
+from t2t_repro.layers.branch_weights import Scaled
 from tests.support import branch_probe
 from tests.support.branch_probe import CASES, MEMORY, SIZES, X, made, weights_of
 from tests.support.branch_reference import BranchReference
@@ -305,3 +306,10 @@ def test_readings_that_make_no_sense_are_refused(options, message):
 def test_branches_must_divide_the_width_of_the_network(layer_class):
     with pytest.raises(ValueError, match="num_heads=5, filter_size=12"):
         layer_class(hidden_size=8, filter_size=12, num_heads=5)
+
+
+def test_a_scaled_initializer_survives_its_configuration():
+    scaled = Scaled(keras.initializers.Ones(), 2.5)
+    config = keras.saving.serialize_keras_object(scaled)
+    again = keras.saving.deserialize_keras_object(config)
+    assert np.array(again((2, 2))).tolist() == [[2.5, 2.5], [2.5, 2.5]]

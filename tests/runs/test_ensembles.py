@@ -57,7 +57,7 @@ def test_a_checkpoint_outside_any_run_belongs_to_the_given_run(runs, tmp_path):
 def test_missing_checkpoints_are_reported(runs):
     with pytest.raises(UserError, match="no best checkpoint"):
         find_members(runs[0], ["latest", "best"])
-    with pytest.raises(UserError, match="received checkpoint path elsewhere"):
+    with pytest.raises(UserError, match="received checkpoint path 'elsewhere'"):
         find_members(runs[0], ["latest", "elsewhere"])
 
 
@@ -115,3 +115,17 @@ def test_what_needs_one_model_refuses_an_ensemble(runs, loaded, tmp_path):
         system.export(tmp_path / "export")
     with pytest.raises(UserError, match="attention shows one model"):
         system.attention("1 2")
+
+
+def test_a_word_names_a_checkpoint_of_the_given_run_in_any_folder(runs, monkeypatch):
+    first, second = runs
+    monkeypatch.chdir(second)
+    members = find_members(first, ["latest", "averaged"])
+    assert members == [Member(first, "latest"), Member(first, "averaged")]
+
+
+def test_an_empty_name_is_refused_in_any_folder(runs, monkeypatch):
+    first, second = runs
+    monkeypatch.chdir(second)
+    with pytest.raises(UserError, match="received checkpoint path ''"):
+        find_members(first, ["latest", ""])

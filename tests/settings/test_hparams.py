@@ -123,7 +123,7 @@ def test_parsing_nothing_changes_nothing(base):
         (
             "packed_length=256,self_attention_type=restricted,"
             "attention_neighbourhood=3",
-            "use restricted_masked, the same function",
+            "use restricted_masked, which computes the same function",
         ),
         ("branch_gain=two", "expected one of none, unit, initial"),
         ("branch_weights_init=one", "expected one of random, near_uniform, uniform"),

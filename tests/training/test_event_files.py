@@ -80,3 +80,13 @@ def test_files_without_later_events_are_not_written_again(tmp_path):
     before = path.stat().st_ino
     MetricsLog(tmp_path).truncate_after(2)
     assert path.stat().st_ino == before
+
+
+def test_events_before_a_damaged_one_stay(tmp_path):
+    write(tmp_path, "train", (1, 2, 3))
+    (path,) = (tmp_path / "train").iterdir()
+    content = bytearray(path.read_bytes())
+    content[-24:-4] = b"\xff" * 20
+    path.write_bytes(content)
+    MetricsLog(tmp_path).truncate_after(2)
+    assert {step for step, _ in points_of(tmp_path / "train")} <= {1, 2}

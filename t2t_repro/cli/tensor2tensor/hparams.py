@@ -1,4 +1,4 @@
-"""tensor2tensor's hparams and decode hparams that are none here.
+"""tensor2tensor's hparams and decode hparams that do not exist here.
 
 Source: tensor2tensor 1.15 `layers/common_hparams.py`, `models/transformer.py`,
 `utils/decoding.py`.
@@ -71,7 +71,9 @@ HPARAMS = {
     "sampling_method": OldHParam(_SAMPLING),
     "sampling_temp": OldHParam(_SAMPLING),
     "sampling_keep_top_k": OldHParam(_SAMPLING),
-    "pack_dataset": OldHParam("batches are filled by length", _FALSE),
+    "pack_dataset": OldHParam(
+        "packed_length=256 packs pairs into rows (docs/training.md)", _FALSE
+    ),
     "use_fixed_batch_size": OldHParam("batch_size counts tokens", _FALSE),
     "causal_decoder_self_attention": OldHParam("the decoder is causal", _TRUE),
     "proximity_bias": OldHParam("there is none", _FALSE),

@@ -45,8 +45,7 @@ PROBLEMS = {
     "translate_enfr_wmt8k": OldProblem("translate_enfr_wmt14", 8192),
     "wmt_enfr_tokens_32k": OldProblem("translate_enfr_wmt14", 32768, "version 1.0"),
     "translate_ende_wmt32k_packed": OldProblem(
-        answer="batches are filled by length, so nothing is packed; nearest: "
-        "translate_ende_wmt14"
+        answer="packing is a setting of the batches here; nearest: translate_ende_wmt14"
     ),
     "translate_ende_wmt_characters": OldProblem(answer=_CHARACTERS),
     "translate_enfr_wmt_characters": OldProblem(

@@ -15,7 +15,10 @@ NO_TUNER = "there is no tuner: train one run per set of --hparams and compare th
 ALL_GPUS = "not needed: training uses all visible GPUs; CUDA_VISIBLE_DEVICES hides some"
 NOT_NEEDED = "not needed"
 NO_PROFILER = "there is no profiler or debugger; TensorBoard shows steps per second"
-WHOLE_RUN = "the run ends at --train_steps; `--checkpoint_path best` is its best step"
+WHOLE_RUN = (
+    "--early_stopping_patience counts evaluations without a higher score; "
+    "`--checkpoint_path best` is the best step"
+)
 
 NAMES = (
     read("problem", "", "problem"),
@@ -172,7 +175,7 @@ DEVICES = (
         boolean=True,
     ),
     *dropped(
-        "not needed: TensorFlow chooses the threads",
+        "not needed: the commands choose the threads",
         "inter_op_parallelism_threads",
         "intra_op_parallelism_threads",
     ),

@@ -115,7 +115,7 @@ def test_checkpoints_with_commas_are_an_ensemble(stage, splits, monkeypatch, com
 
 def test_a_missing_checkpoint_of_an_ensemble_is_reported(stage, capsys):
     assert decode(stage, "--checkpoint_path", "best,none") == 1
-    assert "received checkpoint path none" in capsys.readouterr().err
+    assert "received checkpoint path 'none'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_decode_names_files_in_a_folder_like_their_inputs(stage):
     ("flags", "answer"),
     [
         (["-", "-"], "received --decode_from_file - twice"),
-        (["a", "b"], "received 2 --decode_from_file and 1 --decode_to_file"),
+        (["a", "b"], "received 2 --decode_from_file and 0 --decode_to_file"),
         (["a", "b", "--decode_to_file", "c", "c"], "2 inputs whose translations"),
         (["a", "--decode_to_file", "c", "--translations_dir", "."], "give either"),
         (["a", "--translations_dir", "."], "which is the folder of the input a"),
