@@ -1,7 +1,7 @@
 """Measure `t2t datagen` against the size of the corpus and the number of workers.
 
 The corpus repeats a given text; a number at the end of each line makes the pairs
-distinct. Each measurement is a process of its own with all phases: import, reading,
+distinct. Each measurement runs in its own process, with all phases: import, reading,
 vocabulary, encoding, shuffling. Memory is the largest sum of the resident sets of the
 process and its workers, which counts shared pages several times. The projections follow
 the line through the two largest sizes.

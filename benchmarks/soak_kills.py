@@ -78,7 +78,7 @@ def main() -> int:
 
 
 class Command:
-    """A command of `t2t` to run in a process of its own.
+    """A command of `t2t` to run in its own process.
 
     Args:
         arguments: The arguments of `t2t`.

@@ -210,7 +210,7 @@ def write_folder(
         state: Arrays by the names of `state_variables`; may be empty.
         batches: Batches to train on, or None.
         bytes_per_file: Largest number of bytes of arrays per file of the state. A
-            larger array has a file of its own.
+            larger array has its own file.
     """
     with atomic_folder(folder) as new:
         (new / DESCRIPTION_FILE).write_text(description.text(), encoding="utf-8")

@@ -55,7 +55,7 @@ def export_run(
         steps: Number of batches.
         folder: Folder to write; an earlier one is replaced.
         from_start: Whether to write no state, and the first batches of the run, for a
-            training that begins with weights of its own.
+            training that begins with its own weights.
         bytes_per_file: See `write_folder`.
 
     Returns:

@@ -53,7 +53,7 @@ DROPOUT, LABEL_SMOOTHING, LONGEST = 0.1, 0.1, 64
 
 
 def prepare(args: argparse.Namespace) -> dict[str, float]:
-    """Prepare the data in a process of its own; see `data.py`."""
+    """Prepare the data in its own process; see `data.py`."""
     given = [args.train_source, args.train_target, args.vocab_size, LONGEST]
     command = [sys.executable, HERE / "data.py", *given, args.data_dir]
     output = subprocess.run(

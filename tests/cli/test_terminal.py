@@ -1,4 +1,4 @@
-"""`t2t decode` in a process of its own, on a terminal and in a pipe."""
+"""`t2t decode` in its own process, on a terminal and in a pipe."""
 
 from __future__ import annotations
 

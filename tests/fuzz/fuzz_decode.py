@@ -144,7 +144,7 @@ class Fuzzer:
     """Run the command on files, and collect failures.
 
     Args:
-        run: Runs `t2t` in a process of its own, or in this one.
+        run: Runs `t2t` in its own process, or in this one.
         flags: Flags of `t2t decode` that name the run and the search.
         folder: Empty folder for files.
     """

@@ -37,7 +37,7 @@ class HiddenPackages:
 def run_without_tensorflow(
     module: str | Path, *arguments: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run a module in a process of its own, and return its exit code and output.
+    """Run a module in its own process, and return its exit code and output.
 
     Args:
         module: Name of the module, or path of a script.
