@@ -163,7 +163,7 @@ def _line(rows: list[Row], key: str, pairs: int) -> int | None:
 
 
 def table_row(row: Row) -> str:
-    """Return a row of the table of `table`."""
+    """Return a row for `table`."""
     phases = row["phases"]
     encoding = row["pairs"] / phases["encoding"]
     seconds = " | ".join(f"{phases.get(name, 0):,.0f}" for name in PHASES.values())

@@ -165,7 +165,7 @@ class Benchmark:
         optimizer.build(model.trainable_variables)
         self.parameters = model.count_params()
         self.step = make_step(model, optimizer, hparams)
-        # On the host: every shape begins with a state of its own on the device.
+        # On the host: every shape begins with its own state on the device.
         self.initial = jax.device_get(copy_state(model, optimizer))
 
     def measure(

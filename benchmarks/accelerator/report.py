@@ -76,7 +76,7 @@ _HEADINGS = (
 
 
 def table(results: Sequence[Measurement]) -> list[str]:
-    """Return the lines of a table of all shapes; those that failed come after it."""
+    """Return the lines of a table of all shapes, followed by the shapes that failed."""
     measured = [result for result in results if result.failure is None]
     lines = []
     if measured:

@@ -221,7 +221,7 @@ DECODER = (
     ),
     read(
         "score_file",
-        "`t2t score` reads each side from a file of its own",
+        "`t2t score` reads each side from its own file",
         "source",
         "target",
         path=True,
