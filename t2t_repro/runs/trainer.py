@@ -12,7 +12,7 @@ from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.pipeline import BatchPlan, evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor, branch_values
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
@@ -40,6 +40,7 @@ from t2t_repro.training.setup import (
 from t2t_repro.training.step import StepOptions
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.training.update_guard import UpdateGuard
+from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.visualization.samples import attention_evaluator, sample_pairs
 from t2t_repro.visualization.summaries import write_branches
 
@@ -72,10 +73,12 @@ def make_trainer(
         model, optimizer = _make_model_and_optimizer(run, data)
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
+    size = _update_size(hparams, strategy.num_replicas_in_sync)
     training_data = TrainingData(
-        data.shards("train"), _plan(hparams, strategy.num_replicas_in_sync)
+        data.shards("train"), _plan(hparams, size.tokens, size.parts)
     )
     _log_summary(run, data, model, training_data.plan, jit_compile)
+    logger.info("an update: %s", size)
     guard = _guard(settings)
     checkpoints = TrainingCheckpoints(
         settings.output_dir, model, optimizer, settings.checkpoints_to_keep, guard
@@ -90,6 +93,7 @@ def make_trainer(
             label_smoothing=hparams.label_smoothing,
             clip_grad_norm=hparams.clip_grad_norm,
             jit_compile=jit_compile,
+            micro_steps=size.steps,
         ),
         options=_loop_options(settings, data.problem.metric),
         evaluators=_evaluators(model, hparams, settings, data),
@@ -153,13 +157,33 @@ def _check_attention(model: keras.Model, name: str) -> None:
             )
 
 
-def _plan(hparams: HParams, num_replicas: int) -> BatchPlan:
-    return BatchPlan.from_token_budget(
+def _update_size(hparams: HParams, num_replicas: int) -> UpdateSize:
+    """Plan the update.
+
+    Raises:
+        UsageError: If one long sentence does not fit into a step of a replica.
+    """
+    size = UpdateSize.plan(
+        update_tokens=hparams.update_tokens,
         batch_size=hparams.batch_size,
+        replicas=num_replicas,
+    )
+    if hparams.update_tokens and size.tokens < hparams.max_length:
+        raise UsageError(
+            f"received update_tokens={hparams.update_tokens}, which leaves {size}, "
+            f"expected at least max_length={hparams.max_length} tokens: one long "
+            "sentence must fit into a step."
+        )
+    return size
+
+
+def _plan(hparams: HParams, batch_size: int, num_parts: int) -> BatchPlan:
+    return BatchPlan.from_token_budget(
+        batch_size=batch_size,
         max_length=hparams.max_length,
         min_length_bucket=hparams.min_length_bucket,
         length_bucket_step=hparams.length_bucket_step,
-        num_replicas=num_replicas,
+        num_replicas=num_parts,
     )
 
 
@@ -173,7 +197,7 @@ def _evaluators(
     """Return the evaluators of the dev split, or none without a dev split."""
     if "dev" not in data.splits:
         return []
-    batches = evaluation_batches(data.shards("dev"), _plan(hparams, 1))
+    batches = evaluation_batches(data.shards("dev"), _plan(hparams, hparams.batch_size, 1))
     evaluators = [likelihood_evaluator(model, batches)]
     sentences, samples = settings.eval_sentences, settings.attention_samples
     if sentences:
