@@ -45,7 +45,7 @@ DESCRIPTION = (
     "with a message; 2 = wrong flags."
 )
 _MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
-_DEVICE_FLAGS = ("cpu_replicas", "xla")
+_DEVICE_FLAGS = ("cpu_replicas", "cluster", "xla")
 _DATA_FLAGS = ("t2t_usr_dir",)
 
 
@@ -119,6 +119,8 @@ def run(args: argparse.Namespace) -> int:
             shlex.quote(settings.output_dir),
         )
         return SIGNALLED + result.stop_signal if result.stop_signal else 1
+    if not result.is_chief:
+        return 0
     _print_report(result, data, with_scores=not args.no_final_score)
     return 0
 

@@ -38,9 +38,13 @@ from t2t_repro.training.setup import (
     should_use_xla,
 )
 from t2t_repro.training.step import StepOptions
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.training_checkpoints import (
+    ReadOnlyCheckpoints,
+    TrainingCheckpoints,
+)
 from t2t_repro.training.update_guard import UpdateGuard
 from t2t_repro.training.update_size import UpdateSize
+from t2t_repro.training.workers import Workers
 from t2t_repro.visualization.samples import attention_evaluator, sample_pairs
 from t2t_repro.visualization.summaries import write_branches
 
@@ -53,6 +57,7 @@ def make_trainer(
     data: PreparedData,
     strategy: tf.distribute.Strategy,
     *,
+    log: MetricsLog | None = None,
     show_progress: bool = False,
 ) -> Trainer:
     """Build the model, the optimizer and everything that trains them.
@@ -62,6 +67,7 @@ def make_trainer(
         settings: Settings of the training.
         data: Prepared data.
         strategy: Strategy that distributes the replicas.
+        log: Receives the metrics; None = a log in the folder of the run.
         show_progress: Whether to draw a progress bar if standard error is a terminal.
 
     Raises:
@@ -80,7 +86,9 @@ def make_trainer(
     _log_summary(run, data, model, training_data.plan, jit_compile)
     logger.info("an update: %s", size)
     guard = _guard(settings)
-    checkpoints = TrainingCheckpoints(
+    is_chief = Workers(strategy).is_chief
+    kind = TrainingCheckpoints if is_chief else ReadOnlyCheckpoints
+    checkpoints = kind(
         settings.output_dir, model, optimizer, settings.checkpoints_to_keep, guard
     )
     return Trainer(
@@ -96,9 +104,10 @@ def make_trainer(
             micro_steps=size.steps,
         ),
         options=_loop_options(settings, data.problem.metric),
-        evaluators=_evaluators(model, hparams, settings, data),
+        evaluators=_evaluators(model, hparams, settings, data) if is_chief else (),
         monitors=_monitors(model, hparams),
         recovery=_recovery(settings, guard, checkpoints),
+        log=log,
         show_progress=show_progress,
     )
 
@@ -197,7 +206,9 @@ def _evaluators(
     """Return the evaluators of the dev split, or none without a dev split."""
     if "dev" not in data.splits:
         return []
-    batches = evaluation_batches(data.shards("dev"), _plan(hparams, hparams.batch_size, 1))
+    batches = evaluation_batches(
+        data.shards("dev"), _plan(hparams, hparams.batch_size, 1)
+    )
     evaluators = [likelihood_evaluator(model, batches)]
     sentences, samples = settings.eval_sentences, settings.attention_samples
     if sentences:
