@@ -42,7 +42,7 @@ DESCRIPTION = (
     "further, add a higher --train_steps.\n\n"
     "Exit codes: 0 = training is complete; 143 or 130 = stopped by SIGTERM or Ctrl-C "
     "after the current update, which is saved: the same command resumes; 1 = failed, "
-    "with a message; 2 = wrong flags."
+    "with a message; 2 = wrong flags; 75 = another worker stopped: start all again."
 )
 _MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
 _DEVICE_FLAGS = ("cpu_replicas", "cluster", "xla")

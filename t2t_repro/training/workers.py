@@ -19,6 +19,12 @@ from t2t_repro.training.cluster import number_of_workers
 STEPS_BETWEEN_AGREEMENTS = 10
 
 
+class LostWorkerError(UserError):
+    """Another worker has stopped, so this one cannot go on."""
+
+    exit_code = 75  # EX_TEMPFAIL of sysexits.h: start the same command again
+
+
 class Workers:
     """The workers of a strategy; a strategy of one process has one, the chief.
 
@@ -119,14 +125,14 @@ def errors_of_other_workers(workers: Workers) -> Iterator[None]:
     """Explain the error of a block that waits for a worker that has stopped.
 
     Raises:
-        UserError: If another worker has stopped or cannot be reached.
+        LostWorkerError: If another worker has stopped or cannot be reached.
     """
     try:
         yield
     except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
         if workers.count == 1:
             raise
-        raise UserError(
+        raise LostWorkerError(
             f"worker {workers.number} of {workers.count} cannot reach another worker, "
             "which has stopped.\nStart all workers again: they resume from the last "
             "checkpoint."
