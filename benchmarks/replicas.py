@@ -97,7 +97,8 @@ def train(
                     stderr=subprocess.STDOUT,
                 )
             )
-    if any([process.wait() for process in processes]):
+    codes = [process.wait() for process in processes]
+    if any(codes):
         raise SystemExit(f"{run} failed: see {run}.0.txt")
 
 

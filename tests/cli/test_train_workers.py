@@ -79,6 +79,7 @@ def codes_of(processes):
     finally:
         for process in processes:
             process.kill()
+            process.wait()
 
 
 def wait_for(path: Path):
@@ -169,9 +170,11 @@ def test_killed_and_restarted_workers_resume_from_the_last_checkpoint(
     try:
         wait_for(run / "model.ckpt-10.index")
         killed.kill()
+        killed.wait()
         assert chief.wait(timeout=120) == 75
     finally:
         chief.kill()
+        chief.wait()
     text = (tmp_path / "0.txt").read_text()
     assert "worker 0 of 2 cannot reach another worker, which has stopped" in text
     assert "Start all workers again: they resume from the last checkpoint" in text

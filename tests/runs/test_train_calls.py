@@ -34,6 +34,7 @@ VALUES = {
     "spike_factor": 6.5,
     "max_rollbacks": 6,
     "cpu_replicas": 4,
+    "cluster": "slurm",
     "xla": "on",
 }
 STRATEGY = SimpleNamespace(num_replicas_in_sync=3)
@@ -106,7 +107,7 @@ def test_the_trainer_gets_run_settings_data_and_strategy(trained):
     assert call["settings"] == trained.settings()
     assert call["data"] is trained.data
     assert call["strategy"] is STRATEGY
-    assert trained.strategy.call == {"cpu_replicas": 4}
+    assert trained.strategy.call == {"cpu_replicas": 4, "cluster": "slurm"}
 
 
 def test_the_description_of_a_new_run_has_every_value(trained):

@@ -310,4 +310,6 @@ def test_a_problem_that_is_not_registered_is_refused_before_training(data, tmp_p
 def test_a_global_batch_has_the_rows_of_every_replica(recorded, tmp_path):
     hparams = training.Run.load_existing(tmp_path / "run").hparams
     single = recorded.arguments["data"].plan
-    assert trainer._plan(hparams, 3).rows == tuple(3 * rows for rows in single.rows)
+    assert trainer._plan(hparams, hparams.batch_size, 3).rows == tuple(
+        3 * rows for rows in single.rows
+    )
