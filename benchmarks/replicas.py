@@ -3,8 +3,8 @@
     python benchmarks/replicas.py --steps 60 --folder /tmp/replicas
 
 Every run has updates of the same 512 tokens, without dropout, on this machine's CPU.
-Prints the largest difference from one replica, and writes losses.json and, if matplotlib
-is installed, losses.svg.
+Prints the largest difference from one replica, and writes losses.json and, if
+matplotlib is installed, losses.svg.
 """
 
 from __future__ import annotations
