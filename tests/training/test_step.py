@@ -305,6 +305,10 @@ def test_dropout_differs_between_micro_steps(jit_compile):
     assert float(step(rows)["loss"]) != pytest.approx(alone, rel=1e-3)
 
 
+# Replicas, or "replicas x micro-steps" -> both numbers
+SHAPES = {2: (2, 1), 4: (4, 1), 8: (8, 1), "2 x 4": (2, 4)}
+
+
 @pytest.fixture(scope="module")
 def on_replicas(tmp_path_factory):
     """Return results by number of replicas: same global batches, no dropout."""
@@ -313,12 +317,12 @@ def on_replicas(tmp_path_factory):
     program = (sys.executable, "-m", "tests.support.train_on_replicas")
     processes = {
         n: subprocess.Popen(
-            [*program, str(n), str(folder / f"{n}.npz"), *shards.paths],
+            [*program, *map(str, shape), str(folder / f"{n}.npz"), *shards.paths],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
         )
-        for n in (2, 4)
+        for n, shape in SHAPES.items()
     }
     results = {1: train_both(tf.distribute.get_strategy(), shards)}
     for number, process in processes.items():
@@ -331,7 +335,7 @@ def on_replicas(tmp_path_factory):
 @pytest.mark.parametrize(
     ("replicas", "metric"),
     [
-        *itertools.product([2, 4], ["loss", "nll", "gradient_norm"]),
+        *itertools.product(SHAPES, ["loss", "nll", "gradient_norm"]),
         *itertools.product([2], ["weighted/loss", "weighted/nll"]),
     ],
 )
@@ -342,7 +346,7 @@ def test_replicas_have_the_curve_of_one_replica(on_replicas, replicas, metric):
     np.testing.assert_allclose(on_replicas[replicas][metric], alone, atol=5e-6, rtol=0)
 
 
-@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("replicas", SHAPES)
 def test_replicas_end_with_the_weights_of_one_replica(on_replicas, replicas):
     # measured: 1e-7 at most
     for name, weights in on_replicas[replicas].items():
@@ -350,15 +354,16 @@ def test_replicas_end_with_the_weights_of_one_replica(on_replicas, replicas):
             np.testing.assert_allclose(weights, on_replicas[1][name], atol=2e-6, rtol=0)
 
 
-@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("replicas", SHAPES)
 @pytest.mark.parametrize("count", ["source_tokens", "target_tokens", "positions"])
 def test_replicas_count_the_tokens_of_the_global_batch(on_replicas, replicas, count):
     np.testing.assert_array_equal(on_replicas[replicas][count], on_replicas[1][count])
 
 
-@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("replicas", SHAPES)
 @pytest.mark.parametrize("run", ["masks", "resumed_masks"])
 def test_dropout_differs_between_replicas_and_steps(on_replicas, replicas, run):
     masks = on_replicas[replicas][run]
-    assert masks.shape == (replicas, 2, 64)
-    assert len(np.unique(masks.reshape(-1, 64), axis=0)) == 2 * replicas
+    count, _ = SHAPES[replicas]
+    assert masks.shape == (count, 2, 64)
+    assert len(np.unique(masks.reshape(-1, 64), axis=0)) == 2 * count
