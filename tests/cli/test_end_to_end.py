@@ -99,7 +99,7 @@ def continued(train, stopped, tmp_path_factory):
 
 def test_a_terminated_run_says_how_to_resume(stopped):
     _, codes, errors, _ = stopped
-    assert codes[0] == 1
+    assert codes[0] == 143
     assert "resumes the run" in errors[0]
     assert "Traceback" not in errors[0]
 

@@ -157,4 +157,4 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 def test_the_named_checkpoint_is_exported(trained, tmp_path, capsys):
     arguments = [*export_arguments(trained, tmp_path / "e"), "--checkpoint_path", "x"]
     assert main(arguments) == 1
-    assert "received checkpoint path x" in capsys.readouterr().err
+    assert "received checkpoint path 'x'" in capsys.readouterr().err

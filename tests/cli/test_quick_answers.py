@@ -30,7 +30,7 @@ PREFER = "--decode_hparams=prefer_unrepaired=true"
         (["evaluate", "--decode_hparams=batch_size=5"], 2, "at least 32 tokens"),
         (["evaluate", PREFER], 2, "prefer_unrepaired would have no effect: outputs of"),
         (["decode", "--checkpoint_path=model.ckpt-7"], 1, "received checkpoint path"),
-        (["export", "--export_dir=e", "--checkpoint_path=x"], 1, "checkpoint path x"),
+        (["export", "--export_dir=e", "--checkpoint_path=x"], 1, "checkpoint path 'x'"),
         (["average", "--last=999"], 1, "received last=999"),
     ],
 )

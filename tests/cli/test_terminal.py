@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -23,6 +24,8 @@ class Terminal:
     def __init__(self, arguments):
         self.process, self._master = pty.fork()
         if not self.process:
+            # A job in the background of a shell ignores the signal.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execv(sys.executable, arguments)
         self.shown = ""
 

@@ -228,7 +228,7 @@ def test_a_search_beyond_the_positions_of_the_model_is_refused(
 def test_a_setting_that_the_engine_does_not_follow_is_refused(package, monkeypatch):
     followed = ctranslate2_engine._FOLLOWED - {"alpha"}
     monkeypatch.setattr(ctranslate2_engine, "_FOLLOWED", followed)
-    with pytest.raises(UsageError, match="decode_hparams: alpha would have no effect"):
+    with pytest.raises(UsageError, match="decode_hparams: alpha not supported"):
         translator()
     translator(HPARAMS.replace(alpha=DecodeHParams().alpha))
 

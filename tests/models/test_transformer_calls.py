@@ -96,16 +96,16 @@ def decoded(memory, mask, training):
     places = "target_positions(arange(length of out))"
     x = f"(target_embedding({shifted}) + {places})"
     x = f"target_dropout({x}, training={training})"
-    x = f"decoder({x}, {memory}, {mask}, training={training})"
+    x = f"decoder({x}, {memory}, {mask}, None, training={training})"
     return f"softmax.logits({x})"
 
 
 def test_inputs_are_embedded_placed_dropped_and_encoded(model):
-    assert model.encode(Text("in"), "T") == encoded("T")
+    assert model.encode(Text("in"), training="T") == encoded("T")
 
 
 def test_targets_are_shifted_embedded_placed_dropped_and_decoded(model):
-    found = model.decode(Text("out"), "memory", "mask", "T")
+    found = model.decode(Text("out"), "memory", "mask", training="T")
     assert found == decoded("memory", "mask", "T")
 
 

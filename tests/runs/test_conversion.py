@@ -165,7 +165,7 @@ def test_a_model_that_cannot_be_computed_is_refused_before_anything_else(run):
 
 
 def test_a_search_that_the_engine_does_not_follow_is_refused_before_converting(run):
-    with pytest.raises(UsageError, match="coverage_penalty would have no effect"):
+    with pytest.raises(UsageError, match="coverage_penalty not supported"):
         Conversion.plan(run, decode_hparams=HPARAMS.replace(coverage_penalty=0.2))
 
 

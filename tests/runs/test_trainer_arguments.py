@@ -13,6 +13,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.data.problem import Problem
+from t2t_repro.errors import UserError
 from t2t_repro.runs import DecodeHParams, TrainSettings, trainer
 from t2t_repro.training.loop import LoopOptions
 from t2t_repro.training.recovery import RecoveryLimits
@@ -115,6 +116,7 @@ def make(monkeypatch):
             ),
             build_model=under_scope("model", model),
             hparams_set="the set",
+            model="the model",
             problem="the problem",
             num_replicas=REPLICAS,
         )
@@ -195,10 +197,17 @@ def test_every_option_of_the_step_has_its_hparam(make):
     )
 
 
-def test_packed_rows_have_their_plan_and_their_features(make):
-    packed = make(packed_length=300).arguments
+def test_packed_rows_have_their_plan_and_their_features(make, monkeypatch):
+    monkeypatch.setattr(trainer, "Transformer", SimpleNamespace)
+    settings = SETTINGS.replace(attention_samples=0)
+    packed = make(settings, packed_length=300).arguments
     assert packed["step_options"].packed
     assert packed["data"].plan.packed_length == 300
+
+
+def test_a_model_that_mixes_the_pairs_of_a_row_is_refused(make):
+    with pytest.raises(UserError, match="received packed_length=300 for the model"):
+        make(packed_length=300)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -51,11 +52,12 @@ def test_training_is_the_same_with_and_without_the_trial(tmp_path, shards, caplo
         trainers.append(trainer)
     assert losses_of(tmp_path / "tried") == losses_of(tmp_path / "plain")
     tried, plain = (
-        [v.numpy().tobytes() for v in trainer.checkpoints.variables]
+        # The text is the window of metrics, which has seconds.
+        [v.numpy() for v in trainer.checkpoints.variables if v.dtype != tf.string]
         for trainer in trainers
     )
-    assert tried == plain
-    assert any("8 pairs of 8 tokens" in line for line in caplog.messages)
+    assert all(map(np.array_equal, tried, plain))
+    assert any("8 rows of 8 tokens" in line for line in caplog.messages)
 
 
 def test_the_trial_reads_the_shape_of_the_longest_bucket(tmp_path, shards):
@@ -74,7 +76,7 @@ def test_a_lack_of_memory_is_a_message_and_changes_nothing(tmp_path, shards):
         trainer.train_step(batch)
         raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
 
-    with pytest.raises(OutOfMemoryError, match=r"8 pairs of 8 tokens(.|\n)*Buy more"):
+    with pytest.raises(OutOfMemoryError, match=r"8 rows of 8 tokens(.|\n)*Buy more"):
         try_with(trainer, step)
     after = weights_of(trainer.model)
     assert all(before[name].tobytes() == after[name].tobytes() for name in before)

@@ -39,6 +39,9 @@ HPARAMS = (
 )
 RATES = "layer_prepostprocess_dropout={0},attention_dropout={0},relu_dropout={0}"
 
+# Four trainings, some of them in processes of their own.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> PreparedData:
@@ -115,6 +118,12 @@ def check_same_run(trip: Trip, imported: Path, parts: set[str]) -> None:
     """Compare the whole state of the imported run with the uninterrupted one."""
     import_weights(trip.run, trip.on_jax, imported)
     found, expected = values_of(imported), values_of(trip.uninterrupted)
+    # The steps since the last line of metrics; JAX writes its own lines.
+    expected = {
+        name: value
+        for name, value in expected.items()
+        if not name.startswith("metrics/")
+    }
     before = values_of(trip.run)
     assert {name.partition("/")[0] for name in expected} == parts
     assert found.keys() == expected.keys()
