@@ -110,7 +110,7 @@ def make_trainer(
         evaluators=_evaluators(model, hparams, settings, data) if is_chief else (),
         monitors=_monitors(model, hparams),
         recovery=_recovery(settings, guard, checkpoints),
-        best_models=_best_models(model, settings),
+        best_models=_best_models(model, settings) if is_chief else None,
         log=log,
         show_progress=show_progress,
     )

@@ -95,7 +95,7 @@ def train(
     check_run_folder(settings, data.problem.name)
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
     workers = Workers(strategy)
-    _check_intervals(settings, workers)
+    _check_for_workers(settings, workers)
     with errors_of_other_workers(workers):
         if workers.is_chief:
             result = _train(settings, hparams, data, strategy, show_progress)
@@ -106,18 +106,25 @@ def train(
     return result
 
 
-def _check_intervals(settings: TrainSettings, workers: Workers) -> None:
-    """Refuse intervals in seconds for workers whose clocks differ.
+def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
+    """Refuse what several workers could not decide alike.
 
     Raises:
-        UsageError: If several workers should save by time.
+        UsageError: If a setting needs the clock or the evaluations of one worker.
     """
-    if workers.count > 1 and settings.save_checkpoints_secs:
-        raise UsageError(
-            f"received save_checkpoints_secs={settings.save_checkpoints_secs} and "
-            f"{workers.count} workers, which save at the same step: give "
-            "save_checkpoints_steps instead."
-        )
+    if workers.count == 1:
+        return
+    alone = {
+        "save_checkpoints_secs": "give save_checkpoints_steps instead",
+        "early_stopping_patience": "only the chief evaluates",
+        "warm_start_from": "begin the run with one worker, then resume it with several",
+    }
+    for name, reason in alone.items():
+        if getattr(settings, name):
+            raise UsageError(
+                f"received {name}={getattr(settings, name)} and {workers.count} "
+                f"workers, which must do the same at the same step: {reason}."
+            )
 
 
 def _assist(
@@ -159,7 +166,8 @@ def _train(
             if settings.warm_start_from is not None:
                 tokenizers = data.tokenizers()
                 begin_with(trainer.model, settings.warm_start_from, tokenizers)
-            if _tries_largest_batch(settings):
+            # All workers would have to try it together.
+            if _tries_largest_batch(settings) and Workers(strategy).count == 1:
                 _try_largest_batch(trainer, run.hparams, data)
             write_beginning(trainer.log, run)
         steps = trainer.train()
