@@ -33,10 +33,10 @@ DESCRIPTION = (
     "further, add a higher --train_steps.\n\n"
     "Exit codes: 0 = training is complete; 143 or 130 = stopped by SIGTERM or Ctrl-C "
     "after the current update, which is saved: the same command resumes; 1 = failed, "
-    "with a message; 2 = wrong flags."
+    "with a message; 2 = wrong flags; 75 = another worker stopped: start all again."
 )
 _MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
-_DEVICE_FLAGS = ("cpu_replicas", "xla", "try_largest_batch")
+_DEVICE_FLAGS = ("cpu_replicas", "cluster", "xla", "try_largest_batch")
 _DATA_FLAGS = ("t2t_usr_dir",)
 
 
@@ -97,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
             shlex.quote(settings.output_dir),
         )
         return SIGNALLED + result.stop_signal if result.stop_signal else 1
+    if not result.is_chief:
+        return 0
     _print_report(result, data, with_scores=not args.no_final_score)
     return 0
 

@@ -118,6 +118,7 @@ def training_epoch(
     epoch: int,
     skip_batches: int = 0,
     num_replicas: int = 1,
+    replicas_here: slice = slice(None),
 ) -> tf.data.Dataset:
     """Batch the training data once, in an order fixed by seed and epoch.
 
@@ -128,6 +129,7 @@ def training_epoch(
         epoch: Number of the epoch, counted from 0.
         skip_batches: Number of global batches of this epoch that are already done.
         num_replicas: Number of equal parts of each global batch, one per replica.
+        replicas_here: Replicas of this process, the only ones whose parts are returned.
 
     Returns:
         Dataset of {"inputs", "targets"}, int32 `[rows / num_replicas, boundary]`, or of
@@ -146,7 +148,9 @@ def training_epoch(
     )
     batches = _batches(examples, plan, (seed, epoch)).skip(skip_batches)
     if num_replicas > 1:
-        batches = batches.flat_map(lambda batch: _split_rows(batch, num_replicas))
+        batches = batches.flat_map(
+            lambda batch: _split_rows(batch, num_replicas, replicas_here)
+        )
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
@@ -159,11 +163,11 @@ def _batches(
     return batch_packed(short, plan.packed_length, plan.rows[0], seed)
 
 
-def _split_rows(batch: Batch, parts: int) -> tf.data.Dataset:
-    """Cut a batch into `parts` batches of neighbouring rows."""
+def _split_rows(batch: Batch, parts: int, wanted: slice) -> tf.data.Dataset:
+    """Cut a batch into `parts` batches of neighbouring rows, and return some."""
 
     def cut(x: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(x, [parts, -1, tf.shape(x)[1]])
+        return tf.reshape(x, [parts, -1, tf.shape(x)[1]])[wanted]
 
     return tf.data.Dataset.from_tensor_slices({k: cut(x) for k, x in batch.items()})
 

@@ -24,6 +24,7 @@ from t2t_repro.runs.resuming import resolved_hparams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.update_size import UpdateSize
 
 PLANNED_MODEL = "transformer"
 # Of SymbolTokenizer: padding, end of sentence, unknown.
@@ -232,7 +233,12 @@ def _vocabularies(
 def _batches(
     hparams: HParams, vocab_size: int, num_replicas: int, counts: SplitCounts | None
 ) -> tuple[PlannedBatch, ...]:
-    shapes = BatchPlan.for_training(hparams, num_replicas)
+    size = UpdateSize.plan(
+        update_tokens=hparams.update_tokens,
+        batch_size=hparams.batch_size,
+        replicas=num_replicas,
+    )
+    shapes = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
     if shapes.packed_length:
         return (_packed_batch(hparams, vocab_size, shapes, counts),)
     shorter = (0, *shapes.boundaries)

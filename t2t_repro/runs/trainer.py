@@ -13,7 +13,7 @@ from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor, branch_values
 from t2t_repro.evaluation.dev_sides import warn_of_unlikely_dev
 from t2t_repro.evaluation.development import (
@@ -38,8 +38,13 @@ from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
 from t2t_repro.training.setup import make_repeatable, should_use_xla
 from t2t_repro.training.step import StepOptions
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.training_checkpoints import (
+    ReadOnlyCheckpoints,
+    TrainingCheckpoints,
+)
 from t2t_repro.training.update_guard import UpdateGuard
+from t2t_repro.training.update_size import UpdateSize
+from t2t_repro.training.workers import Workers
 from t2t_repro.visualization.samples import attention_evaluator, sample_pairs
 from t2t_repro.visualization.summaries import write_branches
 
@@ -52,6 +57,7 @@ def make_trainer(
     data: PreparedData,
     strategy: tf.distribute.Strategy,
     *,
+    log: MetricsLog | None = None,
     show_progress: bool = False,
 ) -> Trainer:
     """Build the model, the optimizer and everything that trains them.
@@ -61,6 +67,7 @@ def make_trainer(
         settings: Settings of the training.
         data: Prepared data.
         strategy: Strategy that distributes the replicas.
+        log: Receives the metrics; None = a log in the folder of the run.
         show_progress: Whether to draw a progress bar if standard error is a terminal.
 
     Raises:
@@ -72,14 +79,18 @@ def make_trainer(
         model, optimizer = _make_model_and_optimizer(run, data)
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
+    size = _update_size(hparams, strategy.num_replicas_in_sync)
     training_data = TrainingData(
         data.shards("train"),
-        BatchPlan.for_training(hparams, strategy.num_replicas_in_sync),
+        BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts),
     )
     _log_summary(run, data, model, training_data.plan, jit_compile)
+    logger.info("an update: %s", size)
     warn_of_unlikely_dev(data)
     guard = _guard(settings)
-    checkpoints = TrainingCheckpoints(
+    is_chief = Workers(strategy).is_chief
+    kind = TrainingCheckpoints if is_chief else ReadOnlyCheckpoints
+    checkpoints = kind(
         settings.output_dir, model, optimizer, settings.checkpoints_to_keep, guard
     )
     return Trainer(
@@ -93,12 +104,14 @@ def make_trainer(
             clip_grad_norm=hparams.clip_grad_norm,
             jit_compile=jit_compile,
             packed=hparams.packed_length > 0,
+            micro_steps=size.steps,
         ),
         options=_loop_options(settings, data.problem.metric),
-        evaluators=_evaluators(model, hparams, settings, data),
+        evaluators=_evaluators(model, hparams, settings, data) if is_chief else (),
         monitors=_monitors(model, hparams),
         recovery=_recovery(settings, guard, checkpoints),
-        best_models=_best_models(model, settings),
+        best_models=_best_models(model, settings) if is_chief else None,
+        log=log,
         show_progress=show_progress,
     )
 
@@ -169,6 +182,27 @@ def _check_attention(model: keras.Model, name: str) -> None:
                 f"{registry.attentions.entry(name).location}) has projections without "
                 "weights: its `build` must call `super().build()`."
             )
+
+
+def _update_size(hparams: HParams, num_replicas: int) -> UpdateSize:
+    """Plan the update.
+
+    Raises:
+        UsageError: If one long sentence does not fit into a step of a replica.
+    """
+    size = UpdateSize.plan(
+        update_tokens=hparams.update_tokens,
+        batch_size=hparams.batch_size,
+        replicas=num_replicas,
+    )
+    longest = hparams.packed_length or hparams.max_length
+    if hparams.update_tokens and size.tokens < longest:
+        raise UsageError(
+            f"received update_tokens={hparams.update_tokens}, which leaves {size}, "
+            f"expected at least {longest} tokens: one row of the longest sentence must "
+            "fit into a step."
+        )
+    return size
 
 
 def _monitors(model: keras.Model, hparams: HParams) -> list[Monitor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import shutil
+import tempfile
 from pathlib import Path
 
 import tensorflow as tf
@@ -40,8 +41,10 @@ from t2t_repro.training.checkpoint_paths import (
 from t2t_repro.training.event_files import event_files
 from t2t_repro.training.largest_batch import try_largest_batch
 from t2t_repro.training.loop import Trainer
+from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.setup import make_strategy
+from t2t_repro.training.workers import Workers, errors_of_other_workers
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +62,8 @@ class TrainResult:
             a signal to stop.
         averaged: Path of the averaged checkpoint, or None.
         stop_signal: Number of the signal that stopped training, or None.
+        is_chief: Whether this process wrote the files of the run; of several workers,
+            only the chief does.
     """
 
     output_dir: Path
@@ -66,6 +71,7 @@ class TrainResult:
     complete: bool
     averaged: str | None
     stop_signal: int | None = None
+    is_chief: bool = True
 
 
 def train(
@@ -87,8 +93,69 @@ def train(
     # A problem that nobody can find again could never be loaded.
     catalogue.problem(data.problem.name)
     check_run_folder(settings, data.problem.name)
+    strategy = make_strategy(settings.cpu_replicas, settings.cluster)
+    workers = Workers(strategy)
+    _check_for_workers(settings, workers)
+    with errors_of_other_workers(workers):
+        if workers.is_chief:
+            result = _train(settings, hparams, data, strategy, show_progress)
+        else:
+            result = _assist(settings, hparams, data, strategy)
+        # A worker that ends early would disturb the others.
+        workers.wait_for_all()
+    return result
+
+
+def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
+    """Refuse what several workers could not decide alike.
+
+    Raises:
+        UsageError: If a setting needs the clock or the evaluations of one worker.
+    """
+    if workers.count == 1:
+        return
+    alone = {
+        "save_checkpoints_secs": "give save_checkpoints_steps instead",
+        "early_stopping_patience": "only the chief evaluates",
+        "warm_start_from": "begin the run with one worker, then resume it with several",
+    }
+    for name, reason in alone.items():
+        if getattr(settings, name):
+            raise UsageError(
+                f"received {name}={getattr(settings, name)} and {workers.count} "
+                f"workers, which must do the same at the same step: {reason}."
+            )
+
+
+def _assist(
+    settings: TrainSettings,
+    hparams: HParams,
+    data: PreparedData,
+    strategy: tf.distribute.Strategy,
+) -> TrainResult:
+    """Train as a worker other than the chief, and keep no files.
+
+    The metrics go to a temporary folder, as TensorFlow's guide to multi-worker training
+    recommends; they are those of the chief.
+    """
+    run = _describe(settings, hparams, data, strategy.num_replicas_in_sync)
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = make_trainer(run, settings, data, strategy, log=MetricsLog(folder))
+        steps = trainer.train()
+    complete = steps >= settings.train_steps and trainer.stop_signal is None
+    output_dir = Path(settings.output_dir)
+    return TrainResult(output_dir, steps, complete, None, trainer.stop_signal, False)
+
+
+def _train(
+    settings: TrainSettings,
+    hparams: HParams,
+    data: PreparedData,
+    strategy: tf.distribute.Strategy,
+    show_progress: bool,
+) -> TrainResult:
+    """Train as the only worker or the chief."""
     with folder_lock(Path(settings.output_dir), LOCK_FILE, "training"):
-        strategy = make_strategy(settings.cpu_replicas)
         before = resumable_run(Path(settings.output_dir))
         run = _begin_or_resume(settings, hparams, data, strategy)
         step_before = latest_step(settings.output_dir)
@@ -99,7 +166,8 @@ def train(
             if settings.warm_start_from is not None:
                 tokenizers = data.tokenizers()
                 begin_with(trainer.model, settings.warm_start_from, tokenizers)
-            if _tries_largest_batch(settings):
+            # All workers would have to try it together.
+            if _tries_largest_batch(settings) and Workers(strategy).count == 1:
                 _try_largest_batch(trainer, run.hparams, data)
             write_beginning(trainer.log, run)
         steps = trainer.train()

@@ -201,6 +201,14 @@ class HParamFields(TypedSettings):
         unit="tokens per replica",
         at_least=1,
     )
+    update_tokens: int = setting(
+        "tokens of one update on all replicas together, at most batch_size per replica "
+        "at a time: the gradients of several steps are added up; 0 = one step of "
+        "batch_size",
+        0,
+        unit="tokens",
+        at_least=0,
+    )
     max_length: int = setting(
         "longest training pair that is used (longer side, EOS included); longer "
         "sources are translated in pieces; rows of learned positions",

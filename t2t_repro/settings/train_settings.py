@@ -127,6 +127,12 @@ class TrainSettings(TypedSettings):
         unit="replicas",
         at_least=0,
     )
+    cluster: str = setting(
+        "description of the machines of a training: tf_config = the variable "
+        "TF_CONFIG, one machine without it; slurm = the variables of Slurm",
+        "tf_config",
+        choices=("tf_config", "slurm"),
+    )
     xla: str = setting(
         "whether XLA compiles the training step; auto = unless replicas share a CPU",
         "auto",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import signal
 import time
 from collections.abc import Iterator, Sequence
 
@@ -33,6 +34,7 @@ from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.workers import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ class Trainer:
             is made, and training that diverges ends.
         best_models: Keeps the models with the highest values of the watched metric;
             None = only the highest one, as "best".
+        log: Receives the metrics; None = a log in the folder of the checkpoints.
         show_progress: Whether to draw a progress bar if standard error is a terminal,
             with the lines of metrics above it. Without a bar, they are logged.
 
@@ -77,6 +80,7 @@ class Trainer:
         monitors: Sequence[Monitor] = (),
         recovery: Recovery | None = None,
         best_models: BestModels | None = None,
+        log: MetricsLog | None = None,
         show_progress: bool = False,
     ) -> None:
         self.model = model
@@ -94,7 +98,8 @@ class Trainer:
         self.train_step = make_train_step(
             model, optimizer, strategy, step_options, guard
         )
-        self.log = MetricsLog(checkpoints.output_dir)
+        self.log = log or MetricsLog(checkpoints.output_dir)
+        self.workers = Workers(strategy)
         self.step = 0
         self.stopped_early = False
         self.stop_signal: int | None = None
@@ -144,7 +149,9 @@ class Trainer:
         except DivergedError as error:
             if self.recovery is None:
                 raise
-            self._continue_from(self.recovery.go_back(error))
+            with self.workers.chief_first():
+                step = self.recovery.go_back(error)
+            self._continue_from(step)
             return False
         return True
 
@@ -158,7 +165,7 @@ class Trainer:
             if self.recovery:
                 self._watch(self.recovery, results, progress)
             # A signal that arrives later stops training after the next update.
-            stopping = self.stop_signal is not None
+            stopping = self._stops_here()
             self._between_updates(progress, stopping)
             if stopping or self._is_complete():
                 break
@@ -178,18 +185,28 @@ class Trainer:
     def _is_complete(self) -> bool:
         return self.stopped_early or self.step >= self.options.train_steps
 
+    def _stops_here(self) -> bool:
+        """Return whether training stops after this update, on all workers alike."""
+        stopping = self.workers.agree_to_stop(self.step, self.stop_signal is not None)
+        if stopping and self.stop_signal is None:
+            self.stop_signal = signal.SIGTERM  # another worker received a signal
+        return stopping
+
     def _resume(self) -> None:
-        self.checkpoints.clean_up()
-        path = self.checkpoints.restore_latest()
+        with self.workers.chief_first():
+            self.checkpoints.clean_up()
+            path = self.checkpoints.restore_latest()
         if path is not None:
             logger.info("resuming from step %d (%s)", step_of(path), path)
         self._continue_from(0 if path is None else step_of(path))
+        self.workers.check_same_step(self.step)
         self._best = self.checkpoints.best_value(self.options.best_metric)
 
     def _continue_from(self, step: int) -> None:
         """Continue from the restored checkpoint of a step, or from the beginning."""
         self.step = step
-        seed_dropout_per_replica(self.model, self.strategy)
+        first = self.workers.first_replica
+        seed_dropout_per_replica(self.model, self.strategy, first)
         self._window = MetricsWindow(self.checkpoints.window.numpy().decode())
         self.log.truncate_after(step)
         self._stop_without_progress()
@@ -211,7 +228,7 @@ class Trainer:
 
     def _batches(self) -> Iterator[Batch]:
         """Yield distributed batches from the current position, epoch after epoch."""
-        if self._is_complete() or self.stop_signal is not None:
+        if self._is_complete() or (self.stop_signal and self.workers.count == 1):
             return
         while True:
             before = self.step
@@ -226,6 +243,7 @@ class Trainer:
 
     def _epoch(self) -> tf.distribute.DistributedDataset:
         replicas = self.strategy.num_replicas_in_sync
+        first = self.workers.first_replica
         dataset = training_epoch(
             self.data.shards,
             self.data.plan,
@@ -233,6 +251,7 @@ class Trainer:
             epoch=int(self.checkpoints.epoch.numpy()),
             skip_batches=int(self.checkpoints.batches.numpy()),
             num_replicas=replicas,
+            replicas_here=slice(first, first + self.workers.replicas_here),
         )
         if replicas == 1:
             return dataset

@@ -6,25 +6,34 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.training.cluster import find_cluster, make_workers_strategy
 from t2t_repro.training.training_checkpoints import random_states
 
 
-def make_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
+def make_strategy(
+    cpu_replicas: int = 0, cluster: str = "tf_config"
+) -> tf.distribute.Strategy:
     """Choose the devices of the replicas; call this before TensorFlow starts.
 
     Args:
         cpu_replicas: Number of replicas on this CPU, to try data parallelism without
             GPUs. 0 = one on every visible GPU, or one on the CPU.
+        cluster: See `find_cluster`. With several workers, this function waits until all
+            of them have called it.
 
     Returns:
-        `MirroredStrategy` for several replicas, the default strategy for one.
+        `MultiWorkerMirroredStrategy` for several workers, `MirroredStrategy` for
+        several replicas in this process, the default strategy for one.
 
     Raises:
         UserError: If TensorFlow has already started, so that its CPU device cannot be
-            divided any more.
+            divided any more, or the cluster is not described correctly.
     """
     if cpu_replicas:
         _make_cpu_replicas(cpu_replicas)
+    workers = find_cluster(cluster)
+    if workers is not None:
+        return make_workers_strategy(workers, cpu_replicas)
     if cpu_replicas > 1:
         return tf.distribute.MirroredStrategy(
             [f"CPU:{number}" for number in range(cpu_replicas)]
@@ -74,7 +83,7 @@ def should_use_xla(strategy: tf.distribute.Strategy) -> bool:
 
 
 def seed_dropout_per_replica(
-    model: keras.Model, strategy: tf.distribute.Strategy
+    model: keras.Model, strategy: tf.distribute.Strategy, first_replica: int = 0
 ) -> None:
     """Give every replica its own random state, derived from the first replica's.
 
@@ -85,11 +94,13 @@ def seed_dropout_per_replica(
     Args:
         model: A model made under the strategy's scope.
         strategy: The strategy of the replicas.
+        first_replica: Number of this process's first replica among all replicas.
     """
     for state in random_states(model).values():
         copies = strategy.experimental_local_results(state)
-        for number, copy in enumerate(copies):
-            copy.assign(copies[0] + [number, 0])
+        start = tf.identity(copies[0])
+        for number, copy in enumerate(copies, first_replica):
+            copy.assign(start + tf.constant([number, 0], start.dtype))
 
 
 def learning_rates_of(optimizer: keras.optimizers.Optimizer) -> dict[str, tf.Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -26,12 +27,15 @@ class StepOptions:
         jit_compile: Whether XLA compiles the step, once per batch shape.
         packed: Whether the rows of a batch have several pairs, so that it has the
             `PACKED_FEATURES`.
+        micro_steps: Number of equal parts of a replica's rows. Their gradients are
+            computed one after the other and added up, which needs less memory.
     """
 
     label_smoothing: float
     clip_grad_norm: float = 0.0
     jit_compile: bool = False
     packed: bool = False
+    micro_steps: int = 1
 
 
 def make_train_step(
@@ -47,6 +51,11 @@ def make_train_step(
     replicas together, so the number of replicas does not change the update.
     tensor2tensor: `expert_utils`, which sums numerators and denominators over shards.
 
+    Neither does the number of micro-steps. Keras's `gradient_accumulation_steps` cannot
+    do this: it averages gradients of micro-batches, each a mean over another number of
+    tokens, it counts every micro-batch as an iteration, and it fails in
+    `MirroredStrategy` (Keras 3.15).
+
     Args:
         model: A model that maps {"inputs", "targets"} to logits.
         optimizer: A Keras optimizer built on the model's variables.
@@ -57,9 +66,9 @@ def make_train_step(
             learning rate schedule does not advance. The state of dropout does.
 
     Returns:
-        A function of a (distributed) batch, int32 `[rows, length]` per feature. It
-        returns float32 scalars of the global batch: "loss" and "nll" (nats per target
-        token),
+        A function of a (distributed) batch, int32 `[rows, length]` per feature; the
+        rows of each replica are a multiple of `micro_steps`. It returns float32 scalars
+        of the global batch: "loss" and "nll" (nats per target token),
         "gradient_norm", "learning_rate", "source_tokens", "target_tokens" and
         "positions" (of both sides, padding included). A Weighted Transformer adds
         "branch_learning_rate", and a guard adds "skipped", 1 or 0.
@@ -142,6 +151,37 @@ class _ReplicaStep:
             batch: The rows of this replica.
             target_tokens: Number of target tokens in the global batch, float32 scalar.
         """
+        steps = self.options.micro_steps
+        if steps == 1:
+            return self._micro_step(batch, target_tokens)
+        parts = {
+            name: tf.reshape(rows, [steps, -1, tf.shape(rows)[1]])
+            for name, rows in batch.items()
+        }
+
+        def add_step(number: tf.Tensor, *sums: Any) -> tuple[Any, ...]:
+            part = {name: rows[number] for name, rows in parts.items()}
+            values = self._micro_step(part, target_tokens)
+            return number + 1, *tf.nest.map_structure(tf.add, sums, values)
+
+        variables = self.model.trainable_variables
+        zeros = (
+            {"loss": tf.constant(0.0), "nll": tf.constant(0.0)},
+            [tf.zeros(v.shape, v.dtype) for v in variables],
+        )
+        # One step at a time, or memory would have to hold the activations of several.
+        _, sums, gradients = tf.while_loop(
+            lambda number, *_: number < steps,
+            add_step,
+            (tf.constant(0), *zeros),
+            parallel_iterations=1,
+        )
+        return sums, gradients
+
+    def _micro_step(
+        self, batch: Batch, target_tokens: tf.Tensor
+    ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
+        """Return the share of some rows in the global means, and their gradients."""
         divisor = tf.maximum(target_tokens, 1.0)
         weights = [v.value for v in self.model.trainable_variables]
         with tf.GradientTape() as tape:

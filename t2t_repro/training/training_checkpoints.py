@@ -180,11 +180,15 @@ class TrainingCheckpoints:
             return None
         for variable, value in zip((self.epoch, self.batches), position, strict=True):
             variable.assign(value)
-        for other in reversed(all_checkpoints(self.output_dir)):
-            if step_of(other) > step_of(path):
-                remove_checkpoint(other)
+        self._remove_after(step_of(path))
         self._tidy(step_of(path))
         return path
+
+    def _remove_after(self, step: int) -> None:
+        """Remove the checkpoints after a step, the newest first."""
+        for path in reversed(all_checkpoints(self.output_dir)):
+            if step_of(path) > step:
+                remove_checkpoint(path)
 
     def _restore_newest(self, paths: list[str]) -> str | None:
         """Restore the last of these checkpoints that is not damaged."""
@@ -226,3 +230,29 @@ class TrainingCheckpoints:
             Path(aside).name,
             step,
         )
+
+
+class ReadOnlyCheckpoints(TrainingCheckpoints):
+    """The checkpoints of a run for a process that reads them while another one writes.
+
+    It holds the same state, and restores the same checkpoints.
+    """
+
+    def save(self, step: int) -> str:
+        """Write nothing, and return the path that the other process writes."""
+        return str(self.output_dir / f"{CHECKPOINT_NAME}-{step}")
+
+    def save_best(self, step: int, metric: str, value: float) -> None:
+        """Write nothing."""
+
+    def clean_up(self) -> None:
+        """Remove nothing."""
+
+    def _tidy(self, step: int) -> None:
+        """Remove nothing."""
+
+    def _remove_after(self, step: int) -> None:
+        """Remove nothing."""
+
+    def _set_aside(self, path: str, reason: str, step: int) -> None:
+        """Rename nothing."""

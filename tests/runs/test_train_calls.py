@@ -36,6 +36,7 @@ VALUES = {
     "keep_best": 4,
     "early_stopping_patience": 5,
     "cpu_replicas": 4,
+    "cluster": "slurm",
     "xla": "on",
     "try_largest_batch": "off",
 }
@@ -113,7 +114,7 @@ def test_the_trainer_gets_run_settings_data_and_strategy(trained):
     assert call["settings"] == trained.settings()
     assert call["data"] is trained.data
     assert call["strategy"] is STRATEGY
-    assert trained.strategy.call == {"cpu_replicas": 4}
+    assert trained.strategy.call == {"cpu_replicas": 4, "cluster": "slurm"}
 
 
 def test_the_description_of_a_new_run_has_every_value(trained):

@@ -2,7 +2,7 @@
 
 TensorFlow is divided into logical devices before it starts, so one process can try
 only one number of replicas.
-Usage: python -m tests.support.train_on_replicas REPLICAS RESULT SHARD
+Usage: python -m tests.support.train_on_replicas REPLICAS MICRO_STEPS RESULT SHARD
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PLAN = BatchPlan((12,), (8,))
 
 
 def train_both(
-    strategy: tf.distribute.Strategy, shards: Shards
+    strategy: tf.distribute.Strategy, shards: Shards, micro_steps: int = 1
 ) -> dict[str, np.ndarray]:
     """Train the plain and, on up to 2 replicas, the Weighted Transformer."""
-    results = train(strategy, shards, "none")
-    if strategy.num_replicas_in_sync > MOST_WEIGHTED:
+    results = train(strategy, shards, "none", micro_steps)
+    if strategy.num_replicas_in_sync > MOST_WEIGHTED or micro_steps > 1:
         return results
     weighted = train(strategy, shards, "split")
     return results | {f"weighted/{name}": values for name, values in weighted.items()}
@@ -51,7 +51,10 @@ def _optimizer(branched: str) -> keras.optimizers.Optimizer:
 
 
 def train(
-    strategy: tf.distribute.Strategy, shards: Shards, branched: str
+    strategy: tf.distribute.Strategy,
+    shards: Shards,
+    branched: str,
+    micro_steps: int = 1,
 ) -> dict[str, np.ndarray]:
     """Return the metrics of every step and the final weights."""
     with strategy.scope():
@@ -63,9 +66,8 @@ def train(
         )
         optimizer = _optimizer(branched)
         optimizer.build(model.trainable_variables)
-    step = make_train_step(
-        model, optimizer, strategy, StepOptions(0.1, clip_grad_norm=1.0)
-    )
+    options = StepOptions(0.1, clip_grad_norm=1.0, micro_steps=micro_steps)
+    step = make_train_step(model, optimizer, strategy, options)
     metrics: dict[str, list[float]] = {}
     for _, batch in zip(range(STEPS), _batches(strategy, shards), strict=False):
         for name, value in step(batch).items():
@@ -124,9 +126,9 @@ def dropout_masks(
     return np.array(strategy.experimental_local_results(masks))
 
 
-def main(replicas: int, result: str, shards: Shards) -> None:
+def main(replicas: int, micro_steps: int, result: str, shards: Shards) -> None:
     strategy = make_strategy(replicas)
-    arrays = train_both(strategy, shards)
+    arrays = train_both(strategy, shards, micro_steps)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("masks", "resumed_masks"):
             arrays[name] = dropout_masks(strategy, Path(folder), shards)
@@ -134,4 +136,4 @@ def main(replicas: int, result: str, shards: Shards) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], Shards(tuple(sys.argv[3:])))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Shards(tuple(sys.argv[4:])))

@@ -182,6 +182,7 @@ def test_every_epoch_is_read_from_its_own_position(stage):
     trainer = stage.trainer(step=2)
     assert trainer.train() == 9
     same = {"shards": SHARDS, "plan": PLAN, "seed": 11, "num_replicas": 1}
+    same |= {"replicas_here": slice(0, 1)}
     assert stage.epochs.calls == [
         same | {"epoch": 0, "skip_batches": 2},
         same | {"epoch": 1, "skip_batches": 0},
@@ -212,7 +213,9 @@ def test_training_starts_from_the_newest_checkpoint(stage, step, caplog):
         "restore",
         ("best value", "elo"),
     ]
-    assert stage.dropout.call == {"model": "model", "strategy": trainer.strategy}
+    strategy = trainer.strategy
+    expected = {"model": "model", "strategy": strategy, "first_replica": 0}
+    assert stage.dropout.call == expected
     assert trainer.log.dropped_after == step
     assert len(stage.trained_on) == 9 - step
     assert ("resuming from step 5" in caplog.text) == (step == 5)

@@ -33,6 +33,7 @@ class Devices:
             MirroredStrategy=lambda *devices: ("mirrored", *devices),
             get_strategy=lambda: "default",
         )
+        self.clusters = record(monkeypatch, setup, "find_cluster")
         monkeypatch.setattr(tf, "config", config)
         monkeypatch.setattr(tf, "distribute", distribute)
 
@@ -69,6 +70,17 @@ def test_several_gpus_share_the_batch_by_default(machine, gpus, strategy):
     devices = machine(gpus)
     assert setup.make_strategy() == strategy
     assert devices.calls == []
+
+
+@pytest.mark.parametrize("replicas", [0, 3])
+def test_several_workers_share_one_strategy(machine, monkeypatch, replicas):
+    devices = machine(2)
+    found = record(monkeypatch, setup, "find_cluster", "the cluster")
+    made = record(monkeypatch, setup, "make_workers_strategy", "connected")
+    assert setup.make_strategy(replicas, "slurm") == "connected"
+    assert found.call == {"source": "slurm"}
+    assert made.call == {"resolver": "the cluster", "cpu_replicas": replicas}
+    assert len(devices.calls) == (2 if replicas else 0)
 
 
 def test_devices_that_are_in_use_cannot_be_divided(machine):
@@ -110,3 +122,11 @@ def test_every_replica_gets_its_own_random_state(monkeypatch):
     assert found.call == {"model": "model"}
     assert [copy.numpy().tolist() for copy in states["0"]] == [[5, 7], [6, 7], [7, 7]]
     assert [copy.numpy().tolist() for copy in states["1"]] == [[2, 9], [3, 9], [4, 9]]
+
+
+def test_random_states_continue_after_those_of_other_workers(monkeypatch):
+    states = {"0": [tf.Variable([5, 7]) for _ in range(2)]}
+    record(monkeypatch, setup, "random_states", {"0": "0"})
+    strategy = SimpleNamespace(experimental_local_results=states.__getitem__)
+    setup.seed_dropout_per_replica("model", strategy, first_replica=4)
+    assert [copy.numpy().tolist() for copy in states["0"]] == [[9, 7], [10, 7]]

@@ -14,6 +14,7 @@ import tensorflow as tf
 from t2t_repro.data.packing import pack_pairs
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.update_guard import UpdateGuard
 from tests.support.corpus import random_pairs, write_shards
 from tests.support.tiny_model import (
     VOCAB_SIZE,
@@ -37,14 +38,13 @@ BATCH = batch_of(
 )
 
 
-def step_and_model(options=OPTIONS, **model_options):
+def step_and_model(options=OPTIONS, guard=None, **model_options):
     """Make a plain gradient-descent step, so that weights show the gradient."""
     model = tiny_transformer(**ONE_LAYER, **model_options)
     optimizer = keras.optimizers.SGD(LEARNING_RATE)
     optimizer.build(model.trainable_variables)
-    return make_train_step(model, optimizer, tf.distribute.get_strategy(), options), (
-        model
-    )
+    strategy = tf.distribute.get_strategy()
+    return make_train_step(model, optimizer, strategy, options, guard), model
 
 
 def weights_of(model):
@@ -237,6 +237,78 @@ def test_dropout_is_active_and_new_in_every_step():
     assert len(losses) == 3
 
 
+# 6 rows with 31 target tokens: 15, 12 and 4 in micro-batches of 2 rows
+UNEVEN = batch_of(
+    padded(random_sentences(1, [5, 3, 7, 2, 4, 6])),
+    padded(random_sentences(2, [8, 7, 5, 7, 2, 2])),
+)
+
+
+@pytest.mark.parametrize("micro_steps", [2, 3, 6])
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_micro_steps_make_the_update_of_all_rows_at_once(micro_steps, jit_compile):
+    step, whole = step_and_model(StepOptions(0.1, clip_grad_norm=0.5))
+    expected = step(UNEVEN)
+    options = StepOptions(
+        0.1, clip_grad_norm=0.5, jit_compile=jit_compile, micro_steps=micro_steps
+    )
+    step, model = step_and_model(options)
+    results = step(UNEVEN)
+    assert results.keys() == expected.keys()
+    for name, value in expected.items():
+        assert float(results[name]) == pytest.approx(float(value), rel=1e-5), name
+    for path, weights in weights_of(model).items():
+        np.testing.assert_allclose(weights, weights_of(whole)[path], atol=1e-6)
+
+
+def test_a_guard_limits_the_loss_of_all_micro_steps_together():
+    step, model = step_and_model(StepOptions(0.1, micro_steps=3), UpdateGuard())
+    before = weights_of(model)
+    assert float(step(UNEVEN)["skipped"]) == 0.0
+    moved = weights_of(model)
+    assert any((moved[path] != before[path]).any() for path in before)
+    model.trainable_variables[0].assign(
+        np.full(model.trainable_variables[0].shape, np.nan)
+    )
+    broken = weights_of(model)
+    assert float(step(UNEVEN)["skipped"]) == 1.0
+    for path, weights in weights_of(model).items():
+        np.testing.assert_array_equal(weights, broken[path])
+
+
+def test_loss_scaling_does_not_change_the_update_of_micro_steps():
+    step, whole = step_and_model()
+    step(UNEVEN)
+    model = tiny_transformer(**ONE_LAYER)
+    optimizer = keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.SGD(LEARNING_RATE), initial_scale=2.0**10
+    )
+    optimizer.build(model.trainable_variables)
+    options = StepOptions(0.1, micro_steps=3)
+    make_train_step(model, optimizer, tf.distribute.get_strategy(), options)(UNEVEN)
+    for path, weights in weights_of(model).items():
+        np.testing.assert_allclose(weights, weights_of(whole)[path], atol=1e-6)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_dropout_differs_between_micro_steps(jit_compile):
+    # Equal rows would have equal gradients: the whole would be as with one of them.
+    row = {side: ids[:1] for side, ids in UNEVEN.items()}
+    rows = {side: tf.repeat(ids, 4, axis=0) for side, ids in row.items()}
+    step, model = step_and_model(residual_dropout=0.5)
+    initial = weights_of(model)
+    alone = float(step(row)["loss"])
+    options = StepOptions(0.1, micro_steps=4, jit_compile=jit_compile)
+    step, model = step_and_model(options, residual_dropout=0.5)
+    for path, weights in weights_of(model).items():
+        np.testing.assert_array_equal(weights, initial[path])
+    assert float(step(rows)["loss"]) != pytest.approx(alone, rel=1e-3)
+
+
+# Replicas, or "replicas x micro-steps" -> both numbers
+SHAPES = {2: (2, 1), 4: (4, 1), 8: (8, 1), "2 x 4": (2, 4)}
+
+
 @pytest.fixture(scope="module")
 def on_replicas(tmp_path_factory):
     """Return results by number of replicas: same global batches, no dropout."""
@@ -245,12 +317,12 @@ def on_replicas(tmp_path_factory):
     program = (sys.executable, "-m", "tests.support.train_on_replicas")
     processes = {
         n: subprocess.Popen(
-            [*program, str(n), str(folder / f"{n}.npz"), *shards.paths],
+            [*program, *map(str, shape), str(folder / f"{n}.npz"), *shards.paths],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
         )
-        for n in (2, 4)
+        for n, shape in SHAPES.items()
     }
     results = {1: train_both(tf.distribute.get_strategy(), shards)}
     for number, process in processes.items():
@@ -263,7 +335,7 @@ def on_replicas(tmp_path_factory):
 @pytest.mark.parametrize(
     ("replicas", "metric"),
     [
-        *itertools.product([2, 4], ["loss", "nll", "gradient_norm"]),
+        *itertools.product(SHAPES, ["loss", "nll", "gradient_norm"]),
         *itertools.product([2], ["weighted/loss", "weighted/nll"]),
     ],
 )
@@ -274,7 +346,7 @@ def test_replicas_have_the_curve_of_one_replica(on_replicas, replicas, metric):
     np.testing.assert_allclose(on_replicas[replicas][metric], alone, atol=5e-6, rtol=0)
 
 
-@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("replicas", SHAPES)
 def test_replicas_end_with_the_weights_of_one_replica(on_replicas, replicas):
     # measured: 1e-7 at most
     for name, weights in on_replicas[replicas].items():
@@ -282,15 +354,16 @@ def test_replicas_end_with_the_weights_of_one_replica(on_replicas, replicas):
             np.testing.assert_allclose(weights, on_replicas[1][name], atol=2e-6, rtol=0)
 
 
-@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("replicas", SHAPES)
 @pytest.mark.parametrize("count", ["source_tokens", "target_tokens", "positions"])
 def test_replicas_count_the_tokens_of_the_global_batch(on_replicas, replicas, count):
     np.testing.assert_array_equal(on_replicas[replicas][count], on_replicas[1][count])
 
 
-@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("replicas", SHAPES)
 @pytest.mark.parametrize("run", ["masks", "resumed_masks"])
 def test_dropout_differs_between_replicas_and_steps(on_replicas, replicas, run):
     masks = on_replicas[replicas][run]
-    assert masks.shape == (replicas, 2, 64)
-    assert len(np.unique(masks.reshape(-1, 64), axis=0)) == 2 * replicas
+    count, _ = SHAPES[replicas]
+    assert masks.shape == (count, 2, 64)
+    assert len(np.unique(masks.reshape(-1, 64), axis=0)) == 2 * count

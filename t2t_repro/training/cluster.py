@@ -1,0 +1,93 @@
+"""Find the machines of a training, and make the strategy of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tensorflow as tf
+from tensorflow.python.distribute.collective_all_reduce_strategy import (
+    CollectiveAllReduceExtended,
+)
+
+from t2t_repro.errors import UserError
+
+JOBS = ("chief", "worker")
+
+
+def find_cluster(
+    source: str,
+) -> tf.distribute.cluster_resolver.ClusterResolver | None:
+    """Return TensorFlow's description of the workers, or None if there is only one.
+
+    Args:
+        source: "tf_config" reads the environment variable `TF_CONFIG`; "slurm" reads
+            the variables of a Slurm job step.
+
+    Raises:
+        UserError: If the description cannot be read.
+    """
+    resolvers = tf.distribute.cluster_resolver
+    try:
+        resolver = (
+            resolvers.SlurmClusterResolver()
+            if source == "slurm"
+            else resolvers.TFConfigClusterResolver()
+        )
+        return resolver if number_of_workers(resolver) > 1 else None
+    except (ValueError, RuntimeError, KeyError, OSError) as error:
+        raise UserError(
+            f"received cluster={source}, but cannot read the workers of this "
+            f"training: {error}."
+        ) from error
+
+
+def number_of_workers(
+    resolver: tf.distribute.cluster_resolver.ClusterResolver,
+) -> int:
+    """Count the workers of a cluster, the chief included."""
+    jobs = resolver.cluster_spec().as_dict()
+    return sum(len(jobs.get(job, [])) for job in JOBS)
+
+
+def make_workers_strategy(
+    resolver: tf.distribute.cluster_resolver.ClusterResolver, cpu_replicas: int
+) -> tf.distribute.MultiWorkerMirroredStrategy:
+    """Connect with the other workers, and return the strategy of all of them.
+
+    Args:
+        resolver: Description of the workers.
+        cpu_replicas: Number of replicas on this worker's CPU; 0 = one per GPU.
+
+    Raises:
+        UserError: If TensorFlow has already started.
+    """
+    try:
+        with _cpu_replicas(cpu_replicas):
+            return tf.distribute.MultiWorkerMirroredStrategy(resolver)
+    except RuntimeError as error:
+        raise UserError(
+            "cannot connect with the other workers: TensorFlow has already started in "
+            "this process. Start a new one."
+        ) from error
+
+
+@contextmanager
+def _cpu_replicas(count: int) -> Iterator[None]:
+    """Give new strategies several replicas per worker on the CPU.
+
+    TensorFlow 2.21 has no option for this: on a CPU, a worker has one replica.
+    """
+    original = CollectiveAllReduceExtended._initialize_local_devices
+
+    def cpu_devices(
+        strategy: object, resolver: object, worker: str
+    ) -> tuple[tuple[str, ...], str]:
+        return tuple(f"{worker}/device:CPU:{n}" for n in range(count)), "CPU"
+
+    if count > 1:
+        CollectiveAllReduceExtended._initialize_local_devices = cpu_devices
+    try:
+        yield
+    finally:
+        CollectiveAllReduceExtended._initialize_local_devices = original
