@@ -30,13 +30,17 @@ from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.update_guard import UpdateGuard
 from t2t_repro.visualization.capture import capture_attention
 from t2t_repro.visualization.page import html_page
 from t2t_repro.visualization.samples import IdPair, attention_evaluator
 
 
 def updates(
-    hparams: HParams, model: Transformer, args: argparse.Namespace
+    hparams: HParams,
+    model: Transformer,
+    args: argparse.Namespace,
+    guard: UpdateGuard | None = None,
 ) -> Callable[[], None]:
     """Return a function that runs a block of updates on one synthetic batch."""
     shape = (args.rows, args.length)
@@ -44,7 +48,8 @@ def updates(
     optimizer = make_optimizer(hparams)
     optimizer.build(model.trainable_variables)
     options = StepOptions(hparams.label_smoothing, jit_compile=True)
-    step = make_train_step(model, optimizer, tf.distribute.get_strategy(), options)
+    strategy = tf.distribute.get_strategy()
+    step = make_train_step(model, optimizer, strategy, options, guard)
 
     def block() -> None:
         for _ in range(args.updates):
