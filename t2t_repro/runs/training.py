@@ -44,6 +44,7 @@ from t2t_repro.training.loop import Trainer
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.setup import make_strategy
+from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.training.workers import Workers, errors_of_other_workers
 
 logger = logging.getLogger(__name__)
@@ -200,6 +201,12 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
     Raises:
         OutOfMemoryError: If it does; the message names a batch size that fits.
     """
+    size = UpdateSize.plan(
+        update_tokens=hparams.update_tokens,
+        batch_size=hparams.batch_size,
+        replicas=trainer.strategy.num_replicas_in_sync,
+    )
+    hparams = hparams.replace(batch_size=size.tokens)
     source, target = data.tokenizers()
     sizes = (source.vocab_size, target.vocab_size)
     if source is not target:
