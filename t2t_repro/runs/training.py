@@ -118,7 +118,6 @@ def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
     alone = {
         "save_checkpoints_secs": "give save_checkpoints_steps instead",
         "early_stopping_patience": "only the chief evaluates",
-        "warm_start_from": "begin the run with one worker, then resume it with several",
     }
     for name, reason in alone.items():
         if getattr(settings, name):
@@ -140,8 +139,11 @@ def _assist(
     recommends; they are those of the chief.
     """
     run = _describe(settings, hparams, data, strategy.num_replicas_in_sync)
+    is_new = resumable_run(Path(settings.output_dir)) is None
     with tempfile.TemporaryDirectory() as folder:
         trainer = make_trainer(run, settings, data, strategy, log=MetricsLog(folder))
+        if is_new:
+            _before_the_first_update(trainer, run, settings, data)
         steps = trainer.train()
     complete = steps >= settings.train_steps and trainer.stop_signal is None
     output_dir = Path(settings.output_dir)
@@ -164,12 +166,7 @@ def _train(
             run, settings, data, strategy, show_progress=show_progress
         )
         if before is None:
-            if settings.warm_start_from is not None:
-                tokenizers = data.tokenizers()
-                begin_with(trainer.model, settings.warm_start_from, tokenizers)
-            # All workers would have to try it together.
-            if _tries_largest_batch(settings) and Workers(strategy).count == 1:
-                _try_largest_batch(trainer, run.hparams, data)
+            _before_the_first_update(trainer, run, settings, data)
             write_beginning(trainer.log, run)
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
@@ -188,6 +185,16 @@ def _train(
     return TrainResult(
         Path(settings.output_dir), steps, complete, averaged, trainer.stop_signal
     )
+
+
+def _before_the_first_update(
+    trainer: Trainer, run: Run, settings: TrainSettings, data: PreparedData
+) -> None:
+    """Take the weights of another run, and try the largest batch, on all workers."""
+    if settings.warm_start_from is not None:
+        begin_with(trainer.model, settings.warm_start_from, data.tokenizers())
+    if _tries_largest_batch(settings):
+        _try_largest_batch(trainer, run.hparams, data)
 
 
 def _tries_largest_batch(settings: TrainSettings) -> bool:

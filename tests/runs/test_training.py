@@ -358,11 +358,7 @@ def test_an_update_that_leaves_no_room_for_a_sentence_is_refused(
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("save_checkpoints_secs", 600.0),
-        ("early_stopping_patience", 2),
-        ("warm_start_from", "/other/run"),
-    ],
+    [("save_checkpoints_secs", 600.0), ("early_stopping_patience", 2)],
 )
 def test_settings_that_workers_could_not_decide_alike_are_refused(name, value):
     settings = TrainSettings(output_dir="", **{name: value})
