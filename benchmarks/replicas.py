@@ -4,7 +4,8 @@
 
 Every run has updates of the same 512 tokens, without dropout, on this machine's CPU.
 Prints the largest difference from one replica, and writes losses.json and, if
-matplotlib is installed, losses.svg.
+matplotlib is installed, losses.png. Runs in the folder that are complete are not
+trained again.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def main() -> None:
         )
         print(f"{name}: last loss {losses[name][-1]:.4f}, differs by {difference:.1e}")
     (args.folder / "losses.json").write_text(json.dumps(losses))
-    draw(losses, args.folder / "losses.svg")
+    draw(losses, args.folder / "losses.png")
 
 
 def t2t(*arguments: str, **environment: str) -> None:
@@ -72,6 +73,8 @@ def train(
 ) -> None:
     """Train on one process per worker; output goes to files beside the run."""
     batch_size = UPDATE_TOKENS // (workers * replicas * steps)
+    if (run / f"model.ckpt-{train_steps}.index").exists():
+        return
     arguments = (
         *("train", "--problem", PROBLEM, "--data_dir", str(folder / "data")),
         *("--output_dir", str(run), "--hparams_set", "transformer_tiny"),
@@ -132,16 +135,19 @@ def draw(losses: dict[str, list[float]], path: Path) -> None:
     alone = losses["1 replica"]
     for number, (name, values) in enumerate(losses.items()):
         steps = range(1, len(values) + 1)
-        width = 2.0 * (len(losses) - number)
-        curves.plot(steps, values, linewidth=width, label=name)
+        color, width = f"C{number}", 2.0 * (len(losses) - number)
+        curves.plot(steps, values, color=color, linewidth=width, label=name)
         if name != "1 replica":
             distance = [abs(a - b) for a, b in zip(values, alone, strict=True)]
-            differences.plot(steps, distance, label=name)
-    curves.set(xlabel="update", ylabel="loss (nats per target token)")
-    differences.set(xlabel="update", ylabel="distance from 1 replica", yscale="log")
-    curves.legend(fontsize=7)
+            differences.plot(steps, distance, ".", color=color, label=name)
+    curves.set(title="Loss: all curves coincide", ylabel="nats per target token")
+    differences.set(title="Difference from 1 replica (zeros not drawn)", yscale="log")
+    for axes in (curves, differences):
+        axes.set_xlabel("update")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
     figure.tight_layout()
-    figure.savefig(path)
+    figure.savefig(path, dpi=110)
 
 
 if __name__ == "__main__":

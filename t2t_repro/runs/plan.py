@@ -100,7 +100,8 @@ class Plan:
         embedding_parameters: Number of them in embeddings and softmax.
         train_steps: Number of updates.
         num_replicas: Replicas that share a global batch.
-        tokens_per_replica: The hparam `batch_size`.
+        tokens_per_replica: Tokens of a replica's step, at most the hparam `batch_size`.
+        micro_steps: Steps per update, whose gradients are added up.
         batches: Shapes of the batches, shortest first.
         flops_per_step: Mean floating-point operations of an update: over an epoch, or
             over the shapes without data.
@@ -120,6 +121,7 @@ class Plan:
     train_steps: int
     num_replicas: int
     tokens_per_replica: int
+    micro_steps: int
     batches: tuple[PlannedBatch, ...]
     flops_per_step: float
     flops_per_target_token: float
@@ -163,7 +165,12 @@ def plan_training(
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     parameters = parameter_count(hparams, *sizes)
     counts = None if manifest is None else manifest.splits["train"]
-    batches = _batches(hparams, sizes[1], num_replicas, counts)
+    size = UpdateSize.plan(
+        update_tokens=hparams.update_tokens,
+        batch_size=hparams.batch_size,
+        replicas=num_replicas,
+    )
+    batches = _batches(hparams, sizes[1], size, counts)
     epochs = (
         None
         if counts is None
@@ -182,11 +189,12 @@ def plan_training(
         embedding_parameters=embedding_count(hparams, *sizes),
         train_steps=settings.train_steps,
         num_replicas=num_replicas,
-        tokens_per_replica=hparams.batch_size,
+        tokens_per_replica=size.tokens,
+        micro_steps=size.steps,
         batches=batches,
         flops_per_step=flops,
         flops_per_target_token=flops / target_tokens,
-        memory=_largest_memory(hparams, sizes, batches, num_replicas),
+        memory=_largest_memory(hparams, sizes, batches, size.parts),
         epochs=epochs,
         disk=_disk(settings, hparams, parameters),
     )
@@ -231,13 +239,8 @@ def _vocabularies(
 
 
 def _batches(
-    hparams: HParams, vocab_size: int, num_replicas: int, counts: SplitCounts | None
+    hparams: HParams, vocab_size: int, size: UpdateSize, counts: SplitCounts | None
 ) -> tuple[PlannedBatch, ...]:
-    size = UpdateSize.plan(
-        update_tokens=hparams.update_tokens,
-        batch_size=hparams.batch_size,
-        replicas=num_replicas,
-    )
     shapes = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
     if shapes.packed_length:
         return (_packed_batch(hparams, vocab_size, shapes, counts),)
@@ -321,12 +324,13 @@ def _largest_memory(
     hparams: HParams,
     sizes: tuple[int, int],
     batches: tuple[PlannedBatch, ...],
-    num_replicas: int,
+    parts: int,
 ) -> TrainingMemory:
+    """Return the memory of the largest batch, of which each part is computed alone."""
     return max(
         (
             training_memory(
-                hparams, *sizes, rows=batch.rows // num_replicas, length=batch.length
+                hparams, *sizes, rows=batch.rows // parts, length=batch.length
             )
             for batch in batches
         ),

@@ -82,6 +82,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         label_smoothing=hparams.label_smoothing,
         clip_grad_norm=hparams.clip_grad_norm,
         jit_compile=should_use_xla(strategy) if automatic else settings.xla == "on",
+        micro_steps=plan.micro_steps,
     )
     step = make_train_step(model, optimizer, strategy, options)
     shape = plan.typical_batch

@@ -44,6 +44,7 @@ from t2t_repro.training.loop import Trainer
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.setup import make_strategy
+from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.training.workers import Workers, errors_of_other_workers
 
 logger = logging.getLogger(__name__)
@@ -117,7 +118,6 @@ def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
     alone = {
         "save_checkpoints_secs": "give save_checkpoints_steps instead",
         "early_stopping_patience": "only the chief evaluates",
-        "warm_start_from": "begin the run with one worker, then resume it with several",
     }
     for name, reason in alone.items():
         if getattr(settings, name):
@@ -139,8 +139,11 @@ def _assist(
     recommends; they are those of the chief.
     """
     run = _describe(settings, hparams, data, strategy.num_replicas_in_sync)
+    is_new = resumable_run(Path(settings.output_dir)) is None
     with tempfile.TemporaryDirectory() as folder:
         trainer = make_trainer(run, settings, data, strategy, log=MetricsLog(folder))
+        if is_new:
+            _before_the_first_update(trainer, run, settings, data)
         steps = trainer.train()
     complete = steps >= settings.train_steps and trainer.stop_signal is None
     output_dir = Path(settings.output_dir)
@@ -163,12 +166,7 @@ def _train(
             run, settings, data, strategy, show_progress=show_progress
         )
         if before is None:
-            if settings.warm_start_from is not None:
-                tokenizers = data.tokenizers()
-                begin_with(trainer.model, settings.warm_start_from, tokenizers)
-            # All workers would have to try it together.
-            if _tries_largest_batch(settings) and Workers(strategy).count == 1:
-                _try_largest_batch(trainer, run.hparams, data)
+            _before_the_first_update(trainer, run, settings, data)
             write_beginning(trainer.log, run)
         steps = trainer.train()
         # A signal during the last update leaves out the last evaluation.
@@ -189,6 +187,16 @@ def _train(
     )
 
 
+def _before_the_first_update(
+    trainer: Trainer, run: Run, settings: TrainSettings, data: PreparedData
+) -> None:
+    """Take the weights of another run, and try the largest batch, on all workers."""
+    if settings.warm_start_from is not None:
+        begin_with(trainer.model, settings.warm_start_from, data.tokenizers())
+    if _tries_largest_batch(settings):
+        _try_largest_batch(trainer, run.hparams, data)
+
+
 def _tries_largest_batch(settings: TrainSettings) -> bool:
     automatic = settings.try_largest_batch == "auto"
     return has_gpu() if automatic else settings.try_largest_batch == "on"
@@ -200,6 +208,12 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
     Raises:
         OutOfMemoryError: If it does; the message names a batch size that fits.
     """
+    size = UpdateSize.plan(
+        update_tokens=hparams.update_tokens,
+        batch_size=hparams.batch_size,
+        replicas=trainer.strategy.num_replicas_in_sync,
+    )
+    hparams = hparams.replace(batch_size=size.tokens)
     source, target = data.tokenizers()
     sizes = (source.vocab_size, target.vocab_size)
     if source is not target:

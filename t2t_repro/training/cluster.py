@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,8 @@ from tensorflow.python.distribute.collective_all_reduce_strategy import (
 from t2t_repro.errors import UserError
 
 JOBS = ("chief", "worker")
+SLURM_PORT = 8888  # of the first task on a machine; the next one has 8889
+LARGEST_SLURM_NODE = 1024  # tasks
 
 
 def find_cluster(
@@ -27,12 +30,11 @@ def find_cluster(
     Raises:
         UserError: If the description cannot be read.
     """
-    resolvers = tf.distribute.cluster_resolver
     try:
         resolver = (
-            resolvers.SlurmClusterResolver()
+            _slurm_cluster()
             if source == "slurm"
-            else resolvers.TFConfigClusterResolver()
+            else tf.distribute.cluster_resolver.TFConfigClusterResolver()
         )
         return resolver if number_of_workers(resolver) > 1 else None
     except (ValueError, RuntimeError, KeyError, OSError) as error:
@@ -40,6 +42,38 @@ def find_cluster(
             f"received cluster={source}, but cannot read the workers of this "
             f"training: {error}."
         ) from error
+
+
+def _slurm_cluster() -> tf.distribute.cluster_resolver.ClusterResolver:
+    """Read the workers of a Slurm job step, each with the GPUs that Slurm gave it.
+
+    TensorFlow's `SlurmClusterResolver` (2.21) sorts the machines by name, so "node10"
+    comes before "node9", but numbers this worker in Slurm's order. So this function
+    looks the worker up by the name of its machine. The resolver also fails without
+    `nvidia-smi`, and chooses GPUs again; it is not asked to.
+    """
+    resolvers = tf.distribute.cluster_resolver
+    # One "GPU" per task, which is not used: they must not be fewer than the tasks.
+    found = resolvers.SlurmClusterResolver(
+        port_base=SLURM_PORT,
+        gpus_per_node=LARGEST_SLURM_NODE,
+        gpus_per_task=1,
+        auto_set_gpu=False,
+    )
+    cluster = found.cluster_spec()
+    number = found.task_id
+    if "SLURMD_NODENAME" in os.environ:
+        port = SLURM_PORT + int(os.environ.get("SLURM_LOCALID", "0"))
+        address = f"{os.environ['SLURMD_NODENAME']}:{port}"
+        number = cluster.job_tasks("worker").index(address)
+    gpus = len(tf.config.get_visible_devices("GPU"))
+    return resolvers.SimpleClusterResolver(
+        cluster,
+        task_type="worker",
+        task_id=number,
+        num_accelerators={"GPU": gpus},
+        rpc_layer="grpc",
+    )
 
 
 def number_of_workers(

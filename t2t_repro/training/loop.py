@@ -325,12 +325,19 @@ class Trainer:
     def _stop_without_progress(self) -> None:
         """End training if the last evaluations brought no higher value.
 
-        The log has the values, so a resumed run decides as one that never stopped.
+        The log has the values, so a resumed run decides as one that never stopped. The
+        evaluation at the end of a training that was extended later does not count:
+        a run with all steps at once does not have it.
         """
         metric, patience = self.options.best_metric, self.options.patience
         if not patience:
             return
-        values = self.log.values("eval", metric)
+        every = self.options.eval_every_steps
+        values = {
+            step: value
+            for step, value in self.log.values("eval", metric).items()
+            if step % every == 0
+        }
         self.stopped_early = is_exhausted(list(values.values()), patience)
         if self.stopped_early:
             best = max(values, key=lambda step: values[step])

@@ -201,3 +201,19 @@ def test_many_shapes_are_a_list_and_few_are_a_table():
     changes = "batch_size=64,max_length=64,min_length_bucket=4,length_bucket_step=1.1"
     many = plan_lines(plan(hparams=changes))
     assert any("shapes of batches" in line and "16 x 4" in line for line in many)
+
+
+@pytest.mark.parametrize(("replicas", "steps"), [(1, 4), (2, 2), (4, 1)])
+def test_accumulated_updates_have_more_rows_in_the_same_memory(replicas, steps):
+    alone = plan(found=manifest())
+    whole = plan(
+        found=manifest(), replicas=replicas, hparams=f"{HPARAMS},update_tokens=96"
+    )
+    assert [(b.length, b.rows) for b in whole.batches] == [(4, 24), (8, 12)]
+    assert whole.memory == alone.memory
+    assert (whole.tokens_per_replica, whole.micro_steps) == (24, steps)
+    printed = "\n".join(plan_lines(whole))
+    expected = f"{replicas} replica(s) x 24 tokens"
+    assert f"{expected} x {steps} steps;" in printed or (
+        steps == 1 and f"{expected};" in printed
+    )

@@ -488,3 +488,47 @@ def test_the_recorded_folder_of_the_data_must_exist(trained):
     Path(run.data_dir).mkdir()
     found = resuming.recorded_data_dir(run, trained.output_dir)
     assert found == (trained.folder / "data").resolve()
+
+
+@pytest.fixture
+def second(trained, monkeypatch):
+    """Return a training as worker 1 of 2, which is not the chief."""
+    trained.waits = []
+    workers = SimpleNamespace(
+        count=2, number=1, is_chief=False, wait_for_all=lambda: trained.waits.append(1)
+    )
+    monkeypatch.setattr(training, "Workers", lambda strategy: workers)
+    monkeypatch.setattr(trained, "_train", lambda: trained.steps)
+    trained.begun = record(monkeypatch, training, "begin_with")
+    trained.tried = record(monkeypatch, training, "_try_largest_batch")
+    return trained
+
+
+FOR_WORKERS = {"save_checkpoints_secs": 0.0, "early_stopping_patience": 0}
+
+
+def test_a_worker_trains_like_the_chief_and_writes_nothing(second):
+    result = second.train(**FOR_WORKERS)
+    call = second.made.call
+    assert call["settings"] == second.settings(**FOR_WORKERS)
+    assert (call["data"], call["strategy"]) == (second.data, STRATEGY)
+    assert call["run"].num_replicas == 3
+    log = call["log"].output_dir
+    assert second.output_dir not in (log, *log.parents)
+    assert not log.exists()
+    assert not second.output_dir.exists()
+    assert (result.steps, result.complete, result.is_chief) == (170, True, False)
+    assert (result.averaged, second.averaged.calls) == (None, [])
+    assert second.waits == [1]
+
+
+def test_all_workers_start_warm_and_try_the_largest_batch_once(second):
+    source = str(second.folder / "other")
+    options = FOR_WORKERS | {"warm_start_from": source, "try_largest_batch": "on"}
+    second.train(**options)
+    assert second.begun.call["warm_start_from"] == source
+    assert second.tried.call["data"] is second.data
+    second.write_checkpoints(20)
+    second.made.call["run"].save(second.output_dir)
+    second.train(**options)
+    assert (len(second.begun.calls), len(second.tried.calls)) == (1, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+from types import SimpleNamespace
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -334,3 +335,33 @@ def test_rows_of_several_pairs_are_for_training_only():
     assert plan == BatchPlan((40,), (12,), packed_length=50)
     assert plan.shapes == [(12, 50)]
     assert BatchPlan.for_evaluation(hparams).packed_length == 0
+
+
+def test_an_update_of_several_steps_has_their_rows_and_their_number(
+    recorded, data, tmp_path
+):
+    single = recorded.arguments["data"].plan
+    changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=1560"}
+    train(TrainSettings(output_dir=str(tmp_path / "large"), **changes), data)
+    plan = recorded.arguments["data"].plan
+    assert plan.rows == tuple(3 * rows for rows in single.rows)
+    assert recorded.arguments["step_options"].micro_steps == 3
+
+
+def test_an_update_that_leaves_no_room_for_a_sentence_is_refused(
+    recorded, data, tmp_path
+):
+    changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=39"}
+    with pytest.raises(UsageError, match="1 replica x 39 tokens x 1 step, expected at"):
+        train(TrainSettings(output_dir=str(tmp_path / "small"), **changes), data)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("save_checkpoints_secs", 600.0), ("early_stopping_patience", 2)],
+)
+def test_settings_that_workers_could_not_decide_alike_are_refused(name, value):
+    settings = TrainSettings(output_dir="", **{name: value})
+    training._check_for_workers(settings, SimpleNamespace(count=1))
+    with pytest.raises(UsageError, match=f"received {name}={value} and 2 workers"):
+        training._check_for_workers(settings, SimpleNamespace(count=2))

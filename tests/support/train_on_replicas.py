@@ -1,14 +1,15 @@
-"""Train a tiny model on several replicas of the CPU, in its own process.
+"""Train tiny models on several replicas of the CPU, in a process of their own.
 
-TensorFlow is divided into logical devices before it starts, so one process can try
-only one number of replicas.
-Usage: python -m tests.support.train_on_replicas REPLICAS MICRO_STEPS RESULT SHARD
+TensorFlow is divided into logical devices before it starts. All cases share one
+process, because importing TensorFlow takes longer than training.
+Usage: python -m tests.support.train_on_replicas FOLDER SHARD CASE ...
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,67 +19,114 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
+from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.checkpoint_paths import all_checkpoints
+from t2t_repro.training.checkpoints import model_variables, write_checkpoint
+from t2t_repro.training.largest_batch import try_largest_batch
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
+from t2t_repro.training.moving_average import averaged_weights, moving_averages
 from t2t_repro.training.optimizer import make_optimizer
+from t2t_repro.training.recovery import Recovery, RecoveryLimits
 from t2t_repro.training.setup import make_strategy
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
-from tests.support.tiny_model import tiny_transformer
+from t2t_repro.training.update_guard import UpdateGuard
+from t2t_repro.training.warm_start import warm_start
+from tests.support.tiny_model import VOCAB_SIZE, tiny_transformer
+from tests.support.tiny_training import Bigrams
 
-STEPS = 20
-MOST_WEIGHTED = 2  # replicas; tracing its step on 4 takes a minute
-# Rows of global batches, which every number of replicas divides.
+STEPS = 3
+# Rows of global batches, which every number of replicas and steps divides.
 PLAN = BatchPlan((12,), (8,))
+EMA_DECAY = 0.75
+Arrays = dict[str, np.ndarray]
 
 
-def train_both(
-    strategy: tf.distribute.Strategy, shards: Shards, micro_steps: int = 1
-) -> dict[str, np.ndarray]:
-    """Train the plain and, on up to 2 replicas, the Weighted Transformer."""
-    results = train(strategy, shards, "none", micro_steps)
-    if strategy.num_replicas_in_sync > MOST_WEIGHTED or micro_steps > 1:
-        return results
-    weighted = train(strategy, shards, "split")
-    return results | {f"weighted/{name}": values for name, values in weighted.items()}
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A way to divide the same updates.
+
+    Attributes:
+        replicas: Number of replicas.
+        micro_steps: Number of steps per update.
+        model: "transformer", "weighted", or the faster "bigrams".
+    """
+
+    replicas: int
+    micro_steps: int = 1
+    model: str = "transformer"
+
+    def alone(self) -> Case:
+        """Return the same training on one replica, without micro-steps."""
+        return Case(1, 1, self.model)
 
 
-def _optimizer(branched: str) -> keras.optimizers.Optimizer:
-    if branched == "none":
-        return keras.optimizers.Adam(1e-3, beta_2=0.98, epsilon=1e-9)
-    hparams = catalogue.hparams("weighted_transformer_base")
-    return make_optimizer(hparams.replace(branch_frozen_after_steps=STEPS // 2))
+CASES = {
+    "2 weighted": Case(2, model="weighted"),
+    "2 x 4": Case(2, 4, "bigrams"),
+    "4": Case(4),
+    "8": Case(8),
+    "2 x 4 transformer": Case(2, 4),
+}
+FEATURES_WITH = "2 weighted"  # the case whose process also runs `save_features`
 
 
-def train(
-    strategy: tf.distribute.Strategy,
-    shards: Shards,
-    branched: str,
-    micro_steps: int = 1,
-) -> dict[str, np.ndarray]:
-    """Return the metrics of every step and the final weights."""
-    with strategy.scope():
-        model = tiny_transformer(
-            num_encoder_layers=1,
-            num_decoder_layers=1,
-            branched=branched,
-            name="transformer",
+def make_model(
+    kind: str, dropout: float = 0.0, vocab_size: int = VOCAB_SIZE
+) -> keras.Model:
+    """Make a model with the same weights every time."""
+    keras.utils.set_random_seed(1)
+    if kind == "bigrams":
+        return Bigrams(dropout)
+    return tiny_transformer(
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        branched="split" if kind == "weighted" else "none",
+        residual_dropout=dropout,
+        source_vocab_size=vocab_size,
+        target_vocab_size=vocab_size,
+        name="transformer",
+    )
+
+
+def _optimizer(kind: str, model: keras.Model) -> keras.optimizers.Optimizer:
+    """Make Adam: with moving averages for "bigrams", twice for "weighted"."""
+    if kind == "weighted":
+        hparams = catalogue.hparams("weighted_transformer_base")
+        optimizer = make_optimizer(hparams.replace(branch_frozen_after_steps=STEPS - 1))
+    else:
+        optimizer = keras.optimizers.Adam(
+            1e-3,
+            beta_2=0.98,
+            epsilon=1e-9,
+            use_ema=kind == "bigrams",
+            ema_momentum=EMA_DECAY,
+            name="adam",
         )
-        optimizer = _optimizer(branched)
-        optimizer.build(model.trainable_variables)
-    options = StepOptions(0.1, clip_grad_norm=1.0, micro_steps=micro_steps)
+    optimizer.build(model.trainable_variables)
+    return optimizer
+
+
+def train(strategy: tf.distribute.Strategy, shards: Shards, case: Case) -> Arrays:
+    """Return the metrics of every step, and the final weights and averages."""
+    with strategy.scope():
+        model = make_model(case.model)
+        optimizer = _optimizer(case.model, model)
+    options = StepOptions(0.1, clip_grad_norm=1.0, micro_steps=case.micro_steps)
     step = make_train_step(model, optimizer, strategy, options)
     metrics: dict[str, list[float]] = {}
     for _, batch in zip(range(STEPS), _batches(strategy, shards), strict=False):
         for name, value in step(batch).items():
             metrics.setdefault(name, []).append(float(value))
-    weights = {f"weights/{v.path}": v.numpy() for v in model.trainable_variables}
-    return {name: np.array(values) for name, values in metrics.items()} | weights
+    arrays = {name: np.array(values) for name, values in metrics.items()}
+    arrays |= {f"weights/{v.path}": v.numpy() for v in model.trainable_variables}
+    for weight, average in moving_averages(model, optimizer):
+        arrays[f"average/{weight.path}"] = average.numpy()
+    return arrays
 
 
 def _batches(strategy: tf.distribute.Strategy, shards: Shards) -> Iterable:
     replicas = strategy.num_replicas_in_sync
-    tf.random.set_seed(1)
     epoch = training_epoch(shards, PLAN, seed=1, epoch=0, num_replicas=replicas)
     if replicas == 1:
         return epoch
@@ -86,25 +134,43 @@ def _batches(strategy: tf.distribute.Strategy, shards: Shards) -> Iterable:
 
 
 def _trainer(
-    strategy: tf.distribute.Strategy, output_dir: Path, shards: list[str], steps: int
+    strategy: tf.distribute.Strategy,
+    output_dir: Path,
+    shards: Shards,
+    steps: int,
+    dropout: float = 0.5,
 ) -> Trainer:
+    output_dir.mkdir(exist_ok=True)
     with strategy.scope():
-        model = tiny_transformer(residual_dropout=0.5, name="transformer")
-        optimizer = keras.optimizers.Adam(1e-3, name="adam")
-        optimizer.build(model.trainable_variables)
+        model = make_model("bigrams", dropout)
+        optimizer = _optimizer("bigrams", model)
+    guard = UpdateGuard()
+    checkpoints = TrainingCheckpoints(output_dir, model, optimizer, 1, guard)
     return Trainer(
         model=model,
         optimizer=optimizer,
         strategy=strategy,
         data=TrainingData(shards, PLAN),
-        checkpoints=TrainingCheckpoints(output_dir, model, optimizer, keep=1),
+        checkpoints=checkpoints,
         step_options=StepOptions(0.1),
-        options=LoopOptions(train_steps=steps, seed=1),
+        options=LoopOptions(train_steps=steps, seed=1, log_every_steps=1),
+        recovery=Recovery(guard, checkpoints, RecoveryLimits(3, 1), 1000),
     )
 
 
+def copies_of(
+    strategy: tf.distribute.Strategy, variables: Iterable[tf.Variable]
+) -> list[np.ndarray]:
+    """Return the value of every variable on every replica."""
+    return [
+        np.array([copy.numpy() for copy in strategy.experimental_local_results(v)])
+        for v in variables
+        if v.dtype != tf.string  # the window of metrics has seconds
+    ]
+
+
 def dropout_masks(
-    strategy: tf.distribute.Strategy, output_dir: Path, shards: list[str]
+    strategy: tf.distribute.Strategy, output_dir: Path, shards: Shards
 ) -> np.ndarray:
     """Return the ones after dropout on each replica, `[replicas, 2, 64]`.
 
@@ -119,21 +185,101 @@ def dropout_masks(
     model = trainer.model
 
     def drop_twice() -> tf.Tensor:
-        masks = [model.source_dropout(tf.ones([64]), training=True) for _ in range(2)]
+        masks = [model.dropout(tf.ones([64]), training=True) for _ in range(2)]
         return tf.stack(masks)
 
     masks = tf.function(lambda: strategy.run(drop_twice))()
     return np.array(strategy.experimental_local_results(masks))
 
 
-def main(replicas: int, micro_steps: int, result: str, shards: Shards) -> None:
-    strategy = make_strategy(replicas)
-    arrays = train_both(strategy, shards, micro_steps)
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("masks", "resumed_masks"):
-            arrays[name] = dropout_masks(strategy, Path(folder), shards)
-    np.savez(result, **arrays)
+def largest_batch(
+    strategy: tf.distribute.Strategy, folder: Path, shards: Shards
+) -> tuple[Arrays, Trainer]:
+    """Train with and without the trial of the largest batch.
+
+    Returns:
+        All values on all replicas before the trial ("0/..."), after it ("1/..."), after
+        training ("2/..."), and after training without it ("plain/..."). The trainer
+        without the trial.
+    """
+    tried, plain = (
+        _trainer(strategy, folder / name, shards, STEPS) for name in ("tried", "plain")
+    )
+    variables = tried.checkpoints.variables
+    arrays = numbered("0", copies_of(strategy, variables))
+    try_largest_batch(tried.train_step, PLAN, strategy, variables, advice=lambda: "")
+    arrays |= numbered("1", copies_of(strategy, variables))
+    tried.train()
+    plain.train()
+    arrays |= numbered("2", copies_of(strategy, variables))
+    return arrays | numbered(
+        "plain", copies_of(strategy, plain.checkpoints.variables)
+    ), plain
+
+
+def average(trainer: Trainer) -> Arrays:
+    """Return the weights on all replicas before, inside and after the average's use."""
+    strategy, model = trainer.strategy, trainer.model
+    pairs = moving_averages(model, trainer.optimizer)
+    weights = [weight.value for weight, _ in pairs]
+    values = numbered("average", copies_of(strategy, [mean for _, mean in pairs]))
+    values |= numbered("before", copies_of(strategy, weights))
+    with averaged_weights(model, trainer.optimizer):
+        values |= numbered("inside", copies_of(strategy, weights))
+    return values | numbered("after", copies_of(strategy, weights))
+
+
+def warm_starts(strategy: tf.distribute.Strategy, folder: Path) -> Arrays:
+    """Start with weights of another vocabulary, on all replicas and on one."""
+    there = make_model("transformer")
+    path = write_checkpoint(model_variables(there), folder, 7)
+    here, other = SymbolTokenizer(list("xy5z1w")), SymbolTokenizer(list("01234567"))
+    values: Arrays = {}
+    for name, scope in (("all", strategy), ("one", tf.distribute.get_strategy())):
+        with scope.scope():
+            model = make_model("transformer", vocab_size=here.vocab_size)
+        warm_start(model, path, (here, here), (other, other))
+        values |= numbered(name, copies_of(scope, [v.value for v in model.weights]))
+    return values
+
+
+def numbered(name: str, values: Iterable[np.ndarray]) -> Arrays:
+    """Name arrays by their numbers."""
+    return {f"{name}/{number:02}": value for number, value in enumerate(values)}
+
+
+def save_features(folder: Path, shards: Shards) -> None:
+    """Write the arrays of everything that is not an update, on 2 replicas."""
+    strategy = strategy_of(2)
+    for name in ("masks", "resumed_masks"):
+        masks = dropout_masks(strategy, folder / "masks", shards)
+        np.savez(folder / f"{name}.npz", masks=masks)
+    arrays, trainer = largest_batch(strategy, folder, shards)
+    np.savez(folder / "largest_batch.npz", **arrays)
+    np.savez(folder / "average.npz", **average(trainer))
+    np.savez(folder / "warm_start.npz", **warm_starts(strategy, folder))
+
+
+@functools.cache
+def strategy_of(replicas: int) -> tf.distribute.Strategy:
+    """Return the strategy of some of the CPU's devices.
+
+    Two strategies of the same devices would mix up their sums.
+    """
+    return tf.distribute.MirroredStrategy([f"CPU:{n}" for n in range(replicas)])
+
+
+def main(folder: str, shard: str, *names: str) -> None:
+    """Train the cases, and write their arrays to FOLDER/CASE.npz."""
+    shards = Shards((shard,))
+    make_strategy(max(CASES[name].replicas for name in names))
+    for name in names:
+        case = CASES[name]
+        arrays = train(strategy_of(case.replicas), shards, case)
+        np.savez(Path(folder) / f"{name}.npz", **arrays)
+    if FEATURES_WITH in names:
+        save_features(Path(folder), shards)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Shards(tuple(sys.argv[4:])))
+    main(*sys.argv[1:])

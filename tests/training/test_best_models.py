@@ -33,7 +33,7 @@ from tests.support.tiny_training import (
     weights_of,
 )
 
-SCORES = {2: 3.0, 4: 9.0, 6: 5.0, 8: 7.0, 10: 7.0, 12: 6.0, 14: 1.0}
+SCORES = {2: 3.0, 4: 9.0, 5: 2.0, 6: 5.0, 8: 7.0, 10: 7.0, 12: 6.0, 14: 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +138,16 @@ def test_more_patience_resumes_as_if_training_had_not_stopped(tmp_path, shards):
     assert losses_of(tmp_path / "stopped") == losses_of(tmp_path / "straight")
     left, right = weights_of(resumed.model), weights_of(straight.model)
     assert all(left[name].tobytes() == right[name].tobytes() for name in left)
+
+
+def test_patience_does_not_count_the_end_of_a_training_that_is_extended(
+    tmp_path, shards
+):
+    early(tmp_path, shards, train_steps=5)
+    assert [line["step"] for line in metrics_of(tmp_path, "eval")] == [2, 4, 5]
+    extended = early(tmp_path, shards)
+    # The same step as in `test_training_stops_early_saves_and_says_so`
+    assert (extended.step, extended.stopped_early) == (10, True)
 
 
 def test_a_stopped_process_decides_as_one_that_went_through(tmp_path, shards):

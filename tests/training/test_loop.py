@@ -167,8 +167,10 @@ def test_an_epoch_is_cut_into_one_part_per_replica(shards, tmp_path, monkeypatch
         num_replicas_in_sync=4,
         distribute_datasets_from_function=lambda make: make(None),
     )
+    trainer.workers = SimpleNamespace(first_replica=2, replicas_here=2)
     trainer._epoch()
-    assert calls == [{"seed": 11, "epoch": 3, "skip_batches": 2, "num_replicas": 4}]
+    expected = {"seed": 11, "epoch": 3, "skip_batches": 2, "num_replicas": 4}
+    assert calls == [expected | {"replicas_here": slice(2, 4)}]
 
 
 def test_a_diverged_run_keeps_the_last_good_checkpoint(shards, tmp_path):

@@ -34,7 +34,7 @@ def bad(monkeypatch):
     """Return the positions of bad batches, counted from the first epoch on."""
     positions = set()
 
-    def training_epoch(shards, plan, *, seed, epoch, skip_batches, num_replicas):
+    def training_epoch(shards, plan, *, epoch, skip_batches, **others):
         numbers = range(skip_batches, PER_EPOCH)
         return [
             batch(p, p in positions) for p in (epoch * PER_EPOCH + n for n in numbers)

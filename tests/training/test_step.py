@@ -1,10 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -15,14 +11,11 @@ from t2t_repro.data.packing import pack_pairs
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.update_guard import UpdateGuard
-from tests.support.corpus import random_pairs, write_shards
 from tests.support.tiny_model import (
-    VOCAB_SIZE,
     padded,
     random_sentences,
     tiny_transformer,
 )
-from tests.support.train_on_replicas import STEPS, train_both
 
 LEARNING_RATE = 0.1
 OPTIONS = StepOptions(label_smoothing=0.1)
@@ -303,67 +296,3 @@ def test_dropout_differs_between_micro_steps(jit_compile):
     for path, weights in weights_of(model).items():
         np.testing.assert_array_equal(weights, initial[path])
     assert float(step(rows)["loss"]) != pytest.approx(alone, rel=1e-3)
-
-
-# Replicas, or "replicas x micro-steps" -> both numbers
-SHAPES = {2: (2, 1), 4: (4, 1), 8: (8, 1), "2 x 4": (2, 4)}
-
-
-@pytest.fixture(scope="module")
-def on_replicas(tmp_path_factory):
-    """Return results by number of replicas: same global batches, no dropout."""
-    folder = tmp_path_factory.mktemp("replicas")
-    shards = write_shards(folder, random_pairs(200, 12, VOCAB_SIZE))
-    program = (sys.executable, "-m", "tests.support.train_on_replicas")
-    processes = {
-        n: subprocess.Popen(
-            [*program, *map(str, shape), str(folder / f"{n}.npz"), *shards.paths],
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
-        for n, shape in SHAPES.items()
-    }
-    results = {1: train_both(tf.distribute.get_strategy(), shards)}
-    for number, process in processes.items():
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
-        results[number] = dict(np.load(folder / f"{number}.npz"))
-    return results
-
-
-@pytest.mark.parametrize(
-    ("replicas", "metric"),
-    [
-        *itertools.product(SHAPES, ["loss", "nll", "gradient_norm"]),
-        *itertools.product([2], ["weighted/loss", "weighted/nll"]),
-    ],
-)
-def test_replicas_have_the_curve_of_one_replica(on_replicas, replicas, metric):
-    # float32 sums in another order; measured: 5e-7 at most
-    alone = on_replicas[1][metric]
-    assert len(alone) == STEPS
-    np.testing.assert_allclose(on_replicas[replicas][metric], alone, atol=5e-6, rtol=0)
-
-
-@pytest.mark.parametrize("replicas", SHAPES)
-def test_replicas_end_with_the_weights_of_one_replica(on_replicas, replicas):
-    # measured: 1e-7 at most
-    for name, weights in on_replicas[replicas].items():
-        if "weights/" in name:
-            np.testing.assert_allclose(weights, on_replicas[1][name], atol=2e-6, rtol=0)
-
-
-@pytest.mark.parametrize("replicas", SHAPES)
-@pytest.mark.parametrize("count", ["source_tokens", "target_tokens", "positions"])
-def test_replicas_count_the_tokens_of_the_global_batch(on_replicas, replicas, count):
-    np.testing.assert_array_equal(on_replicas[replicas][count], on_replicas[1][count])
-
-
-@pytest.mark.parametrize("replicas", SHAPES)
-@pytest.mark.parametrize("run", ["masks", "resumed_masks"])
-def test_dropout_differs_between_replicas_and_steps(on_replicas, replicas, run):
-    masks = on_replicas[replicas][run]
-    count, _ = SHAPES[replicas]
-    assert masks.shape == (count, 2, 64)
-    assert len(np.unique(masks.reshape(-1, 64), axis=0)) == 2 * count

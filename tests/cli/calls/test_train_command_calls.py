@@ -35,6 +35,7 @@ TRAINING = {
     "keep_best": 8,
     "early_stopping_patience": 13,
     "cpu_replicas": 4,
+    "cluster": "slurm",
     "xla": "off",
     "try_largest_batch": "off",
 }
@@ -54,7 +55,11 @@ class Training:
 def training(stage, monkeypatch):
     data = FakeData()
     result = SimpleNamespace(
-        output_dir=stage.folder / "new", steps=170, complete=True, averaged="average"
+        output_dir=stage.folder / "new",
+        steps=170,
+        complete=True,
+        averaged="average",
+        is_chief=True,
     )
     trained = Recorder(runs.train, result)
     monkeypatch.setattr(runs, "train", trained)
@@ -150,6 +155,13 @@ def test_train_scores_nothing_without_dev_and_test(stage, training, capsys):
 def test_train_scores_nothing_on_request(stage, training, capsys):
     train(stage, "--no_final_score")
     assert "scores:" not in capsys.readouterr().out
+    assert stage.loaded.calls == []
+
+
+def test_a_worker_that_is_not_the_chief_prints_no_report(stage, training, capsys):
+    training.result.is_chief = False
+    assert train(stage) == 0
+    assert capsys.readouterr().out == ""
     assert stage.loaded.calls == []
 
 
