@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t2t_repro import catalogue
 from t2t_repro.decoding.ctranslate2_engine import CTranslate2Translator
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.export.ctranslate2_folder import DESCRIPTION_FILE, ExportDescription
 from t2t_repro.files import current_folder, hold_file
 from t2t_repro.runs.conversion import Conversion
@@ -99,6 +100,5 @@ class CTranslate2System(TranslatingSystem):
             self.max_input_length,
             positions=self.description.positions,
             quantization=self.description.quantization,
-            normalize_source=self.problem.normalize_source,
-            postprocess=self.problem.postprocess,
+            forms=TextForms.of(self.problem),
         )

@@ -9,6 +9,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.decoding import ctranslate2_engine
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.export.ctranslate2_folder import (
     DESCRIPTION_FILE,
@@ -215,8 +216,7 @@ def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
         "positions": 77,
         "quantization": "int16",
         "num_threads": None,
-        "normalize_source": system.problem.normalize_source,
-        "postprocess": system.problem.postprocess,
+        "forms": TextForms(system.problem.normalize_source, system.problem.postprocess),
     }
 
 
