@@ -32,6 +32,7 @@ from t2t_repro.layers.branch_weights import (
     add_branch_weight,
     applied_branch_weight,
     applied_gain,
+    check_branches,
     output_matrices,
     with_initial_gain,
 )
@@ -108,9 +109,9 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         `[batch, query_length, hidden_size]`.
 
     Raises:
-        ValueError: If `feed_forward` or `normalization` is unknown, `num_heads` does
-            not divide the `filter_size` of split networks, `top_k` exceeds `num_heads`,
-            or as for `MultiheadAttention`.
+        ValueError: If an option is unknown, `num_heads` does not divide the
+            `filter_size` of split networks, `top_k` is not from 0 to `num_heads`, or as
+            for `MultiheadAttention`.
     """
 
     def __init__(
@@ -147,16 +148,15 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
             **kwargs,
         )
         check_choice("feed_forward", feed_forward, BranchNetwork)
-        check_choice("normalization", normalization, BranchNormalization)
         if feed_forward == "split":
             check_split(filter_size, num_heads)
-        if not 0 <= top_k <= num_heads:
-            raise ValueError(
-                "`top_k` must be from 0 to `num_heads`. "
-                f"Received: top_k={top_k}, num_heads={num_heads}"
-            )
-        check_choice("gain", gain, BranchGain)
-        check_choice("weights_init", weights_init, BranchWeightsInit)
+        check_branches(
+            num_heads,
+            normalization=normalization,
+            gain=gain,
+            weights_init=weights_init,
+            top_k=top_k,
+        )
         if residual not in ("around", "inside"):
             raise ValueError(
                 "`residual` must be 'around' or 'inside'; `WeightedHeads` has the "

@@ -33,7 +33,6 @@ from t2t_repro.choices import (
     BranchNormalization,
     BranchWeightsInit,
     Compatibility,
-    check_choice,
 )
 from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.attention_functions import merge_heads
@@ -42,6 +41,7 @@ from t2t_repro.layers.branch_weights import (
     add_branch_weight,
     applied_branch_weight,
     applied_gain,
+    check_branches,
     output_matrices,
     with_initial_gain,
 )
@@ -100,9 +100,12 @@ class WeightedHeads(MultiheadAttention):
             dropout_rate=dropout_rate,
             **kwargs,
         )
-        check_choice("normalization", normalization, BranchNormalization)
-        check_choice("gain", gain, BranchGain)
-        check_choice("weights_init", weights_init, BranchWeightsInit)
+        check_branches(
+            num_heads,
+            normalization=normalization,
+            gain=gain,
+            weights_init=weights_init,
+        )
         self.separate = separate
         self.normalization = normalization
         self.gain = gain
@@ -180,7 +183,8 @@ class WeightedFeedForward(FeedForward):
         As for `FeedForward`.
 
     Raises:
-        ValueError: If `num_heads` does not divide `filter_size`.
+        ValueError: If an option is unknown, `num_heads` does not divide
+            `filter_size`, or `top_k` is not from 0 to `num_heads`.
     """
 
     def __init__(
@@ -203,6 +207,13 @@ class WeightedFeedForward(FeedForward):
             **kwargs,
         )
         check_split(filter_size, num_heads)
+        check_branches(
+            num_heads,
+            normalization=normalization,
+            gain=gain,
+            weights_init=weights_init,
+            top_k=top_k,
+        )
         self.num_heads = num_heads
         self.normalization = normalization
         self.top_k = top_k
