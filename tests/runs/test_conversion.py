@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from t2t_repro.export.ctranslate2_folder import (
     check_exportable,
     checkpoint_digest,
 )
+from t2t_repro.files import hold_file, remove_unless_held
 from t2t_repro.runs import System, conversion
 from t2t_repro.runs import ctranslate2 as ctranslate2_system
 from t2t_repro.runs.comparison_text import COUNT, comparison_sentences
@@ -130,6 +132,45 @@ def test_a_conversion_is_made_once(run, converted):
         CTranslate2System.load(run)
         Conversion.plan(run).make()
     assert len(converted.calls) == 1
+
+
+def test_a_conversion_that_is_removed_before_it_is_loaded_is_made_again(
+    run, converted, monkeypatch
+):
+    def hold(path):
+        if len(converted.calls) == 1:  # as `prune_conversions` of another process does
+            shutil.rmtree(path.parent)
+        return hold_file(path)
+
+    monkeypatch.setattr(ctranslate2_system, "hold_file", hold)
+    system = CTranslate2System.load(run)
+    assert len(converted.calls) == 2
+    assert not remove_unless_held(system.export_dir, DESCRIPTION_FILE)
+
+
+def test_a_conversion_that_cannot_be_read_is_not_made_again(run, converted):
+    plan = Conversion.plan(run)
+    plan.folder.mkdir(parents=True)
+    (plan.folder / DESCRIPTION_FILE).mkdir()
+    with pytest.raises(UserError, match=rf"cannot read .*{DESCRIPTION_FILE}: Is a dir"):
+        CTranslate2System.load(run)
+    assert converted.calls == []
+
+
+def test_a_conversion_that_is_being_made_is_refused_and_made_once(run, monkeypatch):
+    def export(export_dir, *_, **__):
+        with pytest.raises(UserError, match="is converting a checkpoint in"):
+            Conversion.plan(run).make()
+        made.append(export_dir)
+        write_export(export_dir)
+        return SimpleNamespace(lines=list)
+
+    made = []
+    record(monkeypatch, System, "load", SimpleNamespace(export_ctranslate2=export))
+    plan = Conversion.plan(run)
+    plan.make()
+    plan.make()
+    assert made == [plan.folder]
 
 
 def test_a_new_conversion_takes_the_place_of_the_one_before(run, converted):
