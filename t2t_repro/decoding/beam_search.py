@@ -1,4 +1,4 @@
-"""Beam search in `keras.ops`: one loop, static shapes, caches are never gathered.
+"""Beam search in `keras.ops`: one loop, which never gathers a cache.
 
 Paper section 6.1: beam 4, length penalty alpha 0.6, at most source length + 50
 tokens, "terminate early when possible". tensor2tensor: `utils/beam_search.py`.

@@ -1,4 +1,4 @@
-"""The coverage penalty of GNMT (Wu et al. 2016, section 7), and what it is made of.
+"""The coverage penalty of GNMT (Wu et al. 2016, section 7), and its attention.
 
 It ranks finished hypotheses by equation (14):
 s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y). The attention to the source is that of the last

@@ -80,7 +80,7 @@ class CTranslate2Translator(SentenceTranslator):
     hypotheses have ended, whatever their scores, because CTranslate2 can neither use
     the length penalty ((5 + n) / 6)^alpha nor prove that a hypothesis is the best. It
     searches with its own penalty n^alpha; all its hypotheses are ranked here by ours.
-    Scores count no probability of PAD; see `export/ctranslate2_spec.py`.
+    The scores leave out the probability of PAD; see `export/ctranslate2_spec.py`.
 
     Args:
         model_dir: Folder with model.bin.

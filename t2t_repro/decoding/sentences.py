@@ -37,8 +37,8 @@ class Hypothesis:
         score: Log-probability divided by the length penalty, plus the coverage penalty
             if there is one, in nats.
         repairs: Repairs of the model's output; see `Output`.
-        ids: The ids that the model wrote, with EOS if it wrote one. The ids of a source
-            in several pieces follow each other.
+        ids: The ids that the model wrote, with EOS if it wrote one. If the source was
+            cut into pieces, their ids follow each other.
     """
 
     text: str
@@ -116,8 +116,8 @@ class SentenceTranslator(abc.ABC):
             sentences: Source texts. A text without tokens has an empty translation.
             advance: Called with the number of sentences completed since the last call.
             prefixes: Text that each translation must begin with, in the form that the
-                model writes; an empty one forces nothing. The prefix of a source in
-                several pieces is that of its first piece.
+                model writes; an empty one forces nothing. If a source is cut into
+                pieces, the translation of the first piece begins with it.
             first: Number of the first sentence in the whole input, for messages and
                 random numbers.
 

@@ -1,4 +1,4 @@
-"""The forms of text that users write and read, where a model's are others."""
+"""Conversion between the text of users and the text of a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def _as_written(source: str, written: str) -> Output:
 
 @dataclasses.dataclass(frozen=True)
 class TextForms:
-    """Functions between a user's text and the model's; by default they change nothing.
+    """Functions that convert a user's text to the model's, and back.
+
+    By default, they change nothing.
 
     Attributes:
         normalize_source: Maps a user's sentence to the form of the training sources.
@@ -32,4 +34,5 @@ class TextForms:
         return cls(problem.normalize_source, problem.postprocess)
 
 
+# Users write and read the text of the model.
 MODEL_FORMS = TextForms()

@@ -145,7 +145,7 @@ class BranchNetworks(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class BranchedFeedForward(BranchNetworks):
-    """sum_i alpha_i FFN_i(u_i) of networks with one input each ("per_branch").
+    """sum_i alpha_i FFN_i(u_i), where every network has its own input ("per_branch").
 
     Args:
         hidden_size: Width of inputs and output (d_model).

@@ -55,8 +55,8 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
 
     The paper leaves three more points open:
 
-    * Its place in a decoder layer. 192 weights are one kappa and one alpha for each of
-      12 layers, so one of the two attentions of a decoder layer is branched.
+    * Its place in a decoder layer. 192 weights are one kappa and one alpha per branch
+      in each of 12 layers, so one of the two attentions of a decoder layer is branched.
       `LayerOptions.branched_in_decoder` chooses. The default is the attention over the
       encoder's output, because the split network comes after it. The paper's "masked
       in the decoder layers" supports the other one.
@@ -67,15 +67,15 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
       - "around": two sublayers become one, with one residual connection and one
         normalization around it. A layer has one layer normalization fewer than in
         the Transformer.
-      - "inside": besides, each network has a residual connection and a normalization,
+      - "inside": each network also has a residual connection and a normalization,
         sum_i alpha_i LN_i(headbar_i + FFN_i(headbar_i)), as in public
         reimplementations (JayParks/transformer). The text has no such normalization,
-        and its 192 additional weights exclude it. It cancels the size of kappa_i.
+        and its 192 additional weights exclude it. It also cancels the size of kappa_i.
     * The size of the sum. kappa and alpha are about 1 / M, so the output is about M^-2
-      of a Transformer's sublayer. The text knows no compensation: it forbids
-      kappa = alpha = 1 and calls the sum a weighted one. `gain` adds one.
+      of a Transformer's sublayer. The paper compensates for this nowhere: it forbids
+      kappa = alpha = 1 and calls the sum a weighted one. `gain` can compensate.
     * The initial kappa and alpha, "initialized randomly" (see `branch_weights`), and
-      the projection that keeps their bounds (see `simplex.Simplex`).
+      the projection that keeps them on the simplex (see `simplex.Simplex`).
 
     Args:
         hidden_size: Width of the inputs and of the output (d_model).

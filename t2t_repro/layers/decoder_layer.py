@@ -51,9 +51,9 @@ class LayerCache(TypedDict):
 class DecoderLayer(LayerWithOptions):
     """Causal self-attention, attention to the encoder's output, and a network.
 
-    Each of the three has a residual connection. Branched attention (the Weighted
-    Transformer) is one of the two attentions and takes the place of the network, or the
-    network is one of branches: `LayerOptions.branch_residual` chooses.
+    Each of the three has a residual connection. In the Weighted Transformer, one of the
+    two attentions has branches. `LayerOptions.branch_residual` decides whether it also
+    replaces the network, or the network has branches of its own.
 
     Args:
         options: Sizes and kinds of the sublayers.
@@ -154,7 +154,7 @@ class DecoderLayer(LayerWithOptions):
             A cache without slots for positions of the target.
         """
         key, value = self.memory_attention.project_memory(memory)
-        # No positions yet, but the shapes of their slots.
+        # No slots yet; later ones have these shapes.
         self_key, self_value = self.self_attention.project_memory(memory[:, :0])
         return {
             "self_key": self_key,

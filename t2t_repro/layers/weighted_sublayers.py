@@ -1,9 +1,9 @@
 """The Weighted Transformer with both residual connections of a Transformer layer.
 
 The paper says that layer normalization "after each sub-layer" and a residual connection
-are "retained", that the mechanism adds 192 weights, and that without them it "is
-identical to" the Transformer's (Ahmed et al. 2017, section 3). Two readings add the
-weights and nothing else. `LayerOptions.branch_residual` chooses:
+are "retained", that the mechanism adds 192 weights, and that the mechanism without
+these weights "is identical to" the Transformer's (Ahmed et al. 2017, section 3). Two
+readings add the weights and nothing else. `LayerOptions.branch_residual` chooses:
 
 * "per_branch": each branch has its own residual stream, and the two normalizations are
   shared by all branches. Equations (6) and (7) keep their form, and FFN_i sees the
@@ -165,11 +165,11 @@ class WeightedHeads(MultiheadAttention):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class WeightedFeedForward(FeedForward):
-    """sum_i alpha_i FFN_i(x) of networks with one input ("shared").
+    """sum_i alpha_i FFN_i(x) of networks that share one input ("shared").
 
-    The FFN_i are the Transformer's network, divided along its inner width. It has the
-    same weights and initial values, and alpha multiplies its hidden units. The output
-    bias is a bias of the sum, without alpha.
+    The FFN_i are the Transformer's network, divided along its inner width. The layer
+    has the weights and initial values of `FeedForward`, and alpha multiplies its hidden
+    units. The output bias is a bias of the sum, without alpha.
 
     Args:
         num_heads: Number of branches (M).

@@ -34,13 +34,14 @@ class PackedRows(NamedTuple):
 def packed_sides(
     features: Mapping[str, KerasTensor],
 ) -> tuple[PackedRows, PackedRows] | tuple[None, None]:
-    """Return where the inputs and the targets of packed rows belong.
+    """Return where the tokens of packed rows belong.
 
     Args:
         features: Features of `Transformer`.
 
     Returns:
-        The inputs' and the targets', or None for both if rows have one pair each.
+        One for the inputs and one for the targets, or None for both if each row has
+        one pair.
     """
     if INPUTS_SEGMENTATION not in features:
         return None, None
