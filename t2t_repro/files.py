@@ -208,16 +208,20 @@ def hold_file(path: Path) -> Callable[[], None]:
     Returns:
         A function that releases the file; a second call has no effect.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        return lambda: None
-    release = ExitStack()
-    release.callback(os.close, descriptor)
-    if fcntl is not None:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
-    return release.close
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:
+            return lambda: None
+        release = ExitStack()
+        release.callback(os.close, descriptor)
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+        if _is_file(descriptor, path):
+            return release.close
+        # It was removed after we opened it and before we locked it.
+        release.close()
 
 
 def remove_unless_held(folder: Path, name: str) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -297,6 +298,33 @@ def test_a_folder_that_another_process_holds_is_kept_until_it_ends(used):
         assert not remove_unless_held(used, "file")
         process.kill()
     assert remove_unless_held(used, "file")
+
+
+def test_a_file_that_is_replaced_before_it_is_locked_is_held_nevertheless(
+    used, monkeypatch
+):
+    waited = []
+
+    def flock(descriptor, operation):
+        if not waited:
+            waited.append(operation)
+            shutil.rmtree(used)
+            used.mkdir()
+            (used / "file").write_text("another")
+        real(descriptor, operation)
+
+    real = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", flock)
+    release = hold_file(used / "file")
+    assert waited == [fcntl.LOCK_SH]
+    assert not remove_unless_held(used, "file")
+    release()
+    assert remove_unless_held(used, "file")
+
+
+def test_a_file_that_is_removed_before_it_is_locked_is_not_held(used, monkeypatch):
+    monkeypatch.setattr(fcntl, "flock", lambda *_: shutil.rmtree(used))
+    hold_file(used / "file")()
 
 
 def test_what_is_missing_is_neither_held_nor_removed(tmp_path, used):

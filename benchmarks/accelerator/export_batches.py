@@ -67,12 +67,8 @@ def export_run(
     if steps < 1:
         raise UserError(f"received steps={steps}, expected at least 1.")
     run = Run.load_existing(output_dir)
+    _check_run(run)
     run.load_catalogue()
-    if run.num_replicas != 1:
-        raise UserError(
-            f"received a run of {run.num_replicas} replicas, expected one of 1: the "
-            "training on JAX has one device."
-        )
     data = PreparedData.load(run.data_dir, catalogue.problem(run.problem))
     if data.digest != run.data_digest:
         raise UserError(f"the data in {run.data_dir} is not that of {output_dir}.")
@@ -99,6 +95,24 @@ def export_run(
         Path(folder), description, state, batches, bytes_per_file=bytes_per_file
     )
     return description
+
+
+def _check_run(run: Run) -> None:
+    """Refuse a run whose updates the training on JAX does not make.
+
+    Raises:
+        UserError: If the run has several replicas or packed rows.
+    """
+    if run.num_replicas != 1:
+        raise UserError(
+            f"received a run of {run.num_replicas} replicas, expected one of 1: the "
+            "training on JAX has one device."
+        )
+    if run.hparams.packed_length:
+        raise UserError(
+            f"received a run with packed_length={run.hparams.packed_length}, expected "
+            "0: exported batches do not say which pair of a row a token belongs to."
+        )
 
 
 def _restore(trainer: Trainer, output_dir: str | Path) -> tuple[int, int, int]:

@@ -109,8 +109,7 @@ def _converted(
     )
     if not conversion.is_done():
         import_tensorflow()
-        conversion.make()
-    return CTranslate2System(conversion.folder, package, conversion.data_dir)
+    return CTranslate2System.from_conversion(conversion)
 
 
 def check_needed(args: argparse.Namespace, chosen: str, names: tuple[str, ...]) -> None:

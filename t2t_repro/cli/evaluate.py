@@ -152,7 +152,8 @@ def _check_flags(args: argparse.Namespace) -> None:
         raise UsageError("--source and --reference go together: give both or neither.")
     if args.source is not None and args.split is not None:
         raise UsageError("give either --split or --source and --reference, not both.")
-    if args.engine == CTRANSLATE2 and args.branch_weights is not None:
+    replaced = args.branch_weights not in (None, BRANCH_WEIGHT_MODES[0])
+    if args.engine == CTRANSLATE2 and replaced:
         raise UsageError(
             f"received --branch_weights {args.branch_weights} and --engine "
             f"{CTRANSLATE2}, which has no Weighted Transformer: leave out one of the "

@@ -1,4 +1,4 @@
-"""Beam search in `keras.ops`: one loop, static shapes, caches are never gathered.
+"""Beam search in `keras.ops`: one loop, which never gathers a cache.
 
 Paper section 6.1: beam 4, length penalty alpha 0.6, at most source length + 50
 tokens, "terminate early when possible". tensor2tensor: `utils/beam_search.py`.
@@ -22,9 +22,11 @@ from t2t_repro.decoding.beam_state import (
     BeamState,
     RowTensors,
     StepFunction,
+    replace_column,
+    take_beams,
 )
 from t2t_repro.decoding.constraints import forbidden_tokens
-from t2t_repro.decoding.coverage import coverage_penalty
+from t2t_repro.decoding.coverage import coverage_penalty, with_coverage
 from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.sampling import Sampling, sample
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
@@ -80,7 +82,9 @@ def beam_search(
         *ops.while_loop(
             lambda *state: search.should_continue(BeamState(*state)),
             lambda *state: search.step(BeamState(*state)).as_tuple(),
-            search.initial_state(cache, max_lengths, per_row or {}).as_tuple(),
+            BeamState.initial(
+                cache, max_lengths, max_length, options, per_row or {}
+            ).as_tuple(),
         )
     )
     state = search.with_answers(state)
@@ -105,32 +109,6 @@ class _Search:
         self.alpha = options.alpha
         self.num_hypotheses = options.num_hypotheses
 
-    def initial_state(
-        self, cache: Any, max_lengths: KerasTensor, per_row: RowTensors
-    ) -> BeamState:
-        batch, beam = ops.shape(max_lengths)[0], self.beam_size
-        no_ids = ops.full((batch, beam, self.max_length), PAD_ID, dtype="int32")
-        no_scores = ops.full((batch, beam), MINUS_INFINITY, dtype="float32")
-        # One living hypothesis, the empty one. K equal ones would stay equal.
-        first = ops.arange(beam) == 0
-        # Not the number 0: in a graph, the number of slots must be unknown.
-        slots = self.max_length * beam if self.static_shapes else 0 * batch
-        return BeamState(
-            position=ops.zeros((), dtype="int32"),
-            sentences=ops.arange(batch, dtype="int32"),
-            max_lengths=max_lengths,
-            living_ids=no_ids,
-            living_log_probs=ops.where(first[None, :], 0.0, no_scores),
-            history=ops.zeros((batch, beam, slots), dtype="bool"),
-            finished_ids=no_ids,
-            finished_scores=no_scores,
-            done=ops.zeros((batch,), dtype="bool"),
-            cache=cache,
-            per_row=per_row,
-            answer_ids=no_ids,
-            answer_scores=no_scores,
-        )
-
     def should_continue(self, state: BeamState) -> KerasTensor:
         return ops.logical_and(
             state.position < self.max_length, ops.logical_not(ops.all(state.done))
@@ -140,35 +118,35 @@ class _Search:
         history = self._history_with_new_slots(state)
         logits, cache = self._predict(state, history)
         scores, parents, tokens = self._best_extensions(state, logits)
-        ids = _replace_column(
-            _take_beams(state.living_ids, parents), state.position, tokens
+        ids = replace_column(
+            take_beams(state.living_ids, parents), state.position, tokens
         )
         ends = ops.equal(tokens, EOS_ID)
         coverage = self._coverage(state, cache)
         penalty = self._coverage_penalty(coverage)
         if penalty is not None:
-            penalty = _take_beams(penalty, parents)
+            penalty = take_beams(penalty, parents)
         finished_ids, finished_scores = self._finish(state, ids, scores, ends, penalty)
         # Keep the K best extensions that do not end.
         living_log_probs, places = ops.top_k(
             ops.where(ends, MINUS_INFINITY, scores), self.beam_size
         )
-        living_parents = _take_beams(parents, places)
+        living_parents = take_beams(parents, places)
         # A sentence that is done keeps its living hypotheses; they may be its answer.
         new_state = dataclasses.replace(
             state,
             position=state.position + 1,
             living_ids=ops.where(
-                state.done[:, None, None], state.living_ids, _take_beams(ids, places)
+                state.done[:, None, None], state.living_ids, take_beams(ids, places)
             ),
             living_log_probs=ops.where(
                 state.done[:, None], state.living_log_probs, living_log_probs
             ),
-            history=_take_beams(history, living_parents),
+            history=take_beams(history, living_parents),
             finished_ids=finished_ids,
             finished_scores=finished_scores,
             cache=cache,
-            per_row=_with_coverage(state, coverage, living_parents),
+            per_row=with_coverage(state, coverage, living_parents),
         )
         new_state.done = self._done(new_state)
         return new_state if self.static_shapes else self._without_done(new_state)
@@ -213,7 +191,7 @@ class _Search:
         each = shape[2] * self.beam_size
         scores, places = ops.top_k(ops.reshape(totals, (-1, each)), self.num_extensions)
         places = ops.cast(places, "int32")
-        tokens = _take_beams(ops.reshape(tokens, (-1, each)), places)
+        tokens = take_beams(ops.reshape(tokens, (-1, each)), places)
         return scores, places // shape[2], tokens
 
     def _coverage(self, state: BeamState, cache: Any) -> KerasTensor | None:
@@ -249,7 +227,7 @@ class _Search:
         allowed_ids = ops.where(allowed[:, :, None], ids, PAD_ID)
         all_ids = ops.concatenate([state.finished_ids, allowed_ids], axis=1)
         finished_scores, places = ops.top_k(all_scores, self.beam_size)
-        return _take_beams(all_ids, places), finished_scores
+        return take_beams(all_ids, places), finished_scores
 
     def _done(self, state: BeamState) -> KerasTensor:
         reachable = state.living_log_probs[:, 0] / _penalty(
@@ -287,7 +265,7 @@ class _Search:
         penalty = self._coverage_penalty(state.per_row.get("coverage"))
         if penalty is not None:
             cut_scores, order = ops.top_k(cut_scores + penalty, self.beam_size)
-            cut_ids = _take_beams(cut_ids, order)
+            cut_ids = take_beams(cut_ids, order)
         ids = ops.where(any_finished[:, :, None], state.finished_ids, cut_ids)
         scores = ops.where(any_finished, state.finished_scores, cut_scores)
         if self._may_run_out(state):
@@ -317,34 +295,3 @@ def _drawn_extension(
     tokens = tokens[:, None]
     scores = state.living_log_probs + log_probs[:, None]
     return scores, ops.zeros_like(tokens), tokens
-
-
-def _with_coverage(
-    state: BeamState, coverage: KerasTensor | None, parents: KerasTensor
-) -> RowTensors:
-    """Return the tensors of the features with the coverage of the new hypotheses."""
-    if coverage is None:
-        return state.per_row
-    before = state.per_row["coverage"]
-    after = _take_beams(coverage, parents)
-    return {
-        **state.per_row,
-        "coverage": ops.where(state.done[:, None, None], before, after),
-    }
-
-
-def _take_beams(x: KerasTensor, places: KerasTensor) -> KerasTensor:
-    """Gather hypotheses: `[rows, n, ...]` at `[rows, m]` gives `[rows, m, ...]`."""
-    rows, n = ops.shape(x)[0], x.shape[1]
-    # Whole rows of a flat tensor: `take_along_axis` would gather single numbers.
-    first = ops.arange(rows, dtype="int32")[:, None] * n
-    flat = ops.reshape(x, (-1, *ops.shape(x)[2:]))
-    return ops.take(flat, first + ops.cast(places, "int32"), axis=0)
-
-
-def _replace_column(
-    ids: KerasTensor, column: KerasTensor, tokens: KerasTensor
-) -> KerasTensor:
-    """Write tokens `[batch, n]` at a position of ids `[batch, n, max_length]`."""
-    here = ops.arange(ops.shape(ids)[2]) == column
-    return ops.where(here[None, None, :], tokens[:, :, None], ids)

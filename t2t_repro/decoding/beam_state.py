@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict
 
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.constants import PAD_ID
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.sampling import Sampling
+from t2t_repro.decoding.vocabulary import MINUS_INFINITY
 
 # (ids [batch, beam], position, history [batch, beam, slots], cache)
 #   -> (logits [batch, beam, vocab], cache)
@@ -108,6 +110,39 @@ class BeamState:
     answer_ids: KerasTensor
     answer_scores: KerasTensor
 
+    @classmethod
+    def initial(
+        cls,
+        cache: Any,
+        max_lengths: KerasTensor,
+        max_length: int | KerasTensor,
+        options: BeamSearchOptions,
+        per_row: RowTensors,
+    ) -> Self:
+        """Return the state before the first step; for arguments, see `beam_search`."""
+        batch, beam = ops.shape(max_lengths)[0], options.beam_size
+        no_ids = ops.full((batch, beam, max_length), PAD_ID, dtype="int32")
+        no_scores = ops.full((batch, beam), MINUS_INFINITY, dtype="float32")
+        # One living hypothesis, the empty one. K equal ones would stay equal.
+        first = ops.arange(beam) == 0
+        # Not the number 0: in a graph, the number of slots must be unknown.
+        slots = max_length * beam if options.static_shapes else 0 * batch
+        return cls(
+            position=ops.zeros((), dtype="int32"),
+            sentences=ops.arange(batch, dtype="int32"),
+            max_lengths=max_lengths,
+            living_ids=no_ids,
+            living_log_probs=ops.where(first[None, :], 0.0, no_scores),
+            history=ops.zeros((batch, beam, slots), dtype="bool"),
+            finished_ids=no_ids,
+            finished_scores=no_scores,
+            done=ops.zeros((batch,), dtype="bool"),
+            cache=cache,
+            per_row=per_row,
+            answer_ids=no_ids,
+            answer_scores=no_scores,
+        )
+
     def as_tuple(self) -> tuple[Any, ...]:
         """Return the fields in order, as loop variables."""
         return tuple(getattr(self, f.name) for f in dataclasses.fields(self))
@@ -134,3 +169,20 @@ class BeamSearchResult:
 
     ids: KerasTensor
     scores: KerasTensor
+
+
+def take_beams(x: KerasTensor, places: KerasTensor) -> KerasTensor:
+    """Gather hypotheses: `[rows, n, ...]` at `[rows, m]` gives `[rows, m, ...]`."""
+    rows, n = ops.shape(x)[0], x.shape[1]
+    # Whole rows of a flat tensor: `take_along_axis` would gather single numbers.
+    first = ops.arange(rows, dtype="int32")[:, None] * n
+    flat = ops.reshape(x, (-1, *ops.shape(x)[2:]))
+    return ops.take(flat, first + ops.cast(places, "int32"), axis=0)
+
+
+def replace_column(
+    ids: KerasTensor, column: KerasTensor, tokens: KerasTensor
+) -> KerasTensor:
+    """Write tokens `[batch, n]` at a position of ids `[batch, n, max_length]`."""
+    here = ops.arange(ops.shape(ids)[2]) == column
+    return ops.where(here[None, None, :], tokens[:, :, None], ids)

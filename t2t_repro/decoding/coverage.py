@@ -1,4 +1,4 @@
-"""The coverage penalty of GNMT (Wu et al. 2016, section 7), and what it is made of.
+"""The coverage penalty of GNMT (Wu et al. 2016, section 7), and its attention.
 
 It ranks finished hypotheses by equation (14):
 s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y). The attention to the source is that of the last
@@ -14,7 +14,12 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
-from t2t_repro.decoding.beam_state import StepFunction
+from t2t_repro.decoding.beam_state import (
+    BeamState,
+    RowTensors,
+    StepFunction,
+    take_beams,
+)
 from t2t_repro.layers.attention_capture import capture_weights
 
 # Attention is never exactly 0 in theory. In float32 it may be, and log(0) must not
@@ -92,3 +97,24 @@ def coverage_penalty(coverage: KerasTensor, beta: float) -> KerasTensor:
     """
     covered = ops.clip(coverage, _LEAST_COVERAGE, 1.0)
     return beta * ops.sum(ops.log(covered), axis=-1)
+
+
+def with_coverage(
+    state: BeamState, coverage: KerasTensor | None, parents: KerasTensor
+) -> RowTensors:
+    """Return the tensors of the features with the coverage of the new hypotheses.
+
+    Args:
+        state: State before the step.
+        coverage: Coverage of the living hypotheses after the step, float32
+            `[rows, beam, source_length]`, or None without a coverage penalty.
+        parents: Place of each new hypothesis's parent, int32 `[rows, beam]`.
+    """
+    if coverage is None:
+        return state.per_row
+    before = state.per_row["coverage"]
+    after = take_beams(coverage, parents)
+    return {
+        **state.per_row,
+        "coverage": ops.where(state.done[:, None, None], before, after),
+    }

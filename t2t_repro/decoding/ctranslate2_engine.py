@@ -6,14 +6,13 @@ The model is a folder that `export/ctranslate2.py` writes.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from t2t_repro.constants import EOS_ID
 from t2t_repro.cores import available_cores
-from t2t_repro.data.problem import Output
 from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.pieces import Piece
 from t2t_repro.decoding.sentences import (
@@ -21,6 +20,7 @@ from t2t_repro.decoding.sentences import (
     SentenceTranslator,
     longest_piece,
 )
+from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
@@ -80,7 +80,7 @@ class CTranslate2Translator(SentenceTranslator):
     hypotheses have ended, whatever their scores, because CTranslate2 can neither use
     the length penalty ((5 + n) / 6)^alpha nor prove that a hypothesis is the best. It
     searches with its own penalty n^alpha; all its hypotheses are ranked here by ours.
-    Scores count no probability of PAD; see `export/ctranslate2_spec.py`.
+    The scores leave out the probability of PAD; see `export/ctranslate2_spec.py`.
 
     Args:
         model_dir: Folder with model.bin.
@@ -94,8 +94,7 @@ class CTranslate2Translator(SentenceTranslator):
             as the processor can.
         num_threads: Number of batches that are translated at the same time, on one core
             each; by default the number of cores that the process may use.
-        normalize_source: See `SentenceTranslator`.
-        postprocess: See `SentenceTranslator`.
+        forms: See `SentenceTranslator`.
 
     Raises:
         UserError: If `ctranslate2` is not installed, it cannot read the folder, or the
@@ -114,18 +113,10 @@ class CTranslate2Translator(SentenceTranslator):
         positions: int,
         quantization: str = "float32",
         num_threads: int | None = None,
-        normalize_source: Callable[[str], str] = str,
-        postprocess: Callable[[str, str], Output] = lambda source, written: Output(
-            written
-        ),
+        forms: TextForms = MODEL_FORMS,
     ) -> None:
         super().__init__(
-            source_tokenizer,
-            target_tokenizer,
-            hparams,
-            max_input_length,
-            normalize_source=normalize_source,
-            postprocess=postprocess,
+            source_tokenizer, target_tokenizer, hparams, max_input_length, forms=forms
         )
         check_followed(hparams)
         longest = needed_positions(max_input_length, hparams.extra_length)

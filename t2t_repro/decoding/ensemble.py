@@ -1,4 +1,4 @@
-"""Several models of one vocabulary as one model."""
+"""Several models with the same vocabularies as one model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw tokens at random, in place of the best one.
+"""Draw tokens at random instead of taking the best one.
 
 tensor2tensor: `sampling_method`, `sampling_temp` and `sampling_keep_top_k` of
 `layers/common_layers.py: sample_with_temperature`; top-p: Holtzman et al. 2020

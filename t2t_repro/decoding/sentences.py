@@ -12,13 +12,13 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from t2t_repro.data.problem import Output
 from t2t_repro.decoding.pieces import (
     Piece,
     check_prefix_lengths,
     cut,
     encode_prefixes,
 )
+from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
@@ -37,8 +37,8 @@ class Hypothesis:
         score: Log-probability divided by the length penalty, plus the coverage penalty
             if there is one, in nats.
         repairs: Repairs of the model's output; see `Output`.
-        ids: The ids that the model wrote, with EOS if it wrote one. The ids of a source
-            in several pieces follow each other.
+        ids: The ids that the model wrote, with EOS if it wrote one. If the source was
+            cut into pieces, their ids follow each other.
     """
 
     text: str
@@ -71,8 +71,7 @@ class SentenceTranslator(abc.ABC):
         hparams: See `DecodeHParams`.
         max_input_length: Longest source in tokens, including EOS, to translate in one
             piece. A longer one is cut, and the translations of its pieces are joined.
-        normalize_source: Maps a user's sentence to the form of the training sources.
-        postprocess: Maps a source and the model's output to the output for the user.
+        forms: Forms of the sentences and of the translations.
     """
 
     def __init__(
@@ -82,17 +81,13 @@ class SentenceTranslator(abc.ABC):
         hparams: DecodeHParams,
         max_input_length: int,
         *,
-        normalize_source: Callable[[str], str] = str,
-        postprocess: Callable[[str, str], Output] = lambda source, written: Output(
-            written
-        ),
+        forms: TextForms = MODEL_FORMS,
     ) -> None:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
         self._longest_piece = longest_piece(max_input_length)
-        self._normalize_source = normalize_source
-        self._postprocess = postprocess
+        self._forms = forms
 
     @abc.abstractmethod
     def _search_batches(
@@ -121,8 +116,8 @@ class SentenceTranslator(abc.ABC):
             sentences: Source texts. A text without tokens has an empty translation.
             advance: Called with the number of sentences completed since the last call.
             prefixes: Text that each translation must begin with, in the form that the
-                model writes; an empty one forces nothing. The prefix of a source in
-                several pieces is that of its first piece.
+                model writes; an empty one forces nothing. If a source is cut into
+                pieces, the translation of the first piece begins with it.
             first: Number of the first sentence in the whole input, for messages and
                 random numbers.
 
@@ -182,7 +177,7 @@ class SentenceTranslator(abc.ABC):
                 f"`sentences` must be a list of sentences. Received: {sentences!r}"
             )
         sources = self.source_tokenizer.encode_batch(
-            [*map(self._normalize_source, sentences)]
+            [*map(self._forms.normalize_source, sentences)]
         )
         forced: list[list[int]] = [[] for _ in sentences]
         if prefixes is not None:
@@ -222,7 +217,7 @@ class SentenceTranslator(abc.ABC):
     ) -> list[Hypothesis]:
         finished = []
         for hypothesis in _join(pieces):
-            output = self._postprocess(sentence, hypothesis.text)
+            output = self._forms.postprocess(sentence, hypothesis.text)
             finished.append(
                 dataclasses.replace(
                     hypothesis, text=output.text, repairs=output.repairs

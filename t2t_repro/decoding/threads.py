@@ -18,8 +18,8 @@ def map_in_threads(
 
     At most `2 * num_threads + 1` items are submitted before a result is yielded. An
     exception of the function is raised in place of its result. Then, or when the caller
-    stops, items that have not begun are dropped, and those that are running are waited
-    for.
+    stops, items that have not begun are dropped, and the function waits for those that
+    are running.
 
     Args:
         function: Called in the threads.

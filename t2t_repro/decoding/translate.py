@@ -16,7 +16,6 @@ import tensorflow as tf
 from t2t_repro.constants import PAD_ID
 from t2t_repro.cores import available_cores
 from t2t_repro.data.pipeline import BatchPlan
-from t2t_repro.data.problem import Output
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
     BeamSearchResult,
@@ -35,6 +34,7 @@ from t2t_repro.decoding.sentences import (
     SentenceTranslator,
     longest_piece,
 )
+from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.decoding.threads import map_in_threads
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
@@ -134,8 +134,7 @@ class Translator(SentenceTranslator):
         hparams: See `DecodeHParams`.
         max_input_length: Longest source in tokens, including EOS, to translate in one
             piece. A longer one is cut, and the translations of its pieces are joined.
-        normalize_source: Maps a user's sentence to the form of the training sources.
-        postprocess: Maps a source and the model's output to the output for the user.
+        forms: Forms of the sentences and of the translations.
     """
 
     def __init__(
@@ -146,18 +145,10 @@ class Translator(SentenceTranslator):
         hparams: DecodeHParams,
         max_input_length: int,
         *,
-        normalize_source: Callable[[str], str] = str,
-        postprocess: Callable[[str, str], Output] = lambda source, written: Output(
-            written
-        ),
+        forms: TextForms = MODEL_FORMS,
     ) -> None:
         super().__init__(
-            source_tokenizer,
-            target_tokenizer,
-            hparams,
-            max_input_length,
-            normalize_source=normalize_source,
-            postprocess=postprocess,
+            source_tokenizer, target_tokenizer, hparams, max_input_length, forms=forms
         )
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, max_input_length),

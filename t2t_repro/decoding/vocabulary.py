@@ -63,7 +63,7 @@ def log_normalizer(logits: KerasTensor, highest: KerasTensor) -> KerasTensor:
 
 
 def top_k(x: KerasTensor, count: int) -> tuple[KerasTensor, KerasTensor]:
-    """Return what `ops.top_k` returns, several times as fast for many columns.
+    """Return the same as `ops.top_k`, several times as fast for many columns.
 
     The highest `count` numbers of a row are in the `count` blocks with the highest
     maxima. One pass finds the maxima, and only those blocks are sorted.

@@ -68,15 +68,23 @@ class ExportDescription:
         """Read the description of an export.
 
         Raises:
-            UserError: If there is none, it is damaged, or another version wrote it.
+            UserError: If there is none, it cannot be read, it is damaged, or another
+                version wrote it.
         """
-        advice = "export the system again."
-        found = load_description(
-            Path(folder) / DESCRIPTION_FILE,
-            lambda values: cls(**values),
-            expected_format=FORMAT,
-            advice=advice,
-        )
+        path = Path(folder) / DESCRIPTION_FILE
+        try:
+            found = load_description(
+                path,
+                lambda values: cls(**values),
+                expected_format=FORMAT,
+                advice="export the system again.",
+            )
+        except FileNotFoundError:
+            # Another process removed it just now.
+            found = None
+        except OSError as error:
+            reason = error.strerror or error
+            raise UserError(f"cannot read {path}: {reason}.") from error
         if found is None:
             raise UserError(
                 f"received export_dir={folder}, expected a folder with "

@@ -18,9 +18,9 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.beam_search import MINUS_INFINITY
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.decoding.translate import search_translations
+from t2t_repro.decoding.vocabulary import MINUS_INFINITY
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.export.given_targets import PAIRS, ScoredPairs
 from t2t_repro.export.groups import map_groups

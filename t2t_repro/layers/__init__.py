@@ -9,7 +9,8 @@ from t2t_repro.layers.attention_functions import (
 from t2t_repro.layers.blocked_attention import BlockedAttention
 from t2t_repro.layers.branch_networks import BranchedFeedForward
 from t2t_repro.layers.branched_attention import BranchedAttention
-from t2t_repro.layers.decoder import Decoder, DecoderLayer, LayerCache
+from t2t_repro.layers.decoder import Decoder
+from t2t_repro.layers.decoder_layer import DecoderLayer, LayerCache
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder, EncoderLayer

@@ -22,18 +22,8 @@ from t2t_repro.layers.attention_functions import (
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.masks import causal_mask, combine_masks, neighbourhood_mask
 from t2t_repro.layers.options import AttentionRole, LayerOptions
+from t2t_repro.layers.projections import check_heads, projection
 from t2t_repro.registry import register_attention
-
-
-def projection(name: str, channels: int, dtype: object) -> keras.layers.Dense:
-    """Make W^Q, W^K, W^V or W^O: no bias, initially Glorot uniform."""
-    return keras.layers.Dense(
-        channels,
-        use_bias=False,
-        kernel_initializer="glorot_uniform",
-        name=name,
-        dtype=dtype,
-    )
 
 
 @register_attention("dot_product")
@@ -98,12 +88,7 @@ class MultiheadAttention(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        for name, channels in [("key", key_channels), ("value", value_channels)]:
-            if channels % num_heads:
-                raise ValueError(
-                    f"`num_heads` must divide `{name}_channels`. "
-                    f"Received: num_heads={num_heads}, {name}_channels={channels}"
-                )
+        check_heads(num_heads, key_channels, value_channels)
         check_choice("compatibility", compatibility, Compatibility)
         if neighbourhood and (neighbourhood < 0 or neighbourhood % 2 == 0):
             raise ValueError(

@@ -8,8 +8,8 @@ unless the call runs inside `capture_weights`::
     weights = captured[model.encoder.layers[0].self_attention]
 
 Inside a traced function, both belong to the function: it opens `capture_weights`, runs
-the model, and returns the weights as outputs. A function that was traced without a
-capture holds no trace of it, so training and decoding pay nothing.
+the model, and returns the weights as outputs. A function that was traced outside
+a capture contains none of this, so training and decoding pay nothing.
 
 Differs from tensor2tensor (`visualization/visualization.py`), which finds the tensors
 by hard-coded names of the graph and misses every attention that is named otherwise.

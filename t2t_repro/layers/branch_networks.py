@@ -19,6 +19,7 @@ from t2t_repro.layers.branch_weights import (
     add_branch_weight,
     applied_branch_weight,
     applied_gain,
+    check_branches,
     with_initial_gain,
 )
 from t2t_repro.layers.dropout import Dropout
@@ -144,7 +145,7 @@ class BranchNetworks(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class BranchedFeedForward(BranchNetworks):
-    """sum_i alpha_i FFN_i(u_i) of networks with one input each ("per_branch").
+    """sum_i alpha_i FFN_i(u_i), where every network has its own input ("per_branch").
 
     Args:
         hidden_size: Width of inputs and output (d_model).
@@ -166,7 +167,8 @@ class BranchedFeedForward(BranchNetworks):
         `[batch, length, hidden_size]`.
 
     Raises:
-        ValueError: If `num_heads` does not divide the `filter_size` of split networks.
+        ValueError: If an option is unknown, `num_heads` does not divide the
+            `filter_size` of split networks, or `top_k` is not from 0 to `num_heads`.
     """
 
     def __init__(
@@ -187,6 +189,13 @@ class BranchedFeedForward(BranchNetworks):
         check_choice("feed_forward", feed_forward, BranchNetwork)
         if feed_forward == "split":
             check_split(filter_size, num_heads)
+        check_branches(
+            num_heads,
+            normalization=normalization,
+            gain=gain,
+            weights_init=weights_init,
+            top_k=top_k,
+        )
         self.hidden_size = hidden_size
         self.filter_size = filter_size
         self.num_heads = num_heads

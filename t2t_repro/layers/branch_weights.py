@@ -7,9 +7,44 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.choices import BranchGain, BranchNormalization, BranchWeightsInit
+from t2t_repro.choices import (
+    BranchGain,
+    BranchNormalization,
+    BranchWeightsInit,
+    check_choice,
+)
 from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.simplex import NearUniformOnSimplex, RandomOnSimplex, Simplex
+
+
+def check_branches(
+    num_branches: int,
+    *,
+    normalization: BranchNormalization,
+    gain: BranchGain,
+    weights_init: BranchWeightsInit,
+    top_k: int = 0,
+) -> None:
+    """Check the options of a layer that has branches.
+
+    Args:
+        num_branches: Number of branches (M), the layer's `num_heads`.
+        normalization: "simplex" or "softmax".
+        gain: "none", "unit" or "initial".
+        weights_init: "random", "near_uniform" or "uniform".
+        top_k: Number of branches that are summed; 0 means all.
+
+    Raises:
+        ValueError: If an option is unknown, or `top_k` is not from 0 to `num_heads`.
+    """
+    check_choice("normalization", normalization, BranchNormalization)
+    check_choice("gain", gain, BranchGain)
+    check_choice("weights_init", weights_init, BranchWeightsInit)
+    if not 0 <= top_k <= num_branches:
+        raise ValueError(
+            "`top_k` must be from 0 to `num_heads`. "
+            f"Received: top_k={top_k}, num_heads={num_branches}"
+        )
 
 
 def add_branch_weight(

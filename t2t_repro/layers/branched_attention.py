@@ -32,6 +32,7 @@ from t2t_repro.layers.branch_weights import (
     add_branch_weight,
     applied_branch_weight,
     applied_gain,
+    check_branches,
     output_matrices,
     with_initial_gain,
 )
@@ -54,8 +55,8 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
 
     The paper leaves three more points open:
 
-    * Its place in a decoder layer. 192 weights are one kappa and one alpha for each of
-      12 layers, so one of the two attentions of a decoder layer is branched.
+    * Its place in a decoder layer. 192 weights are one kappa and one alpha per branch
+      in each of 12 layers, so one of the two attentions of a decoder layer is branched.
       `LayerOptions.branched_in_decoder` chooses. The default is the attention over the
       encoder's output, because the split network comes after it. The paper's "masked
       in the decoder layers" supports the other one.
@@ -66,15 +67,15 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
       - "around": two sublayers become one, with one residual connection and one
         normalization around it. A layer has one layer normalization fewer than in
         the Transformer.
-      - "inside": besides, each network has a residual connection and a normalization,
+      - "inside": each network also has a residual connection and a normalization,
         sum_i alpha_i LN_i(headbar_i + FFN_i(headbar_i)), as in public
         reimplementations (JayParks/transformer). The text has no such normalization,
-        and its 192 additional weights exclude it. It cancels the size of kappa_i.
+        and its 192 additional weights exclude it. It also cancels the size of kappa_i.
     * The size of the sum. kappa and alpha are about 1 / M, so the output is about M^-2
-      of a Transformer's sublayer. The text knows no compensation: it forbids
-      kappa = alpha = 1 and calls the sum a weighted one. `gain` adds one.
+      of a Transformer's sublayer. The paper compensates for this nowhere: it forbids
+      kappa = alpha = 1 and calls the sum a weighted one. `gain` can compensate.
     * The initial kappa and alpha, "initialized randomly" (see `branch_weights`), and
-      the projection that keeps their bounds (see `simplex.Simplex`).
+      the projection that keeps them on the simplex (see `simplex.Simplex`).
 
     Args:
         hidden_size: Width of the inputs and of the output (d_model).
@@ -108,9 +109,9 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         `[batch, query_length, hidden_size]`.
 
     Raises:
-        ValueError: If `feed_forward` or `normalization` is unknown, `num_heads` does
-            not divide the `filter_size` of split networks, `top_k` exceeds `num_heads`,
-            or as for `MultiheadAttention`.
+        ValueError: If an option is unknown, `num_heads` does not divide the
+            `filter_size` of split networks, `top_k` is not from 0 to `num_heads`, or as
+            for `MultiheadAttention`.
     """
 
     def __init__(
@@ -147,16 +148,15 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
             **kwargs,
         )
         check_choice("feed_forward", feed_forward, BranchNetwork)
-        check_choice("normalization", normalization, BranchNormalization)
         if feed_forward == "split":
             check_split(filter_size, num_heads)
-        if not 0 <= top_k <= num_heads:
-            raise ValueError(
-                "`top_k` must be from 0 to `num_heads`. "
-                f"Received: top_k={top_k}, num_heads={num_heads}"
-            )
-        check_choice("gain", gain, BranchGain)
-        check_choice("weights_init", weights_init, BranchWeightsInit)
+        check_branches(
+            num_heads,
+            normalization=normalization,
+            gain=gain,
+            weights_init=weights_init,
+            top_k=top_k,
+        )
         if residual not in ("around", "inside"):
             raise ValueError(
                 "`residual` must be 'around' or 'inside'; `WeightedHeads` has the "

@@ -19,8 +19,8 @@ from t2t_repro.layers.sublayers import (
 class EncoderLayer(LayerWithOptions):
     """Self-attention and a feed-forward network, each with a residual connection.
 
-    Branched attention (the Weighted Transformer) is one sublayer in place of the two,
-    unless its residual connections are "per_branch" or "shared".
+    In the Weighted Transformer, one branched sublayer replaces the two, unless
+    `LayerOptions.branch_residual` is "per_branch" or "shared".
 
     Args:
         options: Sizes and kinds of the sublayers.

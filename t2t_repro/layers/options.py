@@ -152,10 +152,10 @@ class LayerOptions:
 
     @property
     def network_role(self) -> AttentionRole:
-        """The attention of a decoder layer that a separate network follows.
+        """The attention of a decoder layer after which a separate network comes.
 
-        A network with one input per branch must follow the branched attention. Any
-        other network stays at its place in the Transformer.
+        A network with one input per branch must come after the branched attention.
+        Any other network keeps its place in the Transformer.
         """
         branches = self.branched != "none" and self.branch_residual == "per_branch"
         if branches and self.branched_in_decoder == "self":

@@ -12,11 +12,11 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.attention import projection
 from t2t_repro.layers.attention_capture import keep_weights
 from t2t_repro.layers.attention_functions import masked_softmax
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.projections import check_heads, projection
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
@@ -44,6 +44,9 @@ class ParameterAttention(keras.layers.Layer):
 
     Returns:
         `[batch, length, hidden_size]`.
+
+    Raises:
+        ValueError: If `num_heads` does not divide the channels.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class ParameterAttention(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        check_heads(num_heads, key_channels, value_channels)
         self.hidden_size = hidden_size
         self.num_heads = num_heads
         self.memory_rows = memory_rows

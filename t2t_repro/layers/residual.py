@@ -40,7 +40,7 @@ class ResidualConnection(keras.layers.Layer):
     Call arguments:
         x: Input before `prepare`, `[batch, length, hidden_size]`.
         output: Output of the sublayer, of the same shape; or one output per branch,
-            `[batch, branches, length, hidden_size]`, which x is added to each of.
+            `[batch, branches, length, hidden_size]`, and x is added to each of them.
         training: Whether dropout is active.
 
     Returns:

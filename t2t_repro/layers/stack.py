@@ -1,4 +1,4 @@
-"""What the encoder's and the decoder's layers and stacks have in common."""
+"""Base classes of the encoder's and the decoder's layers and stacks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The Weighted Transformer with both residual connections of a Transformer layer.
 
 The paper says that layer normalization "after each sub-layer" and a residual connection
-are "retained", that the mechanism adds 192 weights, and that without them it "is
-identical to" the Transformer's (Ahmed et al. 2017, section 3). Two readings add the
-weights and nothing else. `LayerOptions.branch_residual` chooses:
+are "retained", that the mechanism adds 192 weights, and that the mechanism without
+these weights "is identical to" the Transformer's (Ahmed et al. 2017, section 3). Two
+readings add the weights and nothing else. `LayerOptions.branch_residual` chooses:
 
 * "per_branch": each branch has its own residual stream, and the two normalizations are
   shared by all branches. Equations (6) and (7) keep their form, and FFN_i sees the
@@ -33,7 +33,6 @@ from t2t_repro.choices import (
     BranchNormalization,
     BranchWeightsInit,
     Compatibility,
-    check_choice,
 )
 from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.attention_functions import merge_heads
@@ -42,6 +41,7 @@ from t2t_repro.layers.branch_weights import (
     add_branch_weight,
     applied_branch_weight,
     applied_gain,
+    check_branches,
     output_matrices,
     with_initial_gain,
 )
@@ -100,9 +100,12 @@ class WeightedHeads(MultiheadAttention):
             dropout_rate=dropout_rate,
             **kwargs,
         )
-        check_choice("normalization", normalization, BranchNormalization)
-        check_choice("gain", gain, BranchGain)
-        check_choice("weights_init", weights_init, BranchWeightsInit)
+        check_branches(
+            num_heads,
+            normalization=normalization,
+            gain=gain,
+            weights_init=weights_init,
+        )
         self.separate = separate
         self.normalization = normalization
         self.gain = gain
@@ -162,11 +165,11 @@ class WeightedHeads(MultiheadAttention):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class WeightedFeedForward(FeedForward):
-    """sum_i alpha_i FFN_i(x) of networks with one input ("shared").
+    """sum_i alpha_i FFN_i(x) of networks that share one input ("shared").
 
-    The FFN_i are the Transformer's network, divided along its inner width. It has the
-    same weights and initial values, and alpha multiplies its hidden units. The output
-    bias is a bias of the sum, without alpha.
+    The FFN_i are the Transformer's network, divided along its inner width. The layer
+    has the weights and initial values of `FeedForward`, and alpha multiplies its hidden
+    units. The output bias is a bias of the sum, without alpha.
 
     Args:
         num_heads: Number of branches (M).
@@ -180,7 +183,8 @@ class WeightedFeedForward(FeedForward):
         As for `FeedForward`.
 
     Raises:
-        ValueError: If `num_heads` does not divide `filter_size`.
+        ValueError: If an option is unknown, `num_heads` does not divide
+            `filter_size`, or `top_k` is not from 0 to `num_heads`.
     """
 
     def __init__(
@@ -203,6 +207,13 @@ class WeightedFeedForward(FeedForward):
             **kwargs,
         )
         check_split(filter_size, num_heads)
+        check_branches(
+            num_heads,
+            normalization=normalization,
+            gain=gain,
+            weights_init=weights_init,
+            top_k=top_k,
+        )
         self.num_heads = num_heads
         self.normalization = normalization
         self.top_k = top_k

@@ -4,56 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, Self
 
 import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.choices import DTYPE_POLICIES, POSITIONS, PositionKind
-from t2t_repro.constants import (
-    INPUTS,
-    INPUTS_POSITION,
-    INPUTS_SEGMENTATION,
-    PAD_ID,
-    TARGETS,
-    TARGETS_POSITION,
-    TARGETS_SEGMENTATION,
-)
-from t2t_repro.layers.decoder import Decoder, LayerCache
+from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
+from t2t_repro.layers.decoder import Decoder
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.encoder import Encoder
 from t2t_repro.layers.masks import padding_mask, segment_mask
 from t2t_repro.layers.options import LayerOptions, with_options
 from t2t_repro.layers.positions import Positions
+from t2t_repro.models.decoding_cache import DecodingCache
+from t2t_repro.models.embeddings import token_matrices
 from t2t_repro.models.layer_options import layer_options
+from t2t_repro.models.packed_rows import PackedRows, packed_sides
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
-
-
-class PackedRows(NamedTuple):
-    """Where the tokens of rows of several sentences belong.
-
-    Attributes:
-        segmentation: Number of the sentence, counted from 1; 0 for padding. int32
-            `[batch, length]`.
-        position: Position in the sentence, counted from 0, int32 `[batch, length]`.
-    """
-
-    segmentation: KerasTensor
-    position: KerasTensor
-
-
-class DecodingCache(TypedDict):
-    """State of the decoder between two steps.
-
-    Attributes:
-        layers: Keys and values of every decoder layer.
-        memory_mask: Boolean `[batch, 1, 1, source_length]`.
-    """
-
-    layers: list[LayerCache]
-    memory_mask: KerasTensor
 
 
 @register_model
@@ -111,12 +80,6 @@ class Transformer(keras.Model):
         trainable: bool = True,
     ) -> None:
         super().__init__(name=name, dtype=dtype, trainable=trainable)
-        if tie_embeddings and source_vocab_size != target_vocab_size:
-            raise ValueError(
-                "Tied embeddings need equal vocabularies. Received: "
-                f"source_vocab_size={source_vocab_size}, "
-                f"target_vocab_size={target_vocab_size}"
-            )
         self.source_vocab_size = source_vocab_size
         self.target_vocab_size = target_vocab_size
         self.positions = positions
@@ -169,42 +132,28 @@ class Transformer(keras.Model):
         )
 
     def _make_embeddings(self) -> None:
-        def embedding(name: str, vocab_size: int) -> TokenEmbedding:
-            return TokenEmbedding(
-                vocab_size=vocab_size,
-                hidden_size=self.options.hidden_size,
-                name=name,
-                dtype=self.dtype_policy,
-            )
-
-        def position(name: str) -> Positions:
-            return Positions(
-                hidden_size=self.options.hidden_size,
+        options, policy = self.options, self.dtype_policy
+        self.source_embedding, self.target_embedding, self.softmax = token_matrices(
+            source_vocab_size=self.source_vocab_size,
+            target_vocab_size=self.target_vocab_size,
+            hidden_size=options.hidden_size,
+            tied=self.tie_embeddings,
+            dtype=policy,
+        )
+        self.source_positions, self.target_positions = (
+            Positions(
+                hidden_size=options.hidden_size,
                 kind=self.positions,
                 max_length=self.max_positions,
-                name=name,
-                dtype=self.dtype_policy,
+                name=f"{side}_positions",
+                dtype=policy,
             )
-
-        def dropout(name: str) -> Dropout:
-            rate = self.options.residual_dropout
-            return Dropout(rate, name=name, dtype=self.dtype_policy)
-
-        if self.tie_embeddings:
-            shared = embedding("shared_embedding", self.target_vocab_size)
-            self.source_embedding = self.target_embedding = self.softmax = shared
-        else:
-            self.source_embedding = embedding(
-                "source_embedding", self.source_vocab_size
-            )
-            self.target_embedding = embedding(
-                "target_embedding", self.target_vocab_size
-            )
-            self.softmax = embedding("softmax", self.target_vocab_size)
-        self.source_positions = position("source_positions")
-        self.target_positions = position("target_positions")
-        self.source_dropout = dropout("source_dropout")
-        self.target_dropout = dropout("target_dropout")
+            for side in ("source", "target")
+        )
+        self.source_dropout, self.target_dropout = (
+            Dropout(options.residual_dropout, name=f"{side}_dropout", dtype=policy)
+            for side in ("source", "target")
+        )
 
     def build(self, input_shape: object = None) -> None:
         for layer in (
@@ -223,13 +172,12 @@ class Transformer(keras.Model):
         self, features: dict[str, KerasTensor], training: bool | None = None
     ) -> KerasTensor:
         inputs, targets = features[INPUTS], features[TARGETS]
-        if INPUTS_SEGMENTATION not in features:
-            memory = self.encode(inputs, training=training)
-            return self.decode(targets, memory, padding_mask(inputs), training=training)
-        source = PackedRows(features[INPUTS_SEGMENTATION], features[INPUTS_POSITION])
-        target = PackedRows(features[TARGETS_SEGMENTATION], features[TARGETS_POSITION])
+        source, target = packed_sides(features)
         memory = self.encode(inputs, packed=source, training=training)
-        memory_mask = segment_mask(target.segmentation, source.segmentation)
+        if source is None or target is None:
+            memory_mask = padding_mask(inputs)
+        else:
+            memory_mask = segment_mask(target.segmentation, source.segmentation)
         return self.decode(
             targets, memory, memory_mask, packed=target, training=training
         )

@@ -26,13 +26,21 @@ def prune_conversions(output_dir: str | Path, new: Path) -> None:
     """Keep the newest conversion of each quantization, and remove the others.
 
     One whose checkpoint no longer exists is removed, too. One that another process
-    uses, or that cannot be read, is left alone.
+    uses, or that cannot be read, is left alone. An error of the file system is logged.
 
     Args:
         output_dir: Folder of the run.
         new: Conversion that was just made, which is the newest. No other process may be
             writing into its folder.
     """
+    try:
+        _prune(output_dir, new)
+    except OSError as error:
+        reason = error.strerror or error
+        logger.warning("cannot remove older conversions in %s: %s", new.parent, reason)
+
+
+def _prune(output_dir: str | Path, new: Path) -> None:
     found = _conversions(new.parent)
     kept = {new}
     kinds = {description.quantization for description in found.values()}

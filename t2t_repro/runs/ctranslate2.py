@@ -7,6 +7,8 @@ from pathlib import Path
 
 from t2t_repro import catalogue
 from t2t_repro.decoding.ctranslate2_engine import CTranslate2Translator
+from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_folder import DESCRIPTION_FILE, ExportDescription
 from t2t_repro.files import current_folder, hold_file
 from t2t_repro.runs.conversion import Conversion
@@ -71,16 +73,35 @@ class CTranslate2System(TranslatingSystem):
             UserError: See `Conversion`.
             UsageError: See `Conversion`.
         """
-        conversion = Conversion.plan(
-            output_dir,
-            checkpoint,
-            t2t_usr_dir,
-            quantization=quantization,
-            decode_hparams=decode_hparams,
+        return cls.from_conversion(
+            Conversion.plan(
+                output_dir,
+                checkpoint,
+                t2t_usr_dir,
+                quantization=quantization,
+                decode_hparams=decode_hparams,
+            )
         )
-        if not conversion.is_done():
-            conversion.make()
-        return cls(conversion.folder, conversion.t2t_usr_dir, conversion.data_dir)
+
+    @classmethod
+    def from_conversion(cls, conversion: Conversion) -> CTranslate2System:
+        """Load a planned conversion, and make it first if needed.
+
+        Raises:
+            UserError: If it cannot be made or read.
+        """
+        while True:
+            if not conversion.is_done():
+                conversion.make()
+            try:
+                return cls(
+                    conversion.folder, conversion.t2t_usr_dir, conversion.data_dir
+                )
+            except UserError:
+                if conversion.is_done():
+                    raise
+                # Another process made a newer one, and removed this one before it was
+                # held.
 
     @property
     def max_input_length(self) -> int:
@@ -99,6 +120,5 @@ class CTranslate2System(TranslatingSystem):
             self.max_input_length,
             positions=self.description.positions,
             quantization=self.description.quantization,
-            normalize_source=self.problem.normalize_source,
-            postprocess=self.problem.postprocess,
+            forms=TextForms.of(self.problem),
         )

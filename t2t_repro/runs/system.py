@@ -11,6 +11,7 @@ import keras
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.ensemble import Ensemble, members
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
@@ -106,8 +107,7 @@ class System(TranslatingSystem):
             self.target_tokenizer,
             hparams,
             self.max_input_length,
-            normalize_source=self.problem.normalize_source,
-            postprocess=self.problem.postprocess,
+            forms=TextForms.of(self.problem),
         )
 
     def scorer(self, decode_hparams: DecodeHParams | None = None) -> PairScorer:

@@ -12,6 +12,7 @@ from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor, branch_values
@@ -265,8 +266,7 @@ def _translation_evaluator(
         *data.tokenizers(),
         greedy,
         hparams.max_length,
-        normalize_source=problem.normalize_source,
-        postprocess=problem.postprocess,
+        forms=TextForms.of(problem),
     )
     sources, references = (side[:sentences] for side in data.raw_text("dev"))
     logger.info(

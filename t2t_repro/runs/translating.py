@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,7 @@ class TranslatingSystem(abc.ABC):
         self.source_tokenizer, self.target_tokenizer = tokenizers
         self.checkpoint = checkpoint
         self._translators: dict[DecodeHParams, SentenceTranslator] = {}
+        self._lock = threading.Lock()
 
     @property
     @abc.abstractmethod
@@ -98,9 +100,11 @@ class TranslatingSystem(abc.ABC):
                 setting.
         """
         hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
-        if hparams not in self._translators:
-            self._translators[hparams] = self._new_translator(hparams)
-        return self._translators[hparams]
+        # Two threads would load the model of an engine twice.
+        with self._lock:
+            if hparams not in self._translators:
+                self._translators[hparams] = self._new_translator(hparams)
+            return self._translators[hparams]
 
     def translate(
         self, sentences: Sequence[str], decode_hparams: DecodeHParams | None = None

@@ -11,6 +11,7 @@ from t2t_repro.data.problem import Output
 from t2t_repro.decoding import ctranslate2_engine
 from t2t_repro.decoding.ctranslate2_engine import CTranslate2Translator
 from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
@@ -161,8 +162,10 @@ def test_all_hypotheses_are_returned_on_request(package, changes, count):
 
 def test_sources_are_normalized_and_outputs_postprocessed(package):
     made = translator(
-        normalize_source=lambda text: text.replace("!", "1"),
-        postprocess=lambda source, text: Output(f"{source}={text}", ("joined",)),
+        forms=TextForms(
+            normalize_source=lambda text: text.replace("!", "1"),
+            postprocess=lambda source, text: Output(f"{source}={text}", ("joined",)),
+        )
     )
     ((found,),) = made.translate(["! 2"])
     assert (found.text, found.repairs) == ("! 2=a b", ("joined",))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 import string
 import threading
-from collections.abc import Mapping
 
 import keras
 import numpy as np
@@ -13,6 +12,7 @@ import tensorflow as tf
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
+from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -61,10 +61,12 @@ def model():
 
 
 def translator(
-    model, tokenizer: Tokenizer = SYMBOLS, forms: Mapping = {}, **options
+    model, tokenizer: Tokenizer = SYMBOLS, forms: TextForms = MODEL_FORMS, **options
 ) -> Translator:
     hparams = DecodeHParams().replace(extra_length=EXTRA_LENGTH, **options)
-    return Translator(model, tokenizer, tokenizer, hparams, LONGEST_PIECE + 1, **forms)
+    return Translator(
+        model, tokenizer, tokenizer, hparams, LONGEST_PIECE + 1, forms=forms
+    )
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +118,16 @@ def test_translations_come_out_in_order(beam_of_four):
 def test_the_model_reads_the_source_form_of_a_sentence(model):
     plain, other = (
         translator(model, forms=forms)
-        for forms in ({}, {"normalize_source": lambda text: text.replace("!", "a")})
+        for forms in (TextForms(), TextForms(lambda text: text.replace("!", "a")))
     )
     assert other.translate(["! b c"]) == plain.translate(["a b c"])
 
 
 def test_an_empty_line_is_postprocessed_like_empty_output(model):
     """A parser makes a tree of it, as of every sentence."""
-    forms = {"postprocess": lambda source, written: Output(f"[{source}|{written}]")}
+    forms = TextForms(
+        postprocess=lambda source, written: Output(f"[{source}|{written}]")
+    )
     assert best_texts(translator(model, forms=forms).translate([""])) == ["[|]"]
 
 

@@ -13,6 +13,7 @@ from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
 from t2t_repro.decoding.beam_search import BeamSearchOptions, BeamSearchResult
 from t2t_repro.decoding.row_arrays import uniform_numbers
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import (
     Hypothesis,
     Translator,
@@ -130,9 +131,7 @@ def test_sources_are_normalized_and_outputs_postprocessed_with_the_given_source(
         seen.append((source, written))
         return Output(written.upper(), ("upper",))
 
-    made = translator(
-        normalize_source=lambda text: text.replace("!", "1"), postprocess=postprocess
-    )
+    made = translator(forms=TextForms(lambda text: text.replace("!", "1"), postprocess))
     found = made.translate(["! 2", " "])
     assert seen == [("! 2", "a b"), (" ", "")]
     assert found[0] == [Hypothesis("A B", 0.0, ("upper",), (*copy_of(2), 1))]
@@ -159,7 +158,9 @@ def repair_all_but_the_second(calls):
 @pytest.mark.parametrize(("prefers", "best"), [(True, -1.0), (False, 0.0)])
 def test_output_without_repairs_comes_first_on_request(search, prefers, best):
     hparams = HPARAMS.replace(prefer_unrepaired=prefers)
-    made = translator(hparams, postprocess=repair_all_but_the_second([]))
+    made = translator(
+        hparams, forms=TextForms(postprocess=repair_all_but_the_second([]))
+    )
     ((found,),) = made.translate(["1"])
     assert found.score == best
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import keras
@@ -24,6 +25,10 @@ SIZES: dict[str, Any] = {
     "residual_dropout": 0.1,
     "attention_dropout": 0.2,
     "relu_dropout": 0.3,
+}
+HEADS = {
+    name: SIZES[name]
+    for name in ("hidden_size", "num_heads", "key_channels", "value_channels")
 }
 
 
@@ -303,6 +308,16 @@ def test_layers_make_a_functional_model_of_any_length(tmp_path):
             "Received: num_heads=3, value_channels=8",
         ),
         (
+            layers.ParameterAttention,
+            HEADS | {"memory_rows": 5, "num_heads": 3, "value_channels": 9},
+            "Received: num_heads=3, key_channels=4",
+        ),
+        (
+            layers.ParameterAttention,
+            HEADS | {"memory_rows": 5, "num_heads": 4},
+            "Received: num_heads=4, value_channels=6",
+        ),
+        (
             layers.ResidualConnection,
             {"hidden_size": 8, "norm": "both", "dropout_rate": 0.0},
             "Received: 'both'",
@@ -330,3 +345,34 @@ def test_layers_make_a_functional_model_of_any_length(tmp_path):
 def test_impossible_arguments_are_named(layer_class, options, received):
     with pytest.raises(ValueError, match=received):
         layer_class(**options)
+
+
+NETWORK = {"hidden_size": WIDTH, "filter_size": 12, "num_heads": 2}
+BRANCHED = {
+    layers.BranchedFeedForward: NETWORK,
+    layers.WeightedFeedForward: NETWORK,
+    layers.WeightedHeads: HEADS,
+}
+IMPOSSIBLE = [
+    ({"normalization": "none"}, "`normalization`.*Received: 'none'"),
+    ({"gain": "M"}, "`gain`.*Received: 'M'"),
+    ({"weights_init": "normal"}, "`weights_init`.*Received: 'normal'"),
+    ({"top_k": 3}, "`top_k`.*Received: top_k=3, num_heads=2"),
+    ({"top_k": -1}, "`top_k`.*Received: top_k=-1, num_heads=2"),
+    ({"feed_forward": "both"}, "`feed_forward`.*Received: 'both'"),
+    ({"filter_size": 13}, "Received: num_heads=2, filter_size=13"),
+]
+
+
+@pytest.mark.parametrize(
+    ("layer_class", "changes", "received"),
+    [
+        (layer_class, changes, received)
+        for layer_class in BRANCHED
+        for changes, received in IMPOSSIBLE
+        if changes.keys() <= inspect.signature(layer_class).parameters.keys()
+    ],
+)
+def test_impossible_options_of_branches_are_named(layer_class, changes, received):
+    with pytest.raises(ValueError, match=received):
+        layer_class(**BRANCHED[layer_class] | changes)

@@ -11,8 +11,8 @@ from types import MethodType, SimpleNamespace
 import pytest
 
 from t2t_repro.layers import AttentionRole, Decoder, Encoder
-from t2t_repro.layers import decoder as decoder_module
-from t2t_repro.layers.decoder import DecoderLayer
+from t2t_repro.layers import decoder_layer as decoder_module
+from t2t_repro.layers.decoder_layer import DecoderLayer
 from t2t_repro.layers.encoder import EncoderLayer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.decoding import ctranslate2_engine
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.export.ctranslate2_folder import (
     DESCRIPTION_FILE,
@@ -16,6 +18,7 @@ from t2t_repro.export.ctranslate2_folder import (
     check_exportable,
     checkpoint_digest,
 )
+from t2t_repro.files import hold_file, remove_unless_held
 from t2t_repro.runs import System, conversion
 from t2t_repro.runs import ctranslate2 as ctranslate2_system
 from t2t_repro.runs.comparison_text import COUNT, comparison_sentences
@@ -131,6 +134,45 @@ def test_a_conversion_is_made_once(run, converted):
     assert len(converted.calls) == 1
 
 
+def test_a_conversion_that_is_removed_before_it_is_loaded_is_made_again(
+    run, converted, monkeypatch
+):
+    def hold(path):
+        if len(converted.calls) == 1:  # as `prune_conversions` of another process does
+            shutil.rmtree(path.parent)
+        return hold_file(path)
+
+    monkeypatch.setattr(ctranslate2_system, "hold_file", hold)
+    system = CTranslate2System.load(run)
+    assert len(converted.calls) == 2
+    assert not remove_unless_held(system.export_dir, DESCRIPTION_FILE)
+
+
+def test_a_conversion_that_cannot_be_read_is_not_made_again(run, converted):
+    plan = Conversion.plan(run)
+    plan.folder.mkdir(parents=True)
+    (plan.folder / DESCRIPTION_FILE).mkdir()
+    with pytest.raises(UserError, match=rf"cannot read .*{DESCRIPTION_FILE}: Is a dir"):
+        CTranslate2System.load(run)
+    assert converted.calls == []
+
+
+def test_a_conversion_that_is_being_made_is_refused_and_made_once(run, monkeypatch):
+    def export(export_dir, *_, **__):
+        with pytest.raises(UserError, match="is converting a checkpoint in"):
+            Conversion.plan(run).make()
+        made.append(export_dir)
+        write_export(export_dir)
+        return SimpleNamespace(lines=list)
+
+    made = []
+    record(monkeypatch, System, "load", SimpleNamespace(export_ctranslate2=export))
+    plan = Conversion.plan(run)
+    plan.make()
+    plan.make()
+    assert made == [plan.folder]
+
+
 def test_a_new_conversion_takes_the_place_of_the_one_before(run, converted):
     first = Conversion.plan(run, str(run / "model.ckpt-40"))
     second = Conversion.plan(run)
@@ -215,8 +257,7 @@ def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
         "positions": 77,
         "quantization": "int16",
         "num_threads": None,
-        "normalize_source": system.problem.normalize_source,
-        "postprocess": system.problem.postprocess,
+        "forms": TextForms(system.problem.normalize_source, system.problem.postprocess),
     }
 
 

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from t2t_repro.export.ctranslate2_folder import DESCRIPTION_FILE, checkpoint_digest
+from t2t_repro.runs import conversion_cache
 from t2t_repro.runs.conversion_cache import prune_conversions
 from t2t_repro.runs.ctranslate2 import CTranslate2System
 from tests.runs.test_conversion import write_export
@@ -91,6 +92,27 @@ def test_a_conversion_that_a_system_uses_is_kept(run):
     del system
     prune_conversions(run, new)
     assert left(run) == ["new"]
+
+
+def test_an_error_of_the_file_system_is_one_line(run, monkeypatch, caplog):
+    def denied(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    for name in ("one", "two"):
+        convert(run, name, "int8")
+    new = convert(run, "new", "float32")
+    monkeypatch.setattr(conversion_cache, "_time_of", denied)
+    prune_conversions(run, new)
+    expected = f"cannot remove older conversions in {new.parent}: Permission denied"
+    assert caplog.messages == [expected]
+    assert left(run) == ["new", "one", "two"]
+
+
+def test_a_conversion_that_cannot_be_read_is_left_alone(run):
+    new = convert(run, "new", "float32")
+    (run / "ctranslate2" / "unreadable" / DESCRIPTION_FILE).mkdir(parents=True)
+    prune_conversions(run, new)
+    assert left(run) == ["new", "unreadable"]
 
 
 def test_what_is_no_conversion_is_left_alone_but_for_interrupted_ones(run):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError
 from t2t_repro.runs import System
 from t2t_repro.runs import system as system_module
@@ -55,9 +56,6 @@ def test_the_problem_normalizes_sources_and_finishes_outputs(system, monkeypatch
         system_module, "Translator", lambda *values, **forms: made.append(forms)
     )
     system.translator()
-    assert made == [
-        {
-            "normalize_source": system.problem.normalize_source,
-            "postprocess": system.problem.postprocess,
-        }
-    ]
+    problem = system.problem
+    forms = TextForms(problem.normalize_source, problem.postprocess)
+    assert made == [{"forms": forms}]

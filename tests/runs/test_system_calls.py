@@ -12,6 +12,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Output, Problem
 from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.runs import System, checkpoint_choice
 from t2t_repro.runs import system as system_module
@@ -128,8 +129,7 @@ def test_a_translator_gets_every_part_of_the_system(system, translators):
         "target_tokenizer": LETTERS,
         "hparams": HPARAMS,
         "max_input_length": LONGEST,
-        "normalize_source": system.problem.normalize_source,
-        "postprocess": system.problem.postprocess,
+        "forms": TextForms(system.problem.normalize_source, system.problem.postprocess),
     }
 
 

@@ -13,6 +13,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.runs import DecodeHParams, TrainSettings, trainer
 from t2t_repro.training.loop import LoopOptions
@@ -308,8 +309,7 @@ def test_dev_sentences_are_translated_greedily_with_the_problems_other_settings(
         "source_tokenizer": "source",
         "target_tokenizer": "target",
         "max_input_length": 40,
-        "normalize_source": problem.normalize_source,
-        "postprocess": problem.postprocess,
+        "forms": TextForms(problem.normalize_source, problem.postprocess),
     }
     # The batch size is the general default: the problem's is meant for its beam.
     given = {"beam_size": 1, "alpha": 0.3, "extra_length": 7, "batch_size": 2048}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from t2t_repro.data.problem import Problem
@@ -148,3 +151,15 @@ def test_repairs_are_counted_by_kind_most_frequent_first():
     faults = [("a",), (), ("b", "a"), ("b",), ("b",)]
     hypotheses = [Hypothesis("", 0.0, repairs) for repairs in faults]
     assert [*count_repairs(hypotheses).items()] == [("b", 3), ("a", 2)]
+
+
+def test_threads_share_one_translator(monkeypatch):
+    system = RepeatingSystem(Scoring())
+    make = system._new_translator
+    monkeypatch.setattr(
+        system, "_new_translator", lambda hparams: (time.sleep(0.1), make(hparams))[1]
+    )
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(system.translator, [HPARAMS, HPARAMS])
+    assert first is second
+    assert len(system.made) == 1

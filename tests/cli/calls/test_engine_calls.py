@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from t2t_repro.cli import evaluate as evaluate_module
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs.conversion import Conversion
+from t2t_repro.runs.ctranslate2 import CTranslate2System
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import Recorder, record
@@ -39,6 +41,7 @@ def conversion(stage, monkeypatch):
     made = []
     planned = SimpleNamespace(
         folder="the folder",
+        t2t_usr_dir=stage.package,
         data_dir="data of the plan",
         is_done=lambda: bool(made),
         make=lambda: made.append(1),
@@ -47,7 +50,9 @@ def conversion(stage, monkeypatch):
     monkeypatch.setattr(engine, "Conversion", SimpleNamespace(plan=plan))
     imported = []
     monkeypatch.setattr(engine, "import_tensorflow", lambda: imported.append(1))
+    load = CTranslate2System.from_conversion.__func__
     loaded = record(monkeypatch, engine, "CTranslate2System", stage.system)
+    loaded.from_conversion = functools.partial(load, loaded)
     return SimpleNamespace(plan=plan, made=made, imported=imported, loaded=loaded)
 
 
@@ -182,6 +187,13 @@ def test_evaluate_refuses_flags_that_contradict_each_other(
     assert evaluate(stage, *flags) == 2
     assert answer in capsys.readouterr().err
     assert stage.system.calls == []
+
+
+def test_learned_branch_weights_change_nothing_in_any_engine(stage, scored, capsys):
+    flags = ["--engine", "ctranslate2", "--branch_weights", "learned"]
+    assert evaluate(stage, *flags) == 0
+    assert [call[0] for call in stage.system.calls] == ["evaluate"]
+    assert "branch_weights" not in json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
