@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from t2t_repro.cli.data_flags import add_data_flags
 from t2t_repro.cli.data_request import problem_and_settings, required_data_dir
-from t2t_repro.cli.flags import add_data_flags
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.data.request import requested_settings
 from t2t_repro.data.summary import summary_lines

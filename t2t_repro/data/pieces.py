@@ -11,7 +11,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro.data.records import RECORD_OVERHEAD, record_ends, write_records
+from t2t_repro.data.record_framing import RECORD_OVERHEAD
+from t2t_repro.data.records import record_ends, write_records
 
 
 def write_piece(
@@ -57,7 +58,7 @@ def write_shard(
     Raises:
         OSError: If a file cannot be read or written.
     """
-    content = b"".join(_segment(*segment) for segment in segments)
+    content = _joined(segments)
     ends = record_ends(content)
     order = array.array("L", range(len(ends)))
     random.Random(seed).shuffle(order)
@@ -66,7 +67,15 @@ def write_shard(
         file.writelines(view[ends[n - 1] if n else 0 : ends[n]] for n in order)
 
 
-def _segment(path: Path, start: int, end: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read(end - start)
+def _joined(segments: Sequence[tuple[Path, int, int]]) -> bytearray:
+    """Read all segments into one array, so that they are in memory once."""
+    content = bytearray(sum(end - start for _, start, end in segments))
+    view, place = memoryview(content), 0
+    for path, start, end in segments:
+        part = view[place : place + end - start]
+        with path.open("rb") as file:
+            file.seek(start)
+            if file.readinto(part) < len(part):
+                raise OSError(f"{path} was cut short by another process")
+        place += len(part)
+    return content

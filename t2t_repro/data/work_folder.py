@@ -1,7 +1,7 @@
 """Finished parts of a preparation, so that a killed one can be resumed.
 
-The parts are in a folder `<prefix>.unfinished` inside the data folder. The folder
-disappears when the preparation is complete or fails with an error. It remains if the
+The parts are in a folder `<prefix>.unfinished` inside the data folder. The folder is
+removed when the preparation is complete or fails with an error. It remains if the
 process or one of its workers is killed, or the user interrupts it.
 """
 
@@ -55,7 +55,11 @@ class WorkFolder:
         if kind is None or (
             issubclass(kind, Exception) and not issubclass(kind, WorkerEnded)
         ):
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove the folder, if there is one, and ignore errors."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def entries(self, key: str) -> list[dict[str, Any]]:
         """Return the entries of an earlier process that did the same work.
