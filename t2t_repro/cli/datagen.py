@@ -19,7 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prepare the data, or find it prepared, and print its counts."""
+    """Prepare the data unless this was done before, and print its counts."""
     problem, given = problem_and_settings(args)
     data_dir = required_data_dir(args)
     import_tensorflow()

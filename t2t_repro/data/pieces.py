@@ -1,7 +1,7 @@
 """Encoded training pairs in pieces, and the shards that are made of them.
 
-A piece has the examples of consecutive pairs, grouped by shard. So a preparation can
-stop after any piece, and a shard is one segment of each piece, shuffled.
+A piece has the examples of consecutive pairs, grouped by shard. A preparation can stop
+after any piece. A shard consists of one segment of each piece, shuffled together.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def write_piece(
 
     Args:
         path: File to write.
-        records: Records in the order of the text. Each belongs to the shard after that
-            of the record before it.
+        records: Records in the order of the text. Consecutive records belong to
+            consecutive shards; the first shard follows the last one.
         first: Number of records in the earlier pieces.
         shard_count: Number of shards.
 

@@ -71,9 +71,9 @@ class Problem:
     A subclass implements `pairs` and overrides class attributes whose defaults do not
     fit. All pairs are text: a problem on symbols writes them with spaces between them.
 
-    If the model should write another text than the targets, `encode_target` returns
-    that text, and `postprocess` turns the model's text into the user's output.
-    If users write sentences in another form than `pairs`, `normalize_source` converts
+    If the model should write a text other than the targets, `encode_target` returns
+    that text, and `postprocess` turns the model's text into the user's output. If users
+    write sentences in a form other than that of `pairs`, `normalize_source` converts
     them.
 
     Attributes:
@@ -168,7 +168,7 @@ class Problem:
         raise NotImplementedError
 
     def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
-        """Return about how many pairs a split has, to show the time left.
+        """Return the approximate number of pairs of a split, to show the time left.
 
         Args:
             split: One of `splits`.
@@ -225,7 +225,7 @@ class Problem:
     def source_identities(
         self, tmp_dir: str | Path | None
     ) -> Mapping[str, Mapping[str, object]]:
-        """Identify the sources of the text, so that stale shards are noticed.
+        """Identify the sources of the text, so that stale shards are detected.
 
         Returns:
             For each source, by its role (such as "train_source"), facts that change

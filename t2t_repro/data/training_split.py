@@ -1,4 +1,4 @@
-"""Write the training split: in pieces that a killed process leaves, then in shards."""
+"""Write the training split: first in pieces, which survive a kill, then in shards."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class TrainingSplit:
 
     Args:
         work: Folder of the finished parts.
-        key: Digest of everything that the examples depend on but the text, whose
-            digests are in the journal.
+        key: Digest of everything that the examples depend on, except the text. Digests
+            of the text are in the journal.
         pair_filter: Filter of the pairs.
         shard_count: Number of shards.
         seed: Seed of the order of the pairs.
@@ -190,7 +190,7 @@ class TrainingSplit:
 
 
 def training_key(**facts: object) -> str:
-    """Return a digest of everything that the examples depend on but the text.
+    """Return a digest of everything that the examples depend on, except the text.
 
     Args:
         **facts: Values that JSON can hold.

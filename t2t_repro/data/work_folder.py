@@ -25,7 +25,7 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
 class WorkFolder:
-    """A folder of finished parts, with a journal of what they are.
+    """A folder of finished parts, with a journal that describes them.
 
     An entry of the journal is a JSON object on a line. It is written after the files
     that it describes.
@@ -94,7 +94,7 @@ class WorkFolder:
         atomic_write(self.path(name), checksum + content)
 
     def load(self, name: str) -> bytes | None:
-        """Return the content of a file that `save` wrote, or None if there is none."""
+        """Return the content that `save` wrote, or None if it is missing or damaged."""
         if not self.path(name).is_file():
             return None
         file = self.path(name).read_bytes()

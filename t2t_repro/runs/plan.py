@@ -1,6 +1,6 @@
 """Plan a training: its size, cost and memory, before it begins.
 
-This module imports no TensorFlow, so a plan is an answer at once. `runs/timing.py`
+This module imports no TensorFlow, so planning takes no time. `runs/timing.py`
 measures the time of an update.
 """
 

@@ -88,7 +88,7 @@ def plan_batches(
 def _packed_batch(
     hparams: HParams, vocab_size: int, plan: BatchPlan, counts: SplitCounts | None
 ) -> PlannedBatch:
-    """Plan rows of several pairs as if every row were full of longer sides."""
+    """Plan packed rows as if the longer sides of the pairs filled every row."""
     ((rows, length),) = plan.shapes
     batches = None
     if counts is not None:

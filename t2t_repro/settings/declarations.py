@@ -99,7 +99,7 @@ def setting_type(hint: Any) -> SettingType:
 
 
 def typed_value(name: str, value: object, expected: SettingType) -> Value:
-    """Return `value` as the type of its field, which for floats may be an int."""
+    """Return a value with the type of its field; a float may be given as an int."""
     if value is None and expected.optional:
         return None
     if expected.kind is float and type(value) is int:

@@ -14,7 +14,7 @@ _RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareSettings(TypedSettings):
-    """How text becomes shards; preparations are equal only if all settings are.
+    """How text becomes shards. Preparations agree only if all their settings do.
 
     The user's own models are paths and not settings: a manifest compares their content.
 

@@ -121,7 +121,7 @@ class TypedSettings:
         return dataclasses.replace(changed, origins=origins)
 
     def parse_for(self, command: str, text: str) -> Self:
-        """Apply overrides as `parse` does, for a command that may not read all.
+        """Apply overrides as `parse` does, for a command that may not read them all.
 
         Raises:
             UsageError: If the command does not read a setting, or as for `parse`.
@@ -171,7 +171,7 @@ class TypedSettings:
         return dataclasses.replace(self, origins=known)
 
     def diff(self, other: Self) -> dict[str, tuple[Value, Value]]:
-        """Return (value here, value in `other`) by name where the two differ."""
+        """Return the differences by name, as (value here, value in `other`)."""
         return {
             name: (mine, getattr(other, name))
             for name, mine in self.values().items()
