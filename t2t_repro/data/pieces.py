@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro.data.record_framing import RECORD_OVERHEAD
+from t2t_repro.data.record_framing import RECORD_OVERHEAD, DamagedRecordError
 from t2t_repro.data.records import record_ends, write_records
 
 
@@ -59,7 +59,10 @@ def write_shard(
         OSError: If a file cannot be read or written.
     """
     content = _joined(segments)
-    ends = record_ends(content)
+    try:
+        ends = record_ends(content)
+    except (EOFError, DamagedRecordError) as error:
+        raise OSError(f"a piece was changed by another process: {error}") from error
     order = array.array("L", range(len(ends)))
     random.Random(seed).shuffle(order)
     view = memoryview(content)

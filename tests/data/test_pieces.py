@@ -83,3 +83,13 @@ def test_a_piece_that_was_cut_short_is_an_error(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(OSError, match="was cut short"):
         write_shard(tmp_path / "shard", [(path, *starts)], "1")
+
+
+def test_a_piece_that_was_changed_is_an_error(tmp_path):
+    path = tmp_path / "piece"
+    starts = write_piece(path, [b"a", b"b"], 0, 1)
+    content = bytearray(path.read_bytes())
+    content[17] ^= 1  # the length of the second record
+    path.write_bytes(content)
+    with pytest.raises(OSError, match="was changed by another process: the length"):
+        write_shard(tmp_path / "shard", [(path, *starts)], "1")
