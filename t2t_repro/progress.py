@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
 import logging
 import sys
@@ -23,6 +24,30 @@ _BAR_FORMAT = (
     "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{time_left}, {rate_fmt}{postfix}]"
 )
 _ERASED = "\r\033[K"  # back to the start of the line, erase to its end
+
+
+_allowed = contextvars.ContextVar("bars_allowed", default=True)
+
+
+@contextlib.contextmanager
+def bars_allowed(allowed: bool) -> Iterator[None]:
+    """Decide whether code inside the block may draw bars.
+
+    This reaches code that has no argument for it, such as the user's own problem.
+
+    Args:
+        allowed: Whether bars may be drawn. False cannot be undone by an inner block.
+    """
+    token = _allowed.set(allowed and _allowed.get())
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
+def may_draw_bars() -> bool:
+    """Return whether bars are allowed here and standard error is a terminal."""
+    return _allowed.get() and sys.stderr.isatty()
 
 
 @contextlib.contextmanager
@@ -114,7 +139,7 @@ class Progress:
             total=total,
             initial=done,
             unit=unit,
-            disable=not (draw_bar and sys.stderr.isatty()),
+            disable=not (draw_bar and may_draw_bars()),
             dynamic_ncols=True,
             miniters=1,  # else it may wait for as many units as came last time
             leave=keep_bar,
@@ -134,6 +159,14 @@ class Progress:
         if self._line_is_due():
             rate = self._rate()
             self.message(f"{rate:.1f} per second" if rate else "")
+
+    def skip(self, count: int = 1) -> None:
+        """Count units that were done earlier, and start the clock afterwards.
+
+        The rate and the time left depend only on the units after them.
+        """
+        self._done += count
+        self._start_clock()
 
     def message(self, text: str) -> None:
         """Show a line of text, with the position and the time left.

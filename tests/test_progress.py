@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from t2t_repro.progress import Progress, status
+from t2t_repro.progress import Progress, bars_allowed, may_draw_bars, status
 
 
 @pytest.fixture
@@ -90,6 +90,16 @@ def test_a_bar_is_drawn_only_if_asked(lines, monkeypatch, draws):
     assert bool(lines()) == (not draws)
 
 
+def test_no_bar_is_drawn_where_none_is_allowed(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with bars_allowed(False), bars_allowed(True), Progress(2, "step") as progress:
+        progress.advance(2)
+        assert not may_draw_bars()
+    assert terminal.getvalue() == ""
+    assert may_draw_bars()
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -128,6 +138,15 @@ def test_weights_of_units_before_the_clock_starts_do_not_count(lines, clock):
     clock[0] += 40.0
     progress.advance(2)
     assert lines()[1:] == ["sentence 3/4  0.1 per second  time left 00:40"]
+
+
+def test_skipped_units_do_not_count_for_the_rate(lines, clock):
+    with Progress(1000, "pair", warm=True) as progress:
+        clock[0] += 5.0
+        progress.skip(800)
+        clock[0] += 40.0
+        progress.advance(40)
+    assert lines() == ["pair 840/1000  1.0 per second  time left 02:40"]
 
 
 def test_an_unknown_total_has_no_estimate(lines, clock):

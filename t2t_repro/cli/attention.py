@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from t2t_repro.cli.attention_output import (
+    write_alignments,
+    write_figure,
+    write_page,
+)
 from t2t_repro.cli.flags import (
     add_decode_hparams_flag,
     add_system_flags,
     number_in_range,
 )
 from t2t_repro.cli.framework import load_system, warm_up
-from t2t_repro.cli.streams import (
-    STANDARD_STREAM,
-    check_writable,
-    read_input,
-    write_lines,
-)
+from t2t_repro.cli.streams import check_writable, read_input
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.files import atomic_write
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
@@ -30,11 +28,7 @@ from t2t_repro.visualization.figures import PAPER_SENTENCES
 
 if TYPE_CHECKING:
     from t2t_repro.runs import System
-    from t2t_repro.visualization.alignments import AlignmentHeads
     from t2t_repro.visualization.attention import Attention
-    from t2t_repro.visualization.figures import Figure
-
-logger = logging.getLogger(__name__)
 
 MAX_PAGE_SENTENCES = 50
 DESCRIPTION = (
@@ -134,12 +128,12 @@ def run(args: argparse.Namespace) -> int:
     if targets is None and sys.stderr.isatty():
         warm_up(system, hparams)
     if args.html is not None:
-        _write_page(args.html, system, _captured(system, sources, targets, hparams))
+        write_page(args.html, system, _captured(system, sources, targets, hparams))
     elif args.figure is not None:
         (attention,) = _captured(system, sources, targets, hparams)
-        _write_figure(args, _figure(args, attention))
+        write_figure(args, attention)
     else:
-        _write_alignments(args, system, sources, targets, hparams)
+        write_alignments(args, system, sources, targets, hparams)
     return 0
 
 
@@ -239,70 +233,3 @@ def _captured(
                     raise UserError(f"sentence {number + 1}: {error}") from error
                 raise
             progress.advance(1)
-
-
-def _write_page(name: str, system: System, captured: Iterator[Attention]) -> None:
-    from t2t_repro.visualization.page import html_page
-
-    title = f"{system.run.hparams_set} on {system.run.problem}"
-    page = html_page([attention.to_document() for attention in captured], title)
-    write_lines(name, [page])
-    if name != STANDARD_STREAM:
-        print(name)
-
-
-def _figure(args: argparse.Namespace, attention: Attention) -> Figure:
-    from t2t_repro.visualization.figures import figure_3, figure_4, figure_5
-
-    kind = args.kind or "encoder_self"
-    if args.figure == 5:
-        return figure_5(attention, kind=kind, layer=args.layer, heads=args.heads)
-    word = int(args.word) if args.word and args.word.isdecimal() else args.word
-    draw = figure_3 if args.figure == 3 else figure_4
-    return draw(attention, kind=kind, layer=args.layer, heads=args.heads, word=word)
-
-
-def _write_figure(args: argparse.Namespace, figure: Figure) -> None:
-    """Write the figure as SVG and PDF, and print the names of the files."""
-    logger.info("figure %d: %s", args.figure, figure.description)
-    folder = Path(args.figure_dir or args.output_dir)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"figure_{args.figure}.svg"
-        atomic_write(path, figure.to_svg())
-        print(path)
-        atomic_write(path.with_suffix(".pdf"), figure.to_pdf())
-        print(path.with_suffix(".pdf"))
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}.") from error
-
-
-def _write_alignments(
-    args: argparse.Namespace,
-    system: System,
-    sources: list[str],
-    targets: list[str] | None,
-    hparams: DecodeHParams,
-) -> None:
-    from t2t_repro.runs.alignment import align_pairs
-    from t2t_repro.visualization.alignments import pharaoh
-
-    heads = _alignment_heads(args, system)
-    logger.info("aligning by %s", heads)
-    with Progress(len(sources), "sentence") as progress:
-        links = align_pairs(
-            system, sources, targets, heads, hparams, advance=progress.advance
-        )
-        write_lines(args.alignments, map(pharaoh, links))
-
-
-def _alignment_heads(args: argparse.Namespace, system: System) -> AlignmentHeads:
-    from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.runs.alignment import choose_alignment_heads
-    from t2t_repro.visualization.alignments import AlignmentHeads
-
-    if args.layer is not None:
-        every = range(1, system.run.hparams.num_heads + 1)
-        return AlignmentHeads(args.layer, tuple(args.heads or every))
-    data_dir = args.data_dir or system.run.data_dir
-    return choose_alignment_heads(system, PreparedData.load(data_dir, system.problem))

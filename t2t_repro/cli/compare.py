@@ -1,4 +1,4 @@
-"""`t2t compare`: is a system's output better than a baseline's, or is it chance?"""
+"""`t2t compare`: is a system better than a baseline, or is it chance?"""
 
 from __future__ import annotations
 

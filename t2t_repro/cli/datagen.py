@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from t2t_repro.cli.data_flags import add_data_flags
 from t2t_repro.cli.data_request import problem_and_settings, required_data_dir
-from t2t_repro.cli.flags import add_data_flags
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.data.request import requested_settings
 from t2t_repro.data.summary import summary_lines
@@ -19,7 +19,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prepare the data, or find it prepared, and print its counts."""
+    """Prepare the data unless this was done before, and print its counts."""
     problem, given = problem_and_settings(args)
     data_dir = required_data_dir(args)
     import_tensorflow()

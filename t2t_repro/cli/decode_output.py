@@ -59,7 +59,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 class Summary:
-    """Count what the user should know about the outputs.
+    """Count the outputs that a user should know about.
 
     Args:
         wanted: Number of hypotheses per sentence that the user asked for.

@@ -158,5 +158,5 @@ def _check_same_system(
     ):
         raise UserError(
             f"received --export_dir {args.export_dir}, expected an export of "
-            f"{args.output_dir}: its problem or its vocabulary is another one."
+            f"{args.output_dir}: its problem or its vocabulary differs."
         )

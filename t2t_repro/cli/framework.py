@@ -1,6 +1,6 @@
 """Load what a command needs: the catalogue, TensorFlow, a trained system.
 
-TensorFlow is imported without the banner that none of its settings can silence.
+TensorFlow is imported without its banner, which no setting can silence.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _left_out(names: Sequence[str]) -> Iterator[None]:
 
 
 def several_checkpoints(text: str | None) -> list[str]:
-    """Return the checkpoints of a list with commas; nothing for a single one."""
+    """Return the checkpoints of a list with commas, or nothing if there is only one."""
     names = [name.strip() for name in (text or "").split(",")]
     is_path = len(names) > 1 and Path(f"{text}.index").exists()
     return [] if len(names) == 1 or is_path else names

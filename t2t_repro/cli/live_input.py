@@ -69,7 +69,7 @@ class LiveLines:
 
     @property
     def must_wait(self) -> bool:
-        """Whether no line has arrived that is not in a chunk yet."""
+        """Whether `chunks` has yielded every line that has arrived."""
         return self._arrived.empty()
 
     def all_within(self, seconds: float) -> list[str] | None:
@@ -79,8 +79,8 @@ class LiveLines:
             seconds: Time to wait for the end.
 
         Returns:
-            The lines that are in no chunk yet, or None if there may be more of them;
-            then `chunks` yields them.
+            The lines that `chunks` has not yielded, or None if the stream has not
+            ended; `chunks` then yields them.
 
         Raises:
             UserError: If the stream ended with an error; see `stream_lines`.

@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The command line without the program's name; by default the process's.
 
     Returns:
-        Exit code: 0 good, 1 failed, 2 usage.
+        Exit code: 0 = success, 1 = failure, 2 = wrong usage.
     """
     _open_closed_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)

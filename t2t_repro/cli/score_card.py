@@ -101,7 +101,7 @@ def show_report(
     sources: Sequence[str] | None = None,
     system: TranslatingSystem | None = None,
 ) -> None:
-    """Print the report, or the score card as the flags want it; write the page.
+    """Print the report, or the score card as requested; write the page.
 
     Args:
         args: Flags of `add_card_flags`, and `data_dir`.
@@ -156,7 +156,7 @@ def _make_card(
 def _training_words(
     data_dir: str | None, system: TranslatingSystem
 ) -> WordCounts | None:
-    """Count the training words if the prepared data is there and in order."""
+    """Count the training words if the prepared data is present and intact."""
     from t2t_repro.data.prepared import PreparedData
     from t2t_repro.evaluation.training_words import (
         count_training_words,

@@ -30,7 +30,7 @@ def read_prefixes(
         sources: Lines of every file to translate.
 
     Raises:
-        UserError: If it cannot be read, or has not one line per sentence.
+        UserError: If it cannot be read, or does not have one line per sentence.
         UsageError: If there are several files, or the number of lines is not known.
     """
     if args.target_prefix is None:
@@ -44,7 +44,7 @@ def read_prefixes(
     if args.engine != "tensorflow":
         raise UsageError(
             f"received --target_prefix and --engine {args.engine}, expected "
-            "--engine tensorflow, which alone follows prefixes."
+            "--engine tensorflow, the only engine that follows prefixes."
         )
     prefixes = read_input(args.target_prefix)
     if len(prefixes) != len(sentences):

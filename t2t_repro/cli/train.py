@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from t2t_repro import catalogue
-from t2t_repro.cli.flags import add_data_flags, add_refused_flag, add_setting_flag
+from t2t_repro.cli.data_flags import add_data_flags
+from t2t_repro.cli.flags import add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.training_request import requested_training
 from t2t_repro.runs.resuming import (

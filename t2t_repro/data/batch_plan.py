@@ -15,8 +15,8 @@ class BatchPlan:
         boundaries: Padded lengths in tokens, ascending. A pair belongs to the first
             boundary that its longer side does not exceed.
         rows: Number of rows in a global batch, for each boundary.
-        packed_length: Tokens per side of a row with several pairs, of which none is
-            longer than the only boundary; 0 if a row has one pair.
+        packed_length: Tokens per side of a row that holds several pairs, none of them
+            longer than the only boundary; 0 if each row holds one pair.
     """
 
     boundaries: tuple[int, ...]
@@ -44,7 +44,7 @@ class BatchPlan:
         Differs from tensor2tensor (`data_reader.py: batching_scheme`): a length
         equal to a boundary belongs to that boundary's bucket, since padding goes
         to the boundary itself; and rows are not rounded down to a divisor of a
-        window size, which cost up to a quarter of a batch.
+        window size, which would waste up to a quarter of a batch.
 
         Args:
             batch_size: Tokens per replica of the longer side, including padding.

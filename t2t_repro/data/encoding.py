@@ -6,6 +6,7 @@ small.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,22 @@ class TextBatch:
     written: Sequence[str]
     copies: Sequence[int]
 
+    def digests(self) -> np.ndarray:
+        """Return the `pair_digest` of each pair, uint64 `[pairs]`."""
+        return pair_digests(zip(self.sources, self.targets, strict=True))
+
+    def text_digest(self, digests: np.ndarray) -> str:
+        """Return a digest of everything in the batch.
+
+        Args:
+            digests: Return value of `digests`.
+        """
+        digest = hashlib.blake2b(digests.tobytes(), digest_size=16)
+        digest.update(np.asarray(self.copies, np.int32).tobytes())
+        written = "\0".join(self.written)
+        digest.update(written.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
 
 @dataclass(frozen=True)
 class EncodedBatch:
@@ -41,6 +58,7 @@ class EncodedBatch:
 
     Attributes:
         digests: `pair_digest` of each pair, uint64 `[pairs]`.
+        text_digest: Digest of the `TextBatch`.
         is_empty: Whether a side has no text or no subwords, bool `[pairs]`.
         source_lengths: Subwords of the inputs, with the end of sentence, int32
             `[pairs]`.
@@ -51,6 +69,7 @@ class EncodedBatch:
     """
 
     digests: np.ndarray
+    text_digest: str
     is_empty: np.ndarray
     source_lengths: np.ndarray
     target_lengths: np.ndarray
@@ -80,10 +99,12 @@ class PairEncoder:
         source_lengths, target_lengths = (
             np.array([len(ids) for ids in side], np.int32) for side in (inputs, targets)
         )
-        pairs = [*zip(batch.sources, batch.targets, strict=True)]
+        pairs = zip(batch.sources, batch.targets, strict=True)
         blank = np.array([has_empty_side(pair) for pair in pairs], bool)
+        digests = batch.digests()
         return EncodedBatch(
-            digests=pair_digests(pairs),
+            digests=digests,
+            text_digest=batch.text_digest(digests),
             is_empty=blank | (source_lengths == 1) | (target_lengths == 1),
             source_lengths=source_lengths,
             target_lengths=target_lengths,

@@ -26,7 +26,7 @@ Files = TypeVar("Files", bound=PairFiles | PairCorpora | PairLists | TreeFile)
 
 
 class FileProblem(Problem, Generic[Files]):
-    """A problem on the user's own files, which a subclass reads in `read`.
+    """A problem on the user's own files; a subclass implements `read`.
 
     Args:
         files: Files of "train" and, if given, of "dev" and "test".

@@ -76,7 +76,7 @@ class PairFilter:
         return kept
 
     def remember(self, digests: np.ndarray) -> None:
-        """Take pairs as seen that an earlier process has already filtered.
+        """Treat the pairs that an earlier process filtered as seen.
 
         Args:
             digests: Digests of all its pairs, uint64 `[pairs]`. Those of pairs with an

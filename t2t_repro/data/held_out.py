@@ -1,4 +1,4 @@
-"""Choose the sources of a training text that are held out as development text."""
+"""Choose the sources of a training text to hold out as development text."""
 
 from __future__ import annotations
 

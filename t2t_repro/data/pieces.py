@@ -1,7 +1,7 @@
 """Encoded training pairs in pieces, and the shards that are made of them.
 
-A piece has the examples of consecutive pairs, grouped by shard. So a preparation can
-stop after any piece, and a shard is one segment of each piece, shuffled.
+A piece has the examples of consecutive pairs, grouped by shard. A preparation can stop
+after any piece. A shard consists of one segment of each piece, shuffled together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro.data.records import RECORD_OVERHEAD, record_ends, write_records
+from t2t_repro.data.record_framing import RECORD_OVERHEAD, DamagedRecordError
+from t2t_repro.data.records import record_ends, write_records
 
 
 def write_piece(
@@ -21,8 +22,8 @@ def write_piece(
 
     Args:
         path: File to write.
-        records: Records in the order of the text. Each belongs to the shard after that
-            of the record before it.
+        records: Records in the order of the text. Consecutive records belong to
+            consecutive shards; the first shard follows the last one.
         first: Number of records in the earlier pieces.
         shard_count: Number of shards.
 
@@ -57,8 +58,11 @@ def write_shard(
     Raises:
         OSError: If a file cannot be read or written.
     """
-    content = b"".join(_segment(*segment) for segment in segments)
-    ends = record_ends(content)
+    content = _joined(segments)
+    try:
+        ends = record_ends(content)
+    except (EOFError, DamagedRecordError) as error:
+        raise OSError(f"a piece was changed by another process: {error}") from error
     order = array.array("L", range(len(ends)))
     random.Random(seed).shuffle(order)
     view = memoryview(content)
@@ -66,7 +70,15 @@ def write_shard(
         file.writelines(view[ends[n - 1] if n else 0 : ends[n]] for n in order)
 
 
-def _segment(path: Path, start: int, end: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read(end - start)
+def _joined(segments: Sequence[tuple[Path, int, int]]) -> bytearray:
+    """Read all segments into one array, so that they are in memory once."""
+    content = bytearray(sum(end - start for _, start, end in segments))
+    view, place = memoryview(content), 0
+    for path, start, end in segments:
+        part = view[place : place + end - start]
+        with path.open("rb") as file:
+            file.seek(start)
+            if file.readinto(part) < len(part):
+                raise OSError(f"{path} was cut short by another process")
+        place += len(part)
+    return content

@@ -25,6 +25,7 @@ from t2t_repro.data.summary import summary_lines
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
+from t2t_repro.progress import bars_allowed
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.tokenizer_files import SIDES, tokenizer_file_names
@@ -75,6 +76,8 @@ def prepare(
                 return PreparedData(problem, folder, manifest)
     check_all(found, settings, sources)
     found.check_files(checksums=True)
+    # It is still there if a process was killed after it had completed the data.
+    WorkFolder(folder, problem.file_prefix).remove()
     logger.info("%s is already prepared in %s", problem.base.name, folder)
     return found
 
@@ -125,6 +128,7 @@ def open_or_prepare(
         return found
     check_given(found, settings, given, tmp_dir)
     found.check_files(checksums=False)
+    WorkFolder(Path(data_dir), problem.file_prefix).remove()
     return found
 
 
@@ -137,7 +141,8 @@ def _prepare_afresh(
     execution: Execution,
 ) -> Manifest:
     logger.info("%s: reading the text", problem.name)
-    problem.check(tmp_dir)
+    with bars_allowed(execution.show_progress):
+        problem.check(tmp_dir)
     tokenizers = given_tokenizers(problem, settings)
     prefix = problem.file_prefix
     with (

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.registry import REVERSED_SUFFIX, snake_case
+from t2t_repro.errors import UsageError
+from t2t_repro.registry import snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class Problem:
     A subclass implements `pairs` and overrides class attributes whose defaults do not
     fit. All pairs are text: a problem on symbols writes them with spaces between them.
 
-    If the model should write another text than the targets, `encode_target` returns
-    that text, and `postprocess` turns the model's text into the user's output.
-    If users write sentences in another form than `pairs`, `normalize_source` converts
+    If the model should write a text other than the targets, `encode_target` returns
+    that text, and `postprocess` turns the model's text into the user's output. If users
+    write sentences in a form other than that of `pairs`, `normalize_source` converts
     them.
 
     Attributes:
@@ -168,7 +168,7 @@ class Problem:
         raise NotImplementedError
 
     def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
-        """Return about how many pairs a split has, to show the time left.
+        """Return the approximate number of pairs of a split, to show the time left.
 
         Args:
             split: One of `splits`.
@@ -225,7 +225,7 @@ class Problem:
     def source_identities(
         self, tmp_dir: str | Path | None
     ) -> Mapping[str, Mapping[str, object]]:
-        """Identify the sources of the text, so that stale shards are noticed.
+        """Identify the sources of the text, so that stale shards are detected.
 
         Returns:
             For each source, by its role (such as "train_source"), facts that change
@@ -241,79 +241,3 @@ class Problem:
             UserError: If a source is missing or damaged.
         """
         del tmp_dir
-
-
-class ReversedProblem(Problem):
-    """A problem with inputs and targets swapped, on the same files as its base.
-
-    The counterpart of tensor2tensor's `_rev` names (`utils/registry.py`).
-    """
-
-    was_reversed = True
-
-    def __init__(self, base: Problem) -> None:
-        if base.was_reversed:
-            raise UserError(
-                f"received problem {base.name}_rev, expected at most one _rev: leave "
-                "one out"
-            )
-        if not base.writes_targets:
-            raise UserError(
-                f"received problem {base.name}_rev: {base.name} has no reverse, "
-                "because the model does not write its targets"
-            )
-        self._base = base
-        self.vocabulary = base.vocabulary
-        self.splits = base.splits
-        self.max_length = base.max_length
-        self.drop_duplicates = base.drop_duplicates
-        self.version = base.version
-        self.file_kind = base.file_kind
-        self.metric = base.metric
-        self.decode_defaults = base.decode_defaults
-
-    @property
-    def name(self) -> str:
-        return f"{self._base.name}{REVERSED_SUFFIX}"
-
-    @property
-    def base(self) -> Problem:
-        return self._base
-
-    @property
-    def has_text(self) -> bool:
-        return self._base.has_text
-
-    @property
-    def prepare_settings(self) -> PrepareSettings:
-        return self._base.prepare_settings
-
-    def with_files(self, files: Mapping[str, SplitText]) -> Problem:
-        return ReversedProblem(self._base.with_files(files))
-
-    def pairs(
-        self, split: str, tmp_dir: str | Path | None
-    ) -> Iterator[tuple[str, str]]:
-        for source, target in self._base.pairs(split, tmp_dir):
-            yield target, source
-
-    def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
-        return self._base.num_pairs(split, tmp_dir)
-
-    def source_identities(
-        self, tmp_dir: str | Path | None
-    ) -> Mapping[str, Mapping[str, object]]:
-        return self._base.source_identities(tmp_dir)
-
-    def check(self, tmp_dir: str | Path | None) -> None:
-        self._base.check(tmp_dir)
-
-    def development_score(
-        self, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> float:
-        return self._base.development_score(hypotheses, references)
-
-    def score(
-        self, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> TranslationScores | BracketingScores:
-        return self._base.score(hypotheses, references)

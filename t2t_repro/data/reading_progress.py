@@ -30,7 +30,7 @@ def counted(
 
     Args:
         pairs: The pairs.
-        total: Their number, about; None = unknown.
+        total: Their approximate number; None = unknown.
         show_progress: Whether to draw a bar if standard error is a terminal.
     """
     with progress_of(total, "pair", show_progress=show_progress) as progress:

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import array
 import contextlib
-import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import tensorflow as tf
 
-# A record: its length (uint64, little-endian), the length's checksum, the content, the
-# content's checksum (TensorFlow's core/lib/io/record_writer.cc).
-_LENGTH = struct.Struct("<Q")
-_CHECKSUM_BYTES = 4
-RECORD_OVERHEAD = _LENGTH.size + 2 * _CHECKSUM_BYTES
+from t2t_repro.data.record_framing import (
+    HEADER_BYTES,
+    RECORD_OVERHEAD,
+    record_length,
+)
 
 
 def write_records(path: Path, records: Iterable[bytes]) -> None:
@@ -47,17 +46,24 @@ def write_records(path: Path, records: Iterable[bytes]) -> None:
         file.close()
 
 
-def record_ends(content: bytes) -> array.array[int]:
+def record_ends(content: bytes | bytearray) -> array.array[int]:
     """Return where each record of a TFRecord file ends, in bytes.
+
+    The checksums of the lengths are checked, those of the data are not.
 
     Args:
         content: Content of the file.
+
+    Raises:
+        EOFError: If the last record is cut short.
+        DamagedRecordError: If a length does not have its checksum.
     """
     ends, end = array.array("Q"), 0
     while end < len(content):
-        (length,) = _LENGTH.unpack_from(content, end)
-        end += length + RECORD_OVERHEAD
+        end += record_length(content[end : end + HEADER_BYTES]) + RECORD_OVERHEAD
         ends.append(end)
+    if end > len(content):
+        raise EOFError("the last record is cut short")
     return ends
 
 

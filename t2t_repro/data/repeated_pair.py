@@ -1,4 +1,4 @@
-"""A training pair that the shards have several times."""
+"""A training pair that is in the shards several times."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class RepeatedPair(tuple[str, str]):
     """A pair that training reads several times per epoch.
 
     Attributes:
-        copies: Number of copies in the shards. Copies are no repeats: a repeated pair
-            that is left out is left out with all its copies.
+        copies: Number of copies in the shards. Copies do not count as repeats. If
+            the pair is left out, so are all its copies.
     """
 
     copies: int

@@ -1,4 +1,4 @@
-"""Prepared data in words and numbers, for people."""
+"""Summarize prepared data as text."""
 
 from __future__ import annotations
 

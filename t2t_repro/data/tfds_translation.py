@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Self, cast
 
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.split_files import SplitText, TfdsName
+from t2t_repro.data.tfds_text import TFDS_SPLITS, download, first_line, read_pairs
 from t2t_repro.errors import UsageError, UserError
 
 if TYPE_CHECKING:
     import tensorflow_datasets as tfds
-
-_TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
-_SENTENCES_AT_A_TIME = 1_000
 
 
 class TfdsTranslationProblem(Problem):
@@ -43,18 +41,11 @@ class TfdsTranslationProblem(Problem):
     def pairs(
         self, split: str, tmp_dir: str | Path | None
     ) -> Iterator[tuple[str, str]]:
-        import tensorflow_datasets as tfds
-
         builder = self._builder(tmp_dir)
-        source, target = self._sides(builder)
-        dataset = builder.as_dataset(split=_TFDS_SPLITS[split], shuffle_files=False)
-        batches = dataset.batch(_SENTENCES_AT_A_TIME).prefetch(1)
-        for batch in tfds.as_numpy(batches):
-            for pair in zip(batch[source], batch[target], strict=True):
-                yield _line(pair[0]), _line(pair[1])
+        return read_pairs(builder, split, self._sides(builder))
 
     def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
-        return self._builder(tmp_dir).info.splits[_TFDS_SPLITS[split]].num_examples
+        return self._builder(tmp_dir).info.splits[TFDS_SPLITS[split]].num_examples
 
     def source_identities(
         self, tmp_dir: str | Path | None
@@ -64,9 +55,9 @@ class TfdsTranslationProblem(Problem):
     def check(self, tmp_dir: str | Path | None) -> None:
         builder = self._builder(tmp_dir)
         self._sides(builder)
-        _download(builder)
+        download(builder)
         there = builder.info.splits
-        self.splits = tuple(split for split in SPLITS if _TFDS_SPLITS[split] in there)
+        self.splits = tuple(split for split in SPLITS if TFDS_SPLITS[split] in there)
         if not {"train", "dev"}.issubset(self.splits):
             raise UserError(
                 f"received data set {builder.info.full_name} with the splits "
@@ -88,7 +79,7 @@ class TfdsTranslationProblem(Problem):
         except Exception as error:
             raise UserError(
                 f"received data set {self._name}, expected one of tensorflow-datasets: "
-                f"{_first_line(error)}"
+                f"{first_line(error)}"
             ) from error
 
     def _sides(self, builder: tfds.core.DatasetBuilder) -> tuple[str, str]:
@@ -111,29 +102,3 @@ class TfdsTranslationProblem(Problem):
                 f"{keys}, expected two that are text, as translations have"
             )
         return keys
-
-
-def _download(builder: tfds.core.DatasetBuilder) -> None:
-    """Download the text if it is missing.
-
-    Raises:
-        UserError: If the download fails.
-    """
-    try:
-        builder.download_and_prepare()
-    # If a mirror is gone, there is a network error, a wrong checksum, a broken archive,
-    # or a page instead of an archive.
-    except Exception as error:
-        raise UserError(
-            f"fetching {builder.info.full_name} with tensorflow-datasets failed: "
-            f"{_first_line(error)}.\nTry again (what has been fetched is kept), or "
-            "give the text to the problem text_pairs"
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
-
-
-def _line(text: bytes) -> str:
-    return text.decode("utf-8").replace("\n", " ")

@@ -1,4 +1,4 @@
-"""Write the training split: in pieces that a killed process leaves, then in shards."""
+"""Write the training split: first in pieces, which survive a kill, then in shards."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from t2t_repro.data.digests import pair_digests
-from t2t_repro.data.encoding import EncodedBatch, PairEncoder, TextBatch
+from t2t_repro.data.encoding import PairEncoder, TextBatch
 from t2t_repro.data.filters import PairFilter
 from t2t_repro.data.manifest import SplitCounts
 from t2t_repro.data.pieces import write_piece, write_shard
@@ -36,8 +33,8 @@ class TrainingSplit:
 
     Args:
         work: Folder of the finished parts.
-        key: Digest of everything that the examples depend on but the text, whose
-            digests are in the journal.
+        key: Digest of everything that the examples depend on, except the text. Digests
+            of the text are in the journal.
         pair_filter: Filter of the pairs.
         shard_count: Number of shards.
         seed: Seed of the order of the pairs.
@@ -83,13 +80,13 @@ class TrainingSplit:
             UserError: If a worker process ends.
         """
         remaining = self._resume(iter(batches), progress)
-        encoded = ordered_map(encoder, remaining, execution.num_workers)
+        encoded = ordered_map(encoder, remaining, execution)
         while True:
             first = self.counts.written
             records, digests = [], []
             for batch in itertools.islice(encoded, _BATCHES_PER_PIECE):
                 records += self.counts.add(batch, self._filter.kept(batch))
-                digests.append(_text_digest(batch))
+                digests.append(batch.text_digest)
                 progress.advance(len(batch.digests))
             if not digests:
                 return
@@ -123,8 +120,10 @@ class TrainingSplit:
             if "shard" in entry and entry["pieces"] == len(self._pieces)
         }
         for number, name in enumerate(names):
-            if number not in finished or not self._work.has(name, finished[number]):
-                self._write_shard(number, self._work.path(name))
+            if number in finished and self._work.has(name, finished[number]):
+                progress.skip()
+                continue
+            self._write_shard(number, self._work.path(name))
             progress.advance()
         for name, path in zip(names, paths, strict=True):
             os.replace(self._work.path(name), path)
@@ -166,9 +165,9 @@ class TrainingSplit:
         pieces = [entry for entry in entries if "name" in entry]
         for piece in pieces:
             taken = [*itertools.islice(batches, len(piece["text"]))]
-            digests = [pair_digests(_pairs(batch)) for batch in taken]
+            digests = [batch.digests() for batch in taken]
             same_text = piece["text"] == [
-                _digest(own, batch.copies)
+                batch.text_digest(own)
                 for own, batch in zip(digests, taken, strict=True)
             ]
             if not same_text or not self._work.has(piece["name"], piece["file"]):
@@ -178,9 +177,9 @@ class TrainingSplit:
             for own in digests:
                 self._filter.remember(own)
             self._pieces.append(piece)
+            progress.skip(sum(map(len, digests)))
         if self._pieces:
             self._restore(self._pieces[-1])
-            progress.advance(self.counts.read)
             logger.info("resuming after %d training pairs", self.counts.read)
         return batches
 
@@ -191,24 +190,10 @@ class TrainingSplit:
 
 
 def training_key(**facts: object) -> str:
-    """Return a digest of everything that the examples depend on but the text.
+    """Return a digest of everything that the examples depend on, except the text.
 
     Args:
         **facts: Values that JSON can hold.
     """
     text = json.dumps({"batches": _BATCHES_PER_PIECE, **facts}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _text_digest(batch: EncodedBatch) -> str:
-    return _digest(batch.digests, batch.copies)
-
-
-def _pairs(batch: TextBatch) -> Iterator[tuple[str, str]]:
-    return zip(batch.sources, batch.targets, strict=True)
-
-
-def _digest(digests: np.ndarray, copies: Sequence[int] | np.ndarray) -> str:
-    """Return a digest of a batch from those of its pairs."""
-    content = digests.tobytes() + np.asarray(copies, np.int32).tobytes()
-    return hashlib.blake2b(content, digest_size=16).hexdigest()

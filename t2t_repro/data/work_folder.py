@@ -1,7 +1,7 @@
 """Finished parts of a preparation, so that a killed one can be resumed.
 
-The parts are in a folder `<prefix>.unfinished` inside the data folder. The folder
-disappears when the preparation is complete or fails with an error. It remains if the
+The parts are in a folder `<prefix>.unfinished` inside the data folder. The folder is
+removed when the preparation is complete or fails with an error. It remains if the
 process or one of its workers is killed, or the user interrupts it.
 """
 
@@ -25,7 +25,7 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
 class WorkFolder:
-    """A folder of finished parts, with a journal of what they are.
+    """A folder of finished parts, with a journal that describes them.
 
     An entry of the journal is a JSON object on a line. It is written after the files
     that it describes.
@@ -55,7 +55,11 @@ class WorkFolder:
         if kind is None or (
             issubclass(kind, Exception) and not issubclass(kind, WorkerEnded)
         ):
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove the folder, if there is one, and ignore errors."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def entries(self, key: str) -> list[dict[str, Any]]:
         """Return the entries of an earlier process that did the same work.
@@ -90,7 +94,7 @@ class WorkFolder:
         atomic_write(self.path(name), checksum + content)
 
     def load(self, name: str) -> bytes | None:
-        """Return the content of a file that `save` wrote, or None if there is none."""
+        """Return the content that `save` wrote, or None if it is missing or damaged."""
         if not self.path(name).is_file():
             return None
         file = self.path(name).read_bytes()

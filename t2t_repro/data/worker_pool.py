@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -35,38 +35,50 @@ class Execution:
         num_workers: Number of processes that share the work. With 1, this process
             does it alone.
         show_progress: Whether to draw progress bars on a terminal.
+
+    Raises:
+        UsageError: If `num_workers` is less than 1.
     """
 
     num_workers: int = 1
     show_progress: bool = False
 
+    def __post_init__(self) -> None:
+        if self.num_workers < 1:
+            raise UsageError(
+                f"received num_workers={self.num_workers}, expected at least 1, which "
+                "does all work in this process"
+            )
+
 
 def ordered_map(
-    function: Callable[[_Item], _Result], items: Iterable[_Item], num_workers: int
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    execution: Execution,
 ) -> Iterator[_Result]:
     """Yield `function(item)` for each item, in the order of the items.
 
-    Few items are read ahead, so any number of items fits in memory. The first ones are
-    done in this process, and workers start only if there are more.
+    Only a few items are read ahead, so any number of items fits in memory. This process
+    handles the first ones itself, and starts workers only if there are more.
 
     Args:
         function: A function or object that can be pickled. Each worker receives it
             once.
-        items: The items, which can be pickled, as their results can.
-        num_workers: Number of worker processes; 1 = none, this process does it all.
+        items: The items. They and their results can be pickled.
+        execution: Number of worker processes. With 1, none is started.
 
     Raises:
         WorkerEnded: If a worker process ends, for example because memory runs out.
     """
     remaining = iter(items)
-    if num_workers == 1:
+    if execution.num_workers == 1:
         yield from map(function, remaining)
         return
     for _, item in zip(range(_ITEMS_BEFORE_WORKERS), remaining, strict=False):
         yield function(item)
     first = next(remaining, None)
     if first is not None:
-        yield from _map_in_workers(function, first, remaining, num_workers)
+        yield from _map_in_workers(function, first, remaining, execution.num_workers)
 
 
 def _map_in_workers(

@@ -40,7 +40,7 @@ def average(
         Path of the averaged checkpoint, in `output_dir`/averaged.
 
     Raises:
-        UserError: If the run has fewer checkpoints; an earlier average stays.
+        UserError: If the run has fewer checkpoints; an earlier average is kept.
     """
     run = Run.load_existing(output_dir)
     run.load_catalogue(t2t_usr_dir)
@@ -50,7 +50,7 @@ def average(
 def paths_to_average(
     output_dir: str | Path, last: int, best: int | None = None
 ) -> list[str]:
-    """Return the checkpoints that `average` reads; see there.
+    """Return the checkpoints that `average` reads.
 
     Raises:
         UserError: If the run has fewer.

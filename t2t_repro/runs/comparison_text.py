@@ -1,4 +1,4 @@
-"""Sentences to compare two forms of a trained model with."""
+"""Sentences for the comparison of two forms of a trained model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ COUNT = 100
 def comparison_sentences(data_dir: str, problem: Problem) -> list[str]:
     """Return the first sources of a run's dev text.
 
-    If they are not there any more, English sentences of the embedded grammar are
-    returned, which any tokenizer can encode.
+    If the text no longer exists, return English sentences of the embedded grammar,
+    which any tokenizer can encode.
 
     Args:
         data_dir: Folder of the run's prepared data.

@@ -34,10 +34,10 @@ def load_ensemble(
     checkpoints: Sequence[str],
     t2t_usr_dir: str | Path | None = None,
 ) -> System:
-    """Load a system whose model is the ensemble of several.
+    """Load several trained models as a system whose model is their ensemble.
 
-    The first member gives the problem. Its longest source is the shortest limit of all
-    members.
+    The system has the problem of the first member. Its limit on the length of a source
+    is the lowest one of all members.
 
     Args:
         output_dir: Folder of a run.

@@ -34,8 +34,8 @@ def memory_advice(
         available: Bytes of one device, or None if they are not known.
 
     Returns:
-        One or two sentences with the `batch_size` that fits by estimate. It is at most
-        half of the one that did not fit, if the estimate says that this one does.
+        One or two sentences with the largest `batch_size` that should fit. If even the
+        one that failed should have fitted, they advise at most half of it.
     """
     length, batch_size = hparams.max_length, hparams.batch_size
     needed = training_memory(

@@ -1,6 +1,6 @@
 """Plan a training: its size, cost and memory, before it begins.
 
-This module imports no TensorFlow, so a plan is an answer at once. `runs/timing.py`
+This module imports no TensorFlow, so planning takes no time. `runs/timing.py`
 measures the time of an update.
 """
 
@@ -9,16 +9,23 @@ from __future__ import annotations
 import dataclasses
 
 from t2t_repro.choices import SELF_ATTENTIONS
-from t2t_repro.data.batch_plan import BatchPlan
-from t2t_repro.data.manifest import Manifest, SplitCounts
+from t2t_repro.data.manifest import Manifest
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
-from t2t_repro.models.sizes import embedding_count, parameter_count, training_flops
+from t2t_repro.models.sizes import embedding_count, parameter_count
 from t2t_repro.models.training_memory import (
     FLOAT32,
     TrainingMemory,
     optimizer_slots,
     training_memory,
+)
+from t2t_repro.runs.planned_batches import (
+    PlannedBatch,
+    PlannedEpochs,
+    mean_flops,
+    mean_positions,
+    plan_batches,
+    plan_epochs,
 )
 from t2t_repro.runs.resuming import resolved_hparams
 from t2t_repro.settings.hparams import HParams
@@ -29,42 +36,6 @@ from t2t_repro.training.update_size import UpdateSize
 PLANNED_MODEL = "transformer"
 # Of SymbolTokenizer: padding, end of sentence, unknown.
 SPECIAL_SYMBOLS = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class PlannedBatch:
-    """A shape of global batches.
-
-    Attributes:
-        length: Padded length of both sides, in tokens.
-        rows: Sentence pairs.
-        flops: Floating-point operations of an update.
-        batches: Number of batches of this shape in an epoch; None without data.
-    """
-
-    length: int
-    rows: int
-    flops: float
-    batches: int | None
-
-
-@dataclasses.dataclass(frozen=True)
-class PlannedEpochs:
-    """The training in terms of the prepared data.
-
-    Attributes:
-        pairs: Training pairs that are not too long.
-        left_out: Training pairs that are longer than `max_length`.
-        steps_per_epoch: Updates of one pass over the data.
-        epochs: Passes over the data.
-        target_tokens_per_step: Mean target tokens of an update, without padding.
-    """
-
-    pairs: int
-    left_out: int
-    steps_per_epoch: int
-    epochs: float
-    target_tokens_per_step: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,15 +141,15 @@ def plan_training(
         batch_size=hparams.batch_size,
         replicas=num_replicas,
     )
-    batches = _batches(hparams, sizes[1], size, counts)
+    batches = plan_batches(hparams, sizes[1], size, counts)
     epochs = (
         None
         if counts is None
-        else _epochs(hparams, settings, batches, counts, problem.was_reversed)
+        else plan_epochs(hparams, settings, batches, counts, problem.was_reversed)
     )
-    flops = _mean_flops(batches)
+    flops = mean_flops(batches)
     target_tokens = (
-        _mean_positions(batches) if epochs is None else epochs.target_tokens_per_step
+        mean_positions(batches) if epochs is None else epochs.target_tokens_per_step
     )
     return Plan(
         problem=problem.name,
@@ -236,88 +207,6 @@ def _vocabularies(
         )
     size = preparation.vocab_size
     return (size, size), preparation.shared_vocabulary
-
-
-def _batches(
-    hparams: HParams, vocab_size: int, size: UpdateSize, counts: SplitCounts | None
-) -> tuple[PlannedBatch, ...]:
-    shapes = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
-    if shapes.packed_length:
-        return (_packed_batch(hparams, vocab_size, shapes, counts),)
-    shorter = (0, *shapes.boundaries)
-    planned = []
-    for below, length, rows in zip(
-        shorter, shapes.boundaries, shapes.rows, strict=False
-    ):
-        batches = None
-        if counts is not None:
-            pairs = sum(counts.pairs_by_length[below + 1 : length + 1])
-            batches = -(-pairs // rows)
-        flops = training_flops(hparams, vocab_size, rows * length, length)
-        planned.append(PlannedBatch(length, rows, flops, batches))
-    return tuple(planned)
-
-
-def _packed_batch(
-    hparams: HParams, vocab_size: int, plan: BatchPlan, counts: SplitCounts | None
-) -> PlannedBatch:
-    """Plan rows of several pairs as if every row were full of longer sides."""
-    ((rows, length),) = plan.shapes
-    batches = None
-    if counts is not None:
-        pairs = counts.pairs_by_length[: hparams.max_length + 1]
-        tokens = sum(length_ * count for length_, count in enumerate(pairs))
-        batches = -(-tokens // (rows * length))
-    flops = training_flops(hparams, vocab_size, rows * length, length)
-    return PlannedBatch(length, rows, flops, batches)
-
-
-def _epochs(
-    hparams: HParams,
-    settings: TrainSettings,
-    batches: tuple[PlannedBatch, ...],
-    counts: SplitCounts,
-    was_reversed: bool,
-) -> PlannedEpochs:
-    left_out = counts.longer_than(hparams.max_length)
-    steps = sum(batch.batches or 0 for batch in batches)
-    if not steps:
-        raise UserError(
-            f"no training pair is short enough: received max_length="
-            f"{hparams.max_length}."
-        )
-    subwords = counts.source_subwords if was_reversed else counts.target_subwords
-    # The manifest does not tell how many subwords of either side are left out.
-    kept = _subwords(counts, hparams.max_length) / _subwords(counts, None)
-    return PlannedEpochs(
-        pairs=counts.pairs_written - left_out,
-        left_out=left_out,
-        steps_per_epoch=steps,
-        epochs=settings.train_steps / steps,
-        target_tokens_per_step=subwords * kept / steps,
-    )
-
-
-def _subwords(counts: SplitCounts, longest: int | None) -> int:
-    """Return the subwords on the longer sides of pairs up to a length."""
-    end = None if longest is None else longest + 1
-    return sum(n * pairs for n, pairs in enumerate(counts.pairs_by_length[:end]))
-
-
-def _weighted(batches: tuple[PlannedBatch, ...]) -> list[tuple[int, PlannedBatch]]:
-    """Return the weight of every shape in a mean: its batches in an epoch, or 1."""
-    return [(1 if b.batches is None else b.batches, b) for b in batches]
-
-
-def _mean_flops(batches: tuple[PlannedBatch, ...]) -> float:
-    weighted = _weighted(batches)
-    return sum(n * b.flops for n, b in weighted) / sum(n for n, _ in weighted)
-
-
-def _mean_positions(batches: tuple[PlannedBatch, ...]) -> float:
-    weighted = _weighted(batches)
-    positions = sum(n * b.rows * b.length for n, b in weighted)
-    return positions / sum(n for n, _ in weighted)
 
 
 def _largest_memory(

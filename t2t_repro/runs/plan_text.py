@@ -1,4 +1,4 @@
-"""A plan as a table for people."""
+"""Format a plan as a table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Decide whether a training resumes the run in its folder, and with which settings.
 
-This module imports no TensorFlow, so a command that contradicts a run is answered at
+This module imports no TensorFlow, so a command that contradicts a run fails at
 once.
 """
 
@@ -41,7 +41,7 @@ def resumable_run(output_dir: str | Path) -> Run | None:
 def resumed_settings(
     run: Run, output_dir: str | Path, given: Mapping[str, Any]
 ) -> TrainSettings:
-    """Return the settings of a run, with the given ones in their place.
+    """Return the settings of a run, overridden by the given ones.
 
     Args:
         run: The run to resume.
@@ -65,7 +65,7 @@ def resumed_settings(
 
 
 def merge_overrides(recorded: str, given: str) -> str:
-    """Return recorded overrides with the given ones in their place."""
+    """Return the recorded overrides together with the given ones, which win."""
     names = {piece.partition("=")[0].strip() for piece in given.split(",")}
     kept = [
         piece for piece in recorded.split(",") if piece.partition("=")[0] not in names

@@ -1,4 +1,4 @@
-"""A run's folder: the description of a training, and everything to rebuild it."""
+"""A run's folder: the description of a training, and all it takes to rebuild it."""
 
 from __future__ import annotations
 
@@ -217,10 +217,10 @@ class Run:
         """Return the folder of the user's package, or None if the run needs none.
 
         Args:
-            t2t_usr_dir: Folder that the user gives; by default where it was.
+            t2t_usr_dir: Folder that the user gives; by default the recorded one.
 
         Raises:
-            UserError: If the package is not where it was.
+            UserError: If the recorded folder no longer exists.
         """
         folder = t2t_usr_dir or self.usr_dir
         if t2t_usr_dir is None and folder is not None and not Path(folder).is_dir():

@@ -1,4 +1,4 @@
-"""Write what TensorBoard shows of a run besides its metrics."""
+"""Write the parts of a run that TensorBoard shows besides its metrics."""
 
 from __future__ import annotations
 

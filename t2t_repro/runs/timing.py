@@ -34,7 +34,7 @@ class Timing:
         length: Length of both sides, in tokens.
         steps: Number of timed updates.
         num_replicas: Replicas that shared the batch.
-        compile_seconds: Seconds of the first update beyond those of a later one.
+        compile_seconds: Seconds that the first update takes longer than later ones.
         seconds_per_step: Median seconds of an update.
     """
 
@@ -58,8 +58,8 @@ class Timing:
 def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     """Time updates of the planned model on random text of a typical batch's shape.
 
-    The data is not read and nothing is saved, so a training is slower by its input
-    pipeline, evaluations and checkpoints.
+    Nothing is read or saved, so a real training is slower: it also reads data,
+    evaluates and saves checkpoints.
 
     Args:
         plan: The plan. Its `num_replicas` scale the batch if this machine has another

@@ -104,7 +104,6 @@ def make_trainer(
             label_smoothing=hparams.label_smoothing,
             clip_grad_norm=hparams.clip_grad_norm,
             jit_compile=jit_compile,
-            packed=hparams.packed_length > 0,
             micro_steps=size.steps,
         ),
         options=_loop_options(settings, data.problem.metric),

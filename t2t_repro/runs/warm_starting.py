@@ -1,4 +1,4 @@
-"""Find the weights that a new run begins with, and take them."""
+"""Find the weights that a new run begins with, and load them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def check_warm_start(settings: TrainSettings, existing: Run | None) -> None:
 def begin_with(
     model: keras.Model, warm_start_from: str, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> None:
-    """Replace the initial weights of a new run's model, and log what was taken.
+    """Replace the initial weights of a new run's model, and log which were taken.
 
     Args:
         model: The model.

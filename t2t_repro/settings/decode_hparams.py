@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from t2t_repro.errors import UserError
-from t2t_repro.settings.typed_settings import TypedSettings, setting
+from t2t_repro.settings.declarations import setting
+from t2t_repro.settings.typed_settings import TypedSettings
 
 _SEARCHES = ("decode", "evaluate", "export", "attention")
 _SCORES = (*_SEARCHES, "score")

@@ -24,7 +24,8 @@ from t2t_repro.choices import (
     Compatibility,
     FeedForwardKind,
 )
-from t2t_repro.settings.typed_settings import TypedSettings, setting
+from t2t_repro.settings.declarations import setting
+from t2t_repro.settings.typed_settings import TypedSettings
 
 LEARNING_RATE_FACTORS = (
     "constant",

@@ -72,7 +72,7 @@ class HParams(HParamFields):
         return dict(ineffective(self))
 
     def resolved(self) -> Self:
-        """Return a copy with the values that zeros take from other settings.
+        """Return a copy in which zeros that mean another setting have its value.
 
         The numbers of layers and the channels of attention are then those of the model.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from t2t_repro.settings.typed_settings import TypedSettings, setting
+from t2t_repro.settings.declarations import setting
+from t2t_repro.settings.typed_settings import TypedSettings
 
 # Manifests keep the names that these settings had when format 2 was introduced.
 _RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}
@@ -13,7 +14,7 @@ _RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareSettings(TypedSettings):
-    """How text becomes shards; preparations are equal only if all settings are.
+    """How text becomes shards. Preparations agree only if all their settings do.
 
     The user's own models are paths and not settings: a manifest compares their content.
 

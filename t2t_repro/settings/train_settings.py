@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t2t_repro.settings.typed_settings import TypedSettings, setting
+from t2t_repro.settings.declarations import setting
+from t2t_repro.settings.typed_settings import TypedSettings
 
 MAX_STEPS_BETWEEN_EVALUATIONS = 1000
 # The paper's base model trained 100,000 steps in 12 hours with a checkpoint every 10

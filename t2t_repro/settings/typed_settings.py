@@ -8,109 +8,19 @@ that nothing reads.
 from __future__ import annotations
 
 import dataclasses
-import math
-import os
-import types
 from collections.abc import Mapping
 from functools import cache
-from typing import (
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Self,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, ClassVar, Self, get_type_hints
 
 from t2t_repro.errors import UsageError, UserError, unknown_name
-
-Value = int | float | bool | str | None
-
-_EXPECTED = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "text",
-}
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-
-
-@dataclasses.dataclass(frozen=True)
-class About:
-    """Description of a setting beyond its type.
-
-    Attributes:
-        help: One line for listings.
-        unit: Unit of the number; empty for pure numbers and choices.
-        choices: Accepted values; empty if any value of the type is accepted.
-        at_least: Smallest accepted value.
-        above: Exclusive lower bound.
-        at_most: Largest accepted value.
-        below: Exclusive upper bound.
-        read_by: Commands that read the setting; `parse_for` refuses it elsewhere.
-    """
-
-    help: str
-    unit: str = ""
-    choices: tuple[Value, ...] = ()
-    at_least: float | None = None
-    above: float | None = None
-    at_most: float | None = None
-    below: float | None = None
-    read_by: tuple[str, ...] = ()
-
-    def expectation(self, value: Value) -> str | None:
-        """Describe the accepted values if `value` is not one, else return None."""
-        if self.choices:
-            accepted = ", ".join(map(str, self.choices))
-            return None if value in self.choices else f"one of {accepted}"
-        if value is None or isinstance(value, str):
-            return None
-        if not math.isfinite(value):
-            return "a finite number"
-        if self.at_least is not None and value < self.at_least:
-            return f"at least {self.at_least:g}"
-        if self.above is not None and value <= self.above:
-            return f"more than {self.above:g}"
-        if self.at_most is not None and value > self.at_most:
-            return f"at most {self.at_most:g}"
-        if self.below is not None and value >= self.below:
-            return f"less than {self.below:g}"
-        return None
-
-
-def setting(help: str, default: Any = dataclasses.MISSING, **about: Any) -> Any:
-    """Declare a field of a settings class.
-
-    Args:
-        help: One line for listings.
-        default: Value if the field is not given; without it the field is required.
-        **about: Further attributes of `About`.
-    """
-    return dataclasses.field(default=default, metadata={"about": About(help, **about)})
-
-
-class SettingType(NamedTuple):
-    """Type of a setting.
-
-    Attributes:
-        kind: int, float, bool or str.
-        optional: Whether None is accepted as well.
-    """
-
-    kind: type
-    optional: bool
-
-
-def _setting_type(hint: Any) -> SettingType:
-    if isinstance(hint, types.UnionType):
-        (kind,) = (member for member in get_args(hint) if member is not type(None))
-        return SettingType(kind, optional=True)
-    if get_origin(hint) is Literal:
-        return SettingType(type(get_args(hint)[0]), optional=False)
-    return SettingType(hint, optional=False)
+from t2t_repro.settings.declarations import (
+    About,
+    SettingType,
+    Value,
+    setting_type,
+    typed_value,
+    value_from_text,
+)
 
 
 @cache
@@ -118,33 +28,10 @@ def _types(cls: type[TypedSettings]) -> dict[str, SettingType]:
     """Return the type of every setting by name, in the order of declaration."""
     hints = get_type_hints(cls)
     return {
-        field.name: _setting_type(hints[field.name])
+        field.name: setting_type(hints[field.name])
         for field in dataclasses.fields(cls)
         if "about" in field.metadata
     }
-
-
-def _typed(name: str, value: object, expected: SettingType) -> Value:
-    """Return `value` as the type of its field, which for floats may be an int."""
-    if value is None and expected.optional:
-        return None
-    if expected.kind is float and type(value) is int:
-        return float(value)
-    if expected.kind is str and isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if type(value) is not expected.kind:
-        wanted = _EXPECTED[expected.kind]
-        raise UserError(f"{name}: received {value!r}, expected {wanted}.")
-    return value  # type: ignore[return-value]
-
-
-def _from_text(name: str, text: str, kind: type) -> Value:
-    """Parse one value that the user wrote."""
-    try:
-        return _BOOLEANS[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError):
-        message = f"{name}: received {text!r}, expected {_EXPECTED[kind]}."
-        raise UserError(message) from None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -171,7 +58,7 @@ class TypedSettings:
 
     def __post_init__(self) -> None:
         for name, expected in _types(type(self)).items():
-            value = _typed(name, getattr(self, name), expected)
+            value = typed_value(name, getattr(self, name), expected)
             wanted = self.about(name).expectation(value)
             if wanted is not None:
                 raise UserError(f"{name}: received {value!r}, expected {wanted}.")
@@ -234,7 +121,7 @@ class TypedSettings:
         return dataclasses.replace(changed, origins=origins)
 
     def parse_for(self, command: str, text: str) -> Self:
-        """Apply overrides as `parse` does, for a command that may not read all.
+        """Apply overrides as `parse` does, for a command that may not read them all.
 
         Raises:
             UsageError: If the command does not read a setting, or as for `parse`.
@@ -261,7 +148,7 @@ class TypedSettings:
                 raise self._unknown(name)
             if name in given:
                 raise UserError(f"{name} is given twice; give it once.")
-            given[name] = _from_text(name, value, known[name].kind)
+            given[name] = value_from_text(name, value, known[name].kind)
         return given
 
     @classmethod
@@ -284,7 +171,7 @@ class TypedSettings:
         return dataclasses.replace(self, origins=known)
 
     def diff(self, other: Self) -> dict[str, tuple[Value, Value]]:
-        """Return (value here, value in `other`) by name where the two differ."""
+        """Return the differences by name, as (value here, value in `other`)."""
         return {
             name: (mine, getattr(other, name))
             for name, mine in self.values().items()

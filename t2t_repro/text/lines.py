@@ -10,8 +10,8 @@ from t2t_repro.errors import UserError
 def as_line(text: str) -> str:
     """Keep a translation on one line, since a model may generate any character.
 
-    Unicode has more line breaks, but only these two end a line of a file, the second
-    one if the file is opened with Python's default.
+    Unicode has more line breaks, but only these two end a line of a file: LF always,
+    and CR if Python opens the file with its default settings.
     """
     return text.replace("\n", " ").replace("\r", " ")
 

@@ -1,8 +1,8 @@
 """SentencePiece subwords.
 
 The papers split words by byte-pair encoding (arXiv:1508.07909) or into word pieces;
-here a model is BPE or unigram (arXiv:1808.06226). Nothing but runs of spaces, which
-become one space, is normalised. Compatibility folding (SentencePiece's default, NFKC)
+here a model is BPE or unigram (arXiv:1808.06226). Runs of spaces become one space;
+nothing else is normalised. Compatibility folding (SentencePiece's default, NFKC)
 would make a system write "..." and "2" where the references have "…" and "²", and BLEU
 would count them as errors. A character outside the vocabulary is spelt in its UTF-8
 bytes, so decoding returns any text that was encoded.
@@ -36,7 +36,7 @@ MODEL_TYPES = ("bpe", "unigram")
 _SPACE = "\u2581"
 
 # SentencePiece writes a space as U+2581, and decodes a U+2581 of the text as a space.
-# To read it as a space from the start makes decoding exact.
+# Reading it as a space from the start makes decoding exact.
 _NORMALIZATION_RULES = "2581\t20\n"
 
 # A unigram model compares sums of its pieces' scores. Equally good segmentations

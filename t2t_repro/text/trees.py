@@ -1,7 +1,7 @@
 """Constituency trees in Penn Treebank brackets.
 
-A tree is a list of leaves and the spans of its constituents. So nothing here recurses,
-and trees may be nested to any depth.
+A tree is a list of leaves and the spans of its constituents. Nothing
+here recurses, so trees may be nested to any depth.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def read_trees(text: Iterable[str]) -> Iterator[tuple[int, Tree]]:
 
     Yields:
         The number of the line on which a tree begins, and the tree. A tree that
-        consists of traces has no leaves.
+        consists only of traces has no leaves.
 
     Raises:
         ValueError: If brackets do not match, or a leaf is not `(TAG word)`. The message
@@ -225,7 +225,7 @@ class _Reader:
         if atoms is None and self._builder.depth:
             self._builder.close()
         elif atoms is None:
-            raise ValueError(f"line {line}: found a closing bracket too many")
+            raise ValueError(f"line {line}: found an extra closing bracket")
         elif len(atoms) == 2:
             tag, word = atoms
             if tag != _TRACE:

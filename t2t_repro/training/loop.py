@@ -96,7 +96,12 @@ class Trainer:
         self.recovery = recovery
         guard = recovery.guard if recovery else None
         self.train_step = make_train_step(
-            model, optimizer, strategy, step_options, guard
+            model,
+            optimizer,
+            strategy,
+            step_options,
+            guard,
+            packed=data.plan.packed_length > 0,
         )
         self.log = log or MetricsLog(checkpoints.output_dir)
         self.workers = Workers(strategy)

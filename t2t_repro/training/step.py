@@ -25,8 +25,6 @@ class StepOptions:
         clip_grad_norm: Largest norm of the gradient of all weights together; 0 = no
             clipping.
         jit_compile: Whether XLA compiles the step, once per batch shape.
-        packed: Whether the rows of a batch have several pairs, so that it has the
-            `PACKED_FEATURES`.
         micro_steps: Number of equal parts of a replica's rows. Their gradients are
             computed one after the other and added up, which needs less memory.
     """
@@ -34,7 +32,6 @@ class StepOptions:
     label_smoothing: float
     clip_grad_norm: float = 0.0
     jit_compile: bool = False
-    packed: bool = False
     micro_steps: int = 1
 
 
@@ -44,6 +41,8 @@ def make_train_step(
     strategy: tf.distribute.Strategy,
     options: StepOptions,
     guard: UpdateGuard | None = None,
+    *,
+    packed: bool = False,
 ) -> Callable[[Batch], dict[str, tf.Tensor]]:
     """Make the function that trains on one global batch.
 
@@ -64,6 +63,8 @@ def make_train_step(
         guard: Decides which updates are skipped; None = every update is made. A
             skipped update changes neither the weights nor the optimizer, so the
             learning rate schedule does not advance. The state of dropout does.
+        packed: Whether the rows of a batch have several pairs, so that it has the
+            `PACKED_FEATURES`.
 
     Returns:
         A function of a (distributed) batch, int32 `[rows, length]` per feature; the
@@ -77,7 +78,7 @@ def make_train_step(
     if strategy.num_replicas_in_sync == 1:
         return tf.function(
             _guarded(replica_step, guard),
-            input_signature=[PACKED_SIGNATURE if options.packed else BATCH_SIGNATURE],
+            input_signature=[PACKED_SIGNATURE if packed else BATCH_SIGNATURE],
             jit_compile=options.jit_compile,
         )
     if options.jit_compile:

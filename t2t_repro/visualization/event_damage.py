@@ -1,8 +1,6 @@
 """Find damage in event files, which TensorBoard passes over in silence.
 
-An event file is a series of records: the length of the data, a checksum of the length,
-the data, a checksum of the data (tensorflow/core/lib/io/record_writer.h). TensorBoard
-stops reading a file at a wrong checksum and shows the steps before it.
+TensorBoard stops reading a file at a wrong checksum and shows the steps before it.
 
 This module imports no TensorFlow: TensorBoard loads it when it starts.
 """
@@ -10,7 +8,6 @@ This module imports no TensorFlow: TensorBoard loads it when it starts.
 from __future__ import annotations
 
 import dataclasses
-import struct
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -18,16 +15,17 @@ from typing import BinaryIO
 
 from google.protobuf.message import DecodeError
 from tensorboard.compat.proto import event_pb2
-from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
-_HEADER = struct.Struct("<QI")
-_CHECKSUM = struct.Struct("<I")
+from t2t_repro.data.record_framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    DamagedRecordError,
+    check_data,
+    record_length,
+)
+
 # A record that ends early may just be in writing, until the file is this old.
 _SECONDS_OF_WRITING = 10.0
-
-
-class _BrokenError(Exception):
-    """A record does not have its checksum, or is cut."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +58,7 @@ def find_damage(folder: Path, shown: Collection[int]) -> Damage | None:
     Args:
         folder: Folder of a run.
         shown: Steps that TensorBoard has read. The checksums of their data are not
-            computed again, because that is slow (about 6 MB per second).
+            computed again, because that is slow.
     """
     for path in sorted(folder.glob("*tfevents*"), reverse=True):
         try:
@@ -78,7 +76,7 @@ def _damage_of(path: Path, shown: Collection[int]) -> Damage | None:
         try:
             while (step := _next_step(file, shown)) is not None:
                 last_step = step
-        except _BrokenError:
+        except DamagedRecordError:
             return Damage(path.name, last_step)
         except EOFError:
             is_old = time.time() - path.stat().st_mtime > _SECONDS_OF_WRITING
@@ -91,27 +89,20 @@ def _next_step(file: BinaryIO, shown: Collection[int]) -> int | None:
 
     Raises:
         EOFError: If the file ends within the event.
-        _BrokenError: If a checksum is wrong.
+        DamagedRecordError: If a checksum is wrong, or the data are not an event.
     """
-    header = file.read(_HEADER.size)
+    header = file.read(HEADER_BYTES)
     if not header:
         return None
-    if len(header) < _HEADER.size:
+    length = record_length(header)
+    record = file.read(length + FOOTER_BYTES)
+    if len(record) < length + FOOTER_BYTES:
         raise EOFError
-    length, checksum = _HEADER.unpack(header)
-    if masked_crc32c(header[:8]) != checksum:
-        raise _BrokenError
-    record = file.read(length + _CHECKSUM.size)
-    if len(record) < length + _CHECKSUM.size:
-        raise EOFError
-    data, (checksum,) = record[:length], _CHECKSUM.unpack(record[length:])
+    data, footer = record[:length], record[length:]
     try:
         step = event_pb2.Event.FromString(data).step
     except DecodeError as error:
-        raise _BrokenError from error
-    if (
-        step not in shown
-        and masked_crc32c(data) != _CHECKSUM.unpack(record[length:])[0]
-    ):
-        raise _BrokenError
+        raise DamagedRecordError("a record is not an event") from error
+    if step not in shown:
+        check_data(data, footer)
     return step

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from t2t_repro import registry
+from t2t_repro.cli.data_flags import add_data_flags
 from t2t_repro.cli.data_request import problem_and_settings
-from t2t_repro.cli.flags import add_data_flags
 from t2t_repro.cli.main import main
 from t2t_repro.cores import available_cores
 from t2t_repro.data import prepare as prepare_module

@@ -22,6 +22,7 @@ def kept(pair_filter, pair, source_ids, target_ids) -> bool:
     """Filter a batch of one pair, whose ids lack the end of sentence."""
     batch = EncodedBatch(
         digests=pair_digests([pair]),
+        text_digest="",
         is_empty=np.array([not source_ids or not target_ids]),
         source_lengths=np.array([len(source_ids) + 1]),
         target_lengths=np.array([len(target_ids) + 1]),
@@ -105,6 +106,7 @@ def batch_of(pairs) -> EncodedBatch:
     count = len(pairs)
     return EncodedBatch(
         digests=pair_digests(pairs),
+        text_digest="",
         is_empty=np.zeros(count, bool),
         source_lengths=np.full(count, 2),
         target_lengths=np.full(count, 2),

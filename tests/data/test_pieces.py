@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import tracemalloc
 
 import pytest
 import tensorflow as tf
@@ -59,3 +60,36 @@ def test_a_record_belongs_to_the_shard_after_that_of_the_record_before(tmp_path)
 def test_more_shards_than_records_leave_empty_shards(tmp_path):
     contents = shards_of(tmp_path, [[b"a"]], 3, seed=1)
     assert [len(content) for content in contents] == [17, 0, 0]
+
+
+def test_a_shard_is_in_memory_once(tmp_path):
+    records = [bytes(1000) for _ in range(4000)]
+    segments = []
+    for number in range(4):
+        path = tmp_path / f"piece-{number}"
+        starts = write_piece(path, records[:1000], 0, 1)
+        segments.append((path, *starts))
+    del records
+    tracemalloc.start()
+    write_shard(tmp_path / "shard", segments, "1")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.2 * (tmp_path / "shard").stat().st_size
+
+
+def test_a_piece_that_was_cut_short_is_an_error(tmp_path):
+    path = tmp_path / "piece"
+    starts = write_piece(path, [b"a", b"b"], 0, 1)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(OSError, match="was cut short"):
+        write_shard(tmp_path / "shard", [(path, *starts)], "1")
+
+
+def test_a_piece_that_was_changed_is_an_error(tmp_path):
+    path = tmp_path / "piece"
+    starts = write_piece(path, [b"a", b"b"], 0, 1)
+    content = bytearray(path.read_bytes())
+    content[17] ^= 1  # the length of the second record
+    path.write_bytes(content)
+    with pytest.raises(OSError, match="was changed by another process: the length"):
+        write_shard(tmp_path / "shard", [(path, *starts)], "1")

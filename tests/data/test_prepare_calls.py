@@ -13,7 +13,7 @@ from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.problem import ReversedProblem
+from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.data.worker_pool import Execution
 from t2t_repro.text import SymbolTokenizer
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, Pairs

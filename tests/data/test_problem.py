@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import registry
-from t2t_repro.data.problem import Problem, ReversedProblem, Vocabulary
+from t2t_repro.data.problem import Problem, Vocabulary
+from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.errors import UsageError, UserError
 
 

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from t2t_repro.data import reading_progress
+from t2t_repro.data.prepare import prepare
 from t2t_repro.data.reading_progress import counted
+from t2t_repro.data.text_pairs import TextPairProblem
+from t2t_repro.settings.prepare_settings import PrepareSettings
 from tests.support.recorder import spy
 
 
@@ -20,3 +25,19 @@ def test_every_pair_is_yielded_and_counted(monkeypatch, count):
     assert sum(advances) == count
     assert len(advances) == count // 1_000 + 1
     assert (bars.call["total"], bars.call["draw_bar"]) == (2_400, False)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_preparing_draws_bars_only_if_asked(tmp_path, monkeypatch, draws):
+    lines = [f"a b {number}" for number in range(40)]
+    problem = TextPairProblem.from_lists(lines, lines)
+    settings = PrepareSettings(vocab_size=290, num_shards=1)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    prepare(problem, tmp_path, None, settings, show_progress=draws)
+    assert ("pair/s" in terminal.getvalue()) == draws

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data.examples import example_bytes
+from t2t_repro.data.record_framing import DamagedRecordError, check_data
 from t2t_repro.data.records import record_ends, write_records
 
 LONG = list(range(0, 40_000, 7))
@@ -48,6 +49,33 @@ def test_records_end_where_tensorflow_reads_their_ends(tmp_path):
     write_records(tmp_path / "file", written)
     ends = [0 + 16, 16 + 17, 16 + 17 + 616]
     assert [*record_ends((tmp_path / "file").read_bytes())] == ends
+
+
+@pytest.mark.parametrize("cut", [1, 600, 615])
+def test_a_record_that_is_cut_short_is_an_error(tmp_path, cut):
+    write_records(tmp_path / "file", [b"a", b"bc" * 300])
+    content = (tmp_path / "file").read_bytes()
+    with pytest.raises(EOFError):
+        record_ends(content[:-cut])
+
+
+@pytest.mark.parametrize("place", [17, 24, 25, 28])
+def test_a_flipped_byte_of_a_length_is_an_error(tmp_path, place):
+    write_records(tmp_path / "file", [b"a", b"b"])
+    content = bytearray((tmp_path / "file").read_bytes())
+    content[place] ^= 1
+    with pytest.raises(DamagedRecordError, match="the length of a record"):
+        record_ends(content)
+
+
+@pytest.mark.parametrize("place", range(12, 20))
+def test_a_flipped_byte_of_the_data_is_an_error(tmp_path, place):
+    write_records(tmp_path / "file", [b"data"])
+    content = bytearray((tmp_path / "file").read_bytes())
+    check_data(bytes(content[12:16]), bytes(content[16:]))
+    content[place] ^= 1
+    with pytest.raises(DamagedRecordError, match="the data of a record"):
+        check_data(bytes(content[12:16]), bytes(content[16:]))
 
 
 def failing():

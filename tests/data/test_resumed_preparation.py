@@ -11,10 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data import split_writer, training_split, worker_pool
-from t2t_repro.data.prepare import prepare
+from t2t_repro.data import (
+    reading_progress,
+    split_writer,
+    training_split,
+    worker_pool,
+)
+from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.repeated_pair import RepeatedPair
+from t2t_repro.progress import Progress
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 SETTINGS = PrepareSettings(num_shards=3, drop_duplicates=True, max_pair_length=6)
@@ -138,6 +144,62 @@ def test_damaged_parts_are_written_again(
         path.write_bytes(content[:-1] + (b"" if damage == "cut" else b"?"))
     prepare(Numbers(), folder, None, SETTINGS)
     assert contents(folder) == undisturbed
+
+
+def test_a_folder_left_by_a_kill_at_the_very_end_is_removed(tmp_path, undisturbed):
+    # Killed when all files had their names.
+    folder = tmp_path / "undisturbed"
+    left = folder / "numbers.unfinished"
+    left.mkdir()
+    (left / "piece-00000").write_bytes(b"left")
+    prepare(Numbers(), folder, None, SETTINGS)
+    assert contents(folder) == undisturbed
+    left.mkdir()
+    open_or_prepare(Numbers(), folder)
+    assert contents(folder) == undisturbed
+
+
+def test_pieces_of_targets_that_are_written_otherwise_are_not_used(tmp_path, caplog):
+    class Doubled(Numbers):
+        name = "numbers"
+
+        def encode_target(self, target):
+            return f"{target} 1" if target == "2 1" else target
+
+    folder = tmp_path / "data"
+    with contextlib.suppress(KeyboardInterrupt):
+        prepare(Numbers(("train", 90), interrupt), folder, None, SETTINGS)
+    caplog.set_level("INFO", "t2t_repro")
+    prepare(Doubled(), folder, None, SETTINGS)
+    # The targets of the pairs 3 and 64 differ; pair 3 is too long either way.
+    assert "resuming after 60 training pairs" in caplog.text
+    prepare(Doubled(), tmp_path / "undisturbed", None, SETTINGS)
+    assert contents(folder) == contents(tmp_path / "undisturbed")
+
+
+def test_units_of_an_earlier_process_do_not_count_for_the_rate(tmp_path, monkeypatch):
+    folder, calls = tmp_path / "data", []
+
+    class Counts(Progress):
+        def advance(self, count=1):
+            calls.append(("advance", count))
+            super().advance(count)
+
+        def skip(self, count=1):
+            calls.append(("skip", count))
+            super().skip(count)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        prepare(Numbers(("train", 90), interrupt), folder, None, SETTINGS)
+    monkeypatch.setattr(reading_progress, "Progress", Counts)
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(os, "replace", replace_until_shards)
+        prepare(Numbers(), folder, None, SETTINGS)
+    encoding = [("skip", 10)] * 9 + [("advance", 5)]
+    assert calls == encoding + [("advance", 1)] * 3
+    calls.clear()
+    prepare(Numbers(), folder, None, SETTINGS)
+    assert calls == [("skip", 10)] * 9 + [("skip", 5)] + [("skip", 1)] * 3
 
 
 _replace = os.replace

@@ -95,7 +95,10 @@ def test_the_registered_problem_is_prepared_and_opened_without_the_name(tmp_path
     [
         ("tiny_without_validation", "with the splits train, test, expected train and"),
         ("tiny_unsupervised", "supervised keys None, expected two that are text"),
-        ("tiny_broken", r"fetching tiny_broken/1.2.0 .* failed: no route to host\.\n"),
+        (
+            "tiny_broken",
+            r"downloading tiny_broken/1.2.0 .* failed: no route to host\.\n",
+        ),
         ("tiny_unheard_of", "received data set tiny_unheard_of, expected one of"),
         ("tiny_translation:9.9.9", "received data set tiny_translation:9.9.9"),
     ],

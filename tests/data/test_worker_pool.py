@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from t2t_repro.data.worker_pool import WorkerEnded, ordered_map
+from t2t_repro.data.worker_pool import Execution, WorkerEnded, ordered_map
+from t2t_repro.errors import UsageError
 
 
 def square(number: int) -> tuple[int, int, bool]:
@@ -14,7 +15,7 @@ def square(number: int) -> tuple[int, int, bool]:
 
 @pytest.mark.parametrize("count", [0, 1, 10])
 def test_few_items_stay_in_this_process(count):
-    found = [*ordered_map(square, range(count), 2)]
+    found = [*ordered_map(square, range(count), Execution(2))]
     assert [result for result, *_ in found] == [n * n for n in range(count)]
     assert {pid for _, pid, _ in found} <= {os.getpid()}
 
@@ -22,7 +23,7 @@ def test_few_items_stay_in_this_process(count):
 def test_many_items_keep_their_order_and_workers_do_not_import_tensorflow():
     import tensorflow  # noqa: F401  # here, and not in the workers
 
-    found = [*ordered_map(square, range(60), 2)]
+    found = [*ordered_map(square, range(60), Execution(2))]
     assert [result for result, *_ in found] == [n * n for n in range(60)]
     workers = [(pid, loaded) for _, pid, loaded in found if pid != os.getpid()]
     assert len(workers) == 50
@@ -37,11 +38,17 @@ def test_items_are_not_read_far_ahead():
             read.append(number)
             yield number
 
-    results = ordered_map(square, items(), 2)
+    results = ordered_map(square, items(), Execution(2))
     for _ in range(20):
         next(results)
     assert len(read) < 40
     results.close()
+
+
+@pytest.mark.parametrize("num_workers", [0, -1])
+def test_fewer_than_one_process_is_refused(num_workers):
+    with pytest.raises(UsageError, match=f"num_workers={num_workers}, expected at"):
+        Execution(num_workers)
 
 
 def end(number: int) -> int:
@@ -52,7 +59,7 @@ def end(number: int) -> int:
 
 def test_a_worker_that_ends_is_reported():
     with pytest.raises(WorkerEnded, match="one of 2 worker processes ended"):
-        list(ordered_map(end, range(60), 2))
+        list(ordered_map(end, range(60), Execution(2)))
 
 
 def broken(number: int) -> int:
@@ -62,4 +69,4 @@ def broken(number: int) -> int:
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_an_error_of_the_function_is_raised(num_workers):
     with pytest.raises(ValueError, match="item 0"):
-        list(ordered_map(broken, range(60), num_workers))
+        list(ordered_map(broken, range(60), Execution(num_workers)))

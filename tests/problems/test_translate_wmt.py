@@ -11,6 +11,8 @@ from tensorflow_datasets.core.download import downloader
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
+from t2t_repro.data.problem import Problem
+from t2t_repro.data.split_files import TfdsName
 from t2t_repro.errors import UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
@@ -33,6 +35,13 @@ def as_dataset(target_language: str):
         )
 
     return read
+
+
+def problem_of_wmt14(name: str) -> Problem:
+    problem = catalogue.problem(name)
+    if problem.file_kind != "tfds":
+        return problem
+    return problem.with_files({"train": TfdsName("wmt14_translate/fr-en")})
 
 
 # tensorflow-datasets' own mocking imports modules with deprecation warnings.
@@ -109,7 +118,8 @@ def test_without_a_network_a_download_fails_within_seconds(tmp_path, monkeypatch
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_server_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["translate_enfr_wmt14", "translate_tfds"])
+def test_a_server_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch, name):
     waiting = []
 
     def silent(session: requests.Session, url: str, **options: object) -> None:
@@ -120,7 +130,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(requests.Session, "get", silent)
     usual = downloader.MAX_RETRIES, downloader._open_url
     with pytest.raises(UserError, match=r"no connection to www\.statmt\.org"):
-        catalogue.problem("translate_enfr_wmt14").check(tmp_path)
+        problem_of_wmt14(name).check(tmp_path)
     assert set(waiting) == {(4, 60)}
     assert (downloader.MAX_RETRIES, downloader._open_url) == usual
 

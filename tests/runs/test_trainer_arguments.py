@@ -194,7 +194,7 @@ def test_every_option_of_the_loop_has_its_setting(make):
 
 def test_every_option_of_the_step_has_its_hparam(make):
     assert make().arguments["step_options"] == StepOptions(
-        label_smoothing=0.17, clip_grad_norm=3.5, jit_compile=False, packed=False
+        label_smoothing=0.17, clip_grad_norm=3.5, jit_compile=False
     )
 
 
@@ -202,7 +202,6 @@ def test_packed_rows_have_their_plan_and_their_features(make, monkeypatch):
     monkeypatch.setattr(trainer, "Transformer", SimpleNamespace)
     settings = SETTINGS.replace(attention_samples=0)
     packed = make(settings, packed_length=300).arguments
-    assert packed["step_options"].packed
     assert packed["data"].plan.packed_length == 300
 
 

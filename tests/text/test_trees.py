@@ -91,7 +91,7 @@ def test_trees_can_be_nested_5000_deep():
     ("lines", "message"),
     [
         (["(S (NN x))", "(S (NN x)"], "begins on line 2 never ends"),
-        (["(S (NN x)))"], "line 1: found a closing bracket too many"),
+        (["(S (NN x)))"], "line 1: found an extra closing bracket"),
         (["", "word"], "line 2: found the word 'word' without its tag"),
         (["(S (NN x) y)"], "found the word 'y' without its tag"),
         (["(S (NN x y))"], "line 1: found (NN x y), expected (TAG word)"),

@@ -168,7 +168,15 @@ def test_the_step_is_made_of_model_optimizer_strategy_and_options(stage):
         "strategy": trainer.strategy,
         "options": STEP_OPTIONS,
         "guard": None,
+        "packed": False,
     }
+
+
+def test_the_step_reads_packed_rows_if_the_plan_packs_them(stage, monkeypatch):
+    packed = BatchPlan((9,), (4,), packed_length=12)
+    monkeypatch.setattr("tests.training.test_loop_calls.PLAN", packed)
+    stage.trainer()
+    assert stage.steps.call["packed"]
 
 
 def test_every_evaluation_uses_the_average_of_the_optimizer(stage):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -31,13 +29,14 @@ BATCH = batch_of(
 )
 
 
-def step_and_model(options=OPTIONS, guard=None, **model_options):
+def step_and_model(options=OPTIONS, guard=None, *, packed=False, **model_options):
     """Make a plain gradient-descent step, so that weights show the gradient."""
     model = tiny_transformer(**ONE_LAYER, **model_options)
     optimizer = keras.optimizers.SGD(LEARNING_RATE)
     optimizer.build(model.trainable_variables)
     strategy = tf.distribute.get_strategy()
-    return make_train_step(model, optimizer, strategy, options, guard), model
+    step = make_train_step(model, optimizer, strategy, options, guard, packed=packed)
+    return step, model
 
 
 def weights_of(model):
@@ -140,7 +139,7 @@ def test_pairs_in_one_row_make_the_update_of_a_row_each(first_step):
     ]
     packed = pack_pairs(*sides, packed_length=20, seed=0)
     assert len(packed["inputs"]) < len(BATCH["inputs"])
-    step, model = step_and_model(dataclasses.replace(OPTIONS, packed=True))
+    step, model = step_and_model(packed=True)
     results = step({name: tf.constant(x) for name, x in packed.items()})
     for path, weights in weights_of(model).items():
         np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
