@@ -183,7 +183,7 @@ def test_a_row_is_prepared_trained_and_scored_by_its_recipe(stage, tmp_path):
     }
     assert [*result.scores] == ["perplexity (dev)", "BLEU (dev)", "BLEU (test)"]
     assert result.signature == "signature of test"
-    assert result.seconds == 100 / 4 + 50 / 2
+    assert result.seconds == 7.0 + 99 / 4 + 50 / 2 + 5.25
     assert result.parameters == 4321
     assert result.versions == {"keras": "3.15"}
     assert result.commands == tuple(plan.commands())
