@@ -66,24 +66,19 @@ def test_the_duration_of_an_update_is_measured_to_its_end(monkeypatch):
     assert timed_update(step, "batch") == ({"loss": 3.0}, 2.5)
 
 
-def trained(folder, shards, **options):
-    trainer = tiny_trainer(
-        folder,
-        shards,
-        train_steps=8,
-        plan=BatchPlan((4, 8), (8, 8)),
-        step_options=StepOptions(0.1, jit_compile=True),
-        **options,
-    )
-    trainer.train()
-    return trainer
-
-
 def test_only_the_first_update_of_a_shape_counts_as_compilation(
     shards, tmp_path, caplog
 ):
     caplog.set_level("INFO", "t2t_repro")
-    trainer = trained(tmp_path, shards, show_progress=True)
+    trainer = tiny_trainer(
+        tmp_path,
+        shards,
+        train_steps=8,
+        plan=BatchPlan((4, 8), (8, 8)),
+        step_options=StepOptions(0.1, jit_compile=True),
+        show_progress=True,
+    )
+    trainer.train()
     # XLA compiled the step for no shape that was not announced.
     lines = [line for line in caplog.messages if line.startswith("compiling")]
     steps = metrics_of(tmp_path)
@@ -103,8 +98,8 @@ def test_nothing_is_shown_unless_progress_is_asked_for(
     shards, tmp_path, caplog, capsys
 ):
     caplog.set_level("INFO", "t2t_repro")
-    trained(tmp_path, shards)
-    assert not [line for line in caplog.messages if "compiling" in line]
+    tiny_trainer(tmp_path, shards, train_steps=2).train()
+    assert not [line for line in caplog.messages if "tracing" in line]
     assert capsys.readouterr() == ("", "")
 
 
