@@ -231,9 +231,13 @@ def metrics_of(run: Path) -> list[dict[str, float]]:
     """Return the lines of a run's metrics without times and rates."""
     lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     return [
-        {k: v for k, v in line.items() if k != "time" and "per_second" not in k}
+        {k: v for k, v in line.items() if k != "time" and not _is_time(k)}
         for line in lines
     ]
+
+
+def _is_time(name: str) -> bool:
+    return "per_second" in name or "compile_seconds" in name
 
 
 def points_of(run: Path) -> dict[tuple[str, str, int], list[bytes]]:
@@ -242,7 +246,7 @@ def points_of(run: Path) -> dict[tuple[str, str, int], list[bytes]]:
     for path in sorted(run.glob("*/events.out.tfevents.*")):
         for event in tf.compat.v1.train.summary_iterator(str(path)):
             for value in event.summary.value:
-                if value.tag.startswith(SKIPPED_TAGS) or "per_second" in value.tag:
+                if value.tag.startswith(SKIPPED_TAGS) or _is_time(value.tag):
                     continue
                 key = path.parent.name, value.tag, event.step
                 points.setdefault(key, []).append(value.tensor.SerializeToString())

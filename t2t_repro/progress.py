@@ -183,6 +183,33 @@ class Progress:
         parts = (known, text, left and f"time left {left}")
         logger.info("%s", "  ".join(filter(None, parts)))
 
+    @contextlib.contextmanager
+    def task(self, text: str) -> Iterator[None]:
+        """Show a line during work that no unit's time should count, with its seconds.
+
+        On a terminal the line appears above the bar at once. Without a bar, it is
+        logged at the end.
+
+        Args:
+            text: Such as "compiling shape 3 of 6".
+        """
+        start = time.monotonic()
+        drawn = not self._bar.disable
+        if drawn:
+            self._bar.clear()
+            _show(f"{text} ...")
+        try:
+            yield
+        finally:
+            seconds = time.monotonic() - start
+            if self._clock is not None:
+                self._clock = self._clock[0] + seconds, self._clock[1]
+            if drawn:
+                _show(f" {seconds:.1f} s\n")
+                self._bar.refresh()
+            else:
+                logger.info("%s: %.1f s", text, seconds)
+
     def _line_is_due(self) -> bool:
         seconds = self._seconds_between_lines
         if seconds is None or not self._bar.disable:

@@ -79,6 +79,37 @@ def test_nothing_is_left_to_do_at_the_end(lines):
     assert lines() == ["step 2/2  time left 00:00"]
 
 
+def test_a_task_is_a_line_above_the_bar_while_it_lasts(lines, clock, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Progress(10, "step", done=4) as progress:
+        with progress.task("compiling shape 1 of 6"):
+            assert terminal.getvalue().endswith("\rcompiling shape 1 of 6 ...")
+            clock[0] += 4.25
+        assert "\rcompiling shape 1 of 6 ... 4.2 s\n" in terminal.getvalue()
+        progress.advance()
+    assert lines() == []
+
+
+def test_a_task_without_a_bar_is_logged_with_its_seconds(lines, clock):
+    progress = Progress(10, "step")
+    with progress.task("compiling shape 1 of 6"):
+        clock[0] += 4.25
+    assert lines() == ["compiling shape 1 of 6: 4.2 s"]
+
+
+def test_the_time_of_a_task_is_not_part_of_the_estimate(lines, clock):
+    progress = Progress(100, "step", seconds_between_lines=None)
+    progress.advance()
+    with progress.task("compiling"):
+        clock[0] += 500.0
+    clock[0] += 30.0
+    progress.advance(9)
+    progress.message("")
+    # 9 steps took 30 seconds, and 90 are left.
+    assert lines()[1:] == ["step 10/100  time left 05:00"]
+
+
 @pytest.mark.parametrize("draws", [True, False])
 def test_a_bar_is_drawn_only_if_asked(lines, monkeypatch, draws):
     terminal = Terminal()

@@ -85,6 +85,8 @@ def add_setting_flag(
     shown = "" if default in (None, "") else f" (default: {default})"
     if about.choices:
         options: dict[str, Any] = {"choices": about.choices}
+    elif kind is bool:
+        options = {"action": argparse.BooleanOptionalAction}
     elif kind is str:
         options = {"metavar": "NAME"}
     else:

@@ -37,7 +37,7 @@ DESCRIPTION = (
     "with a message; 2 = wrong flags; 75 = another worker stopped: start all again."
 )
 _MODEL_FLAGS = ("model", "hparams_set", "hparams", "output_dir")
-_DEVICE_FLAGS = ("cpu_replicas", "cluster", "xla", "try_largest_batch")
+_DEVICE_FLAGS = ("cpu_replicas", "cluster", "xla", "deterministic", "try_largest_batch")
 _DATA_FLAGS = ("t2t_usr_dir",)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from t2t_repro.settings.hparams import HParams
 
@@ -117,6 +118,11 @@ class BatchPlan:
             length_bucket_step=hparams.length_bucket_step,
             num_replicas=num_replicas,
         )
+
+
+def shapes_text(shapes: Iterable[tuple[int, int]]) -> str:
+    """Return rows and length of batches as text, such as "64 x 32, 40 x 51"."""
+    return ", ".join(f"{rows} x {length}" for rows, length in shapes)
 
 
 def bucket_boundaries(

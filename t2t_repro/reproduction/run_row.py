@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,7 +151,9 @@ def _training_seconds(output_dir: Path) -> float:
     """Sum the times between lines of metrics, because training may have paused."""
     seconds, before = 0.0, 0
     for record in _metrics(output_dir, "train"):
-        seconds += (record["step"] - before) / record["steps_per_second"]
+        # No rate: all steps were the first ones of their shapes.
+        rate = record.get("steps_per_second", math.inf)
+        seconds += (record["step"] - before) / rate + record.get("compile_seconds", 0.0)
         before = record["step"]
     return seconds
 

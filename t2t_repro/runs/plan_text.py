@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from t2t_repro.data.batch_plan import shapes_text
 from t2t_repro.runs.plan import Plan
 from t2t_repro.text_tables import aligned
 
@@ -144,7 +145,7 @@ def _time_rows(plan: Plan, timing: Timing | None) -> list[tuple[str, str, str]]:
 def _batch_lines(plan: Plan) -> list[str]:
     """Return a table of the shapes, or a list if there are many."""
     if len(plan.batches) > LARGEST_TABLE:
-        shapes = ", ".join(f"{batch.rows} x {batch.length}" for batch in plan.batches)
+        shapes = shapes_text((batch.rows, batch.length) for batch in plan.batches)
         text = f"{len(plan.batches)} shapes of batches, pairs x tokens: {shapes}"
         return textwrap.wrap(text, WIDTH, subsequent_indent="  ")
     rows = [("LENGTH", "PAIRS", "TOKENS PER SIDE", "BATCHES PER EPOCH")]

@@ -72,7 +72,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     strategy = make_strategy(settings.cpu_replicas)
     replicas = strategy.num_replicas_in_sync
-    make_repeatable(settings.random_seed)
+    make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():
         model = catalogue.model(settings.model).from_hparams(hparams, *plan.vocab_sizes)
         optimizer = make_optimizer(hparams)

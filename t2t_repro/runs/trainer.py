@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_repro import registry
 from t2t_repro.choices import SELF_ATTENTIONS
-from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.batch_plan import BatchPlan, shapes_text
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.text_forms import TextForms
@@ -75,7 +75,7 @@ def make_trainer(
         UserError: If a registered attention does not build its projections.
     """
     hparams = run.hparams
-    make_repeatable(settings.random_seed)
+    make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():
         model, optimizer = _make_model_and_optimizer(run, data)
     automatic = settings.xla == "auto"
@@ -300,10 +300,10 @@ def _log_summary(
                 hparams.max_length,
             )
     logger.info(
-        "%d replica(s), %d tokens per replica; %d batch shapes: %s%s",
+        "%d replica(s), %d tokens per replica; %d batch shapes, rows x length: %s%s",
         run.num_replicas,
         hparams.batch_size,
         len(plan.shapes),
-        ", ".join(f"{rows}x{length}" for rows, length in plan.shapes),
+        shapes_text(plan.shapes),
         "; XLA compiles each once" if jit_compile else "",
     )

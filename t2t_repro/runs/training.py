@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import shutil
@@ -15,6 +16,7 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError
 from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.progress import status
 from t2t_repro.runs.averaging import average_paths
 from t2t_repro.runs.memory_advice import device_memory, has_gpu, memory_advice
 from t2t_repro.runs.resuming import (
@@ -218,13 +220,17 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
     sizes = (source.vocab_size, target.vocab_size)
     if source is not target:
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
-    try_largest_batch(
-        trainer.train_step,
-        trainer.data.plan,
-        trainer.strategy,
-        trainer.checkpoints.variables,
-        advice=lambda: memory_advice(hparams, sizes, device_memory()),
-    )
+    shown = trainer.show_progress
+    with status("trying the largest batch") if shown else contextlib.nullcontext():
+        try_largest_batch(
+            trainer.train_step,
+            trainer.data.plan,
+            trainer.strategy,
+            trainer.checkpoints.variables,
+            advice=lambda: memory_advice(hparams, sizes, device_memory()),
+        )
+    _, length = trainer.data.plan.shapes[-1]
+    trainer.first_updates.add(length)  # it is compiled now
 
 
 def _begin_or_resume(

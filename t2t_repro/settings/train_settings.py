@@ -139,6 +139,11 @@ class TrainSettings(TypedSettings):
         "auto",
         choices=("auto", "on", "off"),
     )
+    deterministic: bool = setting(
+        "let GPUs compute the same numbers again, which is slower and which some "
+        "operations refuse; a CPU always does",
+        False,
+    )
     try_largest_batch: str = setting(
         "whether a new run tries its largest batch first, to run out of memory at "
         "once; auto = on GPUs",

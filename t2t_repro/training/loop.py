@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import signal
@@ -20,12 +21,14 @@ from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.data_errors import readable
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
 from t2t_repro.training.early_stopping import is_exhausted
+from t2t_repro.training.first_updates import FirstUpdates, timed_update
 from t2t_repro.training.loop_options import (
     Evaluator,
     LoopOptions,
     Monitor,
     TrainingData,
 )
+from t2t_repro.training.loss_scale import MIN_LOSS_SCALE
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
 from t2t_repro.training.moving_average import averaged_weights
@@ -58,7 +61,8 @@ class Trainer:
             None = only the highest one, as "best".
         log: Receives the metrics; None = a log in the folder of the checkpoints.
         show_progress: Whether to draw a progress bar if standard error is a terminal,
-            with the lines of metrics above it. Without a bar, they are logged.
+            with the lines of metrics above it, and to show what is compiled. Without a
+            bar, the lines are logged.
 
     Attributes:
         step: Number of completed updates.
@@ -102,6 +106,9 @@ class Trainer:
             step_options,
             guard,
             packed=data.plan.packed_length > 0,
+        )
+        self.first_updates = FirstUpdates(
+            strategy, len(data.plan.shapes), jit_compile=step_options.jit_compile
         )
         self.log = log or MetricsLog(checkpoints.output_dir)
         self.workers = Workers(strategy)
@@ -162,8 +169,7 @@ class Trainer:
 
     def _train_on(self, batches: Iterator[Batch], progress: Progress) -> None:
         for batch in batches:
-            results = self.train_step(batch)
-            self._window.add(results)
+            results = self._update(batch, progress)
             self.step += 1
             self.checkpoints.batches.assign_add(1)
             progress.advance()
@@ -174,6 +180,18 @@ class Trainer:
             self._between_updates(progress, stopping)
             if stopping or self._is_complete():
                 break
+
+    def _update(self, batch: Batch, progress: Progress) -> dict[str, tf.Tensor]:
+        """Make an update, and add its metrics to the window."""
+        task = self.first_updates.begin(batch)
+        if task is None:
+            results, seconds = self.train_step(batch), None
+        else:
+            shown = self.show_progress
+            with progress.task(task) if shown else contextlib.nullcontext():
+                results, seconds = timed_update(self.train_step, batch)
+        self._window.add(results, seconds)
+        return results
 
     def _watch(
         self, recovery: Recovery, results: dict[str, tf.Tensor], progress: Progress
@@ -283,13 +301,14 @@ class Trainer:
         metrics["epoch"] = int(self.checkpoints.epoch.numpy())
         if not math.isfinite(metrics["loss"]) and self.recovery is None:
             raise self._diverged(f"the loss is {metrics['loss']}")
+        if metrics.get("loss_scale", 1.0) < MIN_LOSS_SCALE and self.recovery is None:
+            raise self._diverged(f"the loss scale fell to {metrics['loss_scale']:.1e}")
         self.log.scalars("train", self.step, metrics)
         for monitor in self.monitors:
             monitor(self.step, self.log)
         progress.message(
             f"loss {metrics['loss']:.3f}  nll {metrics['nll']:.3f}  "
-            f"lr {metrics['learning_rate']:.2e}  "
-            f"target tokens/s {metrics['target_tokens_per_second']:.0f}",
+            f"lr {metrics['learning_rate']:.2e}" + _rate_text(metrics)
         )
 
     def _refuse_diverged_weights(self) -> None:
@@ -372,3 +391,9 @@ class Trainer:
     def _stop_soon(self, number: int) -> None:
         self.stop_signal = number
         logger.info("received a signal to stop: saving at the end of this step")
+
+
+def _rate_text(metrics: dict[str, float]) -> str:
+    """Return the rate of training, or "" if only first updates were made."""
+    rate = metrics.get("target_tokens_per_second")
+    return "" if rate is None else f"  target tokens/s {rate:.0f}"

@@ -18,6 +18,8 @@ _GROUPS = {
         "branch_learning_rate",
         "gradient_norm",
         "skipped_updates",
+        "loss_scale",
+        "overflowed_updates",
     ),
     "progress": ("epoch",),
     "throughput": (
@@ -26,6 +28,7 @@ _GROUPS = {
         "target_tokens_per_step",
         "steps_per_second",
         "padding_share",
+        "compile_seconds",
     ),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}

@@ -59,16 +59,22 @@ def _make_cpu_replicas(count: int) -> None:
         ) from error
 
 
-def make_repeatable(seed: int) -> None:
+def make_repeatable(seed: int, *, deterministic: bool = False) -> None:
     """Let the same program compute the same numbers again on this machine.
+
+    On a CPU it does so in any case. The data and its order are the same on every
+    device.
 
     Args:
         seed: Seed of initial weights and dropout, from 0 to 2^32 - 1.
+        deterministic: Whether this also holds for GPUs. TensorFlow then uses slower
+            operations, for the rest of the process, and raises `UnimplementedError`
+            where it has none.
     """
     keras.utils.set_random_seed(seed)
     # Without this, a GPU computes some sums, such as the embedding's gradient, in any
     # order. The order on a CPU is fixed.
-    if tf.config.get_visible_devices("GPU"):
+    if deterministic and tf.config.get_visible_devices("GPU"):
         tf.config.experimental.enable_op_determinism()
 
 

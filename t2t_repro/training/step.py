@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, PACKED_SIGNATURE, Batch
+from t2t_repro.training.loss_scale import loss_scales_of
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.setup import learning_rates_of
 from t2t_repro.training.update_guard import UpdateGuard, is_acceptable
@@ -72,7 +73,8 @@ def make_train_step(
         of the global batch: "loss" and "nll" (nats per target token),
         "gradient_norm", "learning_rate", "source_tokens", "target_tokens" and
         "positions" (of both sides, padding included). A Weighted Transformer adds
-        "branch_learning_rate", and a guard adds "skipped", 1 or 0.
+        "branch_learning_rate", loss scaling adds "loss_scale", and a guard adds
+        "skipped", 1 or 0.
     """
     replica_step = _ReplicaStep(model, optimizer, options)
     if strategy.num_replicas_in_sync == 1:
@@ -131,6 +133,7 @@ class _ReplicaStep:
         sums, gradients = self.gradients(batch, counts["target_tokens"])
         # Read before the update, which increments the schedule's step.
         learning_rates = learning_rates_of(self.optimizer)
+        loss_scales = loss_scales_of(self.optimizer)
         before = [] if limits is None else [tf.identity(v) for v in self._updated()]
         gradient_norm = self._apply(gradients)
         results = {
@@ -138,6 +141,7 @@ class _ReplicaStep:
             **_sum_over_replicas(sums),
             "gradient_norm": gradient_norm,
             **learning_rates,
+            **loss_scales,
         }
         if limits is not None:
             results["skipped"] = self._undo_if_bad(results, limits, before)
@@ -240,9 +244,7 @@ class _ReplicaStep:
             limits,
             results["loss"],
             results["gradient_norm"],
-            has_loss_scale=isinstance(
-                self.optimizer, keras.optimizers.LossScaleOptimizer
-            ),
+            results.get("loss_scale"),
         )
 
         def select(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from t2t_repro.training.loss_scale import MIN_LOSS_SCALE
+
 # A running mean over the last 100 updates or so. There is no limit before that many.
 DECAY = 0.99
 WARM_UP = 100
@@ -13,9 +15,13 @@ class UpdateGuard:
     """Decide which updates are skipped, and count them.
 
     An update is skipped if its loss or its gradient norm is not finite, or if one of
-    them exceeds `spike_factor` times its mean over earlier updates. With a
-    loss-scaling optimizer, a norm that is not finite is left to that optimizer, which
-    skips such updates itself and then lowers its scale.
+    them exceeds `spike_factor` times its mean over earlier updates.
+
+    With a loss-scaling optimizer, a norm that is not finite is an overflow, which says
+    nothing about the data: that optimizer skips the update itself and then lowers its
+    scale. An overflow is neither a skipped update nor one that was made, so it does not
+    end a row of skipped updates. Only if the scale is below `MIN_LOSS_SCALE`, such an
+    update is skipped like any other.
 
     The state is saved in checkpoints, so a resumed run makes the same decisions.
 
@@ -25,7 +31,8 @@ class UpdateGuard:
 
     Attributes:
         variables: The state by name, for checkpoints.
-        in_row: int64 variable, number of the last updates that were skipped in a row.
+        in_row: int64 variable, number of updates skipped since the last one that was
+            made.
         total: int64 variable, number of skipped updates.
         rollbacks: int64 variable, number of returns to a checkpoint since the last
             regular checkpoint.
@@ -67,13 +74,13 @@ class UpdateGuard:
         """
         skipped = results["skipped"] > 0.0
         values = tf.stack([results["loss"], results["gradient_norm"]])
-        # A loss-scaling optimizer may have skipped an update with an infinite norm.
+        # An update with an infinite norm has overflowed: the optimizer did not make it.
         taken = ~skipped & tf.reduce_all(tf.math.is_finite(values))
         self._sums.assign(tf.where(taken, DECAY * self._sums + values, self._sums))
         self._accepted.assign_add(tf.cast(taken, tf.int64))
         one = tf.cast(skipped, tf.int64)
         self.total.assign_add(one)
-        self.in_row.assign(one * (self.in_row + 1))
+        self.in_row.assign(tf.where(taken, tf.zeros_like(one), self.in_row + one))
 
     def reason(self, loss: float, gradient_norm: float) -> str:
         """Return why an update with these values was skipped, as a phrase."""
@@ -88,8 +95,7 @@ def is_acceptable(
     limits: tf.Tensor,
     loss: tf.Tensor,
     gradient_norm: tf.Tensor,
-    *,
-    has_loss_scale: bool,
+    loss_scale: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Return whether an update should be made, a boolean scalar.
 
@@ -97,10 +103,12 @@ def is_acceptable(
         limits: See `UpdateGuard.limits`.
         loss: Loss of the global batch, float32 scalar.
         gradient_norm: Norm of the global gradient, float32 scalar.
-        has_loss_scale: Whether the optimizer itself skips an infinite gradient.
+        loss_scale: Factor of the loss, if the optimizer itself skips an infinite
+            gradient and lowers the factor.
     """
     # A NaN is not below any limit, and an infinity is above the largest float.
     norm_is_fine = gradient_norm <= limits[1]
-    if has_loss_scale:
-        norm_is_fine |= ~tf.math.is_finite(gradient_norm)
+    if loss_scale is not None:
+        overflowed = ~tf.math.is_finite(gradient_norm)
+        norm_is_fine |= overflowed & (loss_scale >= MIN_LOSS_SCALE)
     return (loss <= limits[0]) & norm_is_fine

@@ -22,11 +22,18 @@ from t2t_repro.reproduction.results import read_result
 from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
 
 MODULE = "t2t_repro.reproduction.run_row"
-# Two windows: 100 steps at 4 per second, then 50 at 2.
+# Three windows: a first update of 7 seconds alone, 99 steps at 4 per second, then 50 at
+# 2 with a compilation of 5.25 seconds.
 METRICS = [
+    {"split": "train", "step": 1, "compile_seconds": 7.0},
     {"split": "train", "step": 100, "steps_per_second": 4.0},
     {"split": "eval", "step": 100, "perplexity": 12.0},
-    {"split": "train", "step": 150, "steps_per_second": 2.0},
+    {
+        "split": "train",
+        "step": 150,
+        "steps_per_second": 2.0,
+        "compile_seconds": 5.25,
+    },
     {"split": "eval", "step": 150, "perplexity": 9.5},
 ]
 BLEU = {"dev": 21.5, "test": 23.25}
@@ -176,7 +183,7 @@ def test_a_row_is_prepared_trained_and_scored_by_its_recipe(stage, tmp_path):
     }
     assert [*result.scores] == ["perplexity (dev)", "BLEU (dev)", "BLEU (test)"]
     assert result.signature == "signature of test"
-    assert result.seconds == 100 / 4 + 50 / 2
+    assert result.seconds == 7.0 + 99 / 4 + 50 / 2 + 5.25
     assert result.parameters == 4321
     assert result.versions == {"keras": "3.15"}
     assert result.commands == tuple(plan.commands())

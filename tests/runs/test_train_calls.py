@@ -38,6 +38,7 @@ VALUES = {
     "cpu_replicas": 4,
     "cluster": "slurm",
     "xla": "on",
+    "deterministic": True,
     "try_largest_batch": "off",
 }
 STRATEGY = SimpleNamespace(num_replicas_in_sync=3)

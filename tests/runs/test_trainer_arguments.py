@@ -43,6 +43,7 @@ SETTINGS = TrainSettings(
     keep_checkpoint_max=19,
     average_last=6,
     xla="off",
+    deterministic=True,
 )
 REPLICAS = 3
 SOURCES, REFERENCES = ["one", "two", "three"], ["eins", "zwei", "drei"]
@@ -105,8 +106,8 @@ def make(monkeypatch):
         )
 
         def under_scope(name, value):
-            def make_it(*arguments):
-                order.append((name, strategy.is_open, *arguments))
+            def make_it(*arguments, **named):
+                order.append((name, strategy.is_open, *arguments, *named.items()))
                 return value
 
             return make_it
@@ -173,7 +174,7 @@ def test_the_trainer_gets_the_objects_that_were_made_for_it(make):
 def test_the_seed_is_set_before_the_model_is_built_in_the_scope_of_the_replicas(make):
     made = make()
     assert made.order == [
-        ("make_repeatable", False, 11),
+        ("make_repeatable", False, 11, ("deterministic", True)),
         ("model", True, "source", "target"),
         ("make_optimizer", True, made.run.hparams),
     ]
@@ -388,7 +389,8 @@ def test_the_summary_is_logged_before_training(make, caplog, xla):
 def test_the_summary_names_model_data_and_shapes(caplog):
     assert summary(caplog) == [
         "the set on the problem: 1,234 parameters",
-        "3 replica(s), 520 tokens per replica; 2 batch shapes: 8x13, 5x40",
+        "3 replica(s), 520 tokens per replica; 2 batch shapes, "
+        "rows x length: 8 x 13, 5 x 40",
     ]
 
 

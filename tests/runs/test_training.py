@@ -84,7 +84,11 @@ def recorded(data, tmp_path, monkeypatch):
             return 0
 
     monkeypatch.setattr(trainer, "Trainer", Recorder)
-    monkeypatch.setattr(trainer, "make_repeatable", found.seeds.append)
+    monkeypatch.setattr(
+        trainer,
+        "make_repeatable",
+        lambda seed, *, deterministic: found.seeds.append((seed, deterministic)),
+    )
     monkeypatch.setattr(
         trainer,
         "Translator",
@@ -130,7 +134,7 @@ def test_the_log_says_once_that_dev_scores_are_of_greedy_search(
 
 
 def test_the_seed_decides_weights_and_dropout(recorded):
-    assert recorded.seeds == [11]
+    assert recorded.seeds == [(11, False)]
 
 
 def test_every_step_option_comes_from_its_hparam(recorded):

@@ -124,7 +124,7 @@ def test_a_clock_that_jumps_changes_neither_rates_nor_saves(
     options = {"save_every_steps": 0, "save_every_seconds": 1000.0}
     train(tmp_path, shards, train_steps=6, **options)
     assert saved_steps(tmp_path) == [6]
-    for line in metrics_of(tmp_path):
+    for line in metrics_of(tmp_path)[1:]:
         assert 0.001 < line["steps_per_second"] < 1e6
 
 
@@ -133,7 +133,7 @@ def test_the_metrics_of_a_stopped_window_are_completed(shards, tmp_path):
 
     def comparable(folder):
         return [
-            {k: v for k, v in line.items() if k != "time" and "per_second" not in k}
+            {k: v for k, v in line.items() if k != "time" and "_second" not in k}
             for line in metrics_of(folder)
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import logging
 import math
@@ -100,12 +101,21 @@ class Stage:
 
     def __init__(self, folder, monkeypatch):
         self.folder, self.trained_on, self.losses = folder, [], {}
+        self.metrics, self.step_options = METRICS, STEP_OPTIONS
         self.steps = record(
             monkeypatch, loop, "make_train_step", lambda *_, **__: self._step
         )
         self.epochs = record(
             monkeypatch, loop, "training_epoch", lambda *_, **__: self._epoch()
         )
+        # Batches are numbers here.
+        self.first = record(
+            monkeypatch,
+            loop,
+            "FirstUpdates",
+            lambda *_, **__: SimpleNamespace(begin=self.begun.get),
+        )
+        self.begun = {}
         self.dropout = record(monkeypatch, loop, "seed_dropout_per_replica")
         self.weights = record(monkeypatch, loop, "non_finite_weights")
         self.averaged = record(
@@ -120,7 +130,7 @@ class Stage:
         self.trained_on.append(batch)
         if len(self.trained_on) == self.signal_at:
             signal.raise_signal(signal.SIGTERM)
-        return METRICS | {"loss": self.losses.get(len(self.trained_on), 3.0)}
+        return self.metrics | {"loss": self.losses.get(len(self.trained_on), 3.0)}
 
     def _epoch(self):
         call = self.epochs.calls[-1]
@@ -147,7 +157,7 @@ class Stage:
             ),
             data=TrainingData(SHARDS, PLAN),
             checkpoints=Checkpoints(self.folder, step, best),
-            step_options=STEP_OPTIONS,
+            step_options=self.step_options,
             options=LoopOptions(**(values | options)),
             **others,
         )
@@ -177,6 +187,66 @@ def test_the_step_reads_packed_rows_if_the_plan_packs_them(stage, monkeypatch):
     monkeypatch.setattr("tests.training.test_loop_calls.PLAN", packed)
     stage.trainer()
     assert stage.steps.call["packed"]
+
+
+@pytest.mark.parametrize("jit_compile", [True, False])
+def test_first_updates_are_those_of_the_shapes_of_the_data(stage, jit_compile):
+    stage.step_options = dataclasses.replace(STEP_OPTIONS, jit_compile=jit_compile)
+    trainer = stage.trainer()
+    assert stage.first.call == {
+        "strategy": trainer.strategy,
+        "num_shapes": 2,
+        "jit_compile": jit_compile,
+    }
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_first_updates_are_shown_on_request_and_timed(
+    stage, monkeypatch, caplog, shows
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    stage.begun = {(0, 0): "compiling a", (0, 2): "compiling b"}
+    monkeypatch.setattr(
+        loop, "timed_update", lambda step, batch: (step(batch), 10.0 + batch[1])
+    )
+    trainer = stage.trainer(train_steps=6, log_every_steps=1)
+    trainer.show_progress = shows
+    trainer.train()
+    metrics = [line[2] for line in trainer.log.lines]
+    assert [line.get("compile_seconds") for line in metrics] == [
+        10.0,
+        None,
+        12.0,
+        None,
+        None,
+        None,
+    ]
+    assert ["steps_per_second" in line for line in metrics] == [
+        False,
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
+    shown = [line for line in caplog.messages if line.startswith("compiling")]
+    assert [line.split(":")[0] for line in shown] == (
+        ["compiling a", "compiling b"] if shows else []
+    )
+    steps = [line for line in caplog.messages if line.startswith("step")]
+    assert ["tokens/s" in line for line in steps] == [False, True, False] + [True] * 3
+
+
+@pytest.mark.parametrize(("scale", "diverged"), [(2e-4, False), (5e-5, True)])
+def test_a_loss_scale_that_fell_too_far_ends_the_training(stage, scale, diverged):
+    stage.metrics = METRICS | {"loss_scale": scale}
+    expected = (
+        pytest.raises(DivergedError, match=r"loss scale fell to 5\.0e-05 at step 4")
+        if diverged
+        else contextlib.nullcontext()
+    )
+    with expected:
+        stage.trainer(log_every_steps=4).train()
 
 
 def test_every_evaluation_uses_the_average_of_the_optimizer(stage):

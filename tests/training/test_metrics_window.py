@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 import tensorflow as tf
 
@@ -64,6 +66,63 @@ def test_a_pause_is_not_counted(clock):
     window.pause(move_the_clock)
     clock[0] = 1004.0
     assert window.summarize()["steps_per_second"] == 2 / 4
+
+
+def test_rates_leave_out_the_first_update_of_a_shape_and_its_time(clock):
+    window = MetricsWindow()
+    first, second = STEPS
+    clock[0] = 100.0
+    window.add(dict(zip(NAMES, first, strict=True)), compile_seconds=97.0)
+    clock[0] = 105.0
+    window.add(dict(zip(NAMES, second, strict=True)))
+    state = window.state()
+    for each in (MetricsWindow(state), window):
+        summary = each.summarize()
+        assert summary["compile_seconds"] == 97.0
+        # Eight seconds: 105 less 97.
+        assert summary["source_tokens_per_second"] == 70 / 8
+        assert summary["target_tokens_per_second"] == 30 / 8
+        assert summary["steps_per_second"] == 1 / 8
+        # All but the rates is of both steps.
+        assert summary["target_tokens_per_step"] == 20.0
+        assert summary["loss"] == (10 * 8 + 30 * 4) / 40
+
+
+def test_first_updates_alone_have_no_rate(clock):
+    window = MetricsWindow()
+    for seconds in (3.0, 4.5):
+        clock[0] += seconds
+        window.add(dict(zip(NAMES, STEPS[0], strict=True)), compile_seconds=seconds)
+    summary = window.summarize()
+    assert summary["compile_seconds"] == 7.5
+    assert not [name for name in summary if "per_second" in name]
+    assert summary["loss"] == 8.0
+
+
+def scaled(loss, norm, scale, **others):
+    values = (loss, loss, norm, 0.5, 7.0, 10.0, 20.0)
+    return dict(zip(NAMES, values, strict=True)) | {"loss_scale": scale} | others
+
+
+def test_overflows_of_the_loss_scale_are_counted_and_have_no_norm():
+    window = MetricsWindow()
+    window.add(scaled(4.0, math.inf, 8.0))
+    window.add(scaled(3.0, math.nan, 4.0))
+    window.add(scaled(2.0, 1.0, 2.0))
+    window.add(scaled(9.0, math.inf, 2.0, skipped=1.0))
+    window.add(scaled(1.0, 5.0, 2.0))
+    summary = window.summarize()
+    assert (summary["overflowed_updates"], summary["skipped_updates"]) == (2, 1)
+    assert (summary["gradient_norm"], summary["loss"]) == (3.0, 2.5)
+    assert summary["loss_scale"] == 2.0
+
+
+def test_without_loss_scaling_an_infinite_norm_is_no_overflow():
+    window = MetricsWindow()
+    window.add(dict(zip(NAMES, (4.0, 4.0, math.inf, 0.5, 7.0, 1.0, 9.0), strict=True)))
+    summary = window.summarize()
+    assert summary["gradient_norm"] == math.inf
+    assert not {"overflowed_updates", "loss_scale"} & set(summary)
 
 
 def test_a_summary_begins_a_new_window(clock):

@@ -95,10 +95,20 @@ def test_devices_that_are_in_use_cannot_be_divided(machine):
 
 
 @pytest.mark.parametrize("gpus", [0, 1])
-def test_the_seed_is_kerass_and_gpus_are_made_deterministic(machine, monkeypatch, gpus):
+@pytest.mark.parametrize("given", [{}, {"deterministic": False}])
+def test_operations_are_not_deterministic_by_default(machine, monkeypatch, gpus, given):
     devices = machine(gpus)
     seeded = record(monkeypatch, keras.utils, "set_random_seed")
-    setup.make_repeatable(17)
+    setup.make_repeatable(17, **given)
+    assert seeded.call == {"seed": 17}
+    assert devices.calls == []
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_gpus_are_made_deterministic_on_request(machine, monkeypatch, gpus):
+    devices = machine(gpus)
+    seeded = record(monkeypatch, keras.utils, "set_random_seed")
+    setup.make_repeatable(17, deterministic=True)
     assert seeded.call == {"seed": 17}
     assert devices.calls == ([("deterministic",)] if gpus else [])
 

@@ -43,7 +43,7 @@ def test_there_is_no_limit_before_the_means_are_warm():
 def test_without_a_factor_any_finite_value_is_accepted():
     guard = UpdateGuard(spike_factor=0.0, warm_up=0)
     counted(guard, 4.0, 1.0)
-    assert is_acceptable(guard.limits(), 3e38, 3e38, has_loss_scale=False)
+    assert is_acceptable(guard.limits(), 3e38, 3e38)
 
 
 def test_skipped_updates_are_counted_and_do_not_enter_the_means():
@@ -57,6 +57,23 @@ def test_skipped_updates_are_counted_and_do_not_enter_the_means():
     assert (int(guard.in_row), int(guard.total)) == (0, 2)
 
 
+def test_an_overflow_of_the_loss_scale_neither_ends_a_row_nor_is_part_of_it():
+    guard = UpdateGuard()
+    found = []
+    for loss, norm, skipped in (
+        (4.0, math.inf, 0.0),
+        (4.0, 1.0, 1.0),
+        (4.0, math.inf, 0.0),
+        (4.0, math.nan, 0.0),
+        (math.nan, math.nan, 1.0),
+        (4.0, 1.0, 0.0),
+        (4.0, math.inf, 0.0),
+    ):
+        counted(guard, loss, norm, skipped)
+        found.append((int(guard.in_row), int(guard.total)))
+    assert found == [(0, 0), (1, 1), (1, 1), (1, 1), (2, 2), (0, 2), (0, 2)]
+
+
 def test_an_infinite_norm_that_the_optimizer_skips_does_not_enter_the_means():
     guard = UpdateGuard()
     counted(guard, 4.0, 1.0)
@@ -65,25 +82,30 @@ def test_an_infinite_norm_that_the_optimizer_skips_does_not_enter_the_means():
 
 
 @pytest.mark.parametrize(
-    ("loss", "norm", "scaled", "accepted"),
+    ("loss", "norm", "scale", "accepted"),
     [
-        (10.0, 5.0, False, True),
-        (10.1, 5.0, False, False),
-        (10.0, 5.1, False, False),
-        (math.nan, 5.0, False, False),
-        (math.inf, 5.0, False, False),
-        (10.0, math.nan, False, False),
-        (10.0, math.inf, False, False),
+        (10.0, 5.0, None, True),
+        (10.1, 5.0, None, False),
+        (10.0, 5.1, None, False),
+        (math.nan, 5.0, None, False),
+        (math.inf, 5.0, None, False),
+        (10.0, math.nan, None, False),
+        (10.0, math.inf, None, False),
         # Dynamic loss scaling skips these itself, and lowers its scale.
-        (10.0, math.nan, True, True),
-        (10.0, math.inf, True, True),
-        (math.nan, math.nan, True, False),
-        (10.0, 5.1, True, False),
+        (10.0, math.nan, 2.0**15, True),
+        (10.0, math.inf, 1.1e-4, True),
+        # The scale is so low that it cannot be the reason.
+        (10.0, math.nan, 0.9e-4, False),
+        (10.0, math.inf, 0.9e-4, False),
+        (10.0, 5.0, 0.9e-4, True),
+        (math.nan, math.nan, 2.0**15, False),
+        (10.0, 5.1, 2.0**15, False),
     ],
 )
-def test_an_update_is_accepted_within_its_limits(loss, norm, scaled, accepted):
+def test_an_update_is_accepted_within_its_limits(loss, norm, scale, accepted):
     values = map(tf.constant, ([10.0, 5.0], loss, norm))
-    assert bool(is_acceptable(*values, has_loss_scale=scaled)) == accepted
+    scale = None if scale is None else tf.constant(scale)
+    assert bool(is_acceptable(*values, scale)) == accepted
 
 
 @pytest.fixture(scope="module", params=["graph", "XLA", "loss scale", "2 replicas"])

@@ -37,6 +37,7 @@ TRAINING = {
     "cpu_replicas": 4,
     "cluster": "slurm",
     "xla": "off",
+    "deterministic": True,
     "try_largest_batch": "off",
 }
 
@@ -70,7 +71,8 @@ def training(stage, monkeypatch):
 
 
 def train(stage, *more):
-    flags = [f"--{name}={value}" for name, value in TRAINING.items()]
+    values = {k: v for k, v in TRAINING.items() if k != "deterministic"}
+    flags = ["--deterministic", *(f"--{k}={v}" for k, v in values.items())]
     place = ["--output_dir", str(stage.folder / "new")]
     return main(["train", *data_flags(stage), *flags, *place, *more])
 
