@@ -13,6 +13,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.reproduction.commands import hypotheses_file
+from t2t_repro.reproduction.curves import training_seconds
 from t2t_repro.reproduction.plan import Plan, RunFolders, check_folders
 from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.results import Result, hardware
@@ -112,7 +113,7 @@ def _score(
         scores=scores,
         signature=signature,
         steps=recipe.train_steps,
-        seconds=round(_training_seconds(output_dir), 1),
+        seconds=round(training_seconds(_metrics(output_dir, "train")), 1),
         parameters=system.model.count_params(),
         commands=tuple(Plan(plan.scale, plan.seed, recipe, (row,)).commands()),
         data=text_digests,
@@ -144,15 +145,6 @@ def _metrics(output_dir: Path, split: str) -> list[dict[str, Any]]:
     text = (output_dir / "metrics.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.splitlines()]
     return [record for record in records if record["split"] == split]
-
-
-def _training_seconds(output_dir: Path) -> float:
-    """Sum the times between lines of metrics, because training may have paused."""
-    seconds, before = 0.0, 0
-    for record in _metrics(output_dir, "train"):
-        seconds += (record["step"] - before) / record["steps_per_second"]
-        before = record["step"]
-    return seconds
 
 
 def _perplexity(recipe: Recipe, row: Row, output_dir: Path) -> dict[str, float]:

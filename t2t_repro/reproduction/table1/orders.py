@@ -57,9 +57,7 @@ SEPARABLE = LayerOrders(
 # paper does not print them. The second and third table of the source are comments as
 # a whole; they repeat rows and call the kernel r.
 COMMENTED = {
-    19: LayerOrders(
-        "", "Convolutional (separable)", "k n d + n d^2", "1", "log_k(n)"
-    ),
+    19: LayerOrders("", "Convolutional (separable)", "k n d + n d^2", "1", "log_k(n)"),
     20: LayerOrders("", "Position-wise Feed-Forward", "n d^2", "1", "infinity"),
     21: LayerOrders("", "Fully Connected", "n^2 d^2", "1", "1"),
 }
