@@ -116,9 +116,8 @@ def _draw_learning_curves(canvas: Canvas, data: FigureData) -> None:
     left.set(xlabel="steps", ylabel="dev nll per token", title="recorded trainings")
     left.legend(fontsize=7)
     steps, nll = _columns(data.measurements[MULTI30K], "steps", "dev nll")
-    right.plot(steps, nll, marker="o", label="Multi30k, English to German")
-    right.set(xlabel="steps", title="the trained system")
-    right.legend(fontsize=7)
+    right.plot(steps, nll, marker="o")
+    right.set(xlabel="steps", title="Multi30k, English to German")
 
 
 def _draw_mean(axes: Axes, name: str, curves: Sequence[Curve]) -> None:
@@ -159,10 +158,18 @@ def _draw_branch_weights(canvas: Canvas, data: FigureData) -> None:
 
 def _draw_bleu_parameters(canvas: Canvas, data: FigureData) -> None:
     axes = canvas.subplots()
+    base_size = next(
+        (
+            size
+            for name, size, _ in _bleu_points("table3", data.results)
+            if name == "base"
+        ),
+        0,
+    )
     for table, marker in zip(_TABLES, ("o", "^"), strict=True):
         points = list(_bleu_points(table, data.results))
         axes.errorbar(
-            [size for _, size, _ in points],
+            [size / 1e6 for _, size, _ in points],
             [statistics.mean(scores) for *_, scores in points],
             yerr=[
                 statistics.stdev(scores) if len(scores) > 1 else 0.0
@@ -172,14 +179,16 @@ def _draw_bleu_parameters(canvas: Canvas, data: FigureData) -> None:
             label=table,
         )
         for label, size, scores in points:
+            if table == _TABLES[0] and size == base_size and label != "base":
+                continue  # they would hide each other
             axes.annotate(
                 label,
-                (size, statistics.mean(scores)),
+                (size / 1e6, statistics.mean(scores)),
                 fontsize=6,
                 xytext=(4, 3),
                 textcoords="offset points",
             )
-    axes.set(xscale="log", xlabel="parameters", ylabel="dev BLEU")
+    axes.set(xlabel="million parameters", ylabel="dev BLEU")
     axes.legend(title="one point per row")
 
 
