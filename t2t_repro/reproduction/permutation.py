@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -94,7 +95,9 @@ def permutation_test(first: Sequence[float], second: Sequence[float]) -> float:
     chosen = np.array(list(itertools.combinations(range(len(scores)), size)))
     sums = scores[chosen].sum(axis=1)
     differences = sums / size - (scores.sum() - sums) / len(second)
-    return _share_at_least(differences, np.mean(first) - np.mean(second))
+    return _share_at_least(
+        differences, statistics.mean(first) - statistics.mean(second)
+    )
 
 
 def sign_flip_test(differences: Sequence[float]) -> float:
@@ -117,7 +120,7 @@ def sign_flip_test(differences: Sequence[float]) -> float:
         )
     signs = np.array(list(itertools.product((1, -1), repeat=len(differences))))
     means = (signs * np.asarray(differences, dtype=float)).mean(axis=1)
-    return _share_at_least(means, np.mean(differences))
+    return _share_at_least(means, statistics.mean(differences))
 
 
 def _orders(count: int) -> np.ndarray:
@@ -125,7 +128,7 @@ def _orders(count: int) -> np.ndarray:
     if count <= EXACT_ROWS:
         return np.array(list(itertools.permutations(range(count))))
     rng = np.random.default_rng(0)
-    return np.array([rng.permutation(count) for _ in range(SAMPLES)])
+    return np.argsort(rng.random((SAMPLES, count)), axis=1)
 
 
 def _same_pairs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import statistics
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -85,14 +86,19 @@ def page(measurements=None, results=None, curves=None):
     )
 
 
+@cache
+def shipped_page():
+    return page()
+
+
 def test_the_page_is_the_one_that_the_result_files_give():
     """If this fails, run `t2t reproduce --page docs/results.md`."""
-    assert PAGE.read_text(encoding="utf-8") == page()
+    assert PAGE.read_text(encoding="utf-8") == shipped_page()
 
 
 # Names, and numbers of tables and sections, that nobody measured.
 NAMES = re.compile(
-    r"Multi30k|test2016|Table \d|\"Figure 1\"|results\.md|table1\.png|chrF2?|task 1"
+    r"Multi30k|test2016|Table \d|\"Figure 1\"|results\.md|table1\.png|chrF|task 1|F1"
 )
 
 
@@ -146,14 +152,16 @@ def test_without_recorded_trainings_the_page_says_so():
 
 
 def test_lines_of_prose_are_short_and_code_stays_on_its_line():
-    prose = re.sub(r"```.*?```|^\|.*?$|^!.*?$", "", page(), flags=re.DOTALL | re.M)
+    prose = re.sub(
+        r"```.*?```|^\|.*?$|^(?:!|- ).*?$", "", shipped_page(), flags=re.DOTALL | re.M
+    )
     assert max(len(re.sub(r"`[^`]*`", "", line)) for line in prose.splitlines()) <= 96
     assert prose.count("`") % 2 == 0
     assert all(line.count("`") % 2 == 0 for line in prose.splitlines())
 
 
 def test_every_figure_of_the_page_is_in_the_repository():
-    linked = re.findall(r"\]\((figures/\w+\.svg|\w+\.png)\)", page())
+    linked = re.findall(r"\]\((figures/\w+\.svg|\w+\.png)\)", shipped_page())
     data = figures.FigureData(
         shipped_results(), shipped_measurements(), shipped_curves()
     )
