@@ -29,19 +29,18 @@ _ROW_HEADINGS = [
 _ROW_SCORES = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
 
 
-def measured_rows(results: Sequence[Result]) -> str:
-    """Return the rows of the papers that are measured at the small scale."""
+def measured_rows(results: Sequence[Result], scale: str) -> str:
+    """Return the rows of the papers that are measured at a scale."""
+    of_scale = [result for result in results if result.scale == scale]
     lines = [
         _row_line(name, row, own)
         for name in PUBLISHED_BLEU
         for row in find_table(name).rows
-        if (own := _at_small_scale(results, row))
+        if (own := [x for x in of_scale if x.system == row.system])
     ]
+    if not lines:
+        return f"{NOT_YET.capitalize()}."
     return "\n".join(markdown([_ROW_HEADINGS, *lines]))
-
-
-def _at_small_scale(results: Sequence[Result], row: Row) -> list[Result]:
-    return [x for x in results if x.scale == "small" and x.system == row.system]
 
 
 def _row_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
@@ -26,6 +27,7 @@ from t2t_repro.reproduction.permutation import COVERAGE
 from t2t_repro.reproduction.report import write_report
 from t2t_repro.reproduction.results import Result
 from t2t_repro.reproduction.text_report import text_report
+from t2t_repro.settings.hparams import HParams
 
 TEMPLATE = "template.md"
 LINE_LENGTH = 96
@@ -98,7 +100,8 @@ def page_values(
     return {
         **{name: found.values() for name, found in measurements.items()},
         "tables": {
-            "rows": tables.measured_rows(results),
+            "rows": tables.measured_rows(results, "small"),
+            "long_rows": tables.measured_rows(results, "long"),
             "agreement": tables.agreement(results),
             "commented": tables.commented_rows(),
             "runs": tables.recorded_runs(curves),
@@ -106,6 +109,8 @@ def page_values(
         },
         "figures": figures.links(figures.FigureData(results, measurements, curves)),
         "runs": {"steps": max((curve.steps[-1] for curve in curves), default=0)},
+        "widths": _widths(),
+        "long": _long_scale(),
         "chance": {"percent": round(100 * COVERAGE)},
         "notes": "\n".join(agreement_notes(find_table("table3"), results)),
         "base": derived.spread(results, PLAIN),
@@ -151,6 +156,43 @@ def _share_of_the_gap(
         for system in (PLAIN, WEIGHTED)
     )
     return {"percent": 100 * (weighted - without) / (weighted - plain)}
+
+
+def _widths() -> dict[str, int]:
+    """Return the units per head of the rows that are too narrow at the small scale."""
+    sets = {
+        row: small_scale.scaled(catalogue.hparams(f"{PLAIN}_{row}"))
+        for row in ("a_h32", "b_dk16")
+    }
+    paper = catalogue.hparams(f"{PLAIN}_a_h32").resolved()
+    return {
+        **{row: _units_per_head(hparams.resolved()) for row, hparams in sets.items()},
+        "paper": _units_per_head(paper),
+    }
+
+
+def _units_per_head(hparams: HParams) -> int:
+    return hparams.attention_key_channels // hparams.num_heads
+
+
+def _long_scale() -> dict[str, float]:
+    """Return the schedule of the long scale, and the small scale's peak."""
+    small, long = (
+        small_scale.scaled(catalogue.hparams(PLAIN), scale)
+        for scale in ("small", "long")
+    )
+    return {
+        "steps": small_scale.LONG_STEPS,
+        "warmup": long.learning_rate_warmup_steps,
+        "peak": _peak(long),
+        "small_peak": _peak(small),
+    }
+
+
+def _peak(hparams: HParams) -> float:
+    """Return the largest learning rate, at the end of the warm-up."""
+    steps = hparams.learning_rate_warmup_steps
+    return hparams.learning_rate_constant * (steps * hparams.hidden_size) ** -0.5
 
 
 def _minus(first: Any, second: Any) -> float:

@@ -115,18 +115,7 @@ def test_every_number_of_every_measurement_file_is_on_the_page():
         expected = {(name, key) for key in measurement.numbers}
         if measurement.table is not None:
             expected.add((name, "table"))
-        assert expected <= places | UNSHOWN, expected - places
-
-
-# They describe a run whose command shows them.
-UNSHOWN = {
-    ("multi30k_ende", "dropout"),
-    ("machine", "cores"),
-    ("machine", "memory_gib"),
-}
-UNSHOWN |= {
-    ("longer_rows", key) for key in ("steps", "seed", "frozen_after", "weighted_p")
-}
+        assert expected <= places, expected - places
 
 
 def test_a_changed_number_changes_the_page():
