@@ -277,6 +277,7 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
     assert set(result["scores"]) == {
         "F1 (dev)",
         "F1 up to 40 words (dev)",
+        "F1, 1 to 10 words (dev)",
         "% repaired (dev)",
     }
     # A model cannot learn to write trees in two steps.

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from t2t_repro import catalogue
+from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.agreement import pooled_deviation
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.measurements import Measurement
 from t2t_repro.reproduction.permutation import permutation_test, sign_flip_test
 from t2t_repro.reproduction.results import Result
+from t2t_repro.settings.hparams import HParams
+
+PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
 
 # Score -> its name in the template.
 SCORES = {
@@ -74,3 +82,74 @@ def difference(results: Sequence[Result], first: str, second: str) -> dict[str, 
             "smallest_paired_p": 2 / 2 ** len(both),
         }
     return numbers
+
+
+def published_differences() -> dict[str, float]:
+    """Return differences between published values that the prose compares with."""
+    rows = {row.name: row.published for row in find_table("weighted").rows}
+    base, weighted = rows["transformer_small"], rows["weighted_transformer_small"]
+    sensitivity = find_table("sensitivity").row("base")
+    randomisation = {
+        row.name: row.published["BLEU"] for row in find_table("randomisation").rows
+    }
+    dev = {} if sensitivity is None else sensitivity.published
+    return {
+        "gain_test": _minus(weighted["en-de"], base["en-de"]),
+        "gain_dev": _minus(dev.get("Weighted"), dev.get("Transformer")),
+        "random_loss": _minus(randomisation["learned"], randomisation["random"]),
+        "uniform_loss": _minus(randomisation["learned"], randomisation["uniform"]),
+    }
+
+
+def share_of_the_gap(
+    results: Sequence[Result], measurements: Mapping[str, Measurement]
+) -> dict[str, float]:
+    """Return how much of a seed's gap in perplexity attention dropout accounts for."""
+    numbers = measurements["weighted_no_attention_dropout"].numbers
+    seed, without = int(numbers["seed"]), float(numbers["perplexity"])
+    plain, weighted = (
+        by_seed(results, system, "perplexity (dev)")[seed]
+        for system in (PLAIN, WEIGHTED)
+    )
+    return {"percent": 100 * (weighted - without) / (weighted - plain)}
+
+
+def units_per_head() -> dict[str, int]:
+    """Return the units per head of the rows that are too narrow at the small scale."""
+    sets = {
+        row: small_scale.scaled(catalogue.hparams(f"{PLAIN}_{row}"))
+        for row in ("a_h32", "b_dk16")
+    }
+    paper = catalogue.hparams(f"{PLAIN}_a_h32").resolved()
+    return {
+        **{row: _head_units(hparams.resolved()) for row, hparams in sets.items()},
+        "paper": _head_units(paper),
+    }
+
+
+def _head_units(hparams: HParams) -> int:
+    return hparams.attention_key_channels // hparams.num_heads
+
+
+def long_scale() -> dict[str, float]:
+    """Return the schedule of the long scale, and the small scale's peak."""
+    small, long = (
+        small_scale.scaled(catalogue.hparams(PLAIN), scale)
+        for scale in ("small", "long")
+    )
+    return {
+        "steps": small_scale.LONG_STEPS,
+        "warmup": long.learning_rate_warmup_steps,
+        "peak": _peak(long),
+        "small_peak": _peak(small),
+    }
+
+
+def _peak(hparams: HParams) -> float:
+    """Return the largest learning rate, at the end of the warm-up."""
+    steps = hparams.learning_rate_warmup_steps
+    return hparams.learning_rate_constant * (steps * hparams.hidden_size) ** -0.5
+
+
+def _minus(first: Any, second: Any) -> float:
+    return float(first) - float(second)

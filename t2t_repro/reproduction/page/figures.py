@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.reproduction.curves import Curve
+from t2t_repro.reproduction.f1_by_length import classes_in
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
 from t2t_repro.reproduction.results import Result
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 NOT_YET = "not yet measured"
 FOLDER = "figures"
 MULTI30K = "multi30k_ende"
-F1_BY_LENGTH = "craft_f1_by_length"
+PARSER = "transformer_parsing_wsj"
 _TABLES = ("table3", "sensitivity")
 # Text stays text, and equal numbers give equal files.
 _STYLE = {
@@ -204,9 +205,24 @@ def _bleu_points(
 
 def _draw_f1_by_length(canvas: Canvas, data: FigureData) -> None:
     axes = canvas.subplots()
-    words, f1 = _columns(data.measurements[F1_BY_LENGTH], "words", "F1")
-    axes.bar([str(label) for label in words], f1)
-    axes.set(xlabel="words of the sentence", ylabel="F1")
+    found = f1_classes(data.results)
+    names = dict.fromkeys(name for classes in found for name in classes)
+    means = [
+        statistics.mean(classes[name] for classes in found if name in classes)
+        for name in names
+    ]
+    axes.bar(list(names), means)
+    axes.set(ylabel="dev F1", title="CRAFT, by the length of the sentence")
+
+
+def f1_classes(results: Sequence[Result]) -> list[dict[str, float]]:
+    """Return the parser's dev F1 by length, per result that has it."""
+    found = [
+        classes_in(result.scores, "dev")
+        for result in results
+        if (result.system, result.scale) == (PARSER, "small")
+    ]
+    return [classes for classes in found if classes]
 
 
 def _columns(measurement: Measurement, *headings: str) -> list[list[Any]]:
@@ -243,7 +259,7 @@ FIGURES = {
     ),
     "f1_by_length": Figure(
         "F1 by the length of the sentence",
-        lambda data: F1_BY_LENGTH in data.measurements,
+        lambda data: bool(f1_classes(data.results)),
         _draw_f1_by_length,
     ),
 }

@@ -17,7 +17,6 @@ from typing import Any
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
@@ -27,15 +26,12 @@ from t2t_repro.reproduction.permutation import COVERAGE
 from t2t_repro.reproduction.report import write_report
 from t2t_repro.reproduction.results import Result
 from t2t_repro.reproduction.text_report import text_report
-from t2t_repro.settings.hparams import HParams
 
 TEMPLATE = "template.md"
 LINE_LENGTH = 96
 # Blocks that begin so are not filled.
 _AS_THEY_ARE = ("```", "|", "#", "!", "- ", "* ")
 _SPACE = "\0"
-
-PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
 
 
 def check_page(path: str) -> None:
@@ -109,16 +105,16 @@ def page_values(
         },
         "figures": figures.links(figures.FigureData(results, measurements, curves)),
         "runs": {"steps": max((curve.steps[-1] for curve in curves), default=0)},
-        "widths": _widths(),
-        "long": _long_scale(),
+        "widths": derived.units_per_head(),
+        "long": derived.long_scale(),
         "chance": {"percent": round(100 * COVERAGE)},
         "notes": "\n".join(agreement_notes(find_table("table3"), results)),
-        "base": derived.spread(results, PLAIN),
-        "gap": derived.difference(results, PLAIN, WEIGHTED),
-        "no_attention_dropout": _share_of_the_gap(results, measurements),
+        "base": derived.spread(results, derived.PLAIN),
+        "gap": derived.difference(results, derived.PLAIN, derived.WEIGHTED),
+        "no_attention_dropout": derived.share_of_the_gap(results, measurements),
         "random": derived.spread(results, "weighted_transformer_n2_random"),
         "uniform": derived.spread(results, "weighted_transformer_n2_uniform"),
-        "published": _published(),
+        "published": derived.published_differences(),
     }
 
 
@@ -126,77 +122,6 @@ def _text_figures(results: Sequence[Result]) -> str:
     report = text_report(find_table("text"), catalogue.hparams, results)
     _, _, *lines = write_report(report, "markdown").splitlines()
     return "\n".join(lines)
-
-
-def _published() -> dict[str, float]:
-    """Return differences between published values that the prose compares with."""
-    rows = {row.name: row.published for row in find_table("weighted").rows}
-    base, weighted = rows["transformer_small"], rows["weighted_transformer_small"]
-    sensitivity = find_table("sensitivity").row("base")
-    randomisation = {
-        row.name: row.published["BLEU"] for row in find_table("randomisation").rows
-    }
-    dev = {} if sensitivity is None else sensitivity.published
-    return {
-        "gain_test": _minus(weighted["en-de"], base["en-de"]),
-        "gain_dev": _minus(dev.get("Weighted"), dev.get("Transformer")),
-        "random_loss": _minus(randomisation["learned"], randomisation["random"]),
-        "uniform_loss": _minus(randomisation["learned"], randomisation["uniform"]),
-    }
-
-
-def _share_of_the_gap(
-    results: Sequence[Result], measurements: Mapping[str, Measurement]
-) -> dict[str, float]:
-    """Return how much of a seed's gap in perplexity attention dropout accounts for."""
-    numbers = measurements["weighted_no_attention_dropout"].numbers
-    seed, without = int(numbers["seed"]), float(numbers["perplexity"])
-    plain, weighted = (
-        derived.by_seed(results, system, "perplexity (dev)")[seed]
-        for system in (PLAIN, WEIGHTED)
-    )
-    return {"percent": 100 * (weighted - without) / (weighted - plain)}
-
-
-def _widths() -> dict[str, int]:
-    """Return the units per head of the rows that are too narrow at the small scale."""
-    sets = {
-        row: small_scale.scaled(catalogue.hparams(f"{PLAIN}_{row}"))
-        for row in ("a_h32", "b_dk16")
-    }
-    paper = catalogue.hparams(f"{PLAIN}_a_h32").resolved()
-    return {
-        **{row: _units_per_head(hparams.resolved()) for row, hparams in sets.items()},
-        "paper": _units_per_head(paper),
-    }
-
-
-def _units_per_head(hparams: HParams) -> int:
-    return hparams.attention_key_channels // hparams.num_heads
-
-
-def _long_scale() -> dict[str, float]:
-    """Return the schedule of the long scale, and the small scale's peak."""
-    small, long = (
-        small_scale.scaled(catalogue.hparams(PLAIN), scale)
-        for scale in ("small", "long")
-    )
-    return {
-        "steps": small_scale.LONG_STEPS,
-        "warmup": long.learning_rate_warmup_steps,
-        "peak": _peak(long),
-        "small_peak": _peak(small),
-    }
-
-
-def _peak(hparams: HParams) -> float:
-    """Return the largest learning rate, at the end of the warm-up."""
-    steps = hparams.learning_rate_warmup_steps
-    return hparams.learning_rate_constant * (steps * hparams.hidden_size) ** -0.5
-
-
-def _minus(first: Any, second: Any) -> float:
-    return float(first) - float(second)
 
 
 def _filled(block: str) -> str:

@@ -8,6 +8,7 @@ from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.measurements import shipped_measurements
 from t2t_repro.reproduction.page.figures import FIGURES, FigureData, draw_figures, links
 from t2t_repro.reproduction.results import shipped_results
+from tests.support.result import RESULT
 
 CURVE = Curve(
     name="shared",
@@ -26,20 +27,19 @@ CURVE = Curve(
     },
     seconds=1.0,
 )
-F1 = dataclasses.replace(
-    shipped_measurements()["craft"],
-    name="craft_f1_by_length",
-    table={
-        "columns": [
-            {"heading": "words", "format": ""},
-            {"heading": "F1", "format": ".1f"},
-        ],
-        "rows": [["1 to 10", 91.5], ["11 to 20", 80.25]],
+PARSED = dataclasses.replace(
+    RESULT,
+    system="transformer_parsing_wsj",
+    scores={
+        "F1 (dev)": 80.0,
+        "F1, 11 to 20 words (dev)": 80.25,
+        "F1, 1 to 10 words (dev)": 91.5,
+        "F1, over 40 words (test)": 50.0,
     },
 )
 EVERYTHING = FigureData(
-    shipped_results(),
-    {**shipped_measurements(), F1.name: F1},
+    (*shipped_results(), PARSED),
+    shipped_measurements(),
     (CURVE, dataclasses.replace(CURVE, seed=2, nll=(3.25, 2.75))),
 )
 NOTHING = FigureData((), {}, ())
@@ -67,7 +67,9 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert "shared (2 seeds)" in texts["learning_curves.svg"]
     assert "encoder/layer_0/kappa" in texts["branches.svg"]
     assert "c_d1024" in texts["bleu_parameters.svg"]
-    assert "11 to 20" in texts["f1_by_length.svg"]
+    lengths = texts["f1_by_length.svg"]
+    assert lengths.index("1 to 10 words") < lengths.index("11 to 20 words")
+    assert "over 40" not in lengths
     again = draw_figures(EVERYTHING, tmp_path)
     assert {path.name: path.read_text(encoding="utf-8") for path in again} == texts
 
