@@ -1,4 +1,4 @@
-"""`t2t reproduce`: the papers' tables, published beside ours; or a run of one row."""
+"""`t2t reproduce`: the papers' tables, a run of one row, or the page of results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RUN_FLAGS = ("scale", "text_dir", "data_dir", "output_dir", "seed")
 
 DESCRIPTION = (
     "Show the papers' tables with the published numbers beside ours, or train and "
-    "score one row."
+    "score one row, or write the page of results."
 )
 
 
@@ -79,7 +79,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--result_dir",
         metavar="DIR",
         help="folder of result files to show with the package's own; with --run, the "
-        "folder to write the result to (default: --output_dir)",
+        "folder to write the result to (default: --output_dir); with --record, the "
+        "folder to write to",
     )
     _add_run_flags(parser)
 
@@ -112,7 +113,7 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show tables, or run a row."""
+    """Show tables, run a row, record a training, or write the page of results."""
     catalogue.load()
     if args.run is not None:
         return _run_row(args)

@@ -70,8 +70,12 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     lengths = texts["f1_by_length.svg"]
     assert lengths.index("1 to 10 words") < lengths.index("11 to 20 words")
     assert "over 40" not in lengths
-    again = draw_figures(EVERYTHING, tmp_path)
-    assert {path.name: path.read_text(encoding="utf-8") for path in again} == texts
+    (tmp_path / "again").mkdir()
+    curves = dataclasses.replace(EVERYTHING, results=())
+    again = draw_figures(curves, tmp_path / "again")
+    assert len(again) == 2
+    for path in again:
+        assert path.read_text(encoding="utf-8") == texts[path.name]
 
 
 def test_nothing_is_drawn_from_nothing(tmp_path):
