@@ -1,4 +1,4 @@
-"""`t2t reproduce`: the papers' tables, published beside ours; or a run of one row."""
+"""`t2t reproduce`: the papers' tables, a run of one row, or the page of results."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from t2t_repro import catalogue
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
+from t2t_repro.files import atomic_write
 from t2t_repro.progress import Progress
 from t2t_repro.reproduction.comparison_report import comparison_report
+from t2t_repro.reproduction.curves import curve_of, shipped_curves
 from t2t_repro.reproduction.lookup import find_row, select
+from t2t_repro.reproduction.measurements import shipped_measurements
+from t2t_repro.reproduction.page.figures import FigureData, draw_figures
+from t2t_repro.reproduction.page.write import check_page, results_page
 from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.plan import RunFolders, check_folders, plan_of
 from t2t_repro.reproduction.report import (
@@ -27,12 +32,13 @@ from t2t_repro.settings.train_settings import MAX_SEED
 from t2t_repro.text_tables import aligned
 
 MEASURED_TABLE = "table1"
+SHOW_FLAGS = ("plot", "format", "table")
 RUN_FLAGS = ("scale", "text_dir", "data_dir", "output_dir", "seed")
 
 
 DESCRIPTION = (
     "Show the papers' tables with the published numbers beside ours, or train and "
-    "score one row."
+    "score one row, or write the page of results."
 )
 
 
@@ -52,13 +58,29 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--plot", metavar="FILE", help=f"also draw {MEASURED_TABLE} (.png, .pdf, .svg)"
     )
     parser.add_argument(
+        "--page",
+        metavar="FILE",
+        help="instead write the page of results, docs/results.md, and draw its figures "
+        "in the folder figures beside it",
+    )
+    parser.add_argument(
+        "--record",
+        metavar="RUN",
+        help="instead write the course of the finished training in this folder to a "
+        "small file in --result_dir: dev nll, kappa and alpha",
+    )
+    parser.add_argument(
+        "--name", help="name of the training's setting, with --record; seeds share it"
+    )
+    parser.add_argument(
         "--run", metavar="TABLE/ROW", help="train and score this row instead"
     )
     parser.add_argument(
         "--result_dir",
         metavar="DIR",
         help="folder of result files to show with the package's own; with --run, the "
-        "folder to write the result to (default: --output_dir)",
+        "folder to write the result to (default: --output_dir); with --record, the "
+        "folder to write to",
     )
     _add_run_flags(parser)
 
@@ -67,8 +89,9 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("with --run")
     group.add_argument(
         "--scale",
-        choices=("small", "paper"),
+        choices=("small", "long", "paper"),
         help="small: a quarter of the widths, half the layers, Multi30k, two cores; "
+        "long: the same with 10,000 steps instead of 2,500 and half the learning rate; "
         "paper: the paper's recipe, WMT 2014 English to German on 8 GPUs, whose "
         "commands are only printed unless --data_dir and --output_dir are given "
         "(default: small)",
@@ -76,8 +99,8 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--text_dir",
         metavar="DIR",
-        help="folder of the raw text for --scale small: Multi30k, or for table4 trees "
-        "of CRAFT",
+        help="folder of the raw text for --scale small and long: Multi30k, or for "
+        "table4 trees of CRAFT",
     )
     group.add_argument("--data_dir", metavar="DIR", help="folder of prepared data")
     group.add_argument("--output_dir", metavar="DIR", help="folder of the run")
@@ -90,10 +113,14 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show tables, or run a row."""
+    """Show tables, run a row, record a training, or write the page of results."""
     catalogue.load()
     if args.run is not None:
         return _run_row(args)
+    if args.record is not None or args.name is not None:
+        return _record(args)
+    if args.page is not None:
+        return _write_page(args)
     _check_show_flags(args)
     form = args.format or "text"
     if args.table is None:
@@ -146,16 +173,63 @@ def _measure(table: Table, plot: str | None) -> Report:
     return complexity_report(table, results)
 
 
+def _write_page(args: argparse.Namespace) -> int:
+    """Write the page of results and its figures.
+
+    Raises:
+        UsageError: If flags cannot be combined, or matplotlib is not installed.
+    """
+    _refuse_others("--page", args, (*SHOW_FLAGS, *RUN_FLAGS))
+    check_page(args.page)
+    data = FigureData(
+        results_with(args.result_dir), shipped_measurements(), shipped_curves()
+    )
+    page = results_page(data.results, data.measurements, data.curves)
+    for path in draw_figures(data, Path(args.page).parent):
+        print(path)
+    atomic_write(Path(args.page), page)
+    print(args.page)
+    return 0
+
+
+def _record(args: argparse.Namespace) -> int:
+    """Write the course of a training.
+
+    Raises:
+        UsageError: If a flag is missing, or flags cannot be combined.
+    """
+    _refuse_others("--record", args, (*SHOW_FLAGS, *RUN_FLAGS, "page"))
+    for flag in ("record", "name", "result_dir"):
+        if getattr(args, flag) is None:
+            raise UsageError(
+                f"--{flag} is missing: expected --record RUN --name NAME --result_dir "
+                "DIR."
+            )
+    print(curve_of(args.record, args.name).save(args.result_dir))
+    return 0
+
+
+def _refuse_others(
+    flag: str, args: argparse.Namespace, others: tuple[str, ...]
+) -> None:
+    """Refuse arguments that do not belong to a flag.
+
+    Raises:
+        UsageError: If one of them was given.
+    """
+    for other in others:
+        if getattr(args, other) is not None:
+            name = "a table" if other == "table" else f"--{other}"
+            raise UsageError(f"received {flag} and {name}, expected one of them.")
+
+
 def _run_row(args: argparse.Namespace) -> int:
     """Train and score a row, or print the commands of the paper's recipe.
 
     Raises:
         UsageError: If the row cannot be trained, or flags cannot be combined.
     """
-    others = {"--plot": args.plot, "--format": args.format, "a table": args.table}
-    for flag, value in others.items():
-        if value is not None:
-            raise UsageError(f"received --run and {flag}, expected one of them.")
+    _refuse_others("--run", args, (*SHOW_FLAGS, "page", "record", "name"))
     seed = 1 if args.seed is None else args.seed
     plan = plan_of(*find_row(args.run), args.scale or "small", seed)
     if plan.scale == "paper" and args.data_dir is None and args.output_dir is None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from t2t_repro.reproduction.permutation import OrderTest, order_test
 from t2t_repro.reproduction.results import SCALES, Result
-from t2t_repro.reproduction.tables import Table
+from t2t_repro.reproduction.tables import Row, Table
 
 # Published column -> score of a result.
 SCORES = {"PPL": "perplexity", "BLEU": "BLEU", "Weighted": "BLEU", "en-de": "BLEU"}
@@ -46,11 +48,9 @@ def agreement_notes(table: Table, results: Sequence[Result]) -> list[str]:
             continue
         score = f"{SCORES[column]} ({table.split})"
         of_scale = [result for result in results if result.scale == scale]
-        rows = _scores(table, column, score, of_scale)
+        rows = scores_of(table, column, score, of_scale)
         if len(rows) >= FEWEST_ROWS:
-            same, pairs = pairs_in_order(rows)
-            order = f"{same} of {pairs} pairs of rows have the published order"
-            notes.append(f"{scale}, {score}: {order} (half is chance).")
+            notes.append(f"{scale}, {score}: {order_text(order_of(rows))}")
         spread = pooled_deviation([row.measured for row in rows])
         if spread is not None:
             notes.append(
@@ -60,23 +60,48 @@ def agreement_notes(table: Table, results: Sequence[Result]) -> list[str]:
     return notes
 
 
-def pairs_in_order(rows: Sequence[Scores]) -> tuple[int, int]:
-    """Count the pairs of rows whose mean scores have the published order.
+def order_of(rows: Sequence[Scores]) -> OrderTest:
+    """Compare the order of the rows' mean scores with the published one."""
+    return order_test(
+        [row.published for row in rows],
+        [statistics.mean(row.measured) for row in rows],
+    )
 
-    Without ties, Kendall's tau (1938) is `2 * same / pairs - 1`.
+
+def order_text(test: OrderTest) -> str:
+    """Write the agreement of an order as a sentence."""
+    return (
+        f"{test.same} of {test.pairs} pairs of rows have the published order (half is "
+        f"chance; 95 % of random orders have {test.low} to {test.high}, p = "
+        f"{test.p_value:.2f})."
+    )
+
+
+def group_of(row: Row) -> str:
+    """Return what a row of Table 3 varies, such as "(C) d_model"."""
+    return row.label.partition("=")[0]
+
+
+def grouped(table: Table, baseline: str) -> dict[str, Table]:
+    """Split a table into groups of rows that vary the same value.
+
+    Args:
+        table: A table whose labels have the form "(A) h=4".
+        baseline: Name of the row that belongs to every group.
 
     Returns:
-        The number of pairs in the same order, and of all pairs whose published values
-        differ.
+        A table per group with at least three rows, the baseline included.
     """
-    means = [(row.published, statistics.mean(row.measured)) for row in rows]
-    differ = [
-        (first, second)
-        for first, second in itertools.combinations(means, 2)
-        if first[0] != second[0]
-    ]
-    same = sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in differ)
-    return same, len(differ)
+    base = [row for row in table.rows if row.name == baseline]
+    groups: dict[str, list[Row]] = {}
+    for row in table.rows:
+        if row.name != baseline:
+            groups.setdefault(group_of(row), [*base]).append(row)
+    return {
+        name: dataclasses.replace(table, rows=rows)
+        for name, rows in groups.items()
+        if len(rows) >= FEWEST_ROWS
+    }
 
 
 def pooled_deviation(groups: Sequence[Sequence[float]]) -> float | None:
@@ -93,10 +118,17 @@ def pooled_deviation(groups: Sequence[Sequence[float]]) -> float | None:
     return math.sqrt(squares / degrees)
 
 
-def _scores(
+def scores_of(
     table: Table, column: str, score: str, results: Sequence[Result]
 ) -> list[Scores]:
-    """Return the rows that have a published and a measured value."""
+    """Return the rows of a table that have a published and a measured value.
+
+    Args:
+        table: The table.
+        column: Its column with the published values.
+        score: Name of our score.
+        results: Results of one scale.
+    """
     rows = []
     for row in table.rows:
         published = row.published.get(column)

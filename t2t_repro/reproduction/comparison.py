@@ -25,7 +25,7 @@ class Measured:
     """Results of one system at one scale.
 
     Attributes:
-        scale: "small" or "paper".
+        scale: "small", "long" or "paper".
         seeds: Random seed of each result.
         steps: Number of updates.
         minutes: Mean training time.

@@ -13,6 +13,7 @@ from t2t_repro.reproduction.comparison import Line, Measured, compare
 from t2t_repro.reproduction.report import Column, Report, make_block
 from t2t_repro.reproduction.results import Result
 from t2t_repro.reproduction.tables import Cell, Table
+from t2t_repro.reproduction.text_report import text_report
 from t2t_repro.settings.hparams import HParams
 
 NOT_MEASURED = "none yet"
@@ -45,6 +46,8 @@ def comparison_report(
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
     """
+    if table.task == "text":
+        return text_report(table, hparams_of, results)
     lines = compare(table, hparams_of, results)
     notes = [*table.notes, *agreement_notes(table, results)]
     own = [line for line in lines if line.hparams_set is not None]

@@ -19,7 +19,7 @@ class Plan:
     """One training and the rows to score with it.
 
     Attributes:
-        scale: "small" or "paper".
+        scale: "small", "long" or "paper".
         seed: Random seed of weights, dropout, data order and random branch weights.
         recipe: How to train and score.
         rows: Rows to score.
@@ -41,7 +41,7 @@ def plan_of(table: Table, row: Row, scale: str = "small", seed: int = 1) -> Plan
     Args:
         table: Table of the row.
         row: The row.
-        scale: "small" or "paper".
+        scale: "small", "long" or "paper".
         seed: Random seed.
 
     Raises:
@@ -59,7 +59,8 @@ def plan_of(table: Table, row: Row, scale: str = "small", seed: int = 1) -> Plan
     if scale == "paper":
         recipe = paper_scale.recipe_of(table, row)
     else:
-        recipe = small_scale.recipe_of(table, row, catalogue.hparams(row.hparams_set))
+        hparams = catalogue.hparams(row.hparams_set)
+        recipe = small_scale.recipe_of(table, row, hparams, scale)
     return Plan(scale, seed, recipe, _rows_of_the_training(table, row))
 
 

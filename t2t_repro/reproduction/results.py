@@ -22,7 +22,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 
 FOLDER = "results"
-SCALES = ("paper", "small")
+SCALES = ("paper", "small", "long")
 # The folder of a run contains other JSON files, too.
 _FILE_NAME = re.compile(rf".+-({'|'.join(SCALES)})-[0-9]+\.json")
 
@@ -33,7 +33,7 @@ class Result:
 
     Attributes:
         system: Name of the system, `Row.system`.
-        scale: "small" or "paper".
+        scale: "small", "long" or "paper".
         seed: Random seed of weights, dropout and data order.
         scores: Measured value by name: "BLEU (test)", "perplexity (dev)", ...
         signature: Signature of sacreBLEU; empty without BLEU.

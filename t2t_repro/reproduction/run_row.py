@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,8 @@ from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.reproduction.commands import hypotheses_file
+from t2t_repro.reproduction.curves import training_seconds
+from t2t_repro.reproduction.f1_by_length import f1_by_length, score_name
 from t2t_repro.reproduction.plan import Plan, RunFolders, check_folders
 from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.results import Result, hardware
@@ -101,10 +102,11 @@ def _score(
     scores = _perplexity(recipe, row, output_dir)
     signature = ""
     for split in recipe.splits:
-        evaluation = system.evaluate(*data.raw_text(split))
+        sources, references = data.raw_text(split)
+        evaluation = system.evaluate(sources, references)
         lines = "".join(f"{line}\n" for line in evaluation.hypotheses)
         atomic_write(output_dir / hypotheses_file(row, split), lines)
-        scores |= named_scores(evaluation, split)
+        scores |= named_scores(evaluation, references, split)
         signature = _signature(evaluation)
     return Result(
         system=str(row.system),
@@ -113,7 +115,7 @@ def _score(
         scores=scores,
         signature=signature,
         steps=recipe.train_steps,
-        seconds=round(_training_seconds(output_dir), 1),
+        seconds=round(training_seconds(_metrics(output_dir, "train")), 1),
         parameters=system.model.count_params(),
         commands=tuple(Plan(plan.scale, plan.seed, recipe, (row,)).commands()),
         data=text_digests,
@@ -122,15 +124,19 @@ def _score(
     )
 
 
-def named_scores(evaluation: Evaluation, split: str) -> dict[str, float]:
+def named_scores(
+    evaluation: Evaluation, references: Sequence[str], split: str
+) -> dict[str, float]:
     """Return the scores that a result file holds for a split, by name."""
     scores = evaluation.scores
     if not isinstance(scores, BracketingScores):
         return {f"BLEU ({split})": scores.bleu.value}
+    by_length = f1_by_length(evaluation.hypotheses, references)
     return {
         f"F1 ({split})": scores.f1,
         f"F1 up to 40 words ({split})": scores.f1_up_to_40,
         f"% repaired ({split})": 100 * (evaluation.repaired / scores.sentences),
+        **{score_name(name, split): f1 for name, f1 in by_length.items()},
     }
 
 
@@ -145,17 +151,6 @@ def _metrics(output_dir: Path, split: str) -> list[dict[str, Any]]:
     text = (output_dir / "metrics.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.splitlines()]
     return [record for record in records if record["split"] == split]
-
-
-def _training_seconds(output_dir: Path) -> float:
-    """Sum the times between lines of metrics, because training may have paused."""
-    seconds, before = 0.0, 0
-    for record in _metrics(output_dir, "train"):
-        # No rate: all steps were the first ones of their shapes.
-        rate = record.get("steps_per_second", math.inf)
-        seconds += (record["step"] - before) / rate + record.get("compile_seconds", 0.0)
-        before = record["step"]
-    return seconds
 
 
 def _perplexity(recipe: Recipe, row: Row, output_dir: Path) -> dict[str, float]:

@@ -5,6 +5,10 @@ Heads, dropout, smoothing and everything else that a row varies stay. Text, step
 schedule are the same for all rows. Scores can be compared within this scale, but not
 with the paper's. Parsing has its own set, and a recipe only for the row of the parser
 trained on the WSJ alone.
+
+The scale "long" has the same sizes, text and batches, and four times the steps at half
+the peak of the learning rate, so that its scores say less about how fast a system
+learns. There, kappa and alpha also learn at the lower rate.
 """
 
 from __future__ import annotations
@@ -41,7 +45,12 @@ _TRAINING = {
     "learning_rate_constant": 0.5,
     "learning_rate_warmup_steps": 500,
 }
-
+# Ten thousand steps; at width 128 the learning rate peaks at 1.0e-3.
+LONG_STEPS = 10_000
+_LONG_TRAINING = _TRAINING | {
+    "learning_rate_constant": 0.32,
+    "learning_rate_warmup_steps": 800,
+}
 
 TRANSLATION = Recipe(
     problem="text_pairs",
@@ -69,13 +78,14 @@ PARSING = Recipe(
 )
 
 
-def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
+def recipe_of(table: Table, row: Row, hparams: HParams, scale: str = "small") -> Recipe:
     """Return the recipe of a row.
 
     Args:
         table: Its table.
         row: A row with an hparams set.
         hparams: That set.
+        scale: "small" or "long".
 
     Raises:
         UsageError: If the row has no recipe at this scale.
@@ -85,29 +95,45 @@ def recipe_of(table: Table, row: Row, hparams: HParams) -> Recipe:
             f"{table.name}/{row.name} has no small scale: {row.no_small_scale}"
         )
     if table.task == "parsing":
+        if scale == "long":
+            raise UsageError(
+                f"{table.name}/{row.name} has no long scale: use scale=small."
+            )
         return PARSING
+    recipe = dataclasses.replace(
+        TRANSLATION,
+        hparams_set=str(row.hparams_set),
+        hparams=overrides(hparams, scale),
+    )
+    if scale == "small":
+        return recipe
     return dataclasses.replace(
-        TRANSLATION, hparams_set=str(row.hparams_set), hparams=overrides(hparams)
+        recipe, train_steps=LONG_STEPS, save_checkpoints_steps=LONG_STEPS // 50
     )
 
 
-def scaled(hparams: HParams) -> HParams:
-    """Return an hparams set of a translation table at the small scale."""
+def scaled(hparams: HParams, scale: str = "small") -> HParams:
+    """Return an hparams set of a translation table at the small or long scale."""
+    training = _TRAINING if scale == "small" else _LONG_TRAINING
+    steps = TRANSLATION.train_steps if scale == "small" else LONG_STEPS
     changes: dict[str, int | float] = {
         name: getattr(hparams, name) // WIDTH_DIVISOR for name in _WIDTHS
     }
     changes |= {name: getattr(hparams, name) // LAYERS_DIVISOR for name in _LAYERS}
     if hparams.branched_attention != "none":
         changes["branch_learning_rate_warmup_steps"] = (
-            _TRAINING["learning_rate_warmup_steps"] // 10
+            training["learning_rate_warmup_steps"] // 10
         )
-        changes["branch_frozen_after_steps"] = round(
-            TRANSLATION.train_steps * MOVING_SHARE
-        )
-    return hparams.replace(**changes, **_TRAINING)
+        changes["branch_frozen_after_steps"] = round(steps * MOVING_SHARE)
+        if scale == "long":
+            # The small scale trains branch weights at the paper's full rate.
+            changes["branch_learning_rate_constant"] = training[
+                "learning_rate_constant"
+            ]
+    return hparams.replace(**changes, **training)
 
 
-def overrides(hparams: HParams) -> str:
-    """Return the value of `--hparams` that trains a set at the small scale."""
-    changes = hparams.diff(scaled(hparams))
+def overrides(hparams: HParams, scale: str = "small") -> str:
+    """Return the value of `--hparams` that trains a set at the small or long scale."""
+    changes = hparams.diff(scaled(hparams, scale))
     return ",".join(f"{name}={value}" for name, (_, value) in changes.items())

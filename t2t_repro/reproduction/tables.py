@@ -65,8 +65,8 @@ class Table:
         notes: Remarks for the reader of the numbers.
         split: Split of WMT 2014 that the table reports: "dev" is newstest2013, "test"
             newstest2014.
-        task: "translation", "parsing", or "layers" for a table whose rows are measured
-            without training.
+        task: "translation", "parsing", "layers" for a table whose rows are measured
+            without training, or "text" for figures of the text.
     """
 
     name: str

@@ -21,7 +21,7 @@ def test_without_a_table_all_tables_are_listed(capsys):
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert names == [
         *("table1", "table2", "table3", "table4"),
-        *("aop", "weighted", "sensitivity", "randomisation"),
+        *("aop", "weighted", "sensitivity", "randomisation", "text"),
     ]
 
 
@@ -138,7 +138,7 @@ def test_json_and_markdown_are_printed_on_request(capsys):
     names = [data["table"] for data in json.loads(capsys.readouterr().out)]
     assert names == [
         *("table1", "table2", "table3", "table4"),
-        *("aop", "weighted", "sensitivity", "randomisation"),
+        *("aop", "weighted", "sensitivity", "randomisation", "text"),
     ]
     assert main(["reproduce", "table3", "--format", "markdown"]) == 0
     assert "| a_h4 | (A) h=4 | 5.00 | 25.5 |" in capsys.readouterr().out
@@ -277,6 +277,7 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
     assert set(result["scores"]) == {
         "F1 (dev)",
         "F1 up to 40 words (dev)",
+        "F1, 1 to 10 words (dev)",
         "% repaired (dev)",
     }
     # A model cannot learn to write trees in two steps.

@@ -24,6 +24,7 @@ def figures(latex: str) -> dict[str, Any]:
     """Return every figure that the tests compare, by table."""
     return {
         "table1": _table_1(latex),
+        "table1 commented": _table_1_commented(latex),
         "section4": _section_4(latex),
         "table2": _table_2(latex),
         "table3": _table_3(latex),
@@ -46,6 +47,20 @@ def _table_1(latex: str) -> list[dict[str, str]]:
         dict(zip(names, (layer, *map(_order, cells)), strict=True))
         for layer, *cells in orders
     ]
+
+
+def _table_1_commented(latex: str) -> dict[str, list[str]]:
+    """Return the orders of the rows in comments, by their first line in the source."""
+    body = _tabular(latex, r"\label{tab:op_complexities} \begin{center} \vspace")
+    rows: dict[str, list[str]] = {}
+    for line in body.splitlines():
+        if line.startswith("%") and not line.startswith(r"%\cmidrule"):
+            layer, *orders = (cell.strip(" \\") for cell in line[1:].split("&"))
+            formulas = [re.sub(r"^O\((.+)\)$", r"\1", x.strip("$")) for x in orders]
+            number = 1 + latex[: latex.index(line)].count("\n")
+            if layer not in [known for known, *_ in rows.values()]:
+                rows[str(number)] = [layer, *map(_order, formulas)]
+    return rows
 
 
 def _section_4(latex: str) -> dict[str, str]:
@@ -148,6 +163,22 @@ def _text(latex: str) -> dict[str, Any]:
         r"(\d+)K tokens",
         latex,
     )
+    steps = [
+        float(re.search(pattern, latex)[1])
+        for pattern in (
+            r"each training step took about ([\d.]+) seconds",
+            r"step time was ([\d.]+) seconds",
+        )
+    ]
+    pairs = [
+        re.search(pattern, latex)[1]
+        for pattern in (
+            r"about ([\d.]+) million sentence pairs",
+            r"consisting of (\d+)M sentences",
+        )
+    ]
+    french = re.search(r"our big model achieves a BLEU score of \$([\d.]+)\$", latex)
+    longer = re.search(r"step times to be about (\d+)\\% longer", latex)
     shared = re.search(r"shared source-target vocabulary of about (\d+) tok", latex)
     tokens = re.search(r"approximately (\d+) source tokens and (\d+) target", latex)
     return {
@@ -158,6 +189,10 @@ def _text(latex: str) -> dict[str, Any]:
         "big": {"steps": _whole(big[1]), "hours": 24 * float(big[2])},
         "averaged": {"base": int(averaged[1]), "big": int(averaged[3])},
         "minutes between checkpoints": int(averaged[2]),
+        "step seconds": steps,
+        "millions of pairs": pairs,
+        "BLEU en-fr, big": french[1],
+        "% longer steps of attention over parameters": int(longer[1]),
         "TFLOPS": dict(
             zip(("K80", "K40", "M40", "P100"), map(float, flops.groups()), strict=True)
         ),

@@ -8,7 +8,9 @@ import pytest
 from t2t_repro.reproduction.agreement import (
     Scores,
     agreement_notes,
-    pairs_in_order,
+    grouped,
+    order_of,
+    order_text,
     pooled_deviation,
 )
 from t2t_repro.reproduction.lookup import find_table as table
@@ -31,11 +33,12 @@ def rows(*scores):
     ],
 )
 def test_pairs_of_rows_in_the_published_order_are_counted(scores, expected):
-    assert pairs_in_order(rows(*scores)) == expected
+    assert order_of(rows(*scores))[:2] == expected
 
 
 def test_the_seeds_of_a_row_are_averaged_before_rows_are_compared():
-    assert pairs_in_order([Scores(1, [10, 30]), Scores(2, [19, 20])]) == (0, 1)
+    means = [Scores(1, [10, 30]), Scores(2, [19, 20])]
+    assert order_of(means)[:2] == (0, 1)
 
 
 def test_a_row_with_one_seed_does_not_count_for_the_spread():
@@ -58,7 +61,7 @@ def results(column, **scores):
     ]
 
 
-def test_notes_report_pairs_in_order_and_the_spread():
+def test_notes_report_order_of_and_the_spread():
     # Published: 23.7, 25.3, 25.5.
     measured = results("BLEU (dev)", c_n2=[20.0, 22.0], c_n4=[24.0], c_n8=[23.0])
     order, spread = agreement_notes(table("table3"), measured)
@@ -82,3 +85,26 @@ def test_results_of_different_scales_are_not_mixed():
 @pytest.mark.parametrize("name", ["table2", "table4", "weighted", "sensitivity"])
 def test_without_results_there_are_no_notes(name):
     assert agreement_notes(table(name), []) == []
+
+
+def test_the_sentence_names_chance_and_the_p_value():
+    test = order_of(rows((1, 10), (2, 30), (3, 20)))
+    # Of the six orders, one has 3 pairs, two have 2, two have 1 and one has 0.
+    assert order_text(test) == (
+        "2 of 3 pairs of rows have the published order (half is chance; 95 % of random "
+        "orders have 0 to 3, p = 0.50)."
+    )
+
+
+def test_rows_of_table_3_are_grouped_by_the_value_that_they_vary():
+    groups = grouped(table("table3"), "base")
+    names = {name: [row.name for row in part.rows] for name, part in groups.items()}
+    assert names == {
+        "(A) h": ["base", "a_h1", "a_h4", "a_h16", "a_h32"],
+        "(B) d_k": ["base", "b_dk16", "b_dk32"],
+        "(C) N": ["base", "c_n2", "c_n4", "c_n8"],
+        "(C) d_model": ["base", "c_d256", "c_d1024"],
+        "(C) d_ff": ["base", "c_dff1024", "c_dff4096"],
+        "(D) P_drop": ["base", "d_dr0", "d_dr2"],
+        "(D) eps_ls": ["base", "d_ls0", "d_ls2"],
+    }

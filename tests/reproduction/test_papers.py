@@ -8,6 +8,7 @@ Transformer paper has no figures, so this module repeats them.
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -48,6 +49,61 @@ def printed(name, *columns):
 def test_table_1():
     columns = ("complexity", "sequential", "path")
     assert published("table1", *columns) == printed("table1", "layer", *columns)
+
+
+def test_the_commented_rows_of_table_1_are_not_among_the_printed_ones():
+    """The source has them in lines 19 to 24, each twice."""
+    commented = {
+        str(line): [row.label, row.complexity, row.sequential, row.path]
+        for line, row in orders.COMMENTED.items()
+    }
+    golden = GOLDEN["table1 commented"]
+    golden["20"][-1] = golden["20"][-1].removeprefix("\\").replace("infty", "infinity")
+    assert commented == golden
+    labels = {row.label for row in table("table1").rows}
+    assert labels.isdisjoint(row.label for row in orders.COMMENTED.values())
+    (note,) = table("table1").notes
+    assert "Fully Connected: O(n^2 d^2), O(1), O(1) (line 21)" in note
+    assert "not printed" in note
+
+
+def test_figures_of_the_text():
+    figures = {row.name: row.published["published"] for row in table("text").rows}
+    base, big = TEXT["step seconds"]
+    ende, enfr = TEXT["millions of pairs"]
+    longer = TEXT["% longer steps of attention over parameters"]
+    assert figures == {
+        "base_step_seconds": f"{base} s",
+        "big_step_seconds": f"{big} s",
+        "pairs_ende": f"{ende}M",
+        "pairs_enfr": f"{enfr}M",
+        "big_enfr_bleu": TEXT["BLEU en-fr, big"],
+        "aop_step_time": f"+{longer} %",
+        # The Weighted Transformer's text has no figures.
+        "added_weights": "192",
+        "fewer_iterations": "15 to 40 %",
+        "branch_weight_spread": "up to 2",
+    }
+
+
+def test_the_lines_of_the_figures_are_those_of_the_latex_source(repository):
+    latex = repository.parent / "shared/papers/attention-is-all-you-need.tex"
+    if not latex.exists():
+        pytest.skip(f"{latex} is not there: the paper's LaTeX source")
+    lines = latex.read_text(encoding="utf-8").splitlines()
+    phrases = {
+        "base_step_seconds": "took about 0.4 seconds",
+        "big_step_seconds": "step time was 1.0 seconds",
+        "pairs_ende": "4.5 million sentence pairs",
+        "pairs_enfr": "36M sentences",
+        "big_enfr_bleu": "BLEU score of $41.0$",
+        "aop_step_time": "about 30\\% longer",
+    }
+    for name, phrase in phrases.items():
+        (line,) = re.findall(r"line (\d+)", table("text").row(name).published["source"])
+        assert phrase in lines[int(line) - 1]
+    assert "41.8 after" in lines[93 - 1]
+    assert "41.8" in lines[49 - 1]
 
 
 def test_section_4_on_kernels_without_gaps_and_on_separable_ones():
@@ -235,13 +291,21 @@ def test_the_weighted_transformers_results():
 
 
 def test_the_weighted_transformers_sensitivity_analysis():
-    assert published("sensitivity", "Transformer", "Weighted", "params") == [
-        ("(C) N=2", 23.7, 24.8, 36),
-        ("N=4", 25.3, 26.2, 50),
-        ("(A) N=6", 25.8, 26.5, 65),
-        ("N=8", 25.5, 25.6, 80),
-        ("(B) big, N=6", 26.4, 27.2, 213),
+    columns = ("d_ff", "h", "P_drop", "Transformer", "Weighted", "params")
+    assert published("sensitivity", *columns) == [
+        ("(C) N=2", 2048, 8, 0.1, 23.7, 24.8, 36),
+        ("N=4", 2048, 8, 0.1, 25.3, 26.2, 50),
+        ("(A) N=6", 2048, 8, 0.1, 25.8, 26.5, 65),
+        ("N=8", 2048, 8, 0.3, 25.5, 25.6, 80),
+        ("(B) big, N=6", 4096, 16, 0.3, 26.4, 27.2, 213),
     ]
+
+
+@pytest.mark.parametrize("row", table("sensitivity").rows, ids=lambda row: row.name)
+def test_a_weighted_set_has_the_values_that_its_row_prints(row):
+    hparams = catalogue.hparams(row.hparams_set)
+    for cell in ("d_ff", "h", "P_drop"):
+        assert row.published[cell] == described(hparams, cell)
 
 
 def test_the_weighted_transformers_randomisation():

@@ -24,6 +24,8 @@ def test_a_plan_has_the_recipe_of_its_scale():
     assert small.recipe.problem == "text_pairs"
     assert paper.recipe.problem == "translate_ende_wmt14"
     assert plan("table3/a_h1").scale == "small"
+    long = plan("table3/a_h1", "long")
+    assert (long.scale, long.recipe.train_steps) == ("long", 10_000)
 
 
 def test_a_row_is_scored_alone_unless_others_share_its_training():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 
 import pytest
@@ -21,12 +22,13 @@ OWN = sorted(
 )
 
 
-def recipe(name):
+def recipe(name, scale="small"):
     """Return the recipe of TABLE/ROW."""
     table_name, _, row_name = name.partition("/")
     found = table(table_name)
     row = found.row(row_name)
-    return small_scale.recipe_of(found, row, catalogue.hparams(row.hparams_set))
+    hparams = catalogue.hparams(row.hparams_set)
+    return small_scale.recipe_of(found, row, hparams, scale)
 
 
 def test_a_translator_is_trained_on_multi30k_for_2500_steps():
@@ -177,3 +179,51 @@ def test_missing_text_is_a_user_error(tmp_path):
     (tmp_path / "train.en").write_text("a\n")
     with pytest.raises(UserError, match=r"train\.de is missing"):
         TRANSLATION.text_digests(tmp_path)
+
+
+LONG_FOR_ALL = (
+    "batch_size=1024,max_length=49,min_length_bucket=15,length_bucket_step=1.5,"
+    "learning_rate_constant=0.32,learning_rate_warmup_steps=800"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "overrides"),
+    [
+        (
+            "table3/base",
+            f"hidden_size=128,filter_size=512,num_hidden_layers=3,{LONG_FOR_ALL}",
+        ),
+        # Branch weights have the same factor of the learning rate, a tenth of the
+        # warm-up, and move for five sixths of 10,000 steps.
+        (
+            "sensitivity/n2",
+            "hidden_size=128,filter_size=512,num_hidden_layers=1,"
+            "branch_learning_rate_constant=0.32,branch_learning_rate_warmup_steps=80,"
+            f"branch_frozen_after_steps=8333,{LONG_FOR_ALL}",
+        ),
+    ],
+)
+def test_the_long_scale_has_more_steps_and_a_lower_peak(row, overrides):
+    found, small = recipe(row, "long"), recipe(row)
+    assert sorted(found.hparams.split(",")) == sorted(overrides.split(","))
+    assert (found.train_steps, found.save_checkpoints_steps) == (10_000, 200)
+    changed = {
+        "hparams": small.hparams,
+        "train_steps": small.train_steps,
+        "save_checkpoints_steps": small.save_checkpoints_steps,
+    }
+    assert dataclasses.replace(found, **changed) == small
+
+
+def test_the_long_scale_peaks_at_one_thousandth():
+    hparams = small_scale.scaled(catalogue.hparams("transformer_base"), "long")
+    width, warmup = hparams.hidden_size, hparams.learning_rate_warmup_steps
+    assert hparams.learning_rate_constant * (width * warmup) ** -0.5 == pytest.approx(
+        1e-3
+    )
+
+
+def test_a_parser_has_no_long_scale():
+    with pytest.raises(UsageError, match="has no long scale"):
+        recipe("table4/transformer_4_layers_wsj_only", "long")

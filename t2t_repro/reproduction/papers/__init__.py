@@ -9,6 +9,7 @@ empty cell.
 from __future__ import annotations
 
 from t2t_repro.reproduction.papers.parsing import TABLE_4
+from t2t_repro.reproduction.papers.text_figures import TEXT
 from t2t_repro.reproduction.papers.translation import TABLE_2, WEIGHTED
 from t2t_repro.reproduction.papers.variations import (
     ATTENTION_OVER_PARAMETERS,
@@ -28,4 +29,5 @@ TABLES: tuple[Table, ...] = (
     WEIGHTED,
     SENSITIVITY,
     RANDOMISATION,
+    TEXT,
 )

@@ -8,7 +8,9 @@ NUM_GPUS = 8
 P100_FLOPS = 9.5e12
 
 BASE_STEPS, BIG_STEPS = 100_000, 300_000  # section 5.2
+BASE_STEP_SECONDS, BIG_STEP_SECONDS = 0.4, 1.0  # section 5.2
 # Section 6.1: number of checkpoints averaged.
 BASE_AVERAGED, BIG_AVERAGED = 5, 20
 # Ahmed et al., section 4.1.
 WEIGHTED_BASE_STEPS, WEIGHTED_BIG_STEPS = 60_000, 250_000
+ADDED_BRANCH_WEIGHTS = 192  # section 3

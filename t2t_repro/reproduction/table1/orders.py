@@ -53,6 +53,26 @@ SEPARABLE = LayerOrders(
     derived=("sequential", "path"),
 )
 
+# Rows that the LaTeX source has in comments, by its first line that holds them. The
+# paper does not print them. The second and third table of the source are comments as
+# a whole; they repeat rows and call the kernel r.
+COMMENTED = {
+    19: LayerOrders("", "Convolutional (separable)", "k n d + n d^2", "1", "log_k(n)"),
+    20: LayerOrders("", "Position-wise Feed-Forward", "n d^2", "1", "infinity"),
+    21: LayerOrders("", "Fully Connected", "n^2 d^2", "1", "1"),
+}
+
+
+def _commented_note() -> str:
+    rows = [
+        f"{layer.label}: O({layer.complexity}), O({layer.sequential}), "
+        + ("infinity" if layer.path == "infinity" else f"O({layer.path})")
+        + f" (line {line})"
+        for line, layer in COMMENTED.items()
+    ]
+    return f"Commented out in the LaTeX source, not printed: {'; '.join(rows)}."
+
+
 TABLE_1 = Table(
     "table1",
     "Work, sequential operations, path length of layers (Vaswani et al., Table 1)",
@@ -61,5 +81,6 @@ TABLE_1 = Table(
         Row(layer.row, layer.label, {name: getattr(layer, name) for name in COLUMNS})
         for layer in (SELF_ATTENTION, RECURRENT, CONVOLUTIONAL, RESTRICTED)
     ],
+    notes=(_commented_note(),),
     task="layers",
 )

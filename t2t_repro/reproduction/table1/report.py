@@ -56,7 +56,7 @@ def complexity_report(table: Table, results: Mapping[str, Measured]) -> Report:
         results: Return value of `measure_layers` for the layers of these rows.
     """
     lines = [Line(kind, results[kind.label]) for kind in layers_of(table)]
-    notes = _notes()
+    notes = [*_notes(), *table.notes]
     return Report(
         title=f"{table.name}: {table.title}",
         blocks=[make_block(_ORDERS, lines), make_block(_counts(), lines)],

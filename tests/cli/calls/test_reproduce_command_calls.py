@@ -170,8 +170,54 @@ def test_a_run_is_small_by_default_and_its_folders_are_checked_first(ran, capsys
         ["table3", "--plot", "times.png"],
         ["--format", "json"],
         ["table1", "--plot", "times.unknown"],
+        ["table3", "--page", "page.md"],
+        ["--page", "page.md", "--seed", "3"],
+        ["--page", "page.txt"],
+        ["--record", "run", "--name", "plain"],
+        ["--record", "run", "--result_dir", "."],
+        ["--name", "plain", "--result_dir", "."],
+        ["--record", "run", "--name", "n", "--result_dir", ".", "--page", "p.md"],
+        ["--run", "table3/a_h1", "--name", "plain"],
     ],
 )
 def test_flags_that_do_not_belong_to_a_table_are_refused(reports, flags):
     assert main(["reproduce", *flags]) == 2
     assert reports.compared.calls == []
+
+
+def test_the_page_is_written_with_the_results_of_a_folder(
+    reports, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(reproduce, "shipped_measurements", lambda: "measurements")
+    monkeypatch.setattr(reproduce, "shipped_curves", lambda: "curves")
+    checked = record(monkeypatch, reproduce, "check_page")
+    written = record(monkeypatch, reproduce, "results_page", "# Results\n")
+    drawn = record(monkeypatch, reproduce, "draw_figures", [Path("figures/a.svg")])
+    path = tmp_path / "page.md"
+    flags = ["--page", str(path), "--result_dir", "folder"]
+    assert main(["reproduce", *flags]) == 0
+    assert [*checked.call.values()] == [str(path)]
+    values = ["results in folder", "measurements", "curves"]
+    assert [*written.call.values()] == values
+    data, folder = drawn.call.values()
+    assert [data.results, data.measurements, data.curves] == values
+    assert folder == tmp_path
+    assert path.read_text() == "# Results\n"
+    assert capsys.readouterr().out == f"figures/a.svg\n{path}\n"
+
+
+def test_the_course_of_a_training_is_recorded(monkeypatch, capsys):
+    saved = []
+
+    def save(folder):
+        saved.append(folder)
+        return "plain-1.json"
+
+    found = record(
+        monkeypatch, reproduce, "curve_of", lambda *_: SimpleNamespace(save=save)
+    )
+    flags = ["--record", "run", "--name", "plain", "--result_dir", "curves"]
+    assert main(["reproduce", *flags]) == 0
+    assert [*found.call.values()] == ["run", "plain"]
+    assert saved == ["curves"]
+    assert capsys.readouterr().out == "plain-1.json\n"

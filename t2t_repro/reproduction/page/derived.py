@@ -1,0 +1,155 @@
+"""Numbers that the page of results derives from result files."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from t2t_repro import catalogue
+from t2t_repro.reproduction import small_scale
+from t2t_repro.reproduction.agreement import pooled_deviation
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.measurements import Measurement
+from t2t_repro.reproduction.permutation import permutation_test, sign_flip_test
+from t2t_repro.reproduction.results import Result
+from t2t_repro.settings.hparams import HParams
+
+PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
+
+# Score -> its name in the template.
+SCORES = {
+    "perplexity (dev)": "perplexity",
+    "BLEU (dev)": "dev",
+    "BLEU (test)": "test",
+}
+# Half of the 95 % interval of a normal distribution, in standard deviations.
+NORMAL_95 = 1.96
+
+
+def by_seed(results: Sequence[Result], system: str, score: str) -> dict[int, float]:
+    """Return the scores of a system at the small scale, by seed."""
+    return {
+        result.seed: result.scores[score]
+        for result in results
+        if result.system == system and result.scale == "small"
+        if score in result.scores
+    }
+
+
+def spread(results: Sequence[Result], system: str) -> dict[str, float]:
+    """Describe the scores of a system over its seeds.
+
+    Returns:
+        For each score, its lowest and highest value, standard deviation, and the
+        smallest difference between two single runs that is beyond 95 % of the noise.
+    """
+    numbers: dict[str, float] = {}
+    for score, name in SCORES.items():
+        values = list(by_seed(results, system, score).values())
+        if not values:
+            continue
+        numbers |= {f"{name}_low": min(values), f"{name}_high": max(values)}
+        deviation = pooled_deviation([values])
+        if deviation is not None:
+            numbers |= {
+                f"{name}_deviation": deviation,
+                f"{name}_threshold": NORMAL_95 * math.sqrt(2) * deviation,
+            }
+    return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
+
+
+def difference(results: Sequence[Result], first: str, second: str) -> dict[str, float]:
+    """Describe the difference between two systems, first minus second.
+
+    Returns:
+        For each score, the difference between the means, its standard error, and the
+        p-values of a permutation test and of a test of the differences per seed.
+    """
+    numbers: dict[str, float] = {}
+    for score, name in SCORES.items():
+        one, other = by_seed(results, first, score), by_seed(results, second, score)
+        both = sorted(one.keys() & other.keys())
+        groups = list(one.values()), list(other.values())
+        error = math.sqrt(sum(statistics.variance(x) / len(x) for x in groups))
+        numbers |= {
+            name: statistics.mean(groups[0]) - statistics.mean(groups[1]),
+            f"{name}_error": error,
+            f"{name}_p": permutation_test(*groups),
+            f"{name}_paired_p": sign_flip_test([one[s] - other[s] for s in both]),
+            "seeds": len(both),
+            "smallest_paired_p": 2 / 2 ** len(both),
+        }
+    return numbers
+
+
+def published_differences() -> dict[str, float]:
+    """Return differences between published values that the prose compares with."""
+    rows = {row.name: row.published for row in find_table("weighted").rows}
+    base, weighted = rows["transformer_small"], rows["weighted_transformer_small"]
+    sensitivity = find_table("sensitivity").row("base")
+    randomisation = {
+        row.name: row.published["BLEU"] for row in find_table("randomisation").rows
+    }
+    dev = {} if sensitivity is None else sensitivity.published
+    return {
+        "gain_test": _minus(weighted["en-de"], base["en-de"]),
+        "gain_dev": _minus(dev.get("Weighted"), dev.get("Transformer")),
+        "random_loss": _minus(randomisation["learned"], randomisation["random"]),
+        "uniform_loss": _minus(randomisation["learned"], randomisation["uniform"]),
+    }
+
+
+def share_of_the_gap(
+    results: Sequence[Result], measurements: Mapping[str, Measurement]
+) -> dict[str, float]:
+    """Return how much of a seed's gap in perplexity attention dropout accounts for."""
+    numbers = measurements["weighted_no_attention_dropout"].numbers
+    seed, without = int(numbers["seed"]), float(numbers["perplexity"])
+    plain, weighted = (
+        by_seed(results, system, "perplexity (dev)")[seed]
+        for system in (PLAIN, WEIGHTED)
+    )
+    return {"percent": 100 * (weighted - without) / (weighted - plain)}
+
+
+def units_per_head() -> dict[str, int]:
+    """Return the units per head of the rows that are too narrow at the small scale."""
+    sets = {
+        row: small_scale.scaled(catalogue.hparams(f"{PLAIN}_{row}"))
+        for row in ("a_h32", "b_dk16")
+    }
+    paper = catalogue.hparams(f"{PLAIN}_a_h32").resolved()
+    return {
+        **{row: _head_units(hparams.resolved()) for row, hparams in sets.items()},
+        "paper": _head_units(paper),
+    }
+
+
+def _head_units(hparams: HParams) -> int:
+    return hparams.attention_key_channels // hparams.num_heads
+
+
+def long_scale() -> dict[str, float]:
+    """Return the schedule of the long scale, and the small scale's peak."""
+    small, long = (
+        small_scale.scaled(catalogue.hparams(PLAIN), scale)
+        for scale in ("small", "long")
+    )
+    return {
+        "steps": small_scale.LONG_STEPS,
+        "warmup": long.learning_rate_warmup_steps,
+        "peak": _peak(long),
+        "small_peak": _peak(small),
+    }
+
+
+def _peak(hparams: HParams) -> float:
+    """Return the largest learning rate, at the end of the warm-up."""
+    steps = hparams.learning_rate_warmup_steps
+    return hparams.learning_rate_constant * (steps * hparams.hidden_size) ** -0.5
+
+
+def _minus(first: Any, second: Any) -> float:
+    return float(first) - float(second)

@@ -1,0 +1,265 @@
+"""Figures of the page of results, drawn with matplotlib."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t2t_repro.reproduction.curves import Curve
+from t2t_repro.reproduction.f1_by_length import classes_in
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.measurements import Measurement
+from t2t_repro.reproduction.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+NOT_YET = "not yet measured"
+FOLDER = "figures"
+MULTI30K = "multi30k_ende"
+PARSER = "transformer_parsing_wsj"
+_TABLES = ("table3", "sensitivity")
+# Text stays text, and equal numbers give equal files.
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "t2t_repro",
+    "font.size": 9,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.markersize": 3.5,
+}
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """Everything that figures are drawn from.
+
+    Attributes:
+        results: Results of rows of the papers' tables.
+        measurements: Other measurements by name.
+        curves: Courses of trainings.
+    """
+
+    results: Sequence[Result]
+    measurements: Mapping[str, Measurement]
+    curves: Sequence[Curve]
+
+    @property
+    def branch_curves(self) -> list[Curve]:
+        """Trainings whose branch weights were recorded."""
+        return [curve for curve in self.curves if curve.branches]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the page.
+
+    Attributes:
+        title: Its alternative text.
+        is_measured: Function that tells whether there is anything to draw.
+        draw: Function that draws it.
+    """
+
+    title: str
+    is_measured: Callable[[FigureData], bool]
+    draw: Callable[[Canvas, FigureData], None]
+
+
+def links(data: FigureData) -> dict[str, str]:
+    """Return the Markdown of each figure, or a sentence if there is nothing to draw."""
+    return {
+        name: f"![{figure.title}]({FOLDER}/{name}.svg)"
+        if figure.is_measured(data)
+        else f"{figure.title}: {NOT_YET}."
+        for name, figure in FIGURES.items()
+    }
+
+
+def draw_figures(data: FigureData, folder: Path) -> list[Path]:
+    """Draw every figure that has been measured.
+
+    Args:
+        data: Numbers to draw.
+        folder: Folder of the page; the figures are written to its `figures`.
+
+    Returns:
+        Paths of the figures.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    (folder / FOLDER).mkdir(exist_ok=True)
+    paths = []
+    with matplotlib.rc_context(_STYLE):
+        for name, figure in FIGURES.items():
+            if not figure.is_measured(data):
+                continue
+            canvas = pyplot.figure(figsize=(8, 3.6), layout="constrained")
+            figure.draw(canvas, data)
+            paths.append(folder / FOLDER / f"{name}.svg")
+            canvas.savefig(paths[-1], metadata={"Date": None})
+            pyplot.close(canvas)
+    return paths
+
+
+def _draw_learning_curves(canvas: Canvas, data: FigureData) -> None:
+    left, right = canvas.subplots(1, 2)
+    for name, curves in _by_name(data.curves).items():
+        _draw_mean(left, name, curves)
+    left.set(xlabel="steps", ylabel="dev nll per token", title="recorded trainings")
+    left.legend(fontsize=7)
+    steps, nll = _columns(data.measurements[MULTI30K], "steps", "dev nll")
+    right.plot(steps, nll, marker="o")
+    right.set(xlabel="steps", title="Multi30k, English to German")
+
+
+def _draw_mean(axes: Axes, name: str, curves: Sequence[Curve]) -> None:
+    """Draw the mean of the seeds, with the range between them."""
+    steps = curves[0].steps
+    columns = list(zip(*(curve.nll for curve in curves), strict=True))
+    seeds = f"{len(curves)} seed" + "s" * (len(curves) > 1)
+    (line,) = axes.plot(
+        steps, [statistics.mean(x) for x in columns], label=f"{name} ({seeds})"
+    )
+    axes.fill_between(
+        steps,
+        [min(x) for x in columns],
+        [max(x) for x in columns],
+        alpha=0.2,
+        color=line.get_color(),
+    )
+
+
+def _draw_branch_weights(canvas: Canvas, data: FigureData) -> None:
+    """Draw kappa and alpha of the first layers of a training."""
+    curve = data.branch_curves[0]
+    groups: dict[str, list[Sequence[float]]] = {}
+    for name, values in curve.branches.items():
+        groups.setdefault(name.rpartition("/")[0], []).append(values)
+    layers = [name for name in groups if "layer_0" in name]
+    for axes, layer in zip(
+        canvas.subplots(1, len(layers), sharey=True, squeeze=False)[0],
+        layers,
+        strict=True,
+    ):
+        for values in groups[layer]:
+            axes.plot(curve.steps, values)
+        axes.set(xlabel="steps", title=layer)
+        axes.title.set_fontsize(8)
+    canvas.suptitle(f"{curve.name}, seed {curve.seed}; a line per branch", fontsize=9)
+
+
+def _draw_bleu_parameters(canvas: Canvas, data: FigureData) -> None:
+    axes = canvas.subplots()
+    base_size = next(
+        (
+            size
+            for name, size, _ in _bleu_points("table3", data.results)
+            if name == "base"
+        ),
+        0,
+    )
+    for table, marker in zip(_TABLES, ("o", "^"), strict=True):
+        points = list(_bleu_points(table, data.results))
+        axes.errorbar(
+            [size / 1e6 for _, size, _ in points],
+            [statistics.mean(scores) for *_, scores in points],
+            yerr=[
+                statistics.stdev(scores) if len(scores) > 1 else 0.0
+                for *_, scores in points
+            ],
+            fmt=marker,
+            label=table,
+        )
+        for label, size, scores in points:
+            if table == _TABLES[0] and size == base_size and label != "base":
+                continue  # they would hide each other
+            axes.annotate(
+                label,
+                (size / 1e6, statistics.mean(scores)),
+                fontsize=6,
+                xytext=(4, 3),
+                textcoords="offset points",
+            )
+    axes.set(xlabel="million parameters", ylabel="dev BLEU")
+    axes.legend(title="one point per row")
+
+
+def _bleu_points(
+    table: str, results: Sequence[Result]
+) -> Iterator[tuple[str, int, list[float]]]:
+    """Yield the name, parameters and dev BLEU of each row at the small scale."""
+    for row in find_table(table).rows:
+        own = [x for x in results if x.scale == "small" and x.system == row.system]
+        if own:
+            yield row.name, own[0].parameters, [x.scores["BLEU (dev)"] for x in own]
+
+
+def _draw_f1_by_length(canvas: Canvas, data: FigureData) -> None:
+    axes = canvas.subplots()
+    found = f1_classes(data.results)
+    names = dict.fromkeys(name for classes in found for name in classes)
+    means = [
+        statistics.mean(classes[name] for classes in found if name in classes)
+        for name in names
+    ]
+    axes.bar(list(names), means)
+    axes.set(ylabel="dev F1", title="CRAFT, by the length of the sentence")
+
+
+def f1_classes(results: Sequence[Result]) -> list[dict[str, float]]:
+    """Return the parser's dev F1 by length, per result that has it."""
+    found = [
+        classes_in(result.scores, "dev")
+        for result in results
+        if (result.system, result.scale) == (PARSER, "small")
+    ]
+    return [classes for classes in found if classes]
+
+
+def _columns(measurement: Measurement, *headings: str) -> list[list[Any]]:
+    """Return columns of a measurement's table, by heading."""
+    table = measurement.table or {"columns": [], "rows": []}
+    names = [column["heading"] for column in table["columns"]]
+    return [
+        [row[names.index(heading)] for row in table["rows"]] for heading in headings
+    ]
+
+
+def _by_name(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
+    groups: dict[str, list[Curve]] = {}
+    for curve in curves:
+        groups.setdefault(curve.name, []).append(curve)
+    return groups
+
+
+FIGURES = {
+    "bleu_parameters": Figure(
+        "Dev BLEU against the number of parameters",
+        lambda data: bool(data.results),
+        _draw_bleu_parameters,
+    ),
+    "learning_curves": Figure(
+        "Dev nll during trainings",
+        lambda data: bool(data.curves),
+        _draw_learning_curves,
+    ),
+    "branches": Figure(
+        "Kappa and alpha during a training",
+        lambda data: bool(data.branch_curves),
+        _draw_branch_weights,
+    ),
+    "f1_by_length": Figure(
+        "F1 by the length of the sentence",
+        lambda data: bool(f1_classes(data.results)),
+        _draw_f1_by_length,
+    ),
+}

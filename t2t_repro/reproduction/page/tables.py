@@ -1,0 +1,119 @@
+"""Tables of the page of results, in Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from t2t_repro.reproduction.agreement import SCORES, grouped, order_of, scores_of
+from t2t_repro.reproduction.comparison_report import mean_and_spread
+from t2t_repro.reproduction.curves import Curve
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.table1.orders import COMMENTED
+from t2t_repro.reproduction.tables import Row
+from t2t_repro.text_tables import markdown
+
+NOT_YET = "not yet measured"
+# Table -> its column with the published BLEU of the systems that are measured.
+PUBLISHED_BLEU = {
+    "table3": "BLEU",
+    "aop": "BLEU",
+    "sensitivity": "Weighted",
+    "randomisation": "BLEU",
+}
+_ROW_HEADINGS = [
+    *("row", "published PPL", "published BLEU", "dev perplexity", "dev BLEU"),
+    *("test2016 BLEU", "seeds", "parameters"),
+]
+_ROW_SCORES = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
+
+
+def measured_rows(results: Sequence[Result], scale: str) -> str:
+    """Return the rows of the papers that are measured at a scale."""
+    of_scale = [result for result in results if result.scale == scale]
+    lines = [
+        _row_line(name, row, own)
+        for name in PUBLISHED_BLEU
+        for row in find_table(name).rows
+        if (own := [x for x in of_scale if x.system == row.system])
+    ]
+    if not lines:
+        return f"{NOT_YET.capitalize()}."
+    return "\n".join(markdown([_ROW_HEADINGS, *lines]))
+
+
+def _row_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
+    perplexity = row.published.get("PPL")
+    return [
+        f"`{table}/{row.name}`",
+        f"{perplexity:.2f}" if isinstance(perplexity, float) else "",
+        str(row.published[PUBLISHED_BLEU[table]]),
+        *(
+            mean_and_spread([x.scores[name] for x in results if name in x.scores])
+            for name in _ROW_SCORES
+        ),
+        ", ".join(str(result.seed) for result in results),
+        f"{results[0].parameters:,}",
+    ]
+
+
+def agreement(results: Sequence[Result]) -> str:
+    """Return the agreement with the order of Table 3, per group of rows."""
+    headings = ["rows", "score", "pairs in order", "random orders", "p"]
+    return "\n".join(markdown([headings, *_agreement_lines(results)]))
+
+
+def _agreement_lines(results: Sequence[Result]) -> Iterator[list[str]]:
+    table = find_table("table3")
+    small = [result for result in results if result.scale == "small"]
+    for name, group in {"all": table, **grouped(table, "base")}.items():
+        for column in ("PPL", "BLEU"):
+            rows = scores_of(group, column, f"{SCORES[column]} (dev)", small)
+            test = order_of(rows)
+            yield [
+                name if column == "PPL" else "",
+                column,
+                f"{test.same} of {test.pairs}",
+                f"{test.low} to {test.high}",
+                f"{test.p_value:.2f}",
+            ]
+
+
+def commented_rows() -> str:
+    """Return the rows of Table 1 that only comments of the LaTeX source hold."""
+    headings = ["layer", "complexity", "sequential", "path", "line"]
+    lines = [
+        [
+            layer.label,
+            *(
+                order if order == "infinity" else f"O({order})"
+                for order in (layer.complexity, layer.sequential, layer.path)
+            ),
+            str(line),
+        ]
+        for line, layer in COMMENTED.items()
+    ]
+    return "\n".join(markdown([headings, *lines]))
+
+
+def recorded_runs(curves: Sequence[Curve]) -> str:
+    """Return the settings of recorded trainings, with the last nll on dev."""
+    if not curves:
+        return f"{NOT_YET.capitalize()}."
+    headings = ["setting", "seeds", "steps", "dev nll"]
+    names = dict.fromkeys(curve.name for curve in curves)
+    lines = [
+        _run_line(name, [curve for curve in curves if curve.name == name])
+        for name in names
+    ]
+    return "\n".join(markdown([headings, *lines]))
+
+
+def _run_line(name: str, curves: Sequence[Curve]) -> list[str]:
+    last = [curve.nll[-1] for curve in curves]
+    nll = f"{statistics.mean(last):.3f}"
+    if len(last) > 1:
+        nll += f" ± {statistics.stdev(last):.3f}"
+    seeds = ", ".join(str(curve.seed) for curve in curves)
+    return [f"`{name}`", seeds, f"{curves[0].steps[-1]:,}", nll]

@@ -1,0 +1,139 @@
+"""Write the page of results: a template, filled in from the result files.
+
+The template holds no measured number, only places for them in the form of
+`str.format`, such as `{multi30k_ende[bleu]:.2f}`: a file, a value and its format.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from t2t_repro import catalogue
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.reproduction.agreement import agreement_notes
+from t2t_repro.reproduction.curves import Curve
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.measurements import Measurement
+from t2t_repro.reproduction.page import derived, figures, tables
+from t2t_repro.reproduction.permutation import COVERAGE
+from t2t_repro.reproduction.report import write_report
+from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.text_report import text_report
+
+TEMPLATE = "template.md"
+LINE_LENGTH = 96
+# Blocks that begin so are not filled.
+_AS_THEY_ARE = ("```", "|", "#", "!", "- ", "* ")
+_SPACE = "\0"
+
+
+def check_page(path: str) -> None:
+    """Check, before anything is written, that the page and its figures can be.
+
+    Raises:
+        UsageError: If it is not a Markdown file, or matplotlib is not installed.
+        UserError: If the folder is missing or not writable.
+    """
+    if not path.endswith(".md"):
+        raise UsageError(f"received page={path}, expected a file name in .md.")
+    if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
+        raise UserError(
+            f"received page={path}, expected a file in an existing folder that can be "
+            "written to."
+        )
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UsageError(
+            "the page's figures need matplotlib, which is not installed: pip install "
+            "matplotlib."
+        )
+
+
+def template() -> str:
+    """Return the template of the page."""
+    folder = resources.files("t2t_repro.reproduction.page")
+    return (folder / TEMPLATE).read_text(encoding="utf-8")
+
+
+def results_page(
+    results: Sequence[Result],
+    measurements: Mapping[str, Measurement],
+    curves: Sequence[Curve],
+) -> str:
+    """Return the page of results.
+
+    Args:
+        results: Results of rows of the papers' tables.
+        measurements: Other measurements by name.
+        curves: Courses of trainings.
+
+    Raises:
+        KeyError: If the template names a value that no file holds.
+    """
+    values = page_values(results, measurements, curves)
+    blocks = template().format_map(values).split("\n\n")
+    return "\n\n".join(map(_filled, blocks))
+
+
+def page_values(
+    results: Sequence[Result],
+    measurements: Mapping[str, Measurement],
+    curves: Sequence[Curve],
+) -> dict[str, Any]:
+    """Return the values that the template may name.
+
+    Args:
+        results: Results of rows of the papers' tables.
+        measurements: Other measurements by name.
+        curves: Courses of trainings.
+    """
+    return {
+        **{name: found.values() for name, found in measurements.items()},
+        "tables": {
+            "rows": tables.measured_rows(results, "small"),
+            "long_rows": tables.measured_rows(results, "long"),
+            "agreement": tables.agreement(results),
+            "commented": tables.commented_rows(),
+            "runs": tables.recorded_runs(curves),
+            "text": _text_figures(results),
+        },
+        "figures": figures.links(figures.FigureData(results, measurements, curves)),
+        "runs": {"steps": max((curve.steps[-1] for curve in curves), default=0)},
+        "widths": derived.units_per_head(),
+        "long": derived.long_scale(),
+        "chance": {"percent": round(100 * COVERAGE)},
+        "notes": "\n".join(agreement_notes(find_table("table3"), results)),
+        "base": derived.spread(results, derived.PLAIN),
+        "gap": derived.difference(results, derived.PLAIN, derived.WEIGHTED),
+        "no_attention_dropout": derived.share_of_the_gap(results, measurements),
+        "random": derived.spread(results, "weighted_transformer_n2_random"),
+        "uniform": derived.spread(results, "weighted_transformer_n2_uniform"),
+        "published": derived.published_differences(),
+    }
+
+
+def _text_figures(results: Sequence[Result]) -> str:
+    report = text_report(find_table("text"), catalogue.hparams, results)
+    _, _, *lines = write_report(report, "markdown").splitlines()
+    return "\n".join(lines)
+
+
+def _filled(block: str) -> str:
+    """Break the lines of a paragraph; leave tables, code and lists as they are."""
+    if block.lstrip("\n").startswith(_AS_THEY_ARE):
+        return block
+    # Code stays on one line, so that it can be searched for and copied.
+    joined = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", _SPACE), block)
+    filled = textwrap.fill(
+        joined.replace("\n", " ").strip(),
+        LINE_LENGTH,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return filled.replace(_SPACE, " ") + "\n" * block.endswith("\n")

@@ -1,0 +1,91 @@
+"""Report on the figures in the papers' text: published beside ours."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from t2t_repro.models.sizes import parameter_count
+from t2t_repro.reproduction.report import Column, Report, make_block
+from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.tables import VOCAB_SIZE, Row, Table
+from t2t_repro.settings.hparams import HParams
+
+NOT_YET = "not yet measured"
+
+# Row -> system whose training at the paper's scale gives the time of a step.
+STEP_TIMES = {
+    "base_step_seconds": "transformer_base",
+    "big_step_seconds": "transformer_big",
+}
+
+
+def text_report(
+    table: Table,
+    hparams_of: Callable[[str], HParams],
+    results: Sequence[Result] = (),
+) -> Report:
+    """Report on the figures in the papers' text.
+
+    Args:
+        table: The table `text`, or some of its rows.
+        hparams_of: Function from the name of an hparams set to the set.
+        results: Results of any systems.
+    """
+    ours = {row.name: our_figure(row.name, hparams_of, results) for row in table.rows}
+    columns = [
+        Column[Row]("row", lambda row: row.name, is_number=False),
+        Column[Row]("figure", lambda row: row.label, is_number=False),
+        Column[Row]("published", lambda row: str(row.published["published"]), False),
+        Column[Row]("ours", lambda row: ours[row.name], is_number=False),
+        Column[Row]("source", lambda row: str(row.published["source"]), False),
+    ]
+    return Report(
+        title=f"{table.name}: {table.title}",
+        blocks=[make_block(columns, table.rows)],
+        notes=table.notes,
+        data=_data(table, ours),
+    )
+
+
+def our_figure(
+    name: str, hparams_of: Callable[[str], HParams], results: Sequence[Result]
+) -> str:
+    """Return our counterpart of a figure, or `NOT_YET`.
+
+    Args:
+        name: Name of its row.
+        hparams_of: Function from the name of an hparams set to the set.
+        results: Results of any systems.
+    """
+    if name == "added_weights":
+        return f"{added_weights(hparams_of):,}"
+    seconds = [
+        result.seconds / result.steps
+        for result in results
+        if result.scale == "paper" and result.system == STEP_TIMES.get(name)
+    ]
+    return f"{statistics.mean(seconds):.2f} s" if seconds else NOT_YET
+
+
+def added_weights(hparams_of: Callable[[str], HParams]) -> int:
+    """Count the weights that the big Weighted Transformer has above the Transformer."""
+    weighted, plain = (
+        parameter_count(hparams_of(name), VOCAB_SIZE, VOCAB_SIZE)
+        for name in ("weighted_transformer_big", "transformer_big")
+    )
+    return weighted - plain
+
+
+def _data(table: Table, ours: dict[str, str]) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "title": table.title,
+        "lines": [
+            {"row": row.name, "figure": row.label, **row.published}
+            | {"ours": ours[row.name]}
+            for row in table.rows
+        ],
+        "notes": list(table.notes),
+    }

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from t2t_repro.reproduction.curves import Curve
+from t2t_repro.reproduction.measurements import shipped_measurements
+from t2t_repro.reproduction.page.figures import FIGURES, FigureData, draw_figures, links
+from t2t_repro.reproduction.results import shipped_results
+from tests.support.result import RESULT
+
+CURVE = Curve(
+    name="shared",
+    seed=1,
+    problem="text_pairs",
+    hparams_set="weighted_transformer_base",
+    settings={},
+    data_digest="d",
+    versions={},
+    steps=(10, 20),
+    nll=(3.0, 2.5),
+    branches={
+        f"encoder/layer_0/{kind}/{number}": (0.5, 0.25)
+        for kind in ("kappa", "alpha")
+        for number in range(2)
+    },
+    seconds=1.0,
+)
+PARSED = dataclasses.replace(
+    RESULT,
+    system="transformer_parsing_wsj",
+    scores={
+        "F1 (dev)": 80.0,
+        "F1, 11 to 20 words (dev)": 80.25,
+        "F1, 1 to 10 words (dev)": 91.5,
+        "F1, over 40 words (test)": 50.0,
+    },
+)
+EVERYTHING = FigureData(
+    (*shipped_results(), PARSED),
+    shipped_measurements(),
+    (CURVE, dataclasses.replace(CURVE, seed=2, nll=(3.25, 2.75))),
+)
+NOTHING = FigureData((), {}, ())
+
+
+def test_figures_without_numbers_are_not_yet_measured():
+    assert all(text.endswith(": not yet measured.") for text in links(NOTHING).values())
+    for name, text in links(EVERYTHING).items():
+        assert text == f"![{FIGURES[name].title}](figures/{name}.svg)"
+
+
+def test_a_training_without_branches_draws_no_branch_weights():
+    data = dataclasses.replace(
+        EVERYTHING, curves=(dataclasses.replace(CURVE, branches={}),)
+    )
+    assert links(data)["branches"].endswith("not yet measured.")
+    assert links(data)["learning_curves"].startswith("![")
+
+
+def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    paths = draw_figures(EVERYTHING, tmp_path)
+    assert [path.name for path in paths] == [f"{name}.svg" for name in FIGURES]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert "shared (2 seeds)" in texts["learning_curves.svg"]
+    assert "encoder/layer_0/kappa" in texts["branches.svg"]
+    assert "c_d1024" in texts["bleu_parameters.svg"]
+    lengths = texts["f1_by_length.svg"]
+    assert lengths.index("1 to 10 words") < lengths.index("11 to 20 words")
+    assert "over 40" not in lengths
+    (tmp_path / "again").mkdir()
+    curves = dataclasses.replace(EVERYTHING, results=())
+    again = draw_figures(curves, tmp_path / "again")
+    assert len(again) == 2
+    for path in again:
+        assert path.read_text(encoding="utf-8") == texts[path.name]
+
+
+def test_nothing_is_drawn_from_nothing(tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    assert draw_figures(NOTHING, tmp_path) == []

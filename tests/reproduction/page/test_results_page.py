@@ -1,0 +1,180 @@
+"""The page of results is what the result files and its template give."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import statistics
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.reproduction.agreement import agreement_notes
+from t2t_repro.reproduction.curves import shipped_curves
+from t2t_repro.reproduction.lookup import find_table as table
+from t2t_repro.reproduction.measurements import shipped_measurements
+from t2t_repro.reproduction.page import figures
+from t2t_repro.reproduction.page.write import page_values, results_page, template
+from t2t_repro.reproduction.results import Result, shipped_results
+from t2t_repro.reproduction.tables import Row
+
+PAGE = Path(__file__).parents[3] / "docs" / "results.md"
+COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
+# Published column with the BLEU of the systems that are measured, by table.
+PUBLISHED = {
+    "table3": "BLEU",
+    "aop": "BLEU",
+    "sensitivity": "Weighted",
+    "randomisation": "BLEU",
+}
+
+
+def mean_and_spread(values: list[float]) -> str:
+    if not values:
+        return ""
+    text = f"{statistics.mean(values):.2f}"
+    return text if len(values) == 1 else f"{text} ± {statistics.stdev(values):.2f}"
+
+
+def line(name: str, row: Row, results: list[Result]) -> str:
+    perplexity = row.published.get("PPL")
+    cells = [
+        f"`{name}/{row.name}`",
+        "" if perplexity is None else f"{perplexity:.2f}",
+        str(row.published[PUBLISHED[name]]),
+        *(
+            mean_and_spread([r.scores[name] for r in results if name in r.scores])
+            for name in COLUMNS
+        ),
+        ", ".join(str(result.seed) for result in results),
+        f"{results[0].parameters:,}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def lines() -> list[str]:
+    """Return a line per row that is measured at the small scale, in order."""
+    measured: dict[str, list[Result]] = {}
+    for result in shipped_results():
+        if result.scale == "small":
+            measured.setdefault(result.system, []).append(result)
+    return [
+        line(name, row, measured[str(row.system)])
+        for name in PUBLISHED
+        for row in table(name).rows
+        if row.system in measured
+    ]
+
+
+def test_the_page_has_a_line_per_measured_row():
+    text = PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^\| `\w+/\w+` \|.*$", text, re.MULTILINE) == lines()
+
+
+def test_the_page_repeats_the_notes_on_agreement():
+    text = PAGE.read_text(encoding="utf-8")
+    notes = agreement_notes(table("table3"), shipped_results())
+    assert "\n".join(["```", *notes, "```"]) in text
+
+
+def page(measurements=None, results=None, curves=None):
+    return results_page(
+        shipped_results() if results is None else results,
+        shipped_measurements() if measurements is None else measurements,
+        shipped_curves() if curves is None else curves,
+    )
+
+
+@cache
+def shipped_page():
+    return page()
+
+
+def test_the_page_is_the_one_that_the_result_files_give():
+    """If this fails, run `t2t reproduce --page docs/results.md`."""
+    assert PAGE.read_text(encoding="utf-8") == shipped_page()
+
+
+# Names, and numbers of tables and sections, that nobody measured.
+NAMES = re.compile(
+    r"Multi30k|test2016|Table \d|\"Figure 1\"|results\.md|table1\.png|chrF|task 1|F1"
+)
+
+
+def test_the_template_has_no_number_of_its_own():
+    """Numbers come from result files; code shows commands, not measurements."""
+    text = re.sub(r"\{[^}]*\}|`[^`]*`", "", template())
+    assert re.findall(r".{0,30}\d.{0,20}", NAMES.sub("", text)) == []
+
+
+def test_every_number_of_every_measurement_file_is_on_the_page():
+    """A number that nothing shows was forgotten, or belongs in no file."""
+    places = set(re.findall(r"\{(\w+)\[(\w+)\]", template()))
+    for name, measurement in shipped_measurements().items():
+        expected = {(name, key) for key in measurement.numbers}
+        if measurement.table is not None:
+            expected.add((name, "table"))
+        assert expected <= places, expected - places
+
+
+def test_a_changed_number_changes_the_page():
+    measurements = dict(shipped_measurements())
+    found = measurements["multi30k_ende"]
+    numbers = {**found.numbers, "bleu": 12.345}
+    measurements["multi30k_ende"] = dataclasses.replace(found, numbers=numbers)
+    assert "**test2016: BLEU 12.35, chrF 62.26**" in page(measurements)
+
+
+def test_a_number_without_a_file_is_an_error():
+    measurements = dict(shipped_measurements())
+    del measurements["craft"]
+    with pytest.raises(KeyError, match="craft"):
+        page(measurements)
+
+
+def test_without_recorded_trainings_the_page_says_so():
+    text = page(curves=())
+    assert "Not yet measured." in text
+    assert "Dev nll during trainings: not yet measured." in text
+    assert "learning_curves.svg" not in text
+
+
+def test_lines_of_prose_are_short_and_code_stays_on_its_line():
+    prose = re.sub(
+        r"```.*?```|^\|.*?$|^(?:!|- ).*?$", "", shipped_page(), flags=re.DOTALL | re.M
+    )
+    assert max(len(re.sub(r"`[^`]*`", "", line)) for line in prose.splitlines()) <= 96
+    assert prose.count("`") % 2 == 0
+    assert all(line.count("`") % 2 == 0 for line in prose.splitlines())
+
+
+def test_every_figure_of_the_page_is_in_the_repository():
+    linked = re.findall(r"\]\((figures/\w+\.svg|\w+\.png)\)", shipped_page())
+    data = figures.FigureData(
+        shipped_results(), shipped_measurements(), shipped_curves()
+    )
+    drawn = [name for name, x in figures.FIGURES.items() if x.is_measured(data)]
+    assert {f"figures/{name}.svg" for name in drawn} < set(linked)
+    assert all((PAGE.parent / name).is_file() for name in linked)
+
+
+def test_the_difference_of_the_weighted_transformer_is_that_of_its_files():
+    values = page_values(shipped_results(), shipped_measurements(), shipped_curves())
+
+    def scores(system, name):
+        found = [
+            x.scores[name] for x in shipped_results() if (x.system, x.scale) == system
+        ]
+        return statistics.mean(found), statistics.variance(found) / len(found)
+
+    for key, name in (("dev", "BLEU (dev)"), ("test", "BLEU (test)")):
+        plain = scores(("transformer_base", "small"), name)
+        weighted = scores(("weighted_transformer_base", "small"), name)
+        assert values["gap"][key] == pytest.approx(plain[0] - weighted[0])
+        error = (plain[1] + weighted[1]) ** 0.5
+        assert values["gap"][f"{key}_error"] == pytest.approx(error)
+    # Printed: 24.8, 21.1 and 23.4; 26.5 against 25.8; 28.4 against 27.3.
+    assert values["published"] == pytest.approx(
+        {"random_loss": 3.7, "uniform_loss": 1.4, "gain_dev": 0.7, "gain_test": 1.1}
+    )

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.reproduction.curves import (
+    curve_of,
+    curves_in,
+    shipped_curves,
+    training_seconds,
+)
+
+DESCRIPTION = {
+    "problem": "text_pairs",
+    "hparams_set": "weighted_transformer_base",
+    "hparams": {
+        "hidden_size": 128,
+        "num_heads": 8,
+        "branch_gain": "unit",
+        "attention_key_channels": 128,
+        "origins": {
+            "hidden_size": "--hparams",
+            "num_heads": "weighted_transformer_base",
+            "branch_gain": "--hparams",
+            "attention_key_channels": "derived",
+        },
+    },
+    "random_seed": 7,
+    "data_digest": "d1",
+    "versions": {"keras": "3.15"},
+    "training": {"train_steps": 20},
+}
+KAPPA, ALPHA = "encoder/layer_0/kappa/0", "decoder/layer_1/alpha/3"
+RECORDS = [
+    {"split": "train", "step": 5, "steps_per_second": 2.0},
+    {"split": "branches", "step": 5, "time": 1.0, KAPPA: 0.5, ALPHA: 0.25},
+    {"split": "train", "step": 10, "steps_per_second": 5.0},
+    {"split": "branches", "step": 10, "time": 1.0, KAPPA: 0.4, ALPHA: 0.2},
+    {"split": "eval", "step": 10, "nll": 9.0},
+    # Resumed from an earlier checkpoint: step 10 is trained again.
+    {"split": "train", "step": 10, "steps_per_second": 2.5},
+    {"split": "branches", "step": 10, "time": 2.0, KAPPA: 0.375, ALPHA: 0.125},
+    {"split": "eval", "step": 10, "nll": 3.1234567},
+    {"split": "train", "step": 20, "steps_per_second": 4.0},
+    {"split": "branches", "step": 20, "time": 3.0, KAPPA: 0.3, ALPHA: 0.75},
+    {"split": "eval", "step": 20, "nll": 2.5},
+]
+
+
+def run(folder, records=RECORDS, description=DESCRIPTION):
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (folder / "metrics.jsonl").write_text(lines)
+    (folder / "hparams.json").write_text(json.dumps(description))
+    return folder
+
+
+def test_the_course_of_a_training_is_taken_from_its_folder(tmp_path):
+    curve = curve_of(run(tmp_path), "shared_unit")
+    assert (curve.name, curve.seed) == ("shared_unit", 7)
+    assert curve.problem == "text_pairs"
+    assert curve.hparams_set == "weighted_transformer_base"
+    assert curve.settings == {"hidden_size": 128, "branch_gain": "unit"}
+    assert curve.data_digest == "d1"
+    assert curve.versions == {"keras": "3.15"}
+    assert curve.steps == [10, 20]
+    assert curve.nll == [3.12346, 2.5]
+    assert curve.branches == {KAPPA: [0.375, 0.3], ALPHA: [0.125, 0.75]}
+    # 5 steps at 2 per second, 5 at 2.5 and 10 at 4.
+    assert curve.seconds == 2.5 + 2.0 + 2.5
+
+
+def test_a_curve_is_read_as_it_was_written(tmp_path):
+    curve = curve_of(run(tmp_path), "shared_unit")
+    folder = tmp_path / "curves"
+    folder.mkdir()
+    assert curve.save(folder) == folder / "shared_unit-7.json"
+    assert curves_in(folder) == (curve,)
+
+
+def test_a_transformer_has_no_branch_weights(tmp_path):
+    records = [record for record in RECORDS if record["split"] != "branches"]
+    assert curve_of(run(tmp_path, records), "plain").branches == {}
+
+
+def test_an_unfinished_training_is_refused(tmp_path):
+    with pytest.raises(UserError, match="last evaluation is of step 10, not 20"):
+        curve_of(run(tmp_path, RECORDS[:8]), "plain")
+
+
+def test_a_folder_without_a_training_is_refused(tmp_path):
+    with pytest.raises(UserError, match="expected the folder of a training"):
+        curve_of(tmp_path, "plain")
+
+
+def test_branch_weights_are_needed_at_every_evaluation(tmp_path):
+    records = [x for x in RECORDS if (x["split"], x["step"]) != ("branches", 10)]
+    with pytest.raises(UserError, match="without branch weights at step 10"):
+        curve_of(run(tmp_path, records), "plain")
+
+
+def test_pauses_do_not_count_as_training():
+    records = [
+        {"split": "train", "step": 100, "time": 0.0, "steps_per_second": 4.0},
+        {"split": "eval", "step": 100, "time": 500.0},
+        {"split": "train", "step": 300, "time": 9_000.0, "steps_per_second": 10.0},
+    ]
+    assert training_seconds(records) == 45.0
+
+
+@pytest.mark.parametrize("curve", shipped_curves(), ids=lambda curve: curve.file_name)
+def test_a_shipped_curve_has_a_value_per_step(curve):
+    assert len(curve.nll) == len(curve.steps) > 1
+    assert all(len(values) == len(curve.steps) for values in curve.branches.values())
+    assert [*curve.steps] == sorted(set(curve.steps))
+
+
+def test_seeds_of_a_setting_share_everything_else():
+    settings = {}
+    for curve in shipped_curves():
+        same = (curve.problem, curve.hparams_set, curve.settings, curve.data_digest)
+        assert settings.setdefault(curve.name, (*same, curve.steps)) == (
+            *same,
+            curve.steps,
+        )

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+
+import pytest
+
+from t2t_repro.reproduction.permutation import (
+    order_test,
+    permutation_test,
+    sign_flip_test,
+)
+
+
+def pairs_in_order(published, measured):
+    pairs = list(itertools.combinations(range(len(published)), 2))
+    differ = [(a, b) for a, b in pairs if published[a] != published[b]]
+    same = [
+        (published[a] < published[b]) == (measured[a] < measured[b])
+        for a, b in differ
+        if measured[a] != measured[b]
+    ]
+    return sum(same), len(differ)
+
+
+PUBLISHED = [4.92, 5.29, 5.00, 4.91, 5.01, 4.92]
+MEASURED = [10.4, 10.36, 9.88, 10.71, 11.27, 9.5]
+
+
+@pytest.mark.parametrize("count", [3, 4, 6])
+def test_the_agreement_of_few_rows_is_that_of_all_permutations(count):
+    published, measured = PUBLISHED[:count], MEASURED[:count]
+    same, pairs = pairs_in_order(published, measured)
+    random_orders = sorted(
+        pairs_in_order(published, order)[0]
+        for order in itertools.permutations(measured)
+    )
+    found = order_test(published, measured)
+    assert (found.same, found.pairs) == (same, pairs)
+    at_least = sum(value >= same for value in random_orders)
+    assert found.p_value == pytest.approx(at_least / len(random_orders))
+    # At most 2.5 % of the orders lie below the interval, and as many above it.
+    below = sum(value < found.low for value in random_orders) / len(random_orders)
+    above = sum(value > found.high for value in random_orders) / len(random_orders)
+    assert max(below, above) <= 0.025
+    to_low = sum(value <= found.low for value in random_orders) / len(random_orders)
+    assert to_low >= 0.025
+
+
+def test_ties_do_not_count_as_the_same_order():
+    assert order_test([1, 1, 2], [5, 6, 6])[:2] == (1, 2)
+
+
+def test_many_rows_are_sampled_around_half_of_the_pairs():
+    values = [float(x) for x in range(12)]
+    found = order_test(values, values)
+    assert (found.same, found.pairs) == (66, 66)
+    assert found.p_value == pytest.approx(1 / 10_001)
+    # Kendall: the variance of the number of pairs is n (n - 1) (2 n + 5) / 72.
+    deviation = (12 * 11 * 29 / 72) ** 0.5
+    assert found.low == pytest.approx(33 - 1.96 * deviation, abs=1.5)
+    assert found.high == pytest.approx(33 + 1.96 * deviation, abs=1.5)
+    assert order_test(values, values) == found
+
+
+def test_rows_need_both_values():
+    with pytest.raises(ValueError, match="Received 2 and 1"):
+        order_test([1, 2], [1])
+
+
+def test_the_difference_of_two_systems_is_compared_with_all_splits():
+    first, second = [27.2, 28.1, 26.4, 27.9], [25.3, 26.9, 26.0]
+    scores = [*first, *second]
+    observed = statistics.mean(first) - statistics.mean(second)
+    extreme = total = 0
+    for chosen in itertools.combinations(range(7), 4):
+        left = [scores[i] for i in chosen]
+        right = [scores[i] for i in range(7) if i not in chosen]
+        difference = statistics.mean(left) - statistics.mean(right)
+        extreme += abs(difference) >= abs(observed) - 1e-9
+        total += 1
+    assert total == 35
+    assert permutation_test(first, second) == pytest.approx(extreme / total)
+    assert permutation_test(second, first) == pytest.approx(extreme / total)
+
+
+def test_equal_systems_do_not_differ():
+    assert permutation_test([1.0, 2.0], [1.0, 2.0]) == 1.0
+    assert sign_flip_test([0.0, 0.0]) == 1.0
+
+
+def test_paired_differences_are_compared_with_all_signs():
+    rng = random.Random(3)
+    differences = [rng.gauss(0.8, 1) for _ in range(6)]
+    observed = abs(statistics.mean(differences))
+    means = [
+        statistics.mean(s * d for s, d in zip(signs, differences, strict=True))
+        for signs in itertools.product((-1, 1), repeat=6)
+    ]
+    expected = sum(abs(mean) >= observed - 1e-9 for mean in means) / 64
+    assert 2 / 64 < expected < 1
+    assert sign_flip_test(differences) == pytest.approx(expected)
+    assert sign_flip_test([1.0, 2.0, 0.5]) == 2 / 8
+
+
+@pytest.mark.parametrize(
+    ("test", "arguments"),
+    [
+        (permutation_test, ([], [1.0])),
+        (permutation_test, ([1.0], [])),
+        (permutation_test, ([1.0] * 20, [1.0] * 20)),
+        (sign_flip_test, ([],)),
+        (sign_flip_test, ([1.0] * 15,)),
+    ],
+)
+def test_too_few_and_too_many_scores_are_refused(test, arguments):
+    with pytest.raises(ValueError, match="received"):
+        test(*arguments)

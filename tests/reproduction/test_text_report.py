@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import dataclasses
+
+from t2t_repro import catalogue
+from t2t_repro.reproduction.lookup import find_table, select
+from t2t_repro.reproduction.report import MAX_WIDTH, write_report
+from t2t_repro.reproduction.text_report import NOT_YET, added_weights, text_report
+from tests.support.result import RESULT
+
+
+def ours(results=()):
+    headings, *rows = (
+        text_report(find_table("text"), catalogue.hparams, results).blocks[0].rows
+    )
+    return {row[0]: dict(zip(headings, row, strict=True))["ours"] for row in rows}
+
+
+def test_what_nobody_measured_is_not_yet_measured():
+    figures = ours([dataclasses.replace(RESULT, system="transformer_base")])
+    assert figures.pop("added_weights") != NOT_YET
+    assert set(figures.values()) == {NOT_YET}
+
+
+def test_the_time_of_a_step_is_that_of_the_papers_scale():
+    results = [
+        dataclasses.replace(
+            RESULT, system=system, scale=scale, seconds=seconds, steps=1_000
+        )
+        for system, scale, seconds in (
+            ("transformer_base", "paper", 300.0),
+            ("transformer_base", "paper", 500.0),
+            ("transformer_base", "small", 7_000.0),
+            ("transformer_big", "paper", 1_250.0),
+            ("transformer_base_a_h1", "paper", 9_000.0),
+        )
+    ]
+    figures = ours(results)
+    assert figures["base_step_seconds"] == "0.40 s"
+    assert figures["big_step_seconds"] == "1.25 s"
+
+
+def test_two_residuals_add_one_kappa_and_one_alpha_per_branch():
+    """12 layers of 16 branches; the paper's 192 are those of 8 branches."""
+
+    def with_two_residuals(name):
+        hparams = catalogue.hparams(name)
+        if name.startswith("weighted"):
+            return hparams.replace(branch_residual="shared")
+        return hparams
+
+    assert added_weights(with_two_residuals) == 12 * 2 * 16
+
+
+def test_the_report_holds_all_figures_and_their_sources():
+    report = text_report(find_table("text"), catalogue.hparams)
+    text = write_report(report)
+    assert max(map(len, text.splitlines())) <= MAX_WIDTH
+    for row in find_table("text").rows:
+        assert str(row.published["source"]) in text
+    data = report.data["lines"][0]
+    assert (data["published"], data["ours"]) == ("0.4 s", NOT_YET)
+
+
+def test_a_single_figure_is_shown():
+    text = write_report(text_report(select("text/pairs_enfr"), catalogue.hparams))
+    assert "36M" in text
+    assert "4.5M" not in text
