@@ -636,7 +636,7 @@ function gridPanel(app) {
 	const ratio = map.keys.length / map.queries.length;
 	grid.style.setProperty("--ratio", Math.max(0.4, Math.min(2.5, ratio)).toFixed(3));
 	rove(grid, heads.map((head) => layers.map((layer) => at(layer, head))), { first: at(state.layer, state.head) });
-	at(state.layer, state.head).classList.add("chosen");
+	if (state.opened) at(state.layer, state.head).classList.add("chosen");
 	const about = `Rows: ${map.queryName} (queries). Columns: ${map.keyName} (keys). Click a head to open it.`;
 	return {
 		main: el("div", {}, el("p", { class: "hint", text: about }), grid),
@@ -722,7 +722,7 @@ function tablePanel(app) {
 		if (rows.some(({ row }, i) => row !== body.rows[i])) body.append(...rows.map(({ row }) => row));
 	}
 
-	const about = `Computed over the ${app.words() ? "words" : "tokens"} of this sentence. Click a header to sort, a row to open the head.`;
+	const about = `Computed from the ${app.words() ? "words" : "tokens"} of this sentence. Click a header to sort, a row to open the head.`;
 	const note = map.kind === "memory"
 		? " “Aligns words” is high if every source word has its own partner." : "";
 	const main = el("div", {}, el("p", { class: "hint", text: about + note }),
@@ -790,7 +790,7 @@ class App {
 		this.id = `t2t-attention-${++mounts}`;
 		this.state = {
 			run: null, sentence: null, step: null, kind: null, layer: null, head: 0,
-			view: "lines", words: true, hidden: new Set(), pin: null, sort: null,
+			view: "lines", words: true, hidden: new Set(), opened: false, pin: null, sort: null,
 		};
 		[this.runs, this.listed, this.records, this.loaded] = [[], [], [], new Map()];
 		this.requests = { list: 0, document: 0 }; // how many there were
@@ -1003,6 +1003,7 @@ class App {
 
 	choose(patch) {
 		Object.assign(this.state, patch);
+		this.state.opened ||= "head" in patch;
 		this.render();
 	}
 
