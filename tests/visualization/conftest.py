@@ -10,6 +10,7 @@ import pytest
 
 CHROMIUM = Path("/usr/bin/chromium")
 CHROMEDRIVER = Path("/usr/bin/chromedriver")
+PATIENCE = 600  # seconds
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -36,6 +37,10 @@ def chromium() -> Iterator[Any]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = selenium.ChromeService(str(CHROMEDRIVER))
     driver = selenium.Chrome(options=options, service=service)
+    # A busy machine may need minutes for what usually takes a second.
+    driver.command_executor.client_config.timeout = PATIENCE
+    driver.set_page_load_timeout(PATIENCE)
+    driver.set_script_timeout(PATIENCE)
     yield driver
     driver.quit()
 
@@ -46,6 +51,8 @@ def browser(chromium: Any) -> Iterator[Any]:
     chromium.get("about:blank")
     chromium.get_log("browser")
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    chromium.set_window_size(1280, 1000)
+    # The last test's pointer would hover whatever the next page shows at its place.
+    corner = {"type": "mouseMoved", "x": 0, "y": 0}
+    chromium.execute_cdp_cmd("Input.dispatchMouseEvent", corner)
     yield chromium
     assert chromium.get_log("browser") == []

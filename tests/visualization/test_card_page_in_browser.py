@@ -6,6 +6,7 @@ import pytest
 
 from t2t_repro.metrics.card import make_card
 from t2t_repro.visualization.card_page import card_page
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -37,21 +38,36 @@ def test_right_to_left_text_starts_at_the_right(opened):
     assert sorted(direction) == ["ltr", "ltr", "rtl"]
 
 
-@pytest.mark.parametrize("width", [1200, 360])
-def test_nothing_is_wider_than_the_window(opened, width):
-    opened.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-    )
-    widest = opened.execute_script("return document.documentElement.scrollWidth")
+@pytest.fixture
+def set_width(opened):
+    """Give the page a width; restore the window's width afterwards."""
+
+    def wait_for(width):
+        until(lambda: opened.execute_script("return innerWidth") == width)
+
+    def set_to(width):
+        opened.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        )
+        wait_for(width)
+
+    before = opened.execute_script("return innerWidth")
+    yield set_to
     opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    wait_for(before)
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+def test_nothing_is_wider_than_the_window(opened, set_width, width):
+    set_width(width)
+    widest = opened.execute_script("return document.documentElement.scrollWidth")
     assert widest <= width
 
 
 def test_the_page_follows_the_readers_choice_of_light_or_dark(opened):
-    colors = []
-    for scheme in ("light", "dark"):
+    colors = {"light": "rgb(244, 245, 247)", "dark": "rgb(14, 16, 20)"}
+    for scheme, color in colors.items():
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        colors.append(opened.execute_script(BACKGROUND))
-    assert colors == ["rgb(244, 245, 247)", "rgb(14, 16, 20)"]
+        until(lambda color=color: opened.execute_script(BACKGROUND) == color)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import json
-import time
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from tests.support.attention_documents import (
     make_document,
     words_of,
 )
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -43,6 +43,29 @@ globalThis.view = T2TAttention.mount(root, {
 });
 """
 
+# A source that lists its only run at once, and then each time that `answers` is called.
+SLOW_MOUNT = """
+const [documents] = arguments;
+const root = document.getElementById("attention");
+root.replaceChildren();
+globalThis.answers = [];
+const contents = {sentences: [{id: 0, title: "a", steps: [10, 20]}], branches: false};
+let first = true;
+globalThis.view = T2TAttention.mount(root, {
+  runs: async () => ["run"],
+  list: () => new Promise((answer) => {
+    if (first) answer(contents);
+    else answers.push(() => answer(contents));
+    first = false;
+  }),
+  load: async (run, id, step) => documents[step],
+});
+"""
+MOVE_SLIDER = """
+const slider = document.querySelector("[name=step]");
+slider.value = arguments[0];
+slider.dispatchEvent(new Event("input"));
+"""
 
 # A source whose first run is damaged.
 DAMAGE_MOUNT = """
@@ -106,14 +129,12 @@ class Page:
         return self.one(css).get_property("textContent")
 
     def wait(self, css: str) -> Page:
-        self.until(lambda: bool(self.all(css)))
+        until(lambda: self.all(css))
         return self
 
-    def until(self, condition) -> None:
-        end = time.monotonic() + 5
-        while not condition():
-            assert time.monotonic() < end, "the page did not change within 5 seconds"
-            time.sleep(0.02)
+    def wait_for_step(self, step: str) -> None:
+        # The number of the step changes before its weights are loaded.
+        until(lambda: self.text("output") == step and not self.all("[aria-busy]"))
 
     def click(self, css: str) -> None:
         self.one(css).click()
@@ -130,7 +151,26 @@ class Page:
         return ActionChains(self.browser, duration=0)
 
     def hover(self, css: str) -> None:
-        self.actions().move_to_element(self.one(css)).perform()
+        node = self.one(css)
+        self.actions().move_to_element(node).perform()
+        self.wait_for_pointer(node)
+
+    def wait_for_pointer(self, node: Any) -> None:
+        # The style `:hover` and the event belong to the same task of the browser.
+        hovered = "return arguments[0].matches(':hover')"
+        until(lambda: self.browser.execute_script(hovered, node))
+
+    def double_click(self, css: str) -> None:
+        """Click twice, however much time passes in between."""
+        center = (
+            "const box = arguments[0].getBoundingClientRect();"
+            "return {x: box.x + box.width / 2, y: box.y + box.height / 2}"
+        )
+        place = self.browser.execute_script(center, self.one(css))
+        for count in (1, 2):
+            for kind in ("mousePressed", "mouseReleased"):
+                event = {"type": kind, "button": "left", "clickCount": count, **place}
+                self.browser.execute_cdp_cmd("Input.dispatchMouseEvent", event)
 
     def press(self, *keys: str) -> None:
         actions = self.actions()
@@ -274,10 +314,9 @@ def test_a_double_click_shows_one_head_and_another_all_heads(page):
     def pressed() -> list[str]:
         return [c.text for c in page.all(".chip[aria-pressed=true]")]
 
-    chip = page.one("[data-head='2'].chip")
-    page.actions().double_click(chip).perform()
+    page.double_click("[data-head='2'].chip")
     assert pressed() == ["3"]
-    page.actions().double_click(chip).perform()
+    page.double_click("[data-head='2'].chip")
     assert pressed() == ["1", "2", "3", "4"]
 
 
@@ -317,7 +356,7 @@ def test_the_slider_changes_the_step_and_keeps_what_is_chosen(page, browser):
     assert_lines(page, weights_of(documents[80])[1, :, 1], [1, 2, 3])
     browser.execute_script("document.querySelector('[name=step]').focus()")
     page.press("\ue012", "\ue012")  # left arrow
-    page.until(lambda: page.text("output") == "20")
+    page.wait_for_step("20")
     assert_lines(page, weights_of(documents[20])[1, :, 1], [1, 2, 3])
     assert page.focused("node.name") == "step"
     assert page.one("[name=step]").get_attribute("aria-valuetext") == "20"
@@ -326,11 +365,16 @@ def test_the_slider_changes_the_step_and_keeps_what_is_chosen(page, browser):
 def test_the_training_plays_step_by_step(page):
     steps = [10, 20]
     page.open(make_document()).mount(steps, training(steps))
+    page.browser.execute_script(
+        "const output = document.querySelector('output');"
+        "globalThis.seen = [output.textContent];"
+        "new MutationObserver(() => {"
+        "  if (seen.at(-1) !== output.textContent) seen.push(output.textContent);"
+        "}).observe(output, {childList: true})"
+    )
     page.click(".play")
-    seen = set()
-    page.until(lambda: seen.add(page.text("output")) or page.text(".play") == "▶")
-    assert seen == {"10", "20"}
-    assert page.text("output") == "20"
+    until(lambda: page.text(".play") == "▶")
+    assert page.browser.execute_script("return seen") == ["20", "10", "20"]
 
 
 def entropy_of(weights: np.ndarray) -> np.ndarray:
@@ -445,6 +489,7 @@ def test_the_heat_map_reads_out_tokens_and_weight(page):
     x = (6.5 - len(SOURCE) / 2) * cell
     y = (2.5 - len(TARGET) / 2) * cell
     page.actions().move_to_element_with_offset(plot, round(x), round(y)).perform()
+    page.wait_for_pointer(plot)
     assert page.text(".readout") == f"▁dog attends to ▁Haus{weights[2, 6]:.3f}"
     assert page.text(".top .tick.active") == "▁Haus"
     assert page.text(".left .tick.active") == "▁dog"
@@ -533,7 +578,7 @@ def test_light_and_dark_follow_the_system_and_the_button(page, browser):
     media = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
     # The page hears of the change after the style has changed.
-    page.until(lambda: page.text(".theme") == "☀ Light")
+    until(lambda: page.text(".theme") == "☀ Light")
     assert background() != light
     page.click(".theme")
     assert background() == light
@@ -569,7 +614,7 @@ def test_branch_weights_are_drawn_beside_the_rest(page):
         "const run = document.querySelector('[name=run]'); run.value = 1;"
         "run.dispatchEvent(new Event('change'))"
     )
-    page.until(lambda: not page.all(".chart"))
+    until(lambda: not page.all(".chart"))
 
 
 @pytest.mark.parametrize(
@@ -601,7 +646,7 @@ def test_errors_of_the_source_are_one_sentence(page, methods, sentence):
     page.browser.execute_script(
         f"T2TAttention.mount(document.getElementById('attention'), {{{methods}}})"
     )
-    page.until(lambda: page.text("[role=alert]") == sentence)
+    until(lambda: page.text("[role=alert]") == sentence)
     assert not page.one(".views").is_displayed()
 
 
@@ -610,7 +655,7 @@ def test_weights_of_the_wrong_size_are_one_sentence(page):
     document["maps"][MEMORY]["layers"] = 2
     page.file.write_text(html_page([document], "T"), encoding="utf-8")
     page.browser.get(page.file.as_uri())
-    page.until(lambda: "have 2400 bytes; expected 1600" in page.text("[role=alert]"))
+    until(lambda: "have 2400 bytes; expected 1600" in page.text("[role=alert]"))
 
 
 def test_the_menu_of_sentences_has_their_numbers_and_first_words(page):
@@ -644,7 +689,7 @@ def test_damage_is_reported_above_the_attention_that_can_be_read(page):
     notice = page.one("[role=note]")
     assert notice.text == "An event file of <b>one</b> is damaged."
     page.one("[name=run] option[value='1']").click()
-    page.until(lambda: not notice.text)
+    until(lambda: not notice.text)
     assert not notice.is_displayed()
     page.wait(".lines .token")
 
@@ -652,7 +697,7 @@ def test_damage_is_reported_above_the_attention_that_can_be_read(page):
 def test_a_page_without_documents_says_so(page):
     page.file.write_text(html_page([], "T"), encoding="utf-8")
     page.browser.get(page.file.as_uri())
-    page.until(lambda: page.text("[role=alert]") == "There is no attention data yet.")
+    until(lambda: page.text("[role=alert]") == "There is no attention data yet.")
 
 
 def test_new_steps_and_data_appear_on_refresh(page):
@@ -674,9 +719,50 @@ def test_new_steps_and_data_appear_on_refresh(page):
     page.browser.execute_script(
         "steps = [10, 20]; documents[10].reference = 'changed'; view.refresh()"
     )
-    page.until(lambda: page.one(".step").is_displayed())
-    page.until(lambda: "changed" in page.text(".texts"))
+    until(lambda: page.one(".step").is_displayed())
+    until(lambda: "changed" in page.text(".texts"))
     assert page.text("output") == "10"
+
+
+def test_the_slider_works_while_the_steps_are_read_again(page):
+    page.open(make_document())
+    page.browser.execute_script(SLOW_MOUNT, training([10, 20]))
+    page.wait(".lines .token")
+    page.browser.execute_script("view.refresh()")
+    until(lambda: page.browser.execute_script("return answers.length") == 1)
+    page.browser.execute_script(MOVE_SLIDER, 0)
+    page.wait_for_step("10")
+    page.browser.execute_script("answers[0]()")
+    page.wait_for_step("10")
+    assert not page.one("[role=alert]").is_displayed()
+
+
+def test_the_answer_of_a_run_that_was_left_is_ignored(page):
+    documents = {"slow": make_document(seed=1), "quick": make_document(seed=2)}
+    for name, document in documents.items():
+        document["reference"] = f"of the {name} run"
+    page.open(make_document())
+    page.browser.execute_script(
+        """
+        const [documents] = arguments;
+        const sentences = [{id: 0, title: "a", steps: [1]}];
+        T2TAttention.mount(document.getElementById("attention"), {
+          runs: async () => ["quick", "slow"],
+          list: (run) => new Promise((answer, fail) => {
+            if (run === "quick") answer({sentences});
+            else globalThis.fail = () => fail(new Error("too late"));
+          }),
+          load: async (run) => documents[run],
+        });
+        """,
+        documents,
+    )
+    until(lambda: "of the quick run" in page.text(".texts"))
+    for run in (1, 0):
+        page.one(f"[name=run] option[value='{run}']").click()
+    page.browser.execute_script("globalThis.fail()")
+    until(lambda: "of the quick run" in page.text(".texts"))
+    assert not page.one("[role=alert]").is_displayed()
 
 
 def test_two_hundred_tokens_stay_usable(page):
@@ -685,13 +771,17 @@ def test_two_hundred_tokens_stay_usable(page):
         source=words, target=words, aligned=range(200), layers=6, heads=8
     )
     page.open(document)
+    # The best of five: other programs may interrupt the browser at any time.
     spent = page.browser.execute_script(
-        "const start = performance.now();"
-        "document.querySelector('[data-side=query][data-index=\"20\"]')"
-        ".dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));"
-        "return performance.now() - start"
+        "return [20, 21, 22, 23, 24].map((index) => {"
+        "  const token = document.querySelector("
+        "    `[data-side=query][data-index='${index}']`);"
+        "  const start = performance.now();"
+        "  token.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));"
+        "  return performance.now() - start;"
+        "})"
     )
-    assert spent < 500
+    assert min(spent) < 500
     # Bars of the rows in sight only.
     assert 0 < len(page.all("rect.bar")) < 8 * 100
     for view in ("heat", "grid", "table"):

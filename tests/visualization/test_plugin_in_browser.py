@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import pytest
 import tensorflow as tf
@@ -16,11 +21,13 @@ from tensorboard.compat.proto import summary_pb2
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.visualization.summaries import write_attention, write_branches
 from tests.support.attention_documents import make_document
+from tests.support.waiting import PAUSE, until
 
 pytestmark = pytest.mark.browser
 
 STEPS = list(range(100, 1600, 100))
-SECONDS = 30
+# TensorBoard's page loads for seconds, on a busy machine for many.
+wait = functools.partial(until, looks=3000)
 # TensorBoard's own messages, and those of Chromium without a graphics card.
 EXPECTED_MESSAGES = re.compile(
     r"Multiple instances of Three\.js|deprecated\. Please use app-layout"
@@ -94,27 +101,52 @@ def address(run_folder):
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
-        lines = []
-        for line in process.stderr:
-            lines.append(line)
-            match = re.search(r"http://127\.0\.0\.1:\d+/", line)
-            if match:
-                break
-        else:
-            pytest.fail("".join(lines))
-        yield match[0]
-        process.terminate()
+        try:
+            found = address_of(process)
+            wait_for_steps(found, "weighted/eval", [STEPS, STEPS])
+            wait_for_steps(found, "zz_cut/eval", [[100], [100]])
+            wait_for_steps(found, "zz_damaged", [[1]])
+            branches = functools.partial(answer, found, "branches", "weighted/eval")
+            wait(lambda: len(branches() or []) == len(STEPS))
+            yield found
+        finally:
+            process.terminate()
 
 
-def wait(look):
-    """Return the first true result of a function that is called again and again."""
-    end = time.monotonic() + SECONDS
-    while True:
-        found = look()
-        if found:
-            return found
-        assert time.monotonic() < end, "it did not appear"
-        time.sleep(0.1)
+def address_of(process):
+    """Return the address that TensorBoard prints when it starts."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        match = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        if match:
+            return match[0]
+    return pytest.fail("".join(lines))
+
+
+def answer(address, route, run):
+    """Return what TensorBoard answers to the page, or None if it has no data."""
+    query = urllib.parse.urlencode({"run": run})
+    try:
+        url = f"{address}data/plugin/attention/{route}?{query}"
+        with urllib.request.urlopen(url) as response:
+            return json.load(response)
+    except urllib.error.HTTPError:
+        return None
+
+
+def wait_for_steps(address, run, expected):
+    """Wait until TensorBoard has read these steps, listed by sentence.
+
+    TensorBoard answers before that. The page does not ask again by itself, and
+    TensorBoard shows no tab for a plugin without data.
+    """
+
+    def read():
+        contents = answer(address, "list", run) or {"sentences": []}
+        return [one["steps"] for one in contents["sentences"]] == expected
+
+    wait(read)
 
 
 class TensorBoardTab:
@@ -123,7 +155,7 @@ class TensorBoardTab:
     def __init__(self, driver, address):
         self.driver = driver
         driver.get(address)
-        wait(self._named_tab).click()
+        wait(self._clicked)
         self.frame = wait(self._frame)
         driver.switch_to.frame(self.frame)
         wait(lambda: self.all("input[name=step]"))
@@ -132,12 +164,18 @@ class TensorBoardTab:
     def all(self, selector):
         return self.driver.find_elements("css selector", selector)
 
-    def _named_tab(self):
-        tabs = self.all("[role=tab]")
-        return next(
-            (t for t in tabs if t.get_attribute("textContent").strip() == "Attention"),
-            None,
-        )
+    def _clicked(self):
+        """Click the tab, unless TensorBoard is still building its bar of tabs."""
+        from selenium.common.exceptions import WebDriverException
+
+        try:
+            for tab in self.all("[role=tab]"):
+                if tab.get_attribute("textContent").strip() == "Attention":
+                    tab.click()
+                    return True
+        except WebDriverException:
+            pass
+        return False
 
     def _frame(self):
         return next(iter(self.all("iframe")), None)
@@ -165,8 +203,16 @@ class TensorBoardTab:
 
         token = self.all(".token[data-side=query]")[index]
         ActionChains(self.driver).move_to_element(token).perform()
-        paths = wait(lambda: self.all("path.line"))
-        return [float(path.get_attribute("stroke-opacity")) for path in paths]
+        opacities = (
+            "return [...document.querySelectorAll('path.line')].map("
+            "(line) => Number(line.getAttribute('stroke-opacity')))"
+        )
+        return wait(lambda: self.driver.execute_script(opacities))
+
+    def press_reload(self):
+        self.driver.switch_to.default_content()
+        self.driver.find_element("css selector", ".reload-button").click()
+        self.driver.switch_to.frame(self.frame)
 
     def text(self):
         return self.driver.find_element("css selector", "body").text
@@ -220,8 +266,8 @@ def test_a_damaged_run_is_told_in_a_sentence(tab):
     )
     wait(lambda: sentence in tab.text())
     # Chromium itself reports every answer with an error status.
-    (message,) = messages_of(tab.driver)
-    assert "status of 422" in message
+    messages = wait(lambda: messages_of(tab.driver))
+    assert all("status of 422" in message for message in messages)
 
 
 def test_a_damaged_event_file_is_told_above_the_steps_before_it(tab):
@@ -235,19 +281,22 @@ def test_a_damaged_event_file_is_told_above_the_steps_before_it(tab):
 
 
 def test_branch_weights_are_beside_the_attention(tab):
-    assert "Branch weights" in tab.text()
+    # They are a request of their own.
+    wait(lambda: "Branch weights" in tab.text())
 
 
-def test_the_button_of_tensorboard_loads_new_steps(tab, run_folder):
+def test_the_button_of_tensorboard_loads_new_steps(tab, run_folder, address):
     new = STEPS[-1] + 100
     write_step(MetricsLog(run_folder), new)
 
+    wait_for_steps(address, "weighted/eval", [[*STEPS, new]] * 2)
+
     def reloaded():
-        tab.driver.switch_to.default_content()
-        tab.driver.find_element("css selector", ".reload-button").click()
-        time.sleep(1)
-        tab.driver.switch_to.frame(tab.frame)
-        return tab.last_position() == len(STEPS)
+        # TensorBoard ignores its button while it is loading.
+        tab.press_reload()
+        return any(
+            tab.last_position() == len(STEPS) or time.sleep(PAUSE) for _ in range(50)
+        )
 
     wait(reloaded)
     tab.move_to(len(STEPS))

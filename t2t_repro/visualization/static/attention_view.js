@@ -57,14 +57,9 @@ function merge(weights, maps, queryWords, keyWords) {
 }
 
 /**
- * Return the figures of every head, layer by layer.
- *
- * entropy: in nats, mean over queries. distance: mean of |query - key| weighted by
- * attention, in positions or, between two sequences, in shares of their lengths.
- * strongest: mean over queries of the largest weight. oneToOne: the largest weight that
- * each key receives, summed and divided by the smaller number of queries and keys. It is
- * 1 if every word has its own partner, and small if all queries attend to one key or to
- * all alike. It assumes nothing about the order of words.
+ * Return the figures of every head, layer by layer: `columnsOf` explains them. The
+ * distance between two sequences is in shares of their lengths. `oneToOne` assumes
+ * nothing about the order of words.
  */
 function headFigures(map) {
 	const [Q, K] = [map.queries.length, map.keys.length];
@@ -641,7 +636,7 @@ function gridPanel(app) {
 	const ratio = map.keys.length / map.queries.length;
 	grid.style.setProperty("--ratio", Math.max(0.4, Math.min(2.5, ratio)).toFixed(3));
 	rove(grid, heads.map((head) => layers.map((layer) => at(layer, head))), { first: at(state.layer, state.head) });
-	at(state.layer, state.head).classList.add("chosen");
+	if (state.opened) at(state.layer, state.head).classList.add("chosen");
 	const about = `Rows: ${map.queryName} (queries). Columns: ${map.keyName} (keys). Click a head to open it.`;
 	return {
 		main: el("div", {}, el("p", { class: "hint", text: about }), grid),
@@ -723,10 +718,11 @@ function tablePanel(app) {
 		});
 		rows.sort((a, b) => direction * (a.figures[name] - b.figures[name]));
 		for (const { figures, row } of rows) row.style.setProperty("--colour", app.theme.colour(figures.head));
-		body.append(...rows.map(({ row }) => row));
+		// A row that moves loses the focus.
+		if (rows.some(({ row }, i) => row !== body.rows[i])) body.append(...rows.map(({ row }) => row));
 	}
 
-	const about = `Computed over the ${app.words() ? "words" : "tokens"} of this sentence. Click a header to sort, a row to open the head.`;
+	const about = `Computed from the ${app.words() ? "words" : "tokens"} of this sentence. Click a header to sort, a row to open the head.`;
 	const note = map.kind === "memory"
 		? " “Aligns words” is high if every source word has its own partner." : "";
 	const main = el("div", {}, el("p", { class: "hint", text: about + note }),
@@ -794,10 +790,10 @@ class App {
 		this.id = `t2t-attention-${++mounts}`;
 		this.state = {
 			run: null, sentence: null, step: null, kind: null, layer: null, head: 0,
-			view: "lines", words: true, hidden: new Set(), pin: null, sort: null,
+			view: "lines", words: true, hidden: new Set(), opened: false, pin: null, sort: null,
 		};
 		[this.runs, this.listed, this.records, this.loaded] = [[], [], [], new Map()];
-		this.serial = 0;
+		this.requests = { list: 0, document: 0 }; // how many there were
 		this.build();
 		this.system = matchMedia("(prefers-color-scheme: dark)");
 		this.recolour = () => this.setTheme(root.dataset.theme);
@@ -904,18 +900,35 @@ class App {
 		});
 	}
 
+	/** Return the answer to a request, or null if there was a later one in the meantime. */
+	async latest(kind, request) {
+		const serial = ++this.requests[kind];
+		try {
+			const answer = await request();
+			if (serial === this.requests[kind]) return answer;
+		} catch (error) {
+			if (serial === this.requests[kind]) throw error;
+		}
+		return null;
+	}
+
 	async loadRun(run) {
-		const serial = ++this.serial;
 		const { state } = this;
-		state.run = run;
-		[this.records, this.listed] = [[], []];
-		const { sentences, branches, damage } = await this.source.list(run);
-		if (serial !== this.serial) return;
+		if (run !== state.run) {
+			state.run = run;
+			this.stop();
+			[this.records, this.listed] = [[], []];
+			this.requests.document++; // Ignore a document of the other run.
+		}
+		const contents = await this.latest("list", () => this.source.list(run));
+		if (!contents) return;
+		const { sentences, branches, damage } = contents;
 		this.parts.notice.textContent = damage ?? "";
-		if (!sentences.length) throw new Error(`Run “${run}” has no attention data.`);
 		this.listed = sentences;
+		if (!sentences.length) throw new Error(`Run “${run}” has no attention data.`);
 		if (!this.entry()) state.sentence = sentences[0].id;
 		if (branches) this.loadBranches(run);
+		else this.records = [];
 		await this.loadSentence();
 	}
 
@@ -936,7 +949,6 @@ class App {
 
 	/** Load the chosen sentence at the chosen step or the step closest to it. */
 	async loadSentence() {
-		const serial = ++this.serial;
 		const { state } = this;
 		const { steps } = this.entry();
 		if (!steps.length) throw new Error("The sentence has no attention data.");
@@ -944,14 +956,9 @@ class App {
 		this.renderChoices();
 		this.root.setAttribute("aria-busy", "true");
 		const key = JSON.stringify([state.run, state.sentence, state.step]);
-		let sentence = this.loaded.get(key);
-		try {
-			sentence ??= new Sentence(await this.source.load(state.run, state.sentence, state.step));
-		} catch (error) {
-			if (serial === this.serial) throw error;
-		}
-		// Another choice was made in the meantime.
-		if (serial !== this.serial) return;
+		const sentence = await this.latest("document", async () => this.loaded.get(key)
+			?? new Sentence(await this.source.load(state.run, state.sentence, state.step)));
+		if (!sentence) return;
 		if (this.loaded.size > 12) this.loaded.clear();
 		this.loaded.set(key, sentence);
 		this.root.removeAttribute("aria-busy");
@@ -960,19 +967,22 @@ class App {
 	}
 
 	chooseSentence(index) {
+		if (!this.listed.length) return; // The contents of another run are on their way.
+		this.stop();
 		this.state.pin = null;
 		this.state.sentence = this.listed[index].id;
-		return this.attempt(() => this.loadSentence());
+		this.attempt(() => this.loadSentence());
 	}
 
 	chooseStep(index) {
+		if (!this.listed.length) return;
 		this.state.step = this.entry().steps[index];
-		return this.attempt(() => this.loadSentence());
+		this.attempt(() => this.loadSentence());
 	}
 
 	/** Show one step after the other, from the first one if the last one is shown. */
 	play() {
-		if (this.timer) return this.stop();
+		if (this.timer || !this.listed.length) return this.stop();
 		const { steps } = this.entry();
 		let index = steps.indexOf(this.state.step);
 		this.timer = setInterval(() => {
@@ -980,7 +990,7 @@ class App {
 			this.chooseStep(index);
 			if (index === steps.length - 1) this.stop();
 		}, 700);
-		return this.renderChoices();
+		this.renderChoices();
 	}
 
 	stop() {
@@ -993,6 +1003,7 @@ class App {
 
 	choose(patch) {
 		Object.assign(this.state, patch);
+		this.state.opened ||= "head" in patch;
 		this.render();
 	}
 
@@ -1194,7 +1205,7 @@ class App {
 
 	destroy() {
 		this.stop();
-		this.serial++;
+		this.requests = {};
 		this.panel?.destroy?.();
 		this.resized.disconnect();
 		this.system.removeEventListener("change", this.recolour);
