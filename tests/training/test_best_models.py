@@ -33,7 +33,7 @@ from tests.support.tiny_training import (
     weights_of,
 )
 
-SCORES = {2: 3.0, 4: 9.0, 5: 2.0, 6: 5.0, 8: 7.0, 10: 7.0, 12: 6.0, 14: 1.0}
+SCORES = {2: 3.0, 4: 9.0, 6: 5.0, 8: 7.0, 10: 7.0, 12: 6.0, 14: 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def shards(tmp_path_factory):
 
 
 def scored(step, log):
-    return {"bleu": SCORES[step]}
+    return {"bleu": SCORES.get(step, 2.0)}
 
 
 def steps_in(folder):
