@@ -62,12 +62,12 @@ def write_corpus(text: Path, pairs: int, path: Path) -> None:
 
 
 def measure(command: list[str]) -> Row:
-    """Run a command, and return its seconds, by phase too, and its memory.
+    """Run a command, and return its seconds, also by phase and of CPU, and its memory.
 
     Raises:
         SystemExit: If the command fails.
     """
-    start = time.monotonic()
+    cpu, start = _cpu_seconds(), time.monotonic()
     process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     starts: dict[str, float] = {}
     log = threading.Thread(target=_read_log, args=(process.stderr, starts))
@@ -86,7 +86,18 @@ def measure(command: list[str]) -> Row:
         name: round(later - begin, 2)
         for name, (begin, later) in zip(names, itertools.pairwise(begins), strict=True)
     }
-    return {"seconds": round(end - start, 2), "phases": seconds, "peak_bytes": peak}
+    return {
+        "seconds": round(end - start, 2),
+        "cpu_seconds": round(_cpu_seconds() - cpu, 2),
+        "phases": seconds,
+        "peak_bytes": peak,
+    }
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of all processes that this one has waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _read_log(lines: Iterator[bytes], starts: dict[str, float]) -> None:
@@ -168,7 +179,8 @@ def table_row(row: Row) -> str:
     encoding = row["pairs"] / phases["encoding"]
     seconds = " | ".join(f"{phases.get(name, 0):,.0f}" for name in PHASES.values())
     return (
-        f"| {row['pairs']:,} | {row['workers']} | {row['seconds']:,.0f} | {seconds} "
+        f"| {row['pairs']:,} | {row['workers']} | {row['seconds']:,.0f} "
+        f"| {row['cpu_seconds']:,.0f} | {seconds} "
         f"| {row['pairs'] / row['seconds']:,.0f} | {encoding:,.0f} "
         f"| {row['peak_bytes'] / 1e6:,.0f} |"
     )
@@ -176,7 +188,7 @@ def table_row(row: Row) -> str:
 
 def table(results: dict[str, Any]) -> str:
     """Return the results as tables in Markdown."""
-    names = ["pairs", "workers", "seconds", *PHASES.values()]
+    names = ["pairs", "workers", "seconds", "CPU seconds", *PHASES.values()]
     names += ["pairs per second", "of these, encoding", "peak MB"]
     lines = [f"| {' | '.join(names)} |", "|" + "---:|" * len(names)]
     lines += map(table_row, results["rows"])
