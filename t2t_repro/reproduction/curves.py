@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -16,10 +18,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import atomic_write
 
 FOLDER = "curves"
+_NAME = re.compile(r"[\w-][\w.-]*")
 _DIGITS = 5  # after the point; enough for every comparison between seeds
 
 
@@ -60,7 +63,16 @@ class Curve:
         return f"{self.name}-{self.seed}.json"
 
     def save(self, folder: str | Path) -> Path:
-        """Write the curve to a folder, atomically, and return the path of its file."""
+        """Write the curve to a folder, atomically, and return the path of its file.
+
+        Raises:
+            UserError: If the folder does not exist or cannot be written to.
+        """
+        if not Path(folder).is_dir() or not os.access(folder, os.W_OK):
+            raise UserError(
+                f"received result_dir={folder}, expected an existing folder that can "
+                "be written to."
+            )
         path = Path(folder) / self.file_name
         lines = [
             f'  "{key}": {json.dumps(value)}'
@@ -75,12 +87,18 @@ def curve_of(run: str | Path, name: str) -> Curve:
 
     Args:
         run: Folder of the training.
-        name: Name of the setting.
+        name: Name of the setting: letters, digits, "_", "-" and ".".
 
     Raises:
+        UsageError: If the name is not one.
         UserError: If the folder holds no training that wrote metrics, or the training
             has not reached its last step.
     """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"received name={name!r}, expected letters, digits, '_', '-' and '.', "
+            "because a file gets this name."
+        )
     folder = Path(run)
     try:
         description = json.loads((folder / "hparams.json").read_text(encoding="utf-8"))

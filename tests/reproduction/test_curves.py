@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.reproduction.curves import (
     curve_of,
     curves_in,
@@ -77,6 +77,18 @@ def test_a_curve_is_read_as_it_was_written(tmp_path):
     folder.mkdir()
     assert curve.save(folder) == folder / "shared_unit-7.json"
     assert curves_in(folder) == (curve,)
+
+
+def test_a_curve_needs_an_existing_folder(tmp_path):
+    curve = curve_of(run(tmp_path), "shared_unit")
+    with pytest.raises(UserError, match="result_dir=nowhere"):
+        curve.save("nowhere")
+
+
+@pytest.mark.parametrize("name", ["a/b", "", "../a", ".hidden"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path, name):
+    with pytest.raises(UsageError, match="received name="):
+        curve_of(run(tmp_path), name)
 
 
 def test_a_transformer_has_no_branch_weights(tmp_path):

@@ -41,24 +41,26 @@ def test_the_time_of_a_step_is_that_of_the_papers_scale():
 
 
 def test_two_residuals_add_one_kappa_and_one_alpha_per_branch():
-    """12 layers of 16 branches; the paper's 192 are those of 8 branches."""
+    """In 12 layers: 8 branches give the paper's 192, and 16 twice as many."""
+    base, big = (
+        added_weights(catalogue.hparams, size, branch_residual="shared")
+        for size in ("base", "big")
+    )
+    assert (base, big) == (12 * 2 * 8, 12 * 2 * 16)
+    (note,) = [x for x in report().notes if x.startswith("added_weights")]
+    assert "branch_residual=shared: 384, and 192 for" in note
 
-    def with_two_residuals(name):
-        hparams = catalogue.hparams(name)
-        if name.startswith("weighted"):
-            return hparams.replace(branch_residual="shared")
-        return hparams
 
-    assert added_weights(with_two_residuals) == 12 * 2 * 16
+def report():
+    return text_report(find_table("text"), catalogue.hparams)
 
 
 def test_the_report_holds_all_figures_and_their_sources():
-    report = text_report(find_table("text"), catalogue.hparams)
-    text = write_report(report)
+    text = write_report(report())
     assert max(map(len, text.splitlines())) <= MAX_WIDTH
     for row in find_table("text").rows:
         assert str(row.published["source"]) in text
-    data = report.data["lines"][0]
+    data = report().data["lines"][0]
     assert (data["published"], data["ours"]) == ("0.4 s", NOT_YET)
 
 
