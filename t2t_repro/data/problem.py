@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.registry import REVERSED_SUFFIX, snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
+from t2t_repro.text.bracket_grammar import BracketGrammar
 
 if TYPE_CHECKING:
     from t2t_repro.data.split_files import SplitText
@@ -99,7 +100,7 @@ class Problem:
     was_reversed: ClassVar[bool] = False
     file_kind: str = ""
     metric: str = "bleu"
-    decode_defaults: Mapping[str, float | int] = MappingProxyType({})
+    decode_defaults: Mapping[str, float | int | str] = MappingProxyType({})
 
     @property
     def name(self) -> str:
@@ -197,6 +198,22 @@ class Problem:
         """Turn the text that the model wrote for a source into the user's output."""
         del source
         return Output(written)
+
+    def target_grammar(self, entries: Sequence[str]) -> BracketGrammar | None:
+        """Return the grammar of the texts that the model may write.
+
+        A problem with a grammar can be decoded with `constrain=tree`.
+
+        Args:
+            entries: The target vocabulary: the entry of each token.
+        """
+        del entries
+        return None
+
+    @property
+    def has_grammar(self) -> bool:
+        """Whether the problem declares a grammar."""
+        return type(self).target_grammar is not Problem.target_grammar
 
     def development_score(
         self, hypotheses: Sequence[str], references: Sequence[str]

@@ -18,8 +18,10 @@ from t2t_repro.decoding.pieces import (
     check_prefix_lengths,
     cut,
     encode_prefixes,
+    with_words,
 )
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -73,6 +75,10 @@ class SentenceTranslator(abc.ABC):
             piece. A longer one is cut, and the translations of its pieces are joined.
         normalize_source: Maps a user's sentence to the form of the training sources.
         postprocess: Maps a source and the model's output to the output for the user.
+        grammar: Grammar of the model's outputs, needed if the hparams follow one.
+
+    Raises:
+        ValueError: If the hparams follow a grammar, and there is none.
     """
 
     def __init__(
@@ -86,7 +92,11 @@ class SentenceTranslator(abc.ABC):
         postprocess: Callable[[str, str], Output] = lambda source, written: Output(
             written
         ),
+        grammar: BracketGrammar | None = None,
     ) -> None:
+        if hparams.follows_grammar and grammar is None:
+            raise ValueError(f"constrain={hparams.constrain} needs a `grammar`.")
+        self.grammar = grammar if hparams.follows_grammar else None
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
@@ -181,19 +191,21 @@ class SentenceTranslator(abc.ABC):
             raise ValueError(
                 f"`sentences` must be a list of sentences. Received: {sentences!r}"
             )
-        sources = self.source_tokenizer.encode_batch(
-            [*map(self._normalize_source, sentences)]
-        )
+        normalized = [*map(self._normalize_source, sentences)]
+        sources = self.source_tokenizer.encode_batch(normalized)
         forced: list[list[int]] = [[] for _ in sentences]
         if prefixes is not None:
             forced = encode_prefixes(
                 self.target_tokenizer, prefixes, len(sentences), first
             )
-        pieces = [
-            piece
-            for number, (ids, prefix) in enumerate(zip(sources, forced, strict=True))
-            for piece in cut(ids, self._longest_piece, first + number, prefix)
-        ]
+        pieces = []
+        for number, ids in enumerate(sources):
+            parts = cut(ids, self._longest_piece, first + number, forced[number])
+            if self.grammar is not None:
+                kinds = self.grammar.word_kinds(normalized[number])
+                spans = self.source_tokenizer.word_spans(ids)
+                parts = with_words(parts, kinds, [start for start, _ in spans])
+            pieces += parts
         check_prefix_lengths(pieces, self.hparams.extra_length)
         return pieces
 

@@ -260,13 +260,16 @@ def _translation_evaluator(
     own = defaults.replace(**problem.decode_defaults)
     # The problem's batch size is meant for its beam size.
     greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
+    tokenizers = data.tokenizers()
+    entries = tokenizers[1].pieces(range(tokenizers[1].vocab_size))
     translator = Translator(
         model,
-        *data.tokenizers(),
+        *tokenizers,
         greedy,
         hparams.max_length,
         normalize_source=problem.normalize_source,
         postprocess=problem.postprocess,
+        grammar=problem.target_grammar(entries),
     )
     sources, references = (side[:sentences] for side in data.raw_text("dev"))
     logger.info(
