@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, ClassVar
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.registry import REVERSED_SUFFIX, snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
-from t2t_repro.text.bracket_grammar import BracketGrammar
 
 if TYPE_CHECKING:
     from t2t_repro.data.split_files import SplitText
     from t2t_repro.metrics.bracketing import BracketingScores
     from t2t_repro.metrics.translation import TranslationScores
+    from t2t_repro.text.bracket_grammar import BracketGrammar
+    from t2t_repro.text.tokenizer import Tokenizer
 
 SPLITS = ("train", "dev", "test")
 
@@ -199,15 +200,15 @@ class Problem:
         del source
         return Output(written)
 
-    def target_grammar(self, entries: Sequence[str]) -> BracketGrammar | None:
+    def target_grammar(self, tokenizer: Tokenizer) -> BracketGrammar | None:
         """Return the grammar of the texts that the model may write.
 
         A problem with a grammar can be decoded with `constrain=tree`.
 
         Args:
-            entries: The target vocabulary: the entry of each token.
+            tokenizer: Tokenizer of the targets, whose tokens the grammar names.
         """
-        del entries
+        del tokenizer
         return None
 
     @property

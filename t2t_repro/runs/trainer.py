@@ -261,7 +261,6 @@ def _translation_evaluator(
     # The problem's batch size is meant for its beam size.
     greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
     tokenizers = data.tokenizers()
-    entries = tokenizers[1].pieces(range(tokenizers[1].vocab_size))
     translator = Translator(
         model,
         *tokenizers,
@@ -269,7 +268,7 @@ def _translation_evaluator(
         hparams.max_length,
         normalize_source=problem.normalize_source,
         postprocess=problem.postprocess,
-        grammar=problem.target_grammar(entries),
+        grammar=problem.target_grammar(tokenizers[1]),
     )
     sources, references = (side[:sentences] for side in data.raw_text("dev"))
     logger.info(

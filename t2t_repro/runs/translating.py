@@ -89,8 +89,7 @@ class TranslatingSystem(abc.ABC):
     @functools.cached_property
     def grammar(self) -> BracketGrammar | None:
         """The grammar of the problem's outputs, if it declares one."""
-        tokens = range(self.target_tokenizer.vocab_size)
-        return self.problem.target_grammar(self.target_tokenizer.pieces(tokens))
+        return self.problem.target_grammar(self.target_tokenizer)
 
     def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
         """Use the problem's defaults for settings that the user did not give.
