@@ -16,7 +16,10 @@ from t2t_repro.data.split_files import TreeFile
 from t2t_repro.data.text_files import read_lines
 from t2t_repro.errors import UserError
 from t2t_repro.metrics.bracketing import BracketingScores, score_trees
+from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.symbols import split_symbols
+from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tree_grammar import tree_grammar
 from t2t_repro.text.tree_symbols import LeafForm, from_symbols, to_symbols
 from t2t_repro.text.trees import Tree, read_trees, words_of
 
@@ -43,6 +46,7 @@ class ParsingProblem(Problem):
             "extra_length": 300,
             "batch_size": 512,
             "prefer_unrepaired": True,
+            "constrain": "tree",
         }
     )
     leaves: LeafForm = "any"
@@ -53,6 +57,11 @@ class ParsingProblem(Problem):
 
     def encode_target(self, target: str) -> str:
         return " ".join(to_symbols(read_tree(target), leaves=self.leaves))
+
+    def target_grammar(self, tokenizer: Tokenizer) -> BracketGrammar:
+        """Return the grammar of trees over exactly the words of the source."""
+        tokens = range(tokenizer.vocab_size)
+        return tree_grammar(tokenizer.pieces(tokens), self.leaves)
 
     def postprocess(self, source: str, written: str) -> Output:
         symbols, words = split_symbols(written), words_of(source)

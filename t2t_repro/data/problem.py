@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from t2t_repro.data.split_files import SplitText
     from t2t_repro.metrics.bracketing import BracketingScores
     from t2t_repro.metrics.translation import TranslationScores
+    from t2t_repro.text.bracket_grammar import BracketGrammar
+    from t2t_repro.text.tokenizer import Tokenizer
 
 SPLITS = ("train", "dev", "test")
 
@@ -99,7 +101,7 @@ class Problem:
     was_reversed: ClassVar[bool] = False
     file_kind: str = ""
     metric: str = "bleu"
-    decode_defaults: Mapping[str, float | int] = MappingProxyType({})
+    decode_defaults: Mapping[str, float | int | str] = MappingProxyType({})
 
     @property
     def name(self) -> str:
@@ -197,6 +199,22 @@ class Problem:
         """Turn the text that the model wrote for a source into the user's output."""
         del source
         return Output(written)
+
+    def target_grammar(self, tokenizer: Tokenizer) -> BracketGrammar | None:
+        """Return the grammar of the texts that the model may write.
+
+        A problem with a grammar can be decoded with `constrain=tree`.
+
+        Args:
+            tokenizer: Tokenizer of the targets, whose tokens the grammar names.
+        """
+        del tokenizer
+        return None
+
+    @property
+    def has_grammar(self) -> bool:
+        """Whether the problem declares a grammar."""
+        return type(self).target_grammar is not Problem.target_grammar
 
     def development_score(
         self, hypotheses: Sequence[str], references: Sequence[str]

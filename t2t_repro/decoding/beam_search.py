@@ -181,7 +181,8 @@ class _Search:
             state.living_ids,
             state.position,
             logits.shape[-1],
-            state.per_row.get("prefixes"),
+            state.max_lengths,
+            state.per_row,
         )
         if self.options.sampling is not None:
             return _drawn_extension(state, logits, self.options.sampling, forbidden)

@@ -32,11 +32,14 @@ class RowTensors(TypedDict, total=False):
         coverage: Attention that each source token has received, needed for the
             coverage penalty, float32 `[rows, beam, source_length]`; 1 at padding. The
             search updates it.
+        word_kinds: Kind of each word of the source, needed for a grammar, int32
+            `[rows, n]`, padded with -1. The last column has only padding.
     """
 
     prefixes: KerasTensor
     uniform: KerasTensor
     coverage: KerasTensor
+    word_kinds: KerasTensor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,10 +7,16 @@ model's. PAD is never generated and needs no mask here.
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.grammar import outside_grammar
+from t2t_repro.text.bracket_grammar import BracketGrammar
+
+if TYPE_CHECKING:
+    from t2t_repro.decoding.beam_state import RowTensors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,10 +27,12 @@ class Constraints:
         min_length: Least number of tokens before EOS; 0 means no constraint.
         no_repeat_ngram_size: Length of the n-grams of tokens that a hypothesis may
             contain only once; 0 means no constraint.
+        grammar: Grammar of every hypothesis; None means any.
     """
 
     min_length: int = 0
     no_repeat_ngram_size: int = 0
+    grammar: BracketGrammar | None = None
 
 
 def forbidden_tokens(
@@ -32,19 +40,22 @@ def forbidden_tokens(
     ids: KerasTensor,
     position: KerasTensor,
     vocab_size: int,
-    prefixes: KerasTensor | None = None,
+    max_lengths: KerasTensor,
+    per_row: RowTensors,
 ) -> KerasTensor | None:
     """Return the tokens that hypotheses must not continue with.
 
-    A forced prefix overrides the other constraints. If the others leave no token, EOS
-    is allowed.
+    A forced prefix overrides the other constraints, and a grammar those on lengths and
+    repetitions. If these two leave no token, EOS is allowed, or with a grammar whatever
+    it allows.
 
     Args:
         constraints: Constraints other than the prefixes, if there are any.
         ids: Hypotheses, int32 `[rows, beam, max_length]`.
         position: Number of their tokens, int32 scalar.
         vocab_size: Number of tokens (V).
-        prefixes: See `outside_prefix`.
+        max_lengths: Limits of the tokens, int32 `[rows]`.
+        per_row: Prefixes, if any; with a grammar, the kinds of the words.
 
     Returns:
         Boolean, broadcastable to `[rows * beam, vocab_size]`, True = forbidden, or None
@@ -59,9 +70,21 @@ def forbidden_tokens(
             ids, position, constraints.no_repeat_ngram_size, vocab_size
         )
         forbidden = repeats if forbidden is None else _or_end(repeats, forbidden)
-    if prefixes is None:
+    if constraints.grammar is not None:
+        outside = outside_grammar(
+            constraints.grammar,
+            ids,
+            position,
+            max_lengths,
+            per_row["word_kinds"],
+            vocab_size,
+        )
+        forbidden = outside if forbidden is None else _if_any_left(forbidden, outside)
+    if "prefixes" not in per_row:
         return forbidden
-    others, is_forced = outside_prefix(prefixes, position, ids.shape[1], vocab_size)
+    others, is_forced = outside_prefix(
+        per_row["prefixes"], position, ids.shape[1], vocab_size
+    )
     return others if forbidden is None else ops.where(is_forced, others, forbidden)
 
 
@@ -132,6 +155,13 @@ def _or_end(repeats: KerasTensor, early_end: KerasTensor) -> KerasTensor:
     left = ops.logical_and(is_other, ops.logical_not(repeats))
     any_left = ops.any(left, axis=-1, keepdims=True)
     return ops.logical_or(repeats, ops.logical_and(early_end, any_left))
+
+
+def _if_any_left(forbidden: KerasTensor, outside: KerasTensor) -> KerasTensor:
+    """Forbid what is outside the grammar, and the rest unless nothing else is left."""
+    both = ops.logical_or(forbidden, outside)
+    none_left = ops.all(both, axis=-1, keepdims=True)
+    return ops.where(none_left, outside, both)
 
 
 def outside_prefix(

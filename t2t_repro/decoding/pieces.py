@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 from t2t_repro.constants import EOS_ID, UNK_ID
@@ -19,12 +21,14 @@ class Piece:
         sentence: Number of its sentence in the whole input, counted from 0.
         part: Number of the piece in its sentence, counted from 0.
         prefix: Target ids that its translation begins with.
+        word_kinds: Kinds of the words that begin in it, if there is a grammar.
     """
 
     ids: list[int]
     sentence: int
     part: int = 0
     prefix: list[int] = dataclasses.field(default_factory=list)
+    word_kinds: list[int] = dataclasses.field(default_factory=list)
 
 
 def cut(
@@ -47,6 +51,28 @@ def cut(
         )
         for part, start in enumerate(range(0, len(ids), longest))
     ]
+
+
+def with_words(
+    pieces: Sequence[Piece], word_kinds: Sequence[int], starts: Sequence[int]
+) -> list[Piece]:
+    """Give each piece of a sentence the words that begin in it.
+
+    Args:
+        pieces: The pieces, in order.
+        word_kinds: Kind of each word of the sentence.
+        starts: Index of the first id of each word in the ids of the sentence. If the
+            tokenizer sees fewer words, the last piece gets the rest.
+    """
+    ends = itertools.accumulate(len(piece.ids) - 1 for piece in pieces)
+    first, found = 0, []
+    for piece, end in zip(pieces, ends, strict=True):
+        is_last = len(found) + 1 == len(pieces)
+        next_first = len(word_kinds) if is_last else bisect.bisect_left(starts, end)
+        words = [*word_kinds[first:next_first]]
+        found.append(dataclasses.replace(piece, word_kinds=words))
+        first = next_first
+    return found
 
 
 def encode_prefixes(

@@ -8,7 +8,11 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 
 
 def with_problem_defaults(
-    hparams: DecodeHParams, problem: Problem, max_input_length: int
+    hparams: DecodeHParams,
+    problem: Problem,
+    max_input_length: int,
+    *,
+    follows_grammar: bool = True,
 ) -> DecodeHParams:
     """Use a problem's defaults for settings that the user did not give.
 
@@ -16,6 +20,8 @@ def with_problem_defaults(
         hparams: Settings of the search.
         problem: The problem.
         max_input_length: Longest source that the model reads, in tokens with EOS.
+        follows_grammar: Whether the engine can follow a grammar. If it cannot, the
+            problem's `constrain` is left out.
 
     Raises:
         UsageError: If a given setting would have no effect or cannot work.
@@ -26,11 +32,25 @@ def with_problem_defaults(
             f"{hparams.argument()}: prefer_unrepaired would have no effect: outputs of "
             f"{problem.name} are never repaired."
         )
+    if hparams.follows_grammar and not problem.has_grammar:
+        raise UsageError(
+            f"{hparams.argument()}: received constrain={hparams.constrain}, but "
+            f"{problem.name} has no grammar: leave it out."
+        )
     if "batch_size" in given and hparams.batch_size < max_input_length:
         raise UsageError(
             f"{hparams.argument()}: received batch_size={hparams.batch_size}, expected "
             f"at least {max_input_length} tokens, the longest source that the model "
             "reads."
         )
-    own = problem.decode_defaults
-    return hparams.replace(**{name: own[name] for name in own if name not in given})
+    own = {**problem.decode_defaults}
+    if not follows_grammar:
+        own.pop("constrain", None)
+    found = hparams.replace(**{name: own[name] for name in own if name not in given})
+    if "prefer_unrepaired" in hparams.origins and found.follows_grammar:
+        raise UsageError(
+            f"{hparams.argument()}: prefer_unrepaired would have no effect: with "
+            f"constrain={found.constrain}, no output of {problem.name} needs repair. "
+            "Give constrain=none too, or leave it out."
+        )
+    return found

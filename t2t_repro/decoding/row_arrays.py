@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from t2t_repro.constants import PAD_ID
+from t2t_repro.decoding.grammar import NO_WORD
 from t2t_repro.decoding.pieces import Piece
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
@@ -22,7 +23,8 @@ def row_arrays(
         hparams: Settings of the search.
 
     Returns:
-        "uniform" if the settings sample, and "prefixes" if a piece has one.
+        "uniform" if the settings sample, "word_kinds" if they follow a grammar, and
+        "prefixes" if a piece has one.
     """
     arrays = {}
     if hparams.samples:
@@ -32,13 +34,20 @@ def row_arrays(
             for piece in pieces
         ]
         arrays["uniform"] = np.stack(rows)
-    longest = max(len(piece.prefix) for piece in pieces)
-    if longest:
-        prefixes = np.full((len(pieces), longest + 1), PAD_ID, np.int32)
-        for row, piece in zip(prefixes, pieces, strict=True):
-            row[: len(piece.prefix)] = piece.prefix
-        arrays["prefixes"] = prefixes
+    if hparams.follows_grammar:
+        arrays["word_kinds"] = _padded([piece.word_kinds for piece in pieces], NO_WORD)
+    if any(piece.prefix for piece in pieces):
+        arrays["prefixes"] = _padded([piece.prefix for piece in pieces], PAD_ID)
     return arrays
+
+
+def _padded(rows: Sequence[Sequence[int]], padding: int) -> np.ndarray:
+    """Put rows into int32 `[rows, n]`, whose last column has only padding."""
+    longest = max(map(len, rows))
+    array = np.full((len(rows), longest + 1), padding, np.int32)
+    for place, row in zip(array, rows, strict=True):
+        place[: len(row)] = row
+    return array
 
 
 def uniform_numbers(seed: int, sentence: int, piece: int, count: int) -> np.ndarray:

@@ -17,9 +17,11 @@ from t2t_repro.decoding.pieces import (
     check_prefix_lengths,
     cut,
     encode_prefixes,
+    with_words,
 )
 from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -72,6 +74,10 @@ class SentenceTranslator(abc.ABC):
         max_input_length: Longest source in tokens, including EOS, to translate in one
             piece. A longer one is cut, and the translations of its pieces are joined.
         forms: Forms of the sentences and of the translations.
+        grammar: Grammar of the model's outputs, needed if the hparams follow one.
+
+    Raises:
+        ValueError: If the hparams follow a grammar, and there is none.
     """
 
     def __init__(
@@ -82,7 +88,11 @@ class SentenceTranslator(abc.ABC):
         max_input_length: int,
         *,
         forms: TextForms = MODEL_FORMS,
+        grammar: BracketGrammar | None = None,
     ) -> None:
+        if hparams.follows_grammar and grammar is None:
+            raise ValueError(f"constrain={hparams.constrain} needs a `grammar`.")
+        self.grammar = grammar if hparams.follows_grammar else None
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
@@ -176,19 +186,21 @@ class SentenceTranslator(abc.ABC):
             raise ValueError(
                 f"`sentences` must be a list of sentences. Received: {sentences!r}"
             )
-        sources = self.source_tokenizer.encode_batch(
-            [*map(self._forms.normalize_source, sentences)]
-        )
+        normalized = [*map(self._forms.normalize_source, sentences)]
+        sources = self.source_tokenizer.encode_batch(normalized)
         forced: list[list[int]] = [[] for _ in sentences]
         if prefixes is not None:
             forced = encode_prefixes(
                 self.target_tokenizer, prefixes, len(sentences), first
             )
-        pieces = [
-            piece
-            for number, (ids, prefix) in enumerate(zip(sources, forced, strict=True))
-            for piece in cut(ids, self._longest_piece, first + number, prefix)
-        ]
+        pieces = []
+        for number, ids in enumerate(sources):
+            parts = cut(ids, self._longest_piece, first + number, forced[number])
+            if self.grammar is not None:
+                kinds = self.grammar.word_kinds(normalized[number])
+                spans = self.source_tokenizer.word_spans(ids)
+                parts = with_words(parts, kinds, [start for start, _ in spans])
+            pieces += parts
         check_prefix_lengths(pieces, self.hparams.extra_length)
         return pieces
 

@@ -37,6 +37,7 @@ from t2t_repro.decoding.sentences import (
 from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.decoding.threads import map_in_threads
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.tokenizer import Tokenizer
 
 SOURCE_BUCKET_STEP = 1.4
@@ -45,6 +46,7 @@ MAX_PARALLEL_BATCHES = 8
 _ROW_SPECS = {
     "prefixes": tf.TensorSpec([None, None], tf.int32),
     "uniform": tf.TensorSpec([None, None], tf.float64),
+    "word_kinds": tf.TensorSpec([None, None], tf.int32),
 }
 
 
@@ -67,6 +69,7 @@ def search_translations(
     inputs: tf.Tensor,
     hparams: DecodeHParams,
     per_row: RowTensors | None = None,
+    grammar: BracketGrammar | None = None,
 ) -> BeamSearchResult:
     """Search for translations of a batch, at most `extra_length` tokens longer.
 
@@ -74,7 +77,9 @@ def search_translations(
         model: A `Transformer` or `Ensemble`.
         inputs: Source ids with EOS, int32 `[batch, source_length]`, padded.
         hparams: Settings of the search.
-        per_row: Prefixes, if any, and random numbers if the settings sample.
+        per_row: Prefixes, if any; random numbers if the settings sample; kinds of the
+            words if there is a grammar.
+        grammar: Grammar of the outputs, or None for any.
 
     Returns:
         Hypotheses, best first.
@@ -94,15 +99,19 @@ def search_translations(
         cache,
         source_lengths + hparams.extra_length,
         keras.ops.shape(inputs)[1] + hparams.extra_length,
-        _search_options(hparams),
+        _search_options(hparams, grammar),
         per_row,
     )
 
 
-def _search_options(hparams: DecodeHParams) -> BeamSearchOptions:
+def _search_options(
+    hparams: DecodeHParams, grammar: BracketGrammar | None
+) -> BeamSearchOptions:
+    constrains = hparams.constrains or grammar is not None
     constraints = Constraints(
         min_length=hparams.min_length,
         no_repeat_ngram_size=hparams.no_repeat_ngram_size,
+        grammar=grammar,
     )
     sampling = Sampling(
         temperature=hparams.sampling_temp,
@@ -114,7 +123,7 @@ def _search_options(hparams: DecodeHParams) -> BeamSearchOptions:
         alpha=hparams.alpha,
         num_hypotheses=hparams.num_hypotheses,
         static_shapes=False,
-        constraints=constraints if hparams.constrains else None,
+        constraints=constraints if constrains else None,
         sampling=sampling if hparams.samples else None,
         coverage_penalty=hparams.coverage_penalty,
     )
@@ -135,6 +144,7 @@ class Translator(SentenceTranslator):
         max_input_length: Longest source in tokens, including EOS, to translate in one
             piece. A longer one is cut, and the translations of its pieces are joined.
         forms: Forms of the sentences and of the translations.
+        grammar: See `SentenceTranslator`.
     """
 
     def __init__(
@@ -146,9 +156,15 @@ class Translator(SentenceTranslator):
         max_input_length: int,
         *,
         forms: TextForms = MODEL_FORMS,
+        grammar: BracketGrammar | None = None,
     ) -> None:
         super().__init__(
-            source_tokenizer, target_tokenizer, hparams, max_input_length, forms=forms
+            source_tokenizer,
+            target_tokenizer,
+            hparams,
+            max_input_length,
+            forms=forms,
+            grammar=grammar,
         )
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, max_input_length),
@@ -158,10 +174,11 @@ class Translator(SentenceTranslator):
         )
 
         self._has_searched = False
-        random = ("uniform",) if hparams.samples else ()
-        self._search = _traced_search(model, hparams, random)
+        names = ("uniform",) if hparams.samples else ()
+        names += ("word_kinds",) if self.grammar is not None else ()
+        self._search = _traced_search(model, hparams, names, self.grammar)
         self._search_with_prefixes = _traced_search(
-            model, hparams, (*random, "prefixes")
+            model, hparams, (*names, "prefixes"), self.grammar
         )
 
     def _search_batches(
@@ -226,7 +243,10 @@ class Translator(SentenceTranslator):
 
 
 def _traced_search(
-    model: keras.Model, hparams: DecodeHParams, per_row: Sequence[str]
+    model: keras.Model,
+    hparams: DecodeHParams,
+    per_row: Sequence[str],
+    grammar: BracketGrammar | None,
 ) -> Callable[[tf.Tensor, RowTensors], tuple[tf.Tensor, tf.Tensor]]:
     """Make the search a graph, which is traced when it is first called.
 
@@ -238,6 +258,7 @@ def _traced_search(
         model: See `Translator`.
         hparams: Settings of the search.
         per_row: Names of the `RowTensors` that it is called with.
+        grammar: Grammar of the outputs, or None for any.
     """
     signature = [
         tf.TensorSpec([None, None], tf.int32),
@@ -246,7 +267,7 @@ def _traced_search(
 
     @tf.function(input_signature=signature, autograph=False)
     def search(inputs: tf.Tensor, per_row: RowTensors) -> tuple[tf.Tensor, tf.Tensor]:
-        result = search_translations(model, inputs, hparams, per_row)
+        result = search_translations(model, inputs, hparams, per_row, grammar)
         return result.ids, result.scores
 
     return search

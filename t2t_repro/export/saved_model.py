@@ -18,6 +18,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.beam_state import RowTensors
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.decoding.translate import search_translations
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY
@@ -27,9 +28,11 @@ from t2t_repro.export.groups import map_groups
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS
 from t2t_repro.export.pieces import cut_into_pieces, truncate
 from t2t_repro.export.warm_up import write_warm_up_requests
+from t2t_repro.export.words import kinds_of_pieces, padded_kinds, word_kinds
 from t2t_repro.files import atomic_folder
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
+from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.in_graph import InGraphTokenizer
 
 logger = logging.getLogger(__name__)
@@ -53,9 +56,11 @@ class ServedTranslator(tf.Module):
         max_source_tokens: Largest number of tokens of a source to translate, rounded up
             to whole pieces. The rest of a longer source is ignored, so that its
             translation is the beginning of the one by `Translator`.
+        grammar: Grammar of the model's outputs, needed if the hparams follow one.
 
     Raises:
         UsageError: If `max_source_tokens` is less than 1.
+        ValueError: If the hparams follow a grammar, and there is none.
     """
 
     def __init__(
@@ -66,8 +71,12 @@ class ServedTranslator(tf.Module):
         hparams: DecodeHParams,
         max_input_length: int,
         max_source_tokens: int = MAX_SOURCE_TOKENS,
+        grammar: BracketGrammar | None = None,
     ) -> None:
         super().__init__()
+        if hparams.follows_grammar and grammar is None:
+            raise ValueError(f"constrain={hparams.constrain} needs a `grammar`.")
+        self._grammar = grammar if hparams.follows_grammar else None
         if max_source_tokens < 1:
             raise UsageError(
                 f"received max_source_tokens={max_source_tokens}, expected at least 1."
@@ -140,7 +149,15 @@ class ServedTranslator(tf.Module):
             self.source_tokenizer.encode(inputs), self._longest_source
         )
         pieces = cut_into_pieces(ids, self._longest_piece)
-        texts, scores = self._translate_pieces(pieces.ids, hparams)
+        kinds = None
+        if self._grammar is not None:
+            kinds = kinds_of_pieces(
+                word_kinds(inputs, self._grammar),
+                pieces,
+                self.source_tokenizer,
+                truncated,
+            )
+        texts, scores = self._translate_pieces(pieces.ids, hparams, kinds)
         # The join's `separator` would be dropped after an empty text.
         spaces = tf.where(pieces.is_first, "", " ")
         texts = spaces[:, None] + texts
@@ -151,7 +168,10 @@ class ServedTranslator(tf.Module):
         return texts, scores, truncated
 
     def _translate_pieces(
-        self, pieces: tf.RaggedTensor, hparams: DecodeHParams
+        self,
+        pieces: tf.RaggedTensor,
+        hparams: DecodeHParams,
+        kinds: tf.RaggedTensor | None,
     ) -> list[tf.Tensor]:
         """Return texts and scores `[pieces, hypotheses]`, searched group by group."""
         sources = tf.concat([pieces, tf.fill([pieces.nrows(), 1], EOS_ID)], axis=1)
@@ -159,7 +179,10 @@ class ServedTranslator(tf.Module):
 
         def translate(chosen: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             group = tf.gather(sources, chosen).to_tensor(PAD_ID)
-            found = self._search(group, hparams=hparams)
+            per_row: RowTensors = {}
+            if kinds is not None:
+                per_row["word_kinds"] = padded_kinds(tf.gather(kinds, chosen))
+            found = self._search(group, hparams, per_row, self._grammar)
             ids = found.ids[:, :wanted]
             length = tf.shape(ids)[2]
             texts = self.target_tokenizer.decode(tf.reshape(ids, [-1, length]))

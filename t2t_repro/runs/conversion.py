@@ -88,7 +88,10 @@ class Conversion:
         catalogue.load(package)
         longest = run.hparams.max_length
         hparams = with_problem_defaults(
-            decode_hparams or DecodeHParams(), catalogue.problem(run.problem), longest
+            decode_hparams or DecodeHParams(),
+            catalogue.problem(run.problem),
+            longest,
+            follows_grammar=False,
         )
         check_followed(hparams)
         path = choose_checkpoint(output_dir, checkpoint)

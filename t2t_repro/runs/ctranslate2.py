@@ -30,6 +30,8 @@ class CTranslate2System(TranslatingSystem):
         UserError: If the folder has no export, or it is damaged.
     """
 
+    follows_grammar = False
+
     def __init__(
         self,
         export_dir: str | Path,

@@ -11,6 +11,7 @@ import keras
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.ensemble import Ensemble, members
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UsageError, UserError
@@ -108,6 +109,7 @@ class System(TranslatingSystem):
             hparams,
             self.max_input_length,
             forms=TextForms.of(self.problem),
+            grammar=self.grammar,
         )
 
     def scorer(self, decode_hparams: DecodeHParams | None = None) -> PairScorer:
@@ -216,6 +218,7 @@ class System(TranslatingSystem):
             self.with_problem_defaults(decode_hparams or DecodeHParams()),
             self.max_input_length,
             max_source_tokens,
+            self.grammar,
         )
         export_saved_model(served, export_dir)
         return Path(export_dir)
@@ -249,8 +252,13 @@ class System(TranslatingSystem):
         """
         check_exportable(self.run.model, self.run.hparams, export_dir, quantization)
         self._warn_of_raw_output()
-        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
         longest = self.max_input_length
+        hparams = with_problem_defaults(
+            decode_hparams or DecodeHParams(),
+            self.problem,
+            longest,
+            follows_grammar=False,
+        )
         if sentences is None:
             sentences = comparison_sentences(self.run.data_dir, self.problem)
         return export_ctranslate2(

@@ -260,12 +260,14 @@ def _translation_evaluator(
     own = defaults.replace(**problem.decode_defaults)
     # The problem's batch size is meant for its beam size.
     greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
+    tokenizers = data.tokenizers()
     translator = Translator(
         model,
-        *data.tokenizers(),
+        *tokenizers,
         greedy,
         hparams.max_length,
         forms=TextForms.of(problem),
+        grammar=problem.target_grammar(tokenizers[1]),
     )
     sources, references = (side[:sentences] for side in data.raw_text("dev"))
     logger.info(

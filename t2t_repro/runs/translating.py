@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
@@ -16,6 +17,7 @@ from t2t_repro.decoding.sentences import (
     count_repairs,
 )
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.lines import as_line, check_same_length
 from t2t_repro.text.tokenizer import Tokenizer
 
@@ -49,7 +51,12 @@ class TranslatingSystem(abc.ABC):
         problem: The problem that the model was trained on.
         tokenizers: Tokenizers of the inputs and of the targets.
         checkpoint: Path of the checkpoint.
+
+    Attributes:
+        follows_grammar: Whether its engine can follow a grammar.
     """
+
+    follows_grammar: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -81,13 +88,23 @@ class TranslatingSystem(abc.ABC):
             hparams: Settings of the search, with the problem's defaults.
         """
 
+    @functools.cached_property
+    def grammar(self) -> BracketGrammar | None:
+        """The grammar of the problem's outputs, if it declares one."""
+        return self.problem.target_grammar(self.target_tokenizer)
+
     def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
         """Use the problem's defaults for settings that the user did not give.
 
         Raises:
             UsageError: If a given setting would have no effect or cannot work.
         """
-        return with_problem_defaults(hparams, self.problem, self.max_input_length)
+        return with_problem_defaults(
+            hparams,
+            self.problem,
+            self.max_input_length,
+            follows_grammar=self.follows_grammar,
+        )
 
     def translator(
         self, decode_hparams: DecodeHParams | None = None

@@ -94,6 +94,13 @@ class DecodeHParams(TypedSettings):
         at_least=0,
         read_by=_SEARCHES,
     )
+    constrain: str = setting(
+        "tree = write only trees over exactly the words of the source, for problems "
+        "that declare their grammar; none = write anything",
+        "none",
+        choices=("none", "tree"),
+        read_by=_SEARCHES,
+    )
     sampling_method: str = setting(
         "argmax = the best translation; random = one drawn from the model's "
         "distribution, with beam_size=1",
@@ -134,6 +141,11 @@ class DecodeHParams(TypedSettings):
         return self.min_length > 0 or self.no_repeat_ngram_size > 0
 
     @property
+    def follows_grammar(self) -> bool:
+        """Whether only outputs of the problem's grammar are written."""
+        return self.constrain != "none"
+
+    @property
     def samples(self) -> bool:
         """Whether translations are drawn at random."""
         return self.sampling_method == "random"
@@ -141,7 +153,9 @@ class DecodeHParams(TypedSettings):
     @property
     def num_hypotheses(self) -> int:
         """Number of hypotheses per sentence that the search must find."""
-        whole_beam = self.return_beams or self.prefer_unrepaired
+        # Inside a grammar, there is nothing to repair.
+        prefers = self.prefer_unrepaired and not self.follows_grammar
+        whole_beam = self.return_beams or prefers
         return self.beam_size if whole_beam else 1
 
     def ineffective_settings(self) -> dict[str, str]:
@@ -151,6 +165,10 @@ class DecodeHParams(TypedSettings):
             reason = "beam_size=1 finds one hypothesis."
             names = ("return_beams", "prefer_unrepaired", "coverage_penalty")
             idle = {name: reason for name in names if getattr(self, name)}
+        if self.prefer_unrepaired and self.follows_grammar:
+            idle["prefer_unrepaired"] = (
+                f"constrain={self.constrain} writes nothing that needs repair."
+            )
         if not self.samples:
             reason = "sampling_method=argmax draws nothing at random."
             names = (n for n in self.names() if n.startswith("sampling_"))

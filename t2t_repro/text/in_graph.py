@@ -39,6 +39,19 @@ class InGraphTokenizer(tf.Module, abc.ABC):
     def pieces(self, ids: tf.Tensor) -> tf.Tensor:
         """Return the vocabulary entry of each id, string of the shape of `ids`."""
 
+    def begins_word(self, ids: tf.Tensor) -> tf.Tensor:
+        """Return whether each id begins a word; the first of a text always does.
+
+        By default, every id is a word.
+
+        Args:
+            ids: Ids `[n]`.
+
+        Returns:
+            Boolean `[n]`.
+        """
+        return tf.ones_like(ids, tf.bool)
+
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
         """Return the texts of ids up to the first end of sentence, without padding.
 
@@ -74,6 +87,11 @@ class InGraphSentencePiece(InGraphTokenizer):
 
     def _decode_ragged(self, ids: tf.RaggedTensor) -> tf.Tensor:
         return self._tokenizer.detokenize(ids)
+
+    def begins_word(self, ids: tf.Tensor) -> tf.Tensor:
+        # SentencePiece writes the space before a word as U+2581.
+        first = tf.strings.substr(self.pieces(ids), 0, 1, unit="UTF8_CHAR")
+        return tf.equal(first, "\u2581")
 
     def pieces(self, ids: tf.Tensor) -> tf.Tensor:
         flat = self._tokenizer.id_to_string(tf.reshape(tf.cast(ids, tf.int32), [-1]))

@@ -65,7 +65,7 @@ def to_symbols(tree: Tree, *, leaves: LeafForm = "any") -> list[str]:
 def _leaf_symbol(leaf: Leaf, form: LeafForm) -> str:
     if form == "any":
         return ANY_TAG
-    return leaf.tag if form == "tag" else f"{_initial(leaf.word)}/{leaf.tag}"
+    return leaf.tag if form == "tag" else f"{initial(leaf.word)}/{leaf.tag}"
 
 
 def _tag(symbol: str, form: LeafForm) -> str:
@@ -73,7 +73,7 @@ def _tag(symbol: str, form: LeafForm) -> str:
     return (symbol[2:] if form == "initial" else symbol) or ANY_TAG
 
 
-def _initial(word: str) -> str:
+def initial(word: str) -> str:
     """Return the first character of a word in lower case, with 0 for any digit."""
     first = word[0]
     if first in string.digits:
@@ -113,13 +113,14 @@ def _places(
     symbols: Sequence[str], words: Sequence[str], leaves: LeafForm
 ) -> list[int | None]:
     """Return the index of the word of each leaf, or None if the leaf is dropped."""
-    written = [symbol for symbol in symbols if _is_leaf(symbol)]
+    written = [symbol for symbol in symbols if is_leaf(symbol)]
     if leaves == "initial":
-        return align([symbol[0] for symbol in written], [*map(_initial, words)])
+        return align([symbol[0] for symbol in written], [*map(initial, words)])
     return [k if k < len(words) else None for k in range(len(written))]
 
 
-def _is_leaf(symbol: str) -> bool:
+def is_leaf(symbol: str) -> bool:
+    """Return whether a symbol is a leaf, in any form."""
     return symbol[0] not in "()" and symbol not in SPECIAL_SYMBOLS
 
 
@@ -142,7 +143,7 @@ class _Repair:
         self._faults: dict[str, None] = {}
 
     def take(self, symbol: str) -> None:
-        if _is_leaf(symbol):
+        if is_leaf(symbol):
             self._add(symbol)
         elif len(symbol) == 1 or symbol in SPECIAL_SYMBOLS:
             self._note(NO_SYMBOL)
@@ -169,7 +170,7 @@ class _Repair:
             return
         self._add_words_before(place)
         word = self._words[place]
-        if self._leaves == "initial" and symbol[0] != _initial(word):
+        if self._leaves == "initial" and symbol[0] != initial(word):
             self._note(OTHER_WORD)
         self._builder.add(Leaf(_tag(symbol, self._leaves), word))
         following = [place for place in self._places if place is not None]

@@ -77,12 +77,31 @@ def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
     assert scores.get("repaired", 0) <= 16
 
 
-@pytest.mark.parametrize("asked", ["", "prefer_unrepaired=false"])
-def test_trees_are_preferred_unless_the_papers_search_is_requested(trained, asked):
+@pytest.mark.parametrize(
+    ("asked", "constrain", "prefers"),
+    [
+        ("beam_size=2", "tree", True),
+        ("beam_size=2,constrain=none", "none", True),
+        ("beam_size=2,constrain=none,prefer_unrepaired=false", "none", False),
+    ],
+)
+def test_only_trees_are_written_unless_the_papers_search_is_requested(
+    trained, asked, constrain, prefers
+):
     folder, _ = trained
     command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
     scores = json.loads(printed_by([*command, "--decode_hparams", asked]))
-    assert scores["decode_hparams"]["prefer_unrepaired"] is (asked == "")
+    assert scores["decode_hparams"]["constrain"] == constrain
+    assert scores["decode_hparams"]["prefer_unrepaired"] is prefers
+    if constrain == "tree":
+        assert scores.get("repaired", 0) == 0
+
+
+def test_a_preference_without_effect_is_refused(trained, capsys):
+    folder, _ = trained
+    command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
+    assert main([*command, "--decode_hparams", "prefer_unrepaired=false"]) == 2
+    assert "Give constrain=none too" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

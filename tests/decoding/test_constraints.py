@@ -17,6 +17,7 @@ from t2t_repro.decoding.constraints import (
 
 VOCAB_SIZE = 6
 ROWS, BEAM, LENGTH = 20, 3, 9
+NO_LIMITS = np.full(ROWS, 1_000, "int32")
 
 
 @pytest.fixture(scope="module")
@@ -77,13 +78,14 @@ def test_positions_after_the_longest_prefix_are_free():
 
 
 def test_without_constraints_there_is_no_mask(hypotheses):
-    assert forbidden_tokens(None, hypotheses, 0, VOCAB_SIZE) is None
-    assert forbidden_tokens(Constraints(), hypotheses, 0, VOCAB_SIZE) is None
+    for constraints in (None, Constraints()):
+        found = forbidden_tokens(constraints, hypotheses, 0, VOCAB_SIZE, NO_LIMITS, {})
+        assert found is None
 
 
 def test_constraints_add_up(hypotheses):
     ids = cut_at(hypotheses, 5)
-    both = forbidden_tokens(Constraints(8, 2), ids, 5, VOCAB_SIZE)
+    both = forbidden_tokens(Constraints(8, 2), ids, 5, VOCAB_SIZE, NO_LIMITS, {})
     repeats = np.array(repeated_ngrams(ids, 5, 2, VOCAB_SIZE))
     repeats[:, EOS_ID] = True
     # Some token is always left here.

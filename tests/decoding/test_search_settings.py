@@ -11,6 +11,7 @@ from t2t_repro.decoding.sampling import Sampling
 from t2t_repro.decoding.translate import search_translations
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.bracket_grammar import BracketGrammar
 from tests.support.tiny_model import padded, tiny_transformer
 
 INPUTS = padded([[3, 4, 5, 1], [6, 1]])
@@ -64,6 +65,22 @@ def test_optional_features_become_settings_of_the_search(searched):
     assert cache["attention"].shape == (2, 3, 4)
 
 
+def test_a_grammar_becomes_a_constraint_of_the_search(searched):
+    grammar = BracketGrammar(((3, 4),), ((5,),), (0,) * 256)
+    rows = {"word_kinds": "kinds of the words"}
+    hparams = DecodeHParams(beam_size=3, constrain="tree")
+    search_translations(tiny_transformer(), INPUTS, hparams, rows, grammar)
+    ((*_, options, per_row),) = searched
+    assert options.constraints == Constraints(grammar=grammar)
+    assert per_row == rows
+
+
+@pytest.mark.parametrize(("constrain", "beams"), [("none", 6), ("tree", 1)])
+def test_inside_a_grammar_one_hypothesis_is_enough(constrain, beams):
+    hparams = DecodeHParams(beam_size=6, prefer_unrepaired=True, constrain=constrain)
+    assert hparams.num_hypotheses == beams
+
+
 def test_sampling_hparams_become_settings_of_the_search(searched):
     hparams = DecodeHParams(
         beam_size=1,
@@ -98,6 +115,7 @@ def test_a_limit_of_zero_tokens_is_refused():
         ("sampling_keep_top_k=5", "sampling_keep_top_k"),
         ("sampling_keep_top_p=0.5", "sampling_keep_top_p"),
         ("sampling_seed=5", "sampling_seed"),
+        ("constrain=tree,prefer_unrepaired=true", "prefer_unrepaired"),
         ("beam_size=1,coverage_penalty=0.2", "coverage_penalty"),
     ],
 )

@@ -65,7 +65,7 @@ class Search:
             monkeypatch, translate, "search_translations", self._search
         )
 
-    def _search(self, model, inputs, hparams, per_row):
+    def _search(self, model, inputs, hparams, per_row, grammar):
         tf.py_function(lambda ids: self.inputs.append(ids.numpy()), [inputs], [])
         for name, tensor in per_row.items():
             tf.py_function(self._keeper(name), [tensor], [])

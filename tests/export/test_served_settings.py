@@ -43,7 +43,7 @@ class Letters:
 def searched(monkeypatch):
     """Put a copy of the source in place of the search."""
 
-    def search(model, inputs, hparams):
+    def search(model, inputs, hparams, per_row, grammar):
         ids = tf.stack([inputs] * hparams.num_hypotheses, axis=1)
         scores = -tf.range(hparams.num_hypotheses, dtype=tf.float32) - 1.0
         shape = [tf.shape(inputs)[0], hparams.num_hypotheses]

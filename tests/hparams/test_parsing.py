@@ -11,7 +11,7 @@ PARSER = {
     "layer_prepostprocess_dropout": 0.2,
     "shared_embedding_and_softmax_weights": False,
     "max_length": 512,
-    "learning_rate_constant": 5.0,
+    "learning_rate_constant": 0.5,
     "learning_rate_warmup_steps": 16_000,
 }
 PARSING = {

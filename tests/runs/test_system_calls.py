@@ -36,6 +36,9 @@ class Shouting(Problem):
     def postprocess(self, source, written):
         return Output(written.upper())
 
+    def target_grammar(self, tokenizer):
+        return "grammar of", tokenizer
+
 
 @pytest.fixture
 def system():
@@ -130,6 +133,7 @@ def test_a_translator_gets_every_part_of_the_system(system, translators):
         "hparams": HPARAMS,
         "max_input_length": LONGEST,
         "forms": TextForms(system.problem.normalize_source, system.problem.postprocess),
+        "grammar": ("grammar of", LETTERS),
     }
 
 
@@ -195,6 +199,7 @@ def test_an_export_has_every_part_of_the_system(system, exported, tmp_path):
         "hparams": HPARAMS,
         "max_input_length": LONGEST,
         "max_source_tokens": 777,
+        "grammar": ("grammar of", LETTERS),
     }
     assert written.call["served"] == "served"
     assert Path(written.call["export_dir"]) == tmp_path / "export"
@@ -410,3 +415,28 @@ def test_attention_is_that_of_the_systems_own_translation(
     assert made.call["hparams"] == HPARAMS
     assert captured["attention"].call["target_ids"] == (3, 4, 1)
     assert captured["target"].calls == []
+
+
+def test_a_grammar_is_followed_where_the_problem_prefers_it(system):
+    assert system.with_problem_defaults(DecodeHParams()).constrain == "none"
+    system.problem.decode_defaults = {"constrain": "tree"}
+    assert system.with_problem_defaults(DecodeHParams()).constrain == "tree"
+    given = DecodeHParams().parse("constrain=none")
+    assert system.with_problem_defaults(given).constrain == "none"
+    system.follows_grammar = False
+    assert system.with_problem_defaults(DecodeHParams()).constrain == "none"
+
+
+def test_a_preference_has_no_effect_inside_a_grammar(system):
+    given = DecodeHParams().parse("prefer_unrepaired=true")
+    assert system.with_problem_defaults(given).prefer_unrepaired
+    system.problem.decode_defaults = {"constrain": "tree"}
+    with pytest.raises(UsageError, match="prefer_unrepaired would have no effect"):
+        system.with_problem_defaults(given)
+
+
+def test_a_problem_without_a_grammar_is_not_constrained(system):
+    system.problem = Problem()
+    given = DecodeHParams().parse("constrain=tree")
+    with pytest.raises(UsageError, match="problem has no grammar: leave it out"):
+        system.with_problem_defaults(given)

@@ -58,7 +58,11 @@ class Chess(Problem):
         "alpha": 0.3,
         "extra_length": 7,
         "batch_size": 99,
+        "constrain": "tree",
     }
+
+    def target_grammar(self, tokenizer):
+        return f"grammar of {tokenizer}"
 
 
 class Strategy:
@@ -310,9 +314,11 @@ def test_dev_sentences_are_translated_greedily_with_the_problems_other_settings(
         "target_tokenizer": "target",
         "max_input_length": 40,
         "forms": TextForms(problem.normalize_source, problem.postprocess),
+        "grammar": "grammar of target",
     }
     # The batch size is the general default: the problem's is meant for its beam.
     given = {"beam_size": 1, "alpha": 0.3, "extra_length": 7, "batch_size": 2048}
+    given["constrain"] = "tree"
     assert hparams.values() == DecodeHParams().values() | given
 
 
