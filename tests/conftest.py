@@ -18,6 +18,18 @@ os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+def pytest_collection_finish() -> None:
+    """Take the objects of all imports out of garbage collections.
+
+    They live until the end. `release_memory` would visit them after every module,
+    which takes longer than most modules. Tracing a graph makes so many objects that
+    Python's default threshold starts thousands of collections.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """Return the root of the checkout."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import keras
 import numpy as np
 import pytest
@@ -94,12 +96,26 @@ VARIANTS = {
 ALL_KINDS = KINDS | VARIANTS
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_model_equals_the_numpy_reference(kind):
-    model = tiny_transformer(seed=3, **KINDS[kind])
-    reference = reference_of(model, KINDS[kind])
-    logits = logits_of(model, BATCH)
-    for row, source, target in zip(logits, SOURCES, TARGETS, strict=True):
+class Known(NamedTuple):
+    """A model that no test changes, and its logits of `BATCH`."""
+
+    model: Transformer
+    options: dict[str, Any]
+    logits: np.ndarray
+
+
+@pytest.fixture(scope="module")
+def known(request):
+    """Return a model of the kind that parametrizes the test, shared by its tests."""
+    options = ALL_KINDS[request.param]
+    model = tiny_transformer(seed=3, **options)
+    return Known(model, options, logits_of(model, BATCH))
+
+
+@pytest.mark.parametrize("known", KINDS, indirect=True)
+def test_the_model_equals_the_numpy_reference(known):
+    reference = reference_of(known.model, known.options)
+    for row, source, target in zip(known.logits, SOURCES, TARGETS, strict=True):
         expected = reference.logits(source, target)
         np.testing.assert_allclose(row[: len(target)], expected, rtol=0, atol=1e-5)
 
@@ -274,26 +290,28 @@ def test_the_papers_models_have_their_parameters(name, count):
     assert model.count_params() == count
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_padding_never_changes_unpadded_outputs(kind):
-    model = tiny_transformer(seed=5, **ALL_KINDS[kind])
+@pytest.mark.parametrize("known", ALL_KINDS, indirect=True)
+def test_padding_never_changes_unpadded_outputs(known):
     more = {name: np.pad(ids, [(0, 0), (0, 4)]) for name, ids in BATCH.items()}
     length = BATCH["targets"].shape[1]
     np.testing.assert_allclose(
-        logits_of(model, more)[:, :length], logits_of(model, BATCH), atol=2e-6
+        logits_of(known.model, more)[:, :length], known.logits, atol=2e-6
     )
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_the_future_never_changes_the_past(kind):
-    model = tiny_transformer(seed=6, **ALL_KINDS[kind])
+@pytest.mark.parametrize("known", ALL_KINDS, indirect=True)
+def test_the_future_never_changes_the_past(known):
     targets = padded(random_sentences(7, [7, 7, 7]))
+    # One batch of the targets and of the same targets changed from each position on.
+    together = [targets]
     for position in range(1, 7):
         changed = targets.copy()
         changed[:, position:] = (changed[:, position:] + 3) % 8 + 2
-        logits, others = (
-            logits_of(model, BATCH | {"targets": ids}) for ids in (targets, changed)
-        )
+        together.append(changed)
+    inputs = np.tile(BATCH["inputs"], (7, 1))
+    batch = {"inputs": inputs, "targets": np.concatenate(together)}
+    logits, *all_others = np.split(logits_of(known.model, batch), 7)
+    for position, others in enumerate(all_others, start=1):
         past = slice(0, position + 1)
         np.testing.assert_allclose(others[:, past], logits[:, past], atol=1e-6)
         if position < 6:
@@ -312,9 +330,9 @@ def test_a_batch_of_one_equals_its_row():
 # Keras warns of the first position, which sees only itself.
 @pytest.mark.filterwarnings("ignore:You are using a softmax over axis")
 @pytest.mark.parametrize("append", [False, True])
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_cached_decoding_equals_the_whole_pass(kind, append):
-    model = tiny_transformer(seed=9, **ALL_KINDS[kind])
+@pytest.mark.parametrize("known", ALL_KINDS, indirect=True)
+def test_cached_decoding_equals_the_whole_pass(known, append):
+    model = known.model
     inputs, targets = BATCH["inputs"], padded(random_sentences(10, [7, 7, 7]))
     expected = logits_of(model, {"inputs": inputs, "targets": targets})
     length = targets.shape[1]
@@ -345,6 +363,7 @@ def test_cached_decoding_follows_hypotheses_that_change_places(kind, append):
         cache = model.grow_cache(cache, length * beam)
     history = np.zeros((batch, beam, length * beam), bool)
     tokens = np.zeros((batch, beam, 0), np.int32)
+    step_logits, prefixes = [], []
     for position in range(length):
         # Every hypothesis extends a random one of the previous step.
         parents = random.integers(0, beam, (batch, beam))
@@ -356,10 +375,19 @@ def test_cached_decoding_follows_hypotheses_that_change_places(kind, append):
         logits, cache = model.decode_step(last, place, seen, cache, append)
         new = random.integers(2, VOCAB_SIZE, (batch, beam, 1), dtype=np.int32)
         tokens = np.concatenate([tokens, new], axis=-1)
-        for place in range(beam):
-            targets = padded(list(tokens[:, place]), length)
-            whole = logits_of(model, {"inputs": inputs, "targets": targets})
-            np.testing.assert_allclose(logits[:, place], whole[:, position], atol=1e-5)
+        step_logits.append(logits)
+        prefixes.append(padded(list(tokens.reshape(batch * beam, -1)), length))
+    # All prefixes of all steps in one pass.
+    whole = logits_of(
+        model,
+        {
+            "inputs": np.tile(np.repeat(inputs, beam, axis=0), (length, 1)),
+            "targets": np.concatenate(prefixes),
+        },
+    ).reshape(length, batch, beam, length, VOCAB_SIZE)
+    for position, logits in enumerate(step_logits):
+        expected = whole[position, :, :, position]
+        np.testing.assert_allclose(logits, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -385,13 +413,12 @@ def test_embeddings_of_both_sides_are_dropped_in_training():
 
 # Keras 3.15 reads TensorFlow variables in a way that NumPy 2 warns of.
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_saved_model_gives_the_same_logits(tmp_path, kind):
-    model = tiny_transformer(seed=14, **ALL_KINDS[kind])
-    model.save(tmp_path / "model.keras")
+@pytest.mark.parametrize("known", ALL_KINDS, indirect=True)
+def test_a_saved_model_gives_the_same_logits(tmp_path, known):
+    known.model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.get_config() == model.get_config()
-    np.testing.assert_array_equal(logits_of(loaded, BATCH), logits_of(model, BATCH))
+    assert loaded.get_config() == known.model.get_config()
+    np.testing.assert_array_equal(logits_of(loaded, BATCH), known.logits)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
