@@ -20,7 +20,6 @@ from t2t_repro.decoding.beam_state import (
     BeamSearchOptions,
     BeamSearchResult,
     BeamState,
-    RowTensors,
     StepFunction,
     replace_column,
     take_beams,
@@ -28,6 +27,7 @@ from t2t_repro.decoding.beam_state import (
 from t2t_repro.decoding.constraints import forbidden_tokens
 from t2t_repro.decoding.coverage import coverage_penalty, with_coverage
 from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.row_tensors import RowTensors
 from t2t_repro.decoding.sampling import Sampling, sample
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
 from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.row_tensors import RowTensors
 from t2t_repro.decoding.sampling import Sampling
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY
 
@@ -19,27 +20,6 @@ from t2t_repro.decoding.vocabulary import MINUS_INFINITY
 StepFunction = Callable[
     [KerasTensor, KerasTensor, KerasTensor, Any], tuple[KerasTensor, Any]
 ]
-
-
-class RowTensors(TypedDict, total=False):
-    """Tensors of an optional feature, which follow the rows of the search.
-
-    Attributes:
-        prefixes: Tokens that the hypotheses of each sentence must begin with, int32
-            `[rows, n]`, padded with PAD_ID. The last column has only padding.
-        uniform: Random numbers of each position, needed for sampling, float64
-            `[rows, max_length]`, at least 0 and less than 1.
-        coverage: Attention that each source token has received, needed for the
-            coverage penalty, float32 `[rows, beam, source_length]`; 1 at padding. The
-            search updates it.
-        word_kinds: Kind of each word of the source, needed for a grammar, int32
-            `[rows, n]`, padded with -1. The last column has only padding.
-    """
-
-    prefixes: KerasTensor
-    uniform: KerasTensor
-    coverage: KerasTensor
-    word_kinds: KerasTensor
 
 
 @dataclasses.dataclass(frozen=True)

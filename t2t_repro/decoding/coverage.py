@@ -16,10 +16,10 @@ from keras import KerasTensor, ops
 from t2t_repro.constants import PAD_ID
 from t2t_repro.decoding.beam_state import (
     BeamState,
-    RowTensors,
     StepFunction,
     take_beams,
 )
+from t2t_repro.decoding.row_tensors import RowTensors
 from t2t_repro.layers.attention_capture import capture_weights
 
 # Attention is never exactly 0 in theory. In float32 it may be, and log(0) must not

@@ -18,7 +18,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.beam_state import RowTensors
+from t2t_repro.decoding.row_tensors import RowTensors
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.decoding.translate import search_translations
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY

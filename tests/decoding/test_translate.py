@@ -235,14 +235,14 @@ def test_return_beams_gives_the_n_best(model, beam_of_four):
     assert [len(hypotheses) for hypotheses in n_best] == [4, 1, 4, 4, 4, 1, 4, 4]
 
 
-def shouting_unless(text: str) -> dict:
+def shouting_unless(text: str) -> TextForms:
     """Return the forms of a problem that repairs any text but this one."""
 
     def postprocess(source: str, written: str) -> Output:
         del source
         return Output(written) if written == text else Output(written.upper(), ("low",))
 
-    return {"postprocess": postprocess}
+    return TextForms(postprocess=postprocess)
 
 
 def test_output_without_repairs_is_preferred(model):

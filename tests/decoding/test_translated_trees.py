@@ -8,6 +8,7 @@ import tensorflow as tf
 from t2t_repro.constants import EOS_ID
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.pieces import cut, with_words
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.export.pieces import cut_into_pieces, truncate
 from t2t_repro.export.saved_model import ServedTranslator
@@ -59,7 +60,7 @@ def translator(model, **hparams) -> Translator:
         SYMBOLS,
         settings,
         LONGEST,
-        postprocess=postprocess,
+        forms=TextForms(postprocess=postprocess),
         grammar=GRAMMAR,
     )
 

@@ -58,4 +58,4 @@ def test_the_problem_normalizes_sources_and_finishes_outputs(system, monkeypatch
     system.translator()
     problem = system.problem
     forms = TextForms(problem.normalize_source, problem.postprocess)
-    assert made == [{"forms": forms}]
+    assert made == [{"forms": forms, "grammar": None}]
