@@ -365,7 +365,9 @@ def test_an_update_that_leaves_no_room_for_a_sentence_is_refused(
     [("save_checkpoints_secs", 600.0), ("early_stopping_patience", 2)],
 )
 def test_settings_that_workers_could_not_decide_alike_are_refused(name, value):
-    settings = TrainSettings(output_dir="", **{name: value})
+    settings = TrainSettings(
+        output_dir="", hparams_set="transformer_tiny", **{name: value}
+    )
     training._check_for_workers(settings, SimpleNamespace(count=1))
     with pytest.raises(UsageError, match=f"received {name}={value} and 2 workers"):
         training._check_for_workers(settings, SimpleNamespace(count=2))

@@ -1,7 +1,7 @@
 """Train tiny models on several replicas of the CPU, in a process of their own.
 
-TensorFlow is divided into logical devices before it starts. All cases share one
-process, because importing TensorFlow takes longer than training.
+TensorFlow is divided into logical devices before it starts. Cases with the same number
+of replicas can share a process; other strategies would mix up their sums.
 Usage: python -m tests.support.train_on_replicas FOLDER SHARD CASE ...
 """
 

@@ -1,4 +1,4 @@
-"""Several replicas train like one. All cases share a process with a divided CPU."""
+"""Several replicas train like one. The fast cases share a process with a divided CPU."""
 
 from __future__ import annotations
 
@@ -54,11 +54,6 @@ def cheap(tmp_path_factory):
     return Process(tmp_path_factory.mktemp("replicas"), CHEAP)
 
 
-@pytest.fixture(scope="module")
-def slow(tmp_path_factory):
-    return Process(tmp_path_factory.mktemp("slow_replicas"), SLOW)
-
-
 def assert_same_training(found, alone):
     assert found.keys() == alone.keys()
     assert len(alone["loss"]) == STEPS
@@ -81,8 +76,8 @@ def test_replicas_and_micro_steps_train_like_one_replica(cheap, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
-def test_more_replicas_train_like_one_replica(slow, name):
-    assert_same_training(*slow.pair(name))
+def test_more_replicas_train_like_one_replica(tmp_path, name):
+    assert_same_training(*Process(tmp_path, [name]).pair(name))
 
 
 @pytest.mark.parametrize("run", ["masks", "resumed_masks"])
