@@ -64,7 +64,8 @@ def learned(data, tmp_path_factory):
         (last,) = metrics_of(folder, "eval")
         found[dtype] = lines[0]["nll"], last["nll"]
         overflows = sum(line.get("overflowed_updates", 0) for line in lines)
-        print(dtype, found[dtype], f"{overflows} overflows", lines[-1])  # noqa: T201
+        # For the table in docs/training.md
+        print(dtype, *found[dtype], f"{overflows} overflows")  # noqa: T201
     return found
 
 
@@ -75,4 +76,4 @@ def test_float32_learns(learned):
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_has_the_dev_loss_of_float32(learned, dtype):
-    assert learned[dtype][1] == pytest.approx(learned["float32"][1], rel=0.03)
+    assert learned[dtype][1] == pytest.approx(learned["float32"][1], rel=0.02)
