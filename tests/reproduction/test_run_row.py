@@ -16,6 +16,7 @@ from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.errors import UserError
 from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.metrics.translation import Score, TranslationScores
+from t2t_repro.reproduction import f1_by_length as lengths
 from t2t_repro.reproduction.lookup import find_row
 from t2t_repro.reproduction.plan import RunFolders, plan_of
 from t2t_repro.reproduction.results import read_result
@@ -72,6 +73,10 @@ class Stage:
         self.calls.append(("prepare", problem, data_dir, given))
         return self
 
+    def f1_by_length(self, hypotheses, references):
+        self.calls.append(("lengths", hypotheses, references))
+        return {"1 to 10 words": 91.25, "over 40 words": 60.75}
+
     def raw_text(self, split):
         return [f"source of {split}"], [f"reference of {split}"]
 
@@ -125,6 +130,7 @@ def stage(monkeypatch):
         (runs, "System", stage),
         (runs, "TrainSettings", lambda **values: SimpleNamespace(**values)),
         (prepare, "open_or_prepare", stage.open_or_prepare),
+        (lengths, "f1_by_length", stage.f1_by_length),
     ):
         monkeypatch.setattr(owner, name, stand_in, raising=False)
     sys.modules.pop(MODULE, None)
@@ -238,7 +244,11 @@ def test_a_parser_is_averaged_and_has_f1_and_repairs(stage, tmp_path):
         "F1 (dev)": 70.5,
         "F1 up to 40 words (dev)": 80.25,
         "% repaired (dev)": 25.0,
+        "F1, 1 to 10 words (dev)": 91.25,
+        "F1, over 40 words (dev)": 60.75,
     }
+    hypotheses, references = ["dev by learned 1", "é"], ["reference of dev"]
+    assert stage.named("lengths") == [(hypotheses, references)]
     assert result.signature == ""
 
 

@@ -94,6 +94,17 @@ ROWS = {
         "random": "weighted_transformer_n2",
         "uniform": "weighted_transformer_n2",
     },
+    "text": {
+        "base_step_seconds": None,
+        "big_step_seconds": None,
+        "pairs_ende": None,
+        "pairs_enfr": None,
+        "big_enfr_bleu": None,
+        "aop_step_time": None,
+        "added_weights": None,
+        "fewer_iterations": None,
+        "branch_weight_spread": None,
+    },
 }
 # Table -> (split of WMT 2014 that it reports, task).
 REPORTED = {
@@ -105,6 +116,7 @@ REPORTED = {
     "weighted": ("test", "translation"),
     "sensitivity": ("dev", "translation"),
     "randomisation": ("dev", "translation"),
+    "text": ("dev", "text"),
 }
 
 
