@@ -68,6 +68,7 @@ def train(trained):
             *(*trained.arguments[:-1], str(folder), "--train_steps", str(steps)),
             *("--log_step_count_steps", "1", "--save_checkpoints_steps", "5"),
             *("--eval_sentences", "0", "--average_last", "0"),
+            *("--attention_samples", "0"),
         ]
 
     return command
@@ -163,6 +164,7 @@ def replicated_arguments(folder, replicas, batch_size):
         *("--data_dir", str(folder / "data"), "--output_dir", f"{folder}/{replicas}"),
         *("--train_steps", str(REPLICATED_STEPS), "--log_step_count_steps", "1"),
         *("--eval_sentences", "0", "--average_last", "0"),
+        *("--attention_samples", "0"),
         *("--cpu_replicas", str(replicas)),
     ]
 

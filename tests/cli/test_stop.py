@@ -27,6 +27,7 @@ def own_run(trained, tmp_path):
 def test_a_stopped_training_is_saved_and_has_the_exit_code_of_its_signal(own_run):
     program = [sys.executable, "-m", "t2t_repro.cli.main", "train"]
     flags = ["--train_steps", "1000000", "--eval_sentences", "0", "--xla", "off"]
+    flags += ["--attention_samples", "0"]
     flags += ["--log_step_count_steps", "5", "--local_eval_frequency", "1000000"]
     process = subprocess.Popen(
         [*program, "--output_dir", str(own_run), *flags],
