@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib
 import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from t2t_repro import catalogue, registry
+from t2t_repro.cli.main import main
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
@@ -25,6 +32,18 @@ def commands():
     return [line[line.index("t2t ") :] for line in lines if re.search(r"\bt2t ", line)]
 
 
+@pytest.mark.parametrize("example", code_blocks("python"))
+def test_the_python_examples_use_names_that_exist(example):
+    imported = [
+        n for n in ast.walk(ast.parse(example)) if isinstance(n, ast.ImportFrom)
+    ]
+    for statement in imported:
+        module = importlib.import_module(statement.module)
+        for alias in statement.names:
+            assert hasattr(module, alias.name), alias.name
+
+
+@pytest.mark.slow
 def test_the_python_example_trains_translates_and_exports(tmp_path):
     (example,) = (b for b in code_blocks("python") if "t2t_repro.runs" in b)
     ended = subprocess.run(
@@ -42,7 +61,7 @@ def test_the_python_example_trains_translates_and_exports(tmp_path):
     assert (tmp_path / "translator" / "saved_model.pb").exists()
 
 
-def test_the_users_package_trains(tmp_path):
+def test_the_users_package_trains(tmp_path, monkeypatch, capsys):
     (example,) = (b for b in code_blocks("python") if "register_problem" in b)
     package = tmp_path / "my_package"
     package.mkdir()
@@ -52,23 +71,23 @@ def test_the_users_package_trains(tmp_path):
     (package / "__init__.py").write_text(small, encoding="utf-8")
     (command,) = (c for c in commands() if "--t2t_usr_dir" in c)
     words = shlex.split(command.replace("--train_steps 500", "--train_steps 1"))
-    ended = subprocess.run(
-        [sys.executable, "-m", "t2t_repro.cli.main", *words[1:], "--xla", "off"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert "BLEU on dev (20 sentences" in ended.stdout
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.txt").write_text("a sentence\n")
+    with as_in_a_new_process("my_package"):
+        assert main([*words[1:], "--xla", "off", "--attention_samples", "0"]) == 0
+    assert "BLEU on dev (20 sentences" in capsys.readouterr().out
     # The run remembers --t2t_usr_dir.
-    decoded = subprocess.run(
-        [sys.executable, "-m", "t2t_repro.cli.main", "decode", "--output_dir", "run"],
-        cwd=tmp_path,
-        input="a sentence\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert decoded.returncode == 0, decoded.stderr
-    assert decoded.stdout.count("\n") == 1
+    with as_in_a_new_process("my_package"):
+        decode = ["decode", "--output_dir", "run", "--decode_from_file", "source.txt"]
+        assert main([*decode, "--decode_to_file", "target.txt"]) == 0
+    assert (tmp_path / "target.txt").read_text().count("\n") == 1
+
+
+@contextlib.contextmanager
+def as_in_a_new_process(package):
+    """Forget a package of a user and what it registers, before and afterwards."""
+    catalogue.load()
+    with registry.problems.isolated(), registry.hparams_sets.isolated():
+        assert package not in sys.modules
+        yield
+        del sys.modules[package]

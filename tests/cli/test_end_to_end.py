@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ def started(arguments):
     """Start a process of the command line."""
     return subprocess.Popen(
         [sys.executable, "-m", "t2t_repro.cli.main", *arguments],
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
@@ -67,6 +68,7 @@ def train(trained):
             *(*trained.arguments[:-1], str(folder), "--train_steps", str(steps)),
             *("--log_step_count_steps", "1", "--save_checkpoints_steps", "5"),
             *("--eval_sentences", "0", "--average_last", "0"),
+            *("--attention_samples", "0"),
         ]
 
     return command
@@ -74,7 +76,12 @@ def train(trained):
 
 @pytest.fixture(scope="module")
 def stopped(train, tmp_path_factory):
-    """Stop one run by SIGTERM and kill another; return their folders and outputs."""
+    """Stop one run by SIGTERM and kill another.
+
+    Returns:
+        Their folders, exit codes, outputs (standard output and error), and the metrics
+        of the second when it was killed.
+    """
     folders = [tmp_path_factory.mktemp(name) for name in ("terminated", "killed")]
     processes = [started(train(folder, 100_000)) for folder in folders]
     terminated, killed = processes
@@ -82,9 +89,9 @@ def stopped(train, tmp_path_factory):
     terminated.send_signal(signal.SIGTERM)
     wait_until(lambda: len(training_lines(folders[1])) >= 12, killed)
     killed.kill()
-    errors = [process.communicate()[1] for process in processes]
+    outputs = [process.communicate() for process in processes]
     codes = [process.returncode for process in processes]
-    return folders, codes, errors, training_lines(folders[1])
+    return folders, codes, outputs, training_lines(folders[1])
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +105,13 @@ def continued(train, stopped, tmp_path_factory):
 
 
 def test_a_terminated_run_says_how_to_resume(stopped):
-    _, codes, errors, _ = stopped
+    (terminated, _), codes, ((out, errors), _), _ = stopped
     assert codes[0] == 143
-    assert "resumes the run" in errors[0]
-    assert "Traceback" not in errors[0]
+    assert out == ""
+    (step,) = re.findall(r"stopped at step (\d+) of 100000; `t2t train", errors)
+    assert all_checkpoints(terminated)[-1].endswith(f"model.ckpt-{step}")
+    assert "resumes the run" in errors
+    assert "Traceback" not in errors
 
 
 def test_a_terminated_run_has_saved_its_last_step(stopped):
@@ -154,10 +164,12 @@ def replicated_arguments(folder, replicas, batch_size):
         *("--data_dir", str(folder / "data"), "--output_dir", f"{folder}/{replicas}"),
         *("--train_steps", str(REPLICATED_STEPS), "--log_step_count_steps", "1"),
         *("--eval_sentences", "0", "--average_last", "0"),
+        *("--attention_samples", "0"),
         *("--cpu_replicas", str(replicas)),
     ]
 
 
+@pytest.mark.slow
 def test_two_replicas_train_like_one_with_twice_the_batch(tmp_path):
     printed_by(replicated_arguments(tmp_path, 1, 512))
     process = started(replicated_arguments(tmp_path, 2, 256))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import tensorflow as tf
 
 from t2t_repro.cli import framework
 
@@ -59,29 +60,27 @@ def test_a_translation_imports_no_package_that_only_other_commands_need():
     assert ended.stdout == "[]\n"
 
 
-def threads_per_operation(before: str, **environment: str) -> str:
+def test_an_operation_has_one_thread_unless_the_environment_sets_the_threads():
+    """In a process of its own, before TensorFlow's first operation."""
     program = (
+        "import os\n"
         "import tensorflow as tf\n"
         "from t2t_repro.cli import framework\n"
-        f"{before}\n"
-        "framework._use_one_thread_per_operation()\n"
-        "print(tf.config.threading.get_intra_op_parallelism_threads())\n"
+        "for setting in ('3', None):\n"
+        "    os.environ.pop('TF_NUM_INTRAOP_THREADS', None)\n"
+        "    if setting:\n"
+        "        os.environ['TF_NUM_INTRAOP_THREADS'] = setting\n"
+        "    framework._use_one_thread_per_operation()\n"
+        "    print(tf.config.threading.get_intra_op_parallelism_threads())\n"
     )
     command = [sys.executable, "-c", program]
-    given = {**os.environ, **environment}
-    ended = subprocess.run(
-        command, env=given, capture_output=True, text=True, check=True
-    )
-    return ended.stdout.strip()
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["0", "1"]
 
 
-def test_an_operation_has_one_thread_when_batches_run_in_parallel():
-    assert threads_per_operation("") == "1"
-
-
-@pytest.mark.parametrize(
-    ("before", "environment"),
-    [("tf.constant(1)", {}), ("", {"TF_NUM_INTRAOP_THREADS": "3"})],
-)
-def test_threads_that_are_set_or_in_use_stay(before, environment):
-    assert threads_per_operation(before, **environment) == "0"
+def test_threads_that_are_in_use_stay(monkeypatch):
+    monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
+    tf.constant(1)
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    framework._use_one_thread_per_operation()
+    assert tf.config.threading.get_intra_op_parallelism_threads() == before

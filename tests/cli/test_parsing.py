@@ -33,6 +33,7 @@ def flags(tmp_path_factory):
         *("--hparams", f"{HPARAMS},shared_embedding_and_softmax_weights=false"),
         *("--data_dir", str(folder / "data"), "--output_dir", str(folder / "run")),
         *("--train_steps", "60", "--local_eval_frequency", "60"),
+        *("--attention_samples", "0"),
     ]
 
 

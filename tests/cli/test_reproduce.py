@@ -12,7 +12,7 @@ from t2t_repro.cli.main import main
 from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.plan import RunFolders
 from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
-from tests.cli.conftest import sentence_pairs
+from tests.cli.conftest import HPARAMS, sentence_pairs
 from tests.support.result import RESULT
 
 
@@ -266,7 +266,11 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
     for name in PARSING.file_names:
         (tmp_path / name).write_text("(S (NP (NN a)) (VP (VB b)) (. .))\n" * 40)
     tiny = dataclasses.replace(
-        PARSING, train_steps=2, vocab_size=300, hparams_set="transformer_tiny"
+        PARSING,
+        train_steps=2,
+        vocab_size=300,
+        hparams_set="transformer_tiny",
+        hparams=HPARAMS,
     )
     monkeypatch.setattr(small_scale, "PARSING", tiny)
     places = [f"--{p}={tmp_path / p}" for p in ("data_dir", "output_dir")]

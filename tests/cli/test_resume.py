@@ -17,7 +17,8 @@ from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by
 
 # Without what most tests here do not look at, and which takes most of the time.
-QUICK = ["--eval_sentences", "0", "--average_last", "0", "--no_final_score"]
+QUICK = ["--eval_sentences", "0", "--attention_samples", "0"]
+QUICK += ["--average_last", "0", "--no_final_score"]
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ import time
 
 import pytest
 
+from tests.cli.conftest import printed_by
+
 SECONDS = 120.0
 COMMAND = [sys.executable, "-m", "t2t_repro.cli.main", "decode"]
 SENTENCES = ["one times: the house is red .", "", "two times: the ship is blue ."]
@@ -62,13 +64,9 @@ def expected(flags, tmp_path_factory):
     """Return the translations of `SENTENCES` as a file."""
     path = tmp_path_factory.mktemp("terminal") / "source"
     path.write_text("".join(f"{sentence}\n" for sentence in SENTENCES))
-    ended = subprocess.run(
-        [*COMMAND, *flags, "--decode_from_file", str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return ended.stdout.split("\n")[:-1]
+    return printed_by(["decode", *flags, "--decode_from_file", str(path)]).split("\n")[
+        :-1
+    ]
 
 
 def test_a_terminal_gets_a_prompt_and_an_answer_to_every_line(flags, expected):

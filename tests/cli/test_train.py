@@ -17,6 +17,10 @@ from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from tests.cli.conftest import HPARAMS, printed_by, train_arguments, write_text
 
+# Without what most tests here do not look at, and which takes most of the time.
+NO_EVALUATION = ["--eval_sentences", "0", "--attention_samples", "0"]
+QUICK = [*NO_EVALUATION, "--average_last", "0", "--no_final_score"]
+
 WITHOUT_TENSORFLOW = """
 import sys
 from t2t_repro.cli.main import main
@@ -135,7 +139,7 @@ def test_tensorboard_has_translations_as_text(trained):
 
 def test_the_same_command_with_more_steps_resumes(trained, own_run, capsys):
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "62"]
-    assert main([*command, "--eval_sentences", "2"]) == 0
+    assert main([*command, *QUICK]) == 0
     assert "resuming from step 60" in capsys.readouterr().err
     lines = (own_run / "metrics.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["step"] == 62
@@ -186,7 +190,7 @@ def test_a_run_on_other_text_with_the_same_vocabulary_is_refused(
 def test_two_vocabularies_share_no_embedding(trained, tmp_path, capsys):
     arguments = train_arguments(trained.text, tmp_path / "data", tmp_path / "run")
     command = ["train", *arguments, "--separate_vocabularies", "--train_steps", "1"]
-    assert main(command) == 0
+    assert main([*command, *NO_EVALUATION]) == 0
     printed = capsys.readouterr()
     assert "embeddings and softmax share no weights" in printed.err
     assert "BLEU on test (" in printed.out
@@ -222,7 +226,7 @@ def test_pairs_that_are_too_long_to_train_on_are_counted(trained, tmp_path, caps
     arguments[place] = HPARAMS.replace(
         "max_length=32,min_length_bucket=32", "max_length=14,min_length_bucket=14"
     )
-    assert main(["train", *arguments, "--train_steps", "1"]) == 0
+    assert main(["train", *arguments, "--train_steps", "1", *QUICK]) == 0
     errors = capsys.readouterr().err
     assert re.search(
         r"train: left out \d+ of 256 pairs, which are longer than max_length=14", errors
@@ -243,7 +247,7 @@ def test_a_run_on_another_vocabulary_is_refused(trained, own_run, tmp_path, caps
 def test_a_damaged_newest_checkpoint_is_skipped(trained, own_run, capsys):
     (own_run / "model.ckpt-60.data-00000-of-00001").write_bytes(b"")
     command = ["train", *on(own_run, trained.arguments), "--train_steps", "60"]
-    assert main([*command, "--eval_sentences", "2"]) == 0
+    assert main([*command, *QUICK]) == 0
     errors = capsys.readouterr().err
     assert "model.ckpt-60 is damaged" in errors
     assert "resuming from step 40" in errors
@@ -273,7 +277,7 @@ def test_training_text_without_a_short_pair_is_reported(trained, tmp_path, capsy
 
 def test_without_dev_sentences_only_likelihood_is_evaluated(trained, tmp_path):
     arguments = on(tmp_path / "run", trained.arguments)
-    printed_by(["train", *arguments, "--train_steps", "1", "--eval_sentences", "0"])
+    printed_by(["train", *arguments, "--train_steps", "1", *QUICK])
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     evaluation = json.loads(lines[-1])
     assert evaluation["split"] == "eval"
@@ -283,7 +287,7 @@ def test_without_dev_sentences_only_likelihood_is_evaluated(trained, tmp_path):
 def test_a_reversed_problem_trains_on_the_same_data(trained, tmp_path):
     arguments = on(tmp_path / "run", trained.arguments)
     arguments[arguments.index("text_pairs")] = "text_pairs_rev"
-    printed = printed_by(["train", *arguments, "--train_steps", "1"])
+    printed = printed_by(["train", *arguments, "--train_steps", "1", *NO_EVALUATION])
     assert "\nreference    one times: the " in printed
 
 

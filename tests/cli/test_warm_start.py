@@ -14,6 +14,7 @@ from t2t_repro.training.checkpoints import read_values
 
 # One update with a learning rate so small that float32 weights near 1 do not change.
 ONE_UPDATE = ["--train_steps", "1", "--average_last", "0", "--eval_sentences", "0"]
+ONE_UPDATE += ["--attention_samples", "0"]
 
 
 def flags_of(trained, folder, **changes):

@@ -74,6 +74,12 @@ def beam_of_four(model) -> Translator:
     return translator(model)
 
 
+@pytest.fixture(scope="module")
+def all_of_four(model) -> Translator:
+    """Return a translator that returns all hypotheses of a beam of four."""
+    return translator(model, return_beams=True)
+
+
 def best_texts(hypotheses) -> list[str]:
     return [sentence[0].text for sentence in hypotheses]
 
@@ -115,12 +121,10 @@ def test_translations_come_out_in_order(beam_of_four):
     assert len(set(straight)) > 4
 
 
-def test_the_model_reads_the_source_form_of_a_sentence(model):
-    plain, other = (
-        translator(model, forms=forms)
-        for forms in (TextForms(), TextForms(lambda text: text.replace("!", "a")))
-    )
-    assert other.translate(["! b c"]) == plain.translate(["a b c"])
+def test_the_model_reads_the_source_form_of_a_sentence(model, beam_of_four):
+    forms = TextForms(lambda text: text.replace("!", "a"))
+    other = translator(model, forms=forms)
+    assert other.translate(["! b c"]) == beam_of_four.translate(["a b c"])
 
 
 def test_an_empty_line_is_postprocessed_like_empty_output(model):
@@ -224,8 +228,8 @@ def test_a_line_that_just_fits_is_not_reported(beam_of_four, caplog):
     assert not caplog.records
 
 
-def test_return_beams_gives_the_n_best(model, beam_of_four):
-    n_best = translator(model, return_beams=True).translate(SENTENCES)
+def test_return_beams_gives_the_n_best(all_of_four, beam_of_four):
+    n_best = all_of_four.translate(SENTENCES)
     for hypotheses, best in zip(n_best, beam_of_four.translate(SENTENCES), strict=True):
         assert hypotheses[0].ids == best[0].ids
         # A search for the best one gathers rows earlier, which rounds differently.
@@ -245,12 +249,18 @@ def shouting_unless(text: str) -> TextForms:
     return TextForms(postprocess=postprocess)
 
 
-def test_output_without_repairs_is_preferred(model):
+def test_output_without_repairs_is_preferred(model, all_of_four):
     sentence = ["b b b b b"]
-    (n_best,) = translator(model, return_beams=True).translate(sentence)
+    (n_best,) = all_of_four.translate(sentence)
+    chosen = [MODEL_FORMS]
+
+    def postprocess(source: str, written: str) -> Output:
+        return chosen[0].postprocess(source, written)
+
+    forms = TextForms(postprocess=postprocess)
+    preferring = translator(model, forms=forms, prefer_unrepaired=True)
     for wanted in n_best:
-        forms = shouting_unless(wanted.text)
-        preferring = translator(model, forms=forms, prefer_unrepaired=True)
+        chosen[0] = shouting_unless(wanted.text)
         assert preferring.translate(sentence) == [[wanted]]
 
 
@@ -262,23 +272,23 @@ def test_if_all_outputs_need_repair_the_best_one_is_repaired(model, beam_of_four
     assert found.repairs == ("low",)
 
 
-def test_repaired_outputs_rank_last_in_the_order_of_their_scores(model):
-    options = {"return_beams": True}
-    n_best = translator(model, **options).translate(["b b b b b"])[0]
+def test_repaired_outputs_rank_last_in_the_order_of_their_scores(model, all_of_four):
+    n_best = all_of_four.translate(["b b b b b"])[0]
     forms = shouting_unless(n_best[2].text)
-    preferring = translator(model, forms=forms, prefer_unrepaired=True, **options)
+    options = {"return_beams": True, "prefer_unrepaired": True}
+    preferring = translator(model, forms=forms, **options)
     found = preferring.translate(["b b b b b"])[0]
     assert [h.score for h in found] == [n_best[n].score for n in (2, 0, 1, 3)]
     assert [bool(h.repairs) for h in found] == [False, True, True, True]
 
 
-def test_new_weights_are_used_at_once(model):
+def test_new_weights_are_used_at_once(model, beam_of_four):
     changing = Transformer.from_config(model.get_config())
     system = translator(changing)
     before = best_texts(system.translate(SENTENCES))
     changing.set_weights([variable.numpy() for variable in model.weights])
     after = best_texts(system.translate(SENTENCES))
-    assert after == best_texts(translator(model).translate(SENTENCES))
+    assert after == best_texts(beam_of_four.translate(SENTENCES))
     assert after != before
 
 
@@ -294,18 +304,18 @@ def test_subwords_in_any_script_become_text():
     assert [best_texts(system.translate([line]))[0] for line in lines] == texts
 
 
-def test_a_sentence_in_place_of_a_list_is_refused(model):
+def test_a_sentence_in_place_of_a_list_is_refused(beam_of_four):
     with pytest.raises(ValueError, match="must be a list of sentences"):
-        translator(model).translate("a b")
+        beam_of_four.translate("a b")
 
 
-def test_a_stream_translates_one_chunk_at_a_time(model):
+def test_a_stream_translates_one_chunk_at_a_time(beam_of_four):
     counts = []
     sentences = ["a b", "c d e", "", "f g h a"]
-    stream = translator(model).stream(sentences, counts.append, chunk_size=2)
+    stream = beam_of_four.stream(sentences, counts.append, chunk_size=2)
     first = next(stream)
     assert sum(counts) == 2
-    together = translator(model).translate(sentences)
+    together = beam_of_four.translate(sentences)
     assert best_texts([first, *stream]) == best_texts(together)
     assert sum(counts) == 4
 

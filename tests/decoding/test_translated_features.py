@@ -24,23 +24,28 @@ def model():
     return tiny_transformer(4)
 
 
+@pytest.fixture(scope="module")
+def greedy(model):
+    """Return the translations of `SENTENCES` by greedy search."""
+    return translator(model, beam_size=1).translate(SENTENCES)
+
+
 def translator(model, **hparams) -> Translator:
     settings = DecodeHParams(extra_length=EXTRA_LENGTH).replace(**hparams)
     return Translator(model, SYMBOLS, SYMBOLS, settings, 9)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_the_own_greedy_output_as_prefix_changes_nothing(model, beam_size):
-    expected = translator(model, beam_size=1).translate(SENTENCES)
+def test_the_own_greedy_output_as_prefix_changes_nothing(model, greedy, beam_size):
     # Without EOS, and without what is left no place for EOS.
-    words = [best.text.split() for (best,) in expected]
+    words = [best.text.split() for (best,) in greedy]
     limits = [len(s.split()) + 1 + EXTRA_LENGTH for s in SENTENCES]
     prefixes = [
         " ".join(text[: limit - 1]) for text, limit in zip(words, limits, strict=True)
     ]
     system = translator(model, beam_size=beam_size)
     found = system.translate(SENTENCES, prefixes=prefixes)
-    for (best,), (own,), prefix in zip(found, expected, prefixes, strict=True):
+    for (best,), (own,), prefix in zip(found, greedy, prefixes, strict=True):
         assert best.text.startswith(prefix)
         if beam_size == 1:
             assert best.ids == own.ids
@@ -93,9 +98,8 @@ def test_another_seed_gives_other_samples(model):
     assert first != second
 
 
-def test_the_most_probable_token_alone_is_greedy_search(model):
+def test_the_most_probable_token_alone_is_greedy_search(model, greedy):
     drawn = translator(model, **SAMPLING, sampling_keep_top_k=1).translate(SENTENCES)
-    greedy = translator(model, beam_size=1).translate(SENTENCES)
     assert [h.ids for (h,) in drawn] == [h.ids for (h,) in greedy]
 
 
@@ -112,16 +116,24 @@ def test_no_ngram_is_repeated(model):
     assert all(len(best.text.split()) >= 6 for (best,) in found if best.ids)
 
 
-def log_prob_and_coverage(models, sentence, ids, beta):
-    """Return score parts of a translation by a whole pass through the models."""
-    inputs = padded([[*SYMBOLS.encode(sentence), 1]])
-    features = {"inputs": inputs, "targets": padded([[*ids]])}
+def log_probs_and_coverages(models, pairs, beta):
+    """Yield the score parts of translations, by one whole pass through each model.
+
+    Args:
+        models: Models whose probabilities and attention are averaged.
+        pairs: Pairs of a sentence and the ids of its translation.
+        beta: Weight of the coverage.
+    """
+    sources = [[*SYMBOLS.encode(sentence), 1] for sentence, _ in pairs]
+    targets = [[*ids] for _, ids in pairs]
+    features = {"inputs": padded(sources), "targets": padded(targets)}
     found = [attention_weights(model, features) for model in models]
-    p = sum(softmax(np.array(weights.logits)[0]) for weights in found) / len(models)
-    log_prob = np.log(p[np.arange(len(ids)), list(ids)]).sum()
-    last = [np.array(weights.memory)[0, -1].mean(axis=0) for weights in found]
-    received = (sum(last) / len(models)).sum(axis=0)
-    return log_prob, beta * np.log(np.minimum(received, 1.0)).sum()
+    p = sum(softmax(np.array(weights.logits)) for weights in found) / len(models)
+    memory = sum(np.array(weights.memory)[:, -1].mean(axis=1) for weights in found)
+    for row, (source, ids) in enumerate(zip(sources, targets, strict=True)):
+        log_prob = np.log(p[row, np.arange(len(ids)), ids]).sum()
+        received = memory[row, : len(ids), : len(source)].sum(axis=0) / len(models)
+        yield log_prob, beta * np.log(np.minimum(received, 1.0)).sum()
 
 
 def softmax(logits):
@@ -140,12 +152,17 @@ def test_scores_have_the_coverage_of_the_last_layers_attention(count):
         min_length=2,
         return_beams=True,
     )
-    found, covers = system.translate(SENTENCES), []
-    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
-        for hypothesis in hypotheses if sentence else []:
-            ids = hypothesis.ids
-            log_prob, cover = log_prob_and_coverage(models, sentence, ids, 0.8)
-            expected = log_prob / ((5 + len(ids)) / 6) ** 0.6 + cover
-            assert hypothesis.score == pytest.approx(expected, abs=1e-3)
-            covers.append(cover)
-    assert min(covers) < -0.1
+    found = [
+        (sentence, hypothesis)
+        for sentence, hypotheses in zip(
+            SENTENCES, system.translate(SENTENCES), strict=True
+        )
+        for hypothesis in hypotheses
+        if sentence
+    ]
+    pairs = [(sentence, hypothesis.ids) for sentence, hypothesis in found]
+    parts = [*log_probs_and_coverages(models, pairs, 0.8)]
+    for (_, hypothesis), (log_prob, cover) in zip(found, parts, strict=True):
+        expected = log_prob / ((5 + len(hypothesis.ids)) / 6) ** 0.6 + cover
+        assert hypothesis.score == pytest.approx(expected, abs=1e-3)
+    assert min(cover for _, cover in parts) < -0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import subprocess
@@ -50,23 +51,30 @@ def on_jax(repository, tmp_path_factory) -> dict[str, np.ndarray]:
         return dict(arrays)
 
 
-@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-@pytest.mark.parametrize("name", CASES)
-def test_both_layers_equal_the_numpy_reference(request, backend, name):
-    found = request.getfixturevalue(f"on_{backend}")
+@functools.cache
+def reference_outputs(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the outputs of both layers in NumPy, once for all backends."""
     encoder, decoder = (
         BranchReference(weights_of(made(layer, name, seed)), CASES[name])
         for layer, seed in ((EncoderLayer, 1), (DecoderLayer, 2))
     )
-    expected = np.stack([encoder.encoder_layer(x) for x in X])
-    np.testing.assert_allclose(
-        found[f"encoder: {name}"], expected, rtol=1e-5, atol=1e-5
-    )
     pairs = zip(X, MEMORY, strict=True)
-    expected = np.stack([decoder.decoder_layer(x, memory) for x, memory in pairs])
-    np.testing.assert_allclose(
-        found[f"decoder: {name}"], expected, rtol=1e-5, atol=1e-5
+    return (
+        np.stack([encoder.encoder_layer(x) for x in X]),
+        np.stack([decoder.decoder_layer(x, memory) for x, memory in pairs]),
     )
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+@pytest.mark.parametrize("name", CASES)
+def test_both_layers_equal_the_numpy_reference(request, backend, name):
+    found = request.getfixturevalue(f"on_{backend}")
+    for layer, expected in zip(
+        ("encoder", "decoder"), reference_outputs(name), strict=True
+    ):
+        np.testing.assert_allclose(
+            found[f"{layer}: {name}"], expected, rtol=1e-5, atol=1e-5
+        )
 
 
 # The first position sees only itself.

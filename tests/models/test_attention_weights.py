@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import keras
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import tensorflow as tf
 
 from t2t_repro.layers.attention_capture import capture_weights, keep_weights
 from t2t_repro.models.attention_weights import AttentionWeights, attention_weights
+from t2t_repro.models.transformer import Transformer
 from tests.models.test_transformer import (
     ALL_KINDS,
     BATCH,
@@ -28,6 +31,22 @@ def captured_from(model, batch=BATCH) -> AttentionWeights:
     )
 
 
+class Known(NamedTuple):
+    """A model that no test changes, and its attention for `BATCH`."""
+
+    model: Transformer
+    options: dict[str, Any]
+    found: AttentionWeights
+
+
+@pytest.fixture(scope="module")
+def known(request) -> Known:
+    """Return a model of the kind that parametrizes the test, shared by its tests."""
+    options = ALL_KINDS[request.param]
+    model = tiny_transformer(seed=3, **options)
+    return Known(model, options, captured_from(model))
+
+
 def reference_weights(reference, stack, kind, keys):
     """Return the reference's weights, `[layer, head, query, key]`, zeros for unseen."""
     layers = []
@@ -38,11 +57,10 @@ def reference_weights(reference, stack, kind, keys):
     return np.stack(layers)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_weights_of_every_layer_and_head_equal_the_numpy_reference(kind):
-    model = tiny_transformer(seed=3, **KINDS[kind])
-    found = captured_from(model)
-    reference = reference_of(model, KINDS[kind])
+@pytest.mark.parametrize("known", KINDS, indirect=True)
+def test_weights_of_every_layer_and_head_equal_the_numpy_reference(known):
+    found = known.found
+    reference = reference_of(known.model, known.options)
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         reference.logits(source, target)
         s, t = len(source), len(target)
@@ -57,9 +75,9 @@ def test_weights_of_every_layer_and_head_equal_the_numpy_reference(kind):
             )
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_rows_sum_to_one_and_padding_and_the_future_get_exactly_zero(kind):
-    found = captured_from(tiny_transformer(seed=3, **ALL_KINDS[kind]))
+@pytest.mark.parametrize("known", ALL_KINDS, indirect=True)
+def test_rows_sum_to_one_and_padding_and_the_future_get_exactly_zero(known):
+    found = known.found
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         s, t = len(source), len(target)
         maps = [found.encoder_self[row, :, :, :s], found.memory[row, :, :, :t]]
@@ -72,11 +90,10 @@ def test_rows_sum_to_one_and_padding_and_the_future_get_exactly_zero(kind):
         assert not history[..., t:].any()
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
-def test_capturing_does_not_change_the_logits(kind):
-    model = tiny_transformer(seed=3, **ALL_KINDS[kind])
-    plain = keras.ops.convert_to_numpy(model(BATCH, training=False))
-    np.testing.assert_array_equal(captured_from(model).logits, plain)
+@pytest.mark.parametrize("known", ALL_KINDS, indirect=True)
+def test_capturing_does_not_change_the_logits(known):
+    plain = keras.ops.convert_to_numpy(known.model(BATCH, training=False))
+    np.testing.assert_array_equal(known.found.logits, plain)
 
 
 @pytest.mark.parametrize("neighbourhood", [1, 3, 5, 9, 21])

@@ -170,7 +170,7 @@ TABLE_3 = {
     "C, d_ff 4096": ({"d_ff": 4096}, 88_236_032),
     "big": ({"d": 1024, "d_ff": 4096, "keys": 1024, "values": 1024}, 214_171_648),
 }
-# The same rows as overrides, an eighth as wide and with V 100.
+# The same rows as overrides, an eighth as wide, a third as deep and with V 100.
 SMALL_ROWS = {
     "base": ({}, {}),
     "A, 1 head": ({"num_heads": 1}, {}),
@@ -178,8 +178,8 @@ SMALL_ROWS = {
     "B, d_k 2": ({"attention_key_channels": 16}, {"keys": 16}),
     "B, d_k 4": ({"attention_key_channels": 32}, {"keys": 32}),
     "d_v 4": ({"attention_value_channels": 32}, {"values": 32}),
-    "C, N 2": ({"num_hidden_layers": 2}, {"encoder_layers": 2, "decoder_layers": 2}),
-    "C, N 8": ({"num_hidden_layers": 8}, {"encoder_layers": 8, "decoder_layers": 8}),
+    "C, N 1": ({"num_hidden_layers": 1}, {"encoder_layers": 1, "decoder_layers": 1}),
+    "C, N 6": ({"num_hidden_layers": 6}, {"encoder_layers": 6, "decoder_layers": 6}),
     "1 + 3 layers": (
         {"num_encoder_layers": 1, "num_decoder_layers": 3},
         {"encoder_layers": 1, "decoder_layers": 3},
@@ -199,6 +199,18 @@ SMALL_ROWS = {
 }
 
 
+SMALL = {"hidden_size": 64, "filter_size": 256, "num_hidden_layers": 2}
+SMALL_SIZES = BASE | {
+    "d": 64,
+    "d_ff": 256,
+    "keys": 64,
+    "values": 64,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "embeddings": 100,
+}
+
+
 @pytest.mark.parametrize("row", TABLE_3)
 def test_the_formula_gives_the_counts_of_table_3(row):
     sizes, expected = TABLE_3[row]
@@ -208,34 +220,37 @@ def test_the_formula_gives_the_counts_of_table_3(row):
 @pytest.mark.parametrize("row", SMALL_ROWS)
 def test_a_small_model_has_the_parameters_of_the_formula(row):
     overrides, sizes = SMALL_ROWS[row]
-    small = {"hidden_size": 64, "filter_size": 256}
-    hparams = catalogue.hparams("transformer_base").replace(**(small | overrides))
+    hparams = catalogue.hparams("transformer_base").replace(**(SMALL | overrides))
     model = Transformer.from_hparams(hparams, 100, 100)
     assert model.count_params() == parameter_count(hparams, 100, 100)
-    small_sizes = {"d": 64, "d_ff": 256, "keys": 64, "values": 64, "embeddings": 100}
-    assert model.count_params() == parameters(**(BASE | small_sizes | sizes))
+    assert model.count_params() == parameters(**(SMALL_SIZES | sizes))
 
 
 @pytest.mark.parametrize(
     ("overrides", "more"),
     [
         # One residual connection around attention and network: one normalization less.
-        ({"branched_attention": "split"}, -12 * 2 * 64 + 192),
-        ({"branched_attention": "shared"}, -12 * 2 * 64 + 192),
-        # Both residual connections of the Transformer, and 192 weights as in the paper.
-        ({"branched_attention": "split", "branch_residual": "per_branch"}, 192),
-        ({"branched_attention": "shared", "branch_residual": "per_branch"}, 192),
-        ({"branched_attention": "split", "branch_residual": "shared"}, 192),
-        # Besides the one around, a normalization in each of 8 branches of 12 layers.
+        ({"branched_attention": "split"}, -4 * 2 * 64 + 64),
+        ({"branched_attention": "shared"}, -4 * 2 * 64 + 64),
+        # Both residual connections of the Transformer, and 2 weights per branch: with
+        # the paper's 12 layers of 8 branches 192, here 64.
         (
-            {"branched_attention": "split", "branch_residual": "inside"},
-            12 * (8 - 1) * 2 * 64 + 192,
-        ),
-        (
-            {"branched_attention": "shared", "branch_residual": "inside"},
+            {
+                "branched_attention": "split",
+                "branch_residual": "per_branch",
+                "num_hidden_layers": 6,
+            },
             192,
         ),
-        ({"attention_compatibility": "additive"}, 18 * 64),
+        ({"branched_attention": "shared", "branch_residual": "per_branch"}, 64),
+        ({"branched_attention": "split", "branch_residual": "shared"}, 64),
+        # Besides the one around, a normalization in each of 8 branches of 4 layers.
+        (
+            {"branched_attention": "split", "branch_residual": "inside"},
+            4 * (8 - 1) * 2 * 64 + 64,
+        ),
+        ({"branched_attention": "shared", "branch_residual": "inside"}, 64),
+        ({"attention_compatibility": "additive"}, 6 * 64),
         (
             {
                 "attention_compatibility": "additive",
@@ -243,23 +258,23 @@ def test_a_small_model_has_the_parameters_of_the_formula(row):
                 "attention_neighbourhood": 9,
                 "attention_key_channels": 32,
             },
-            18 * (32 - 2 * 64 * 32),
+            6 * (32 - 2 * 64 * 32),
         ),
         (
             {
                 "ffn_layer": "parameter_attention",
                 "parameter_attention_key_channels": 32,
             },
-            12 * ((64 + 256) * (32 + 64) - 2 * 64 * 256 - (64 + 256)),
+            4 * ((64 + 256) * (32 + 64) - 2 * 64 * 256 - (64 + 256)),
         ),
     ],
 )
 def test_a_variant_adds_the_parameters_of_its_formula(overrides, more):
-    small = {"hidden_size": 64, "filter_size": 256}
-    hparams = catalogue.hparams("transformer_base").replace(**small, **overrides)
+    hparams = catalogue.hparams("transformer_base").replace(**(SMALL | overrides))
     model = Transformer.from_hparams(hparams, 100, 100)
-    sizes = {"d": 64, "d_ff": 256, "keys": 64, "values": 64, "embeddings": 100}
-    plain = parameters(**(BASE | sizes))
+    layers = hparams.num_hidden_layers
+    depth = {"encoder_layers": layers, "decoder_layers": layers}
+    plain = parameters(**(SMALL_SIZES | depth))
     assert model.count_params() == plain + more
     assert parameter_count(hparams, 100, 100) == plain + more
 

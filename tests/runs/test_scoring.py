@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import string
 
 import numpy as np
@@ -46,10 +47,18 @@ def ensemble(model):
     return Ensemble([model, tiny_transformer(4, **sizes)])
 
 
-def scorer(model, hparams=HPARAMS, problem=None):
-    return PairScorer(
-        model, (SOURCE, TARGET), problem or Shifted(), hparams, MAX_LENGTH
-    )
+@pytest.fixture(scope="module")
+def scorer():
+    """Return a function that makes a scorer, or returns the one it has made before.
+
+    A scorer traces its model once.
+    """
+
+    @functools.cache
+    def made(model, hparams=HPARAMS):
+        return PairScorer(model, (SOURCE, TARGET), Shifted(), hparams, MAX_LENGTH)
+
+    return made
 
 
 def log_probs_one_by_one(model, source, target):
@@ -61,7 +70,7 @@ def log_probs_one_by_one(model, source, target):
     return logits[np.arange(len(targets)), targets] - total
 
 
-def test_every_token_has_its_log_probability(model):
+def test_every_token_has_its_log_probability(scorer, model):
     found = list(scorer(model).score(SOURCES, TARGETS))
     for source, target, score in zip(SOURCES, TARGETS, found, strict=True):
         if source:
@@ -71,17 +80,17 @@ def test_every_token_has_its_log_probability(model):
             assert score.tokens == (*target.split(), "</s>")
 
 
-def test_the_score_has_the_length_penalty(model):
+def test_the_score_has_the_length_penalty(scorer, model):
     (score,) = scorer(model).score(["a b"], ["A B C"])
     assert score.score == pytest.approx(score.log_prob / ((5 + 4) / 6) ** 0.9)
 
 
-def test_an_empty_pair_is_certain(model):
+def test_an_empty_pair_is_certain(scorer, model):
     (score,) = scorer(model).score([""], [" "])
     assert (score.log_prob, score.score, score.tokens) == (0.0, 0.0, ())
 
 
-def test_the_probability_of_a_token_is_the_mean_of_an_ensembles(ensemble):
+def test_the_probability_of_a_token_is_the_mean_of_an_ensembles(scorer, ensemble):
     found = list(scorer(ensemble).score(SOURCES, TARGETS))
     for source, target, score in zip(SOURCES, TARGETS, found, strict=True):
         if source:
@@ -93,7 +102,7 @@ def test_the_probability_of_a_token_is_the_mean_of_an_ensembles(ensemble):
 
 @pytest.mark.filterwarnings("ignore:You are using a softmax over axis")
 @pytest.mark.parametrize("name", ["model", "ensemble"])
-def test_scores_of_hypotheses_are_those_of_the_search(name, request):
+def test_scores_of_hypotheses_are_those_of_the_search(scorer, name, request):
     model = request.getfixturevalue(name)
     hparams = HPARAMS.replace(return_beams=True, extra_length=50)
     translator = Translator(model, SOURCE, TARGET, hparams, MAX_LENGTH)
@@ -108,7 +117,7 @@ def test_scores_of_hypotheses_are_those_of_the_search(name, request):
             assert log_probs.sum() / penalty == expected
 
 
-def test_scores_do_not_depend_on_batches_and_chunks(model, monkeypatch):
+def test_scores_do_not_depend_on_batches_and_chunks(scorer, model, monkeypatch):
     expected = list(scorer(model).score(SOURCES, TARGETS))
     monkeypatch.setattr(scoring, "CHUNK_SIZE", 2)
     done = []
@@ -123,17 +132,22 @@ def test_scores_do_not_depend_on_batches_and_chunks(model, monkeypatch):
     assert sum(done) == len(SOURCES)
 
 
-def test_batches_are_limited_by_tokens(model):
+def test_batches_are_limited_by_tokens(scorer, model, monkeypatch):
     made = scorer(model, HPARAMS.replace(batch_size=16))
     shapes = []
     losses = made._losses
-    made._losses = lambda batch: shapes.append(batch["targets"].shape) or losses(batch)
+
+    def recorded(batch):
+        shapes.append(batch["targets"].shape)
+        return losses(batch)
+
+    monkeypatch.setattr(made, "_losses", recorded)
     list(made.score(SOURCES, TARGETS))
     assert all(rows == 1 or rows * length <= 16 for rows, length in shapes)
     assert sum(rows for rows, _ in shapes) == len(SOURCES) - 1
 
 
-def test_texts_are_read_in_the_forms_of_the_problem(model):
+def test_texts_are_read_in_the_forms_of_the_problem(scorer, model):
     (expected,) = scorer(model).score(["a b"], ["C D"])
     (found,) = scorer(model).score(["A B"], ["c d"])
     assert found == expected
@@ -149,16 +163,18 @@ def test_texts_are_read_in_the_forms_of_the_problem(model):
         ("a", "A " * 16, "line 2: received a target of 17 tokens .* at most 16"),
     ],
 )
-def test_a_bad_pair_is_refused_before_any_is_scored(model, source, target, answer):
+def test_a_bad_pair_is_refused_before_any_is_scored(
+    scorer, model, source, target, answer
+):
     with pytest.raises(UserError, match=answer):
         scorer(model).score(["a", source], ["A", target])
 
 
-def test_the_longest_texts_are_scored(model):
+def test_the_longest_texts_are_scored(scorer, model):
     (score,) = scorer(model).score(["a " * 11], ["A " * 15])
     assert len(score.tokens) == 16
 
 
-def test_different_numbers_of_lines_are_refused(model):
+def test_different_numbers_of_lines_are_refused(scorer, model):
     with pytest.raises(UserError, match="received 2 sources and 1 targets"):
         scorer(model).score(["a", "b"], ["A"])

@@ -20,13 +20,13 @@ from tests.support.tiny_training import (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shards(tmp_path_factory):
     pairs = random_pairs(PAIRS, LONGEST, VOCAB_SIZE)
     return write_shards(tmp_path_factory.mktemp("shards"), pairs)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def uninterrupted(shards, tmp_path_factory):
     """Train `STEPS` without a stop, and return the losses and last weights."""
     folder = tmp_path_factory.mktemp("uninterrupted")

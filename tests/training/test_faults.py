@@ -30,6 +30,20 @@ def own_shards(shards, tmp_path):
     return Shards(tuple(paths))
 
 
+@pytest.fixture(scope="module")
+def trained_once(shards, tmp_path_factory):
+    """Train 7 steps with checkpoints of 3, 6 and 7; tests damage copies."""
+    folder = tmp_path_factory.mktemp("trained_once")
+    train(folder, shards, train_steps=7, save_every_steps=3)
+    return folder
+
+
+@pytest.fixture
+def own_run(trained_once, tmp_path):
+    """Return a copy of the run to damage."""
+    return Path(shutil.copytree(trained_once, tmp_path / "run"))
+
+
 def damage_last_record(path):
     content = bytearray(Path(path).read_bytes())
     content[-6] ^= 0xFF
@@ -68,10 +82,9 @@ def test_a_shard_that_vanishes_during_training_is_named(own_shards, tmp_path):
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EIO])
 def test_a_folder_that_became_read_only_is_an_error_of_the_system(
-    shards, tmp_path, monkeypatch, number
+    shards, own_run, monkeypatch, number
 ):
     """Permissions do not stop root, who may run the tests."""
-    train(tmp_path, shards, train_steps=3)
 
     def refuse(self, path):
         message = f"{path}_temp; {os.strerror(number)}"
@@ -79,9 +92,9 @@ def test_a_folder_that_became_read_only_is_an_error_of_the_system(
 
     monkeypatch.setattr(tf.train.Checkpoint, "write", refuse)
     with pytest.raises(OSError, match=os.strerror(number)) as caught:
-        train(tmp_path, shards, train_steps=5)
-    assert caught.value.filename == str(tmp_path / "model.ckpt-5")
-    assert saved_steps(tmp_path) == [3]
+        train(own_run, shards, train_steps=9)
+    assert caught.value.filename == str(own_run / "model.ckpt-9")
+    assert saved_steps(own_run) == [3, 6, 7]
 
 
 def flip_a_byte(path):
@@ -97,15 +110,14 @@ def cut_in_half(path):
 @pytest.mark.parametrize("part", ["data-00000-of-00001", "index"])
 @pytest.mark.parametrize("damage", [flip_a_byte, cut_in_half])
 def test_a_run_with_a_damaged_checkpoint_ends_with_the_same_weights(
-    uninterrupted, shards, tmp_path, part, damage, caplog
+    uninterrupted, shards, own_run, part, damage, caplog
 ):
-    train(tmp_path, shards, train_steps=7, save_every_steps=3)
-    damage(tmp_path / f"model.ckpt-7.{part}")
-    trainer = train(tmp_path, shards, train_steps=STEPS)
+    damage(own_run / f"model.ckpt-7.{part}")
+    trainer = train(own_run, shards, train_steps=STEPS)
     losses, weights = uninterrupted
     assert "model.ckpt-7 is damaged" in caplog.text
     assert "resuming from step 6" in caplog.text
-    assert losses_of(tmp_path) == losses
+    assert losses_of(own_run) == losses
     for path, values in weights_of(trainer.model).items():
         np.testing.assert_array_equal(values, weights[path])
 

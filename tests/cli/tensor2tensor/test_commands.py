@@ -286,8 +286,8 @@ def test_data_is_made(walkthrough):
 def test_a_model_is_trained_and_resumed(walkthrough, trained):
     line = (
         f"t2t-trainer --problem=text_pairs --data_dir={trained.data_dir} "
-        "--model=transformer --hparams_set=transformer_test "
-        "--hparams=batch_size=512,max_length=32,min_length_bucket=32 --output_dir=new "
+        "--model=transformer --hparams_set=transformer_test --hparams=batch_size=512,"
+        "max_length=32,min_length_bucket=32,num_hidden_layers=1 --output_dir=new "
         "--local_eval_frequency=1 --keep_checkpoint_max=5 --worker_gpu=1 "
         "--schedule=continuous_train_and_eval --eval_steps=1"
     )
