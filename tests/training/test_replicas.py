@@ -1,4 +1,4 @@
-"""Several replicas train like one. The fast cases share a process with a divided CPU."""
+"""Several replicas train like one. The fast cases share a process."""
 
 from __future__ import annotations
 
