@@ -524,13 +524,12 @@ def test_a_worker_trains_like_the_chief_and_writes_nothing(second):
     assert second.waits == [1]
 
 
-def test_all_workers_start_warm_and_try_the_largest_batch_once(second):
+def test_all_workers_start_warm_and_try_the_largest_batch_once(second, monkeypatch):
     source = str(second.folder / "other")
     options = FOR_WORKERS | {"warm_start_from": source, "try_largest_batch": "on"}
     second.train(**options)
     assert second.begun.call["warm_start_from"] == source
     assert second.tried.call["data"] is second.data
-    second.write_checkpoints(20)
-    second.made.call["run"].save(second.output_dir)
+    record(monkeypatch, training, "resumable_run", second.made.call["run"])
     second.train(**options)
     assert (len(second.begun.calls), len(second.tried.calls)) == (1, 1)

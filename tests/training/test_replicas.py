@@ -1,4 +1,4 @@
-"""Several replicas train like one; the fast cases share a process."""
+"""Several replicas train like one. The fast cases share a process."""
 
 from __future__ import annotations
 
