@@ -55,7 +55,11 @@ class Training:
 def training(stage, monkeypatch):
     data = FakeData()
     result = SimpleNamespace(
-        output_dir=stage.folder / "new", steps=170, complete=True, averaged="average"
+        output_dir=stage.folder / "new",
+        steps=170,
+        complete=True,
+        averaged="average",
+        is_chief=True,
     )
     trained = Recorder(runs.train, result)
     monkeypatch.setattr(runs, "train", trained)
