@@ -20,6 +20,10 @@ from t2t_repro.cli.main import main
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
+QUICK = ["--xla", "off", "--eval_sentences", "0", "--attention_samples", "0"]
+QUICK += ["--hparams", "num_hidden_layers=1,hidden_size=32"]
+
+
 def code_blocks(language=""):
     fences = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
     return [text for name, text in fences if name == language]
@@ -65,7 +69,7 @@ def test_the_users_package_trains(tmp_path, monkeypatch, capsys):
     (example,) = (b for b in code_blocks("python") if "register_problem" in b)
     package = tmp_path / "my_package"
     package.mkdir()
-    # As printed, but with fewer sentences to be quick.
+    # As printed, but with fewer sentences, one narrow layer and fewer evaluations.
     small = example.replace("20_000", "500").replace("else 200", "else 20")
     assert small != example
     (package / "__init__.py").write_text(small, encoding="utf-8")
@@ -74,12 +78,13 @@ def test_the_users_package_trains(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "source.txt").write_text("a sentence\n")
     with as_in_a_new_process("my_package"):
-        assert main([*words[1:], "--xla", "off", "--attention_samples", "0"]) == 0
+        assert main([*words[1:], *QUICK]) == 0
     assert "BLEU on dev (20 sentences" in capsys.readouterr().out
     # The run remembers --t2t_usr_dir.
     with as_in_a_new_process("my_package"):
         decode = ["decode", "--output_dir", "run", "--decode_from_file", "source.txt"]
-        assert main([*decode, "--decode_to_file", "target.txt"]) == 0
+        decode += ["--decode_to_file", "target.txt", "--decode_hparams", "beam_size=1"]
+        assert main(decode) == 0
     assert (tmp_path / "target.txt").read_text().count("\n") == 1
 
 

@@ -64,13 +64,14 @@ def test_every_limit_of_a_format_is_checked(quantization):
         assert "nothing was written" in str(caught.value)
 
 
-def make_system(**changes):
+def make_system(*, beam_size=1, **changes):
+    """Make a system; every beam size besides 1 is traced and compared, too."""
     from t2t_repro.export.ctranslate2_parity import ComparedSystem
 
     model = tiny_transformer(
         seed=12, norm="pre", num_encoder_layers=1, num_decoder_layers=1, **changes
     )
-    hparams = DecodeHParams(beam_size=3, extra_length=4, batch_size=64)
+    hparams = DecodeHParams(beam_size=beam_size, extra_length=4, batch_size=64)
     return ComparedSystem(model, DIGITS, DIGITS, hparams, 9, 20, "float32")
 
 
@@ -90,7 +91,7 @@ def export(system, origin, folder, sentences=SENTENCES):
 
 
 def test_an_export_is_compared_and_described(origin, tmp_path):
-    parity = export(make_system(), origin, tmp_path / "export")
+    parity = export(make_system(beam_size=3), origin, tmp_path / "export")
     # The empty one and the one of two pieces are left out.
     assert parity.sentences == len(SENTENCES) - 2
     assert parity.searches[0].equal == parity.sentences
