@@ -41,9 +41,12 @@ def main() -> None:
         for name, skipped in places.items():
             start, cpu = time.monotonic(), time.process_time()
             epoch = training_epoch(shards, PLAN, seed=1, epoch=3, skip_batches=skipped)
-            next(iter(epoch))
+            found = next(iter(epoch), None)
             seconds, cpu = time.monotonic() - start, time.process_time() - cpu
-            print(f"{name}: {skipped} batches, {seconds:.1f} s ({cpu:.1f} s of CPU)")
+            ends = " (after the end)" if found is None else ""
+            print(
+                f"{name}: {skipped} batches{ends}, {seconds:.1f} s, {cpu:.1f} s of CPU"
+            )
 
 
 def write_shards(folder: Path, pairs: int) -> Shards:
