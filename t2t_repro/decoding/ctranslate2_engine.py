@@ -119,6 +119,7 @@ class CTranslate2Translator(SentenceTranslator):
             written
         ),
     ) -> None:
+        check_followed(hparams)
         super().__init__(
             source_tokenizer,
             target_tokenizer,
@@ -127,7 +128,6 @@ class CTranslate2Translator(SentenceTranslator):
             normalize_source=normalize_source,
             postprocess=postprocess,
         )
-        check_followed(hparams)
         longest = needed_positions(max_input_length, hparams.extra_length)
         if longest > positions:
             raise UserError(
