@@ -7,16 +7,12 @@ model's. PAD is never generated and needs no mask here.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.grammar import outside_grammar
 from t2t_repro.text.bracket_grammar import BracketGrammar
-
-if TYPE_CHECKING:
-    from t2t_repro.decoding.beam_state import RowTensors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +37,8 @@ def forbidden_tokens(
     position: KerasTensor,
     vocab_size: int,
     max_lengths: KerasTensor,
-    per_row: RowTensors,
+    prefixes: KerasTensor | None = None,
+    word_kinds: KerasTensor | None = None,
 ) -> KerasTensor | None:
     """Return the tokens that hypotheses must not continue with.
 
@@ -55,7 +52,8 @@ def forbidden_tokens(
         position: Number of their tokens, int32 scalar.
         vocab_size: Number of tokens (V).
         max_lengths: Limits of the tokens, int32 `[rows]`.
-        per_row: Prefixes, if any; with a grammar, the kinds of the words.
+        prefixes: See `outside_prefix`.
+        word_kinds: See `outside_grammar`; needed with a grammar.
 
     Returns:
         Boolean, broadcastable to `[rows * beam, vocab_size]`, True = forbidden, or None
@@ -76,15 +74,13 @@ def forbidden_tokens(
             ids,
             position,
             max_lengths,
-            per_row["word_kinds"],
+            word_kinds,
             vocab_size,
         )
         forbidden = outside if forbidden is None else _if_any_left(forbidden, outside)
-    if "prefixes" not in per_row:
+    if prefixes is None:
         return forbidden
-    others, is_forced = outside_prefix(
-        per_row["prefixes"], position, ids.shape[1], vocab_size
-    )
+    others, is_forced = outside_prefix(prefixes, position, ids.shape[1], vocab_size)
     return others if forbidden is None else ops.where(is_forced, others, forbidden)
 
 
