@@ -46,7 +46,6 @@ class ParsingProblem(Problem):
             "extra_length": 300,
             "batch_size": 512,
             "prefer_unrepaired": True,
-            "constrain": "tree",
         }
     )
     leaves: LeafForm = "any"

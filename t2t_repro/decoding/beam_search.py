@@ -182,7 +182,8 @@ class _Search:
             state.position,
             logits.shape[-1],
             state.max_lengths,
-            state.per_row,
+            state.per_row.get("prefixes"),
+            state.per_row.get("word_kinds"),
         )
         if self.options.sampling is not None:
             return _drawn_extension(state, logits, self.options.sampling, forbidden)

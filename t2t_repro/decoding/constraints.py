@@ -38,7 +38,8 @@ def forbidden_tokens(
     position: KerasTensor,
     vocab_size: int,
     max_lengths: KerasTensor,
-    per_row: RowTensors,
+    prefixes: KerasTensor | None = None,
+    word_kinds: KerasTensor | None = None,
 ) -> KerasTensor | None:
     """Return the tokens that hypotheses must not continue with.
 
@@ -52,7 +53,8 @@ def forbidden_tokens(
         position: Number of their tokens, int32 scalar.
         vocab_size: Number of tokens (V).
         max_lengths: Limits of the tokens, int32 `[rows]`.
-        per_row: Prefixes, if any; with a grammar, the kinds of the words.
+        prefixes: See `outside_prefix`.
+        word_kinds: See `outside_grammar`; needed with a grammar.
 
     Returns:
         Boolean, broadcastable to `[rows * beam, vocab_size]`, True = forbidden, or None
@@ -73,15 +75,13 @@ def forbidden_tokens(
             ids,
             position,
             max_lengths,
-            per_row["word_kinds"],
+            word_kinds,
             vocab_size,
         )
         forbidden = outside if forbidden is None else _if_any_left(forbidden, outside)
-    if "prefixes" not in per_row:
+    if prefixes is None:
         return forbidden
-    others, is_forced = outside_prefix(
-        per_row["prefixes"], position, ids.shape[1], vocab_size
-    )
+    others, is_forced = outside_prefix(prefixes, position, ids.shape[1], vocab_size)
     return others if forbidden is None else ops.where(is_forced, others, forbidden)
 
 

@@ -115,10 +115,10 @@ class CTranslate2Translator(SentenceTranslator):
         num_threads: int | None = None,
         forms: TextForms = MODEL_FORMS,
     ) -> None:
+        check_followed(hparams)
         super().__init__(
             source_tokenizer, target_tokenizer, hparams, max_input_length, forms=forms
         )
-        check_followed(hparams)
         longest = needed_positions(max_input_length, hparams.extra_length)
         if longest > positions:
             raise UserError(

@@ -51,6 +51,6 @@ def with_problem_defaults(
         raise UsageError(
             f"{hparams.argument()}: prefer_unrepaired would have no effect: with "
             f"constrain={found.constrain}, no output of {problem.name} needs repair. "
-            "Give constrain=none too, or leave it out."
+            "Leave out one of the two."
         )
     return found

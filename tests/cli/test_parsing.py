@@ -10,6 +10,7 @@ from t2t_repro.cli.main import main
 from t2t_repro.text.trees import read_trees, words_of
 from tests.cli.conftest import HPARAMS, printed_by
 
+PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=false"
 NAMES = ("John", "Mary", "Ann", "Bob")
 VERBS = ("runs", "sleeps", "reads")
 
@@ -81,12 +82,12 @@ def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
 @pytest.mark.parametrize(
     ("asked", "constrain", "prefers"),
     [
-        ("beam_size=2", "tree", True),
-        ("beam_size=2,constrain=none", "none", True),
-        ("beam_size=2,constrain=none,prefer_unrepaired=false", "none", False),
+        ("beam_size=2", "none", True),
+        ("beam_size=2,constrain=tree", "tree", True),
+        ("beam_size=2,prefer_unrepaired=false", "none", False),
     ],
 )
-def test_only_trees_are_written_unless_the_papers_search_is_requested(
+def test_only_trees_are_written_where_the_grammar_is_requested(
     trained, asked, constrain, prefers
 ):
     folder, _ = trained
@@ -101,8 +102,8 @@ def test_only_trees_are_written_unless_the_papers_search_is_requested(
 def test_a_preference_without_effect_is_refused(trained, capsys):
     folder, _ = trained
     command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
-    assert main([*command, "--decode_hparams", "prefer_unrepaired=false"]) == 2
-    assert "Give constrain=none too" in capsys.readouterr().err
+    assert main([*command, "--decode_hparams", PREFERENCE_IN_A_GRAMMAR]) == 2
+    assert "prefer_unrepaired would have no effect" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

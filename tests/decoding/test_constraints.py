@@ -79,13 +79,13 @@ def test_positions_after_the_longest_prefix_are_free():
 
 def test_without_constraints_there_is_no_mask(hypotheses):
     for constraints in (None, Constraints()):
-        found = forbidden_tokens(constraints, hypotheses, 0, VOCAB_SIZE, NO_LIMITS, {})
+        found = forbidden_tokens(constraints, hypotheses, 0, VOCAB_SIZE, NO_LIMITS)
         assert found is None
 
 
 def test_constraints_add_up(hypotheses):
     ids = cut_at(hypotheses, 5)
-    both = forbidden_tokens(Constraints(8, 2), ids, 5, VOCAB_SIZE, NO_LIMITS, {})
+    both = forbidden_tokens(Constraints(8, 2), ids, 5, VOCAB_SIZE, NO_LIMITS)
     repeats = np.array(repeated_ngrams(ids, 5, 2, VOCAB_SIZE))
     repeats[:, EOS_ID] = True
     # Some token is always left here.

@@ -396,6 +396,7 @@ def test_evaluate_searches_as_asked_completed_by_the_problem(stage, splits, caps
         "min_length": 0,
         "no_repeat_ngram_size": 0,
         "coverage_penalty": 0.0,
+        "constrain": "none",
         "sampling_method": "argmax",
         "sampling_temp": 1.0,
         "sampling_keep_top_k": -1,
