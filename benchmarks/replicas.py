@@ -54,8 +54,8 @@ def main() -> None:
             abs(a - b) for a, b in zip(losses[name], losses["1 replica"], strict=True)
         )
         print(f"{name}: last loss {losses[name][-1]:.4f}, differs by {difference:.1e}")
-    (args.folder / "losses.json").write_text(json.dumps(losses))
-    draw(losses, args.folder / "losses.png")
+        (args.folder / "losses.json").write_text(json.dumps(losses))
+        draw(losses, args.folder / "losses.png")
 
 
 def t2t(*arguments: str, **environment: str) -> None:
@@ -148,6 +148,7 @@ def draw(losses: dict[str, list[float]], path: Path) -> None:
         axes.legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
+    pyplot.close(figure)
 
 
 if __name__ == "__main__":
