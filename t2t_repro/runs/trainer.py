@@ -302,9 +302,7 @@ def _log_summary(
                 hparams.max_length,
             )
     logger.info(
-        "%d replica(s), %d tokens per replica; %d batch shapes, rows x length: %s%s",
-        run.num_replicas,
-        hparams.batch_size,
+        "%d batch shapes, rows x length: %s%s",
         len(plan.shapes),
         shapes_text(plan.shapes),
         "; XLA compiles each once" if jit_compile else "",

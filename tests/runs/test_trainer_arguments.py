@@ -395,8 +395,7 @@ def test_the_summary_is_logged_before_training(make, caplog, xla):
 def test_the_summary_names_model_data_and_shapes(caplog):
     assert summary(caplog) == [
         "the set on the problem: 1,234 parameters",
-        "3 replica(s), 520 tokens per replica; 2 batch shapes, "
-        "rows x length: 8 x 13, 5 x 40",
+        "2 batch shapes, rows x length: 8 x 13, 5 x 40",
     ]
 
 
