@@ -12,7 +12,6 @@ from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.grammar import outside_grammar
-from t2t_repro.decoding.row_tensors import RowTensors
 from t2t_repro.text.bracket_grammar import BracketGrammar
 
 

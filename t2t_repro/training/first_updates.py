@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import keras
 import tensorflow as tf
 
 from t2t_repro.constants import TARGETS
@@ -61,11 +62,20 @@ class FirstUpdates:
 
 
 def timed_update(
-    step: Callable[[Batch], dict[str, tf.Tensor]], batch: Batch
+    step: Callable[[Batch], dict[str, tf.Tensor]],
+    batch: Batch,
+    iterations: keras.Variable,
 ) -> tuple[dict[str, tf.Tensor], float]:
-    """Make an update, and return its metrics and its duration in seconds."""
-    # A GPU may still be computing earlier updates, which are none of this one's time.
-    tf.test.experimental.sync_devices()
+    """Make an update, and return its metrics and its duration in seconds.
+
+    Args:
+        step: Makes an update.
+        batch: The batch of the update.
+        iterations: The optimizer's number of updates.
+    """
+    # Wait for the updates that a GPU is still computing: their time is not this one's.
+    # TensorFlow's `sync_devices` fails if there are several workers.
+    iterations.numpy()
     start = time.monotonic()
     results = step(batch)
     float(results["loss"])  # wait for it

@@ -189,7 +189,9 @@ class Trainer:
         else:
             shown = self.show_progress
             with progress.task(task) if shown else contextlib.nullcontext():
-                results, seconds = timed_update(self.train_step, batch)
+                results, seconds = timed_update(
+                    self.train_step, batch, self.optimizer.iterations
+                )
         self._window.add(results, seconds)
         return results
 

@@ -82,10 +82,12 @@ def codes_of(processes):
             process.wait()
 
 
-def wait_for(path: Path):
+def wait_for(path: Path, processes):
+    """Wait for a file that running workers write."""
     for _ in range(12000):
         if path.exists():
             return
+        assert [process.poll() for process in processes] == [None] * len(processes)
         time.sleep(0.1)
     raise TimeoutError(path)
 
@@ -175,7 +177,7 @@ def test_killed_and_restarted_workers_resume_from_the_last_checkpoint(
     processes = start(endless, tmp_path, workers=2)
     killed, left = processes[number], processes[1 - number]
     try:
-        wait_for(run / "model.ckpt-10.index")
+        wait_for(run / "model.ckpt-10.index", processes)
         killed.kill()
         killed.wait()
         assert left.wait(timeout=1200) == 75
@@ -203,7 +205,7 @@ def test_a_signal_to_one_worker_stops_all_at_one_step(data_dir, tmp_path):
     """The others are slow: this one shows that workers find each other, too."""
     run = tmp_path / "run"
     processes = start(command(data_dir, run, 1, steps=100_000), tmp_path, workers=2)
-    wait_for(run / "model.ckpt-10.index")
+    wait_for(run / "model.ckpt-10.index", processes)
     processes[1].send_signal(signal.SIGTERM)
     assert codes_of(processes) == [143, 143]
     stopped = [

@@ -207,9 +207,12 @@ def test_first_updates_are_shown_on_request_and_timed(
     caplog.set_level(logging.INFO, "t2t_repro")
     stage.begun = {(0, 0): "compiling a", (0, 2): "compiling b"}
     monkeypatch.setattr(
-        loop, "timed_update", lambda step, batch: (step(batch), 10.0 + batch[1])
+        loop,
+        "timed_update",
+        lambda step, batch, iterations: (step(batch), iterations + batch[1]),
     )
     trainer = stage.trainer(train_steps=6, log_every_steps=1)
+    trainer.optimizer = SimpleNamespace(iterations=10.0)
     trainer.show_progress = shows
     trainer.train()
     metrics = [line[2] for line in trainer.log.lines]
