@@ -90,12 +90,18 @@ class Workers:
 
     @contextmanager
     def chief_first(self) -> Iterator[None]:
-        """Let the chief run the block first, and the other workers afterwards."""
+        """Let the chief run the block first, and the other workers afterwards.
+
+        If the chief raises an error, the others do not wait forever: they run the
+        block, too, and usually meet the same error.
+        """
         if not self.is_chief:
             self.wait_for_all()
-        yield
-        if self.is_chief:
-            self.wait_for_all()
+        try:
+            yield
+        finally:
+            if self.is_chief:
+                self.wait_for_all()
 
     def check_same_step(self, step: int) -> None:
         """Refuse to train if the workers resume from different steps.

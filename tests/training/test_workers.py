@@ -62,6 +62,13 @@ def test_the_chief_runs_a_block_before_the_others(second, number, order):
     assert second.given == order
 
 
+def test_an_error_of_the_chief_does_not_keep_the_others_waiting(second):
+    second.number = 0
+    with pytest.raises(UserError, match="unreadable"), second.chief_first():
+        raise UserError("unreadable")
+    assert second.given == [0]
+
+
 @pytest.mark.parametrize("kind", ["UnavailableError", "AbortedError"])
 def test_a_lost_worker_is_a_message_with_an_exit_code_of_its_own(second, kind):
     error = getattr(tf.errors, kind)(None, None, "connection reset")
