@@ -9,7 +9,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.manifest import Manifest, SplitCounts
 from t2t_repro.data.request import requested_settings
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.models.training_memory import (
     activation_bytes,
     fitting_batch_size,
@@ -217,3 +217,12 @@ def test_accumulated_updates_have_more_rows_in_the_same_memory(replicas, steps):
     assert f"{expected} x {steps} steps;" in printed or (
         steps == 1 and f"{expected};" in printed
     )
+
+
+@pytest.mark.parametrize(("replicas", "tokens"), [(1, 7), (2, 15)])
+def test_an_update_that_has_no_room_for_a_sentence_is_not_planned(replicas, tokens):
+    hparams = f"{HPARAMS},update_tokens={tokens}"
+    with pytest.raises(UsageError, match=f"received update_tokens={tokens}, which"):
+        plan(replicas=replicas, hparams=hparams)
+    enough = plan(replicas=replicas, hparams=f"{HPARAMS},update_tokens={tokens + 1}")
+    assert enough.tokens_per_replica == 8
