@@ -150,10 +150,10 @@ def fitting_batch_size(
         available: Bytes of memory.
 
     Returns:
-        Tokens per replica: a multiple of `max_length`, or 0 if not even one pair of
-        that length fits.
+        Tokens per replica: a multiple of `packed_length` or, without packing, of
+        `max_length`; 0 if not even one row of that length fits.
     """
-    length = hparams.max_length
+    length = hparams.packed_length or hparams.max_length
     one = training_memory(
         hparams, source_vocab_size, target_vocab_size, rows=1, length=length
     )

@@ -37,7 +37,8 @@ def memory_advice(
         One or two sentences with the largest `batch_size` that should fit. If even the
         one that failed should have fitted, they advise at most half of it.
     """
-    length, batch_size = hparams.max_length, hparams.batch_size
+    length = hparams.packed_length or hparams.max_length
+    batch_size = hparams.batch_size
     needed = training_memory(
         hparams, *vocab_sizes, rows=max(batch_size // length, 1), length=length
     ).total
@@ -50,9 +51,10 @@ def memory_advice(
     has = "" if available is None else f" of {available / 1e9:.1f} GB"
     estimate = f"By estimate, batch_size={batch_size} needs {needed / 1e9:.1f} GB{has}"
     if fits < length:
+        name = "packed_length" if hparams.packed_length else "max_length"
         return (
-            f"{estimate}, and not even one pair of max_length={length} tokens fits: "
-            "choose a shorter max_length or a smaller model."
+            f"{estimate}, and not even one row of {name}={length} tokens fits: "
+            f"choose a shorter {name} or a smaller model."
         )
     return f"{estimate}; batch_size={fits} fits."
 
