@@ -24,7 +24,10 @@ def device_memory() -> int | None:
 
 
 def memory_advice(
-    hparams: HParams, vocab_sizes: tuple[int, int], available: int | None
+    hparams: HParams,
+    vocab_sizes: tuple[int, int],
+    available: int | None,
+    micro_steps: int = 1,
 ) -> str:
     """Return how to make the largest batch smaller.
 
@@ -32,14 +35,20 @@ def memory_advice(
         hparams: Hparams of the model.
         vocab_sizes: Sizes of the source and target vocabulary.
         available: Bytes of one device, or None if they are not known.
+        micro_steps: Steps of the update that failed.
 
     Returns:
         One or two sentences with the largest `batch_size` that should fit. If even the
         one that failed should have fitted, they advise at most half of it.
     """
-    length, batch_size = hparams.max_length, hparams.batch_size
+    length = hparams.packed_length or hparams.max_length
+    batch_size = hparams.batch_size
     needed = training_memory(
-        hparams, *vocab_sizes, rows=max(batch_size // length, 1), length=length
+        hparams,
+        *vocab_sizes,
+        rows=max(batch_size // length, 1),
+        length=length,
+        micro_steps=micro_steps,
     ).total
     half = batch_size // 2 // length * length
     fits = half
@@ -50,9 +59,10 @@ def memory_advice(
     has = "" if available is None else f" of {available / 1e9:.1f} GB"
     estimate = f"By estimate, batch_size={batch_size} needs {needed / 1e9:.1f} GB{has}"
     if fits < length:
+        name = "packed_length" if hparams.packed_length else "max_length"
         return (
-            f"{estimate}, and not even one pair of max_length={length} tokens fits: "
-            "choose a shorter max_length or a smaller model."
+            f"{estimate}, and not even one row of {name}={length} tokens fits: "
+            f"choose a shorter {name} or a smaller model."
         )
     return f"{estimate}; batch_size={fits} fits."
 

@@ -27,7 +27,7 @@ from t2t_repro.runs.planned_batches import (
     plan_batches,
     plan_epochs,
 )
-from t2t_repro.runs.resuming import resolved_hparams
+from t2t_repro.runs.resuming import resolved_hparams, update_size
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.settings.train_settings import TrainSettings
@@ -128,6 +128,7 @@ def plan_training(
     Raises:
         UserError: If the model or its attention is the user's own, or the size of the
             vocabulary is not known before the data is prepared.
+        UsageError: If an hparam is refused, such as a too small `update_tokens`.
     """
     hparams = resolved_hparams(settings)
     _check_countable(settings, hparams)
@@ -136,11 +137,7 @@ def plan_training(
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     parameters = parameter_count(hparams, *sizes)
     counts = None if manifest is None else manifest.splits["train"]
-    size = UpdateSize.plan(
-        update_tokens=hparams.update_tokens,
-        batch_size=hparams.batch_size,
-        replicas=num_replicas,
-    )
+    size = update_size(hparams, num_replicas)
     batches = plan_batches(hparams, sizes[1], size, counts)
     epochs = (
         None
@@ -165,7 +162,7 @@ def plan_training(
         batches=batches,
         flops_per_step=flops,
         flops_per_target_token=flops / target_tokens,
-        memory=_largest_memory(hparams, sizes, batches, size.parts),
+        memory=_largest_memory(hparams, sizes, batches, size),
         epochs=epochs,
         disk=_disk(settings, hparams, parameters),
     )
@@ -213,13 +210,17 @@ def _largest_memory(
     hparams: HParams,
     sizes: tuple[int, int],
     batches: tuple[PlannedBatch, ...],
-    parts: int,
+    size: UpdateSize,
 ) -> TrainingMemory:
     """Return the memory of the largest batch, of which each part is computed alone."""
     return max(
         (
             training_memory(
-                hparams, *sizes, rows=batch.rows // parts, length=batch.length
+                hparams,
+                *sizes,
+                rows=batch.rows // size.parts,
+                length=batch.length,
+                micro_steps=size.steps,
             )
             for batch in batches
         ),

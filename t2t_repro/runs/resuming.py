@@ -18,6 +18,7 @@ from t2t_repro.runs.warm_starting import check_warm_start
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
+from t2t_repro.training.update_size import UpdateSize
 
 
 def find_run(output_dir: str | Path, *, is_described: bool) -> Run | None:
@@ -119,6 +120,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
     check_warm_start(settings, run)
     if run is None:
         _check_batch_size(hparams)
+        update_size(hparams, num_replicas=1)  # more replicas need larger updates
         return
     asked = dataclasses.replace(
         run,
@@ -171,3 +173,28 @@ def _check_batch_size(hparams: HParams) -> None:
             f"received batch_size={hparams.batch_size}, expected at least {name}="
             f"{longest} tokens: one long sentence must fit into a batch."
         )
+
+
+def update_size(hparams: HParams, num_replicas: int) -> UpdateSize:
+    """Plan the replicas, tokens and steps of an update.
+
+    Args:
+        hparams: Hparams of the model.
+        num_replicas: Number of replicas, on all machines together.
+
+    Raises:
+        UsageError: If one long sentence does not fit into a step of a replica.
+    """
+    size = UpdateSize.plan(
+        update_tokens=hparams.update_tokens,
+        batch_size=hparams.batch_size,
+        replicas=num_replicas,
+    )
+    longest = hparams.packed_length or hparams.max_length
+    if hparams.update_tokens and size.tokens < longest:
+        raise UsageError(
+            f"received update_tokens={hparams.update_tokens}, which leaves {size}, "
+            f"expected at least {longest} tokens: one row of the longest sentence must "
+            "fit into a step."
+        )
+    return size

@@ -16,8 +16,8 @@ from t2t_repro.runs.resuming import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.setup import (
+    make_local_strategy,
     make_repeatable,
-    make_strategy,
     should_use_xla,
 )
 from t2t_repro.training.step import StepOptions, make_train_step
@@ -59,7 +59,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     """Time updates of the planned model on random text of a typical batch's shape.
 
     Nothing is read or saved, so a real training is slower: it also reads data,
-    evaluates and saves checkpoints.
+    evaluates and saves checkpoints. Other workers take no part.
 
     Args:
         plan: The plan. Its `num_replicas` scale the batch if this machine has another
@@ -70,7 +70,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     hparams = resolved_hparams(settings)
     if not plan.shared_vocabulary:
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
-    strategy = make_strategy(settings.cpu_replicas)
+    strategy = make_local_strategy(settings.cpu_replicas)
     replicas = strategy.num_replicas_in_sync
     make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():

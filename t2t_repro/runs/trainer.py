@@ -14,7 +14,7 @@ from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor, branch_values
 from t2t_repro.evaluation.dev_sides import warn_of_unlikely_dev
 from t2t_repro.evaluation.development import (
@@ -22,6 +22,7 @@ from t2t_repro.evaluation.development import (
     translation_evaluator,
 )
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.resuming import update_size
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
@@ -44,7 +45,6 @@ from t2t_repro.training.training_checkpoints import (
     TrainingCheckpoints,
 )
 from t2t_repro.training.update_guard import UpdateGuard
-from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.training.workers import Workers
 from t2t_repro.visualization.samples import attention_evaluator, sample_pairs
 from t2t_repro.visualization.summaries import write_branches
@@ -80,7 +80,7 @@ def make_trainer(
         model, optimizer = _make_model_and_optimizer(run, data)
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
-    size = _update_size(hparams, strategy.num_replicas_in_sync)
+    size = update_size(hparams, strategy.num_replicas_in_sync)
     training_data = TrainingData(
         data.shards("train"),
         BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts),
@@ -182,27 +182,6 @@ def _check_attention(model: keras.Model, name: str) -> None:
                 f"{registry.attentions.entry(name).location}) has projections without "
                 "weights: its `build` must call `super().build()`."
             )
-
-
-def _update_size(hparams: HParams, num_replicas: int) -> UpdateSize:
-    """Plan the update.
-
-    Raises:
-        UsageError: If one long sentence does not fit into a step of a replica.
-    """
-    size = UpdateSize.plan(
-        update_tokens=hparams.update_tokens,
-        batch_size=hparams.batch_size,
-        replicas=num_replicas,
-    )
-    longest = hparams.packed_length or hparams.max_length
-    if hparams.update_tokens and size.tokens < longest:
-        raise UsageError(
-            f"received update_tokens={hparams.update_tokens}, which leaves {size}, "
-            f"expected at least {longest} tokens: one row of the longest sentence must "
-            "fit into a step."
-        )
-    return size
 
 
 def _monitors(model: keras.Model, hparams: HParams) -> list[Monitor]:

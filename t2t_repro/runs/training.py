@@ -23,6 +23,7 @@ from t2t_repro.runs.resuming import (
     check_run_folder,
     resolved_hparams,
     resumable_run,
+    update_size,
 )
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.runs.tensorboard import write_beginning, write_end
@@ -46,7 +47,6 @@ from t2t_repro.training.loop import Trainer
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.setup import make_strategy
-from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.training.workers import Workers, errors_of_other_workers
 
 logger = logging.getLogger(__name__)
@@ -99,6 +99,8 @@ def train(
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
     workers = Workers(strategy)
     _check_for_workers(settings, workers)
+    # Refuse it before the files of the run are replaced.
+    update_size(hparams, strategy.num_replicas_in_sync)
     with errors_of_other_workers(workers):
         if workers.is_chief:
             result = _train(settings, hparams, data, strategy, show_progress)
@@ -210,11 +212,7 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
     Raises:
         OutOfMemoryError: If it does; the message names a batch size that fits.
     """
-    size = UpdateSize.plan(
-        update_tokens=hparams.update_tokens,
-        batch_size=hparams.batch_size,
-        replicas=trainer.strategy.num_replicas_in_sync,
-    )
+    size = update_size(hparams, trainer.strategy.num_replicas_in_sync)
     hparams = hparams.replace(batch_size=size.tokens)
     source, target = data.tokenizers()
     sizes = (source.vocab_size, target.vocab_size)
@@ -227,7 +225,7 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
             trainer.data.plan,
             trainer.strategy,
             trainer.checkpoints.variables,
-            advice=lambda: memory_advice(hparams, sizes, device_memory()),
+            advice=lambda: memory_advice(hparams, sizes, device_memory(), size.steps),
         )
     _, length = trainer.data.plan.shapes[-1]
     trainer.first_updates.add(length)  # it is compiled now

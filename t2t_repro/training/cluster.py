@@ -16,6 +16,16 @@ from t2t_repro.errors import UserError
 JOBS = ("chief", "worker")
 SLURM_PORT = 8888  # of the first task on a machine; the next one has 8889
 LARGEST_SLURM_NODE = 1024  # tasks
+# Errors of TensorFlow's resolvers: the last two if a part of the JSON is of another
+# type than expected.
+_UNREADABLE = (
+    ValueError,
+    RuntimeError,
+    KeyError,
+    OSError,
+    TypeError,
+    AttributeError,
+)
 
 
 def find_cluster(
@@ -28,7 +38,8 @@ def find_cluster(
             the variables of a Slurm job step.
 
     Raises:
-        UserError: If the description cannot be read.
+        UserError: If the description cannot be read, or does not have this process as
+            one of its workers.
     """
     try:
         resolver = (
@@ -36,12 +47,37 @@ def find_cluster(
             if source == "slurm"
             else tf.distribute.cluster_resolver.TFConfigClusterResolver()
         )
-        return resolver if number_of_workers(resolver) > 1 else None
-    except (ValueError, RuntimeError, KeyError, OSError) as error:
+        jobs = resolver.cluster_spec().as_dict()
+        if sum(len(tasks) for tasks in jobs.values()) < 2:
+            return None
+        _check_task(jobs, resolver.task_type, resolver.task_id)
+        return resolver
+    except _UNREADABLE as error:
         raise UserError(
             f"received cluster={source}, but cannot read the workers of this "
             f"training: {error}."
         ) from error
+
+
+def _check_task(
+    jobs: dict[str, list[str]], task_type: str | None, index: int | None
+) -> None:
+    """Refuse a cluster that has other jobs than workers, or not this process.
+
+    Raises:
+        UserError: If there are other jobs, or no task of this type and index.
+    """
+    if not set(jobs) <= set(JOBS):
+        raise UserError(
+            f"received a cluster with the jobs {', '.join(jobs)}, expected only "
+            f"{' and '.join(JOBS)}: every process trains."
+        )
+    if index is None or not 0 <= index < len(jobs.get(task_type, [])):
+        tasks = (f"{job} 0 to {len(jobs[job]) - 1}" for job in jobs)
+        raise UserError(
+            f"received a cluster in which this process has the task type {task_type} "
+            f"and the index {index}, expected {' or '.join(tasks)}."
+        )
 
 
 def _slurm_cluster() -> tf.distribute.cluster_resolver.ClusterResolver:
@@ -94,7 +130,7 @@ def make_workers_strategy(
         cpu_replicas: Number of replicas on this worker's CPU; 0 = one per GPU.
 
     Raises:
-        UserError: If TensorFlow has already started.
+        UserError: If TensorFlow has already started, or cannot connect.
     """
     try:
         with _cpu_replicas(cpu_replicas):
@@ -104,6 +140,9 @@ def make_workers_strategy(
             "cannot connect with the other workers: TensorFlow has already started in "
             "this process. Start a new one."
         ) from error
+    except (ValueError, tf.errors.OpError) as error:
+        message = str(error).partition("\n")[0]
+        raise UserError(f"cannot connect with the other workers: {message}.") from error
 
 
 @contextmanager

@@ -212,7 +212,10 @@ class Trainer:
 
     def _stops_here(self) -> bool:
         """Return whether training stops after this update, on all workers alike."""
-        stopping = self.workers.agree_to_stop(self.step, self.stop_signal is not None)
+        is_last = self.step >= self.options.train_steps
+        stopping = self.workers.agree_to_stop(
+            self.step, self.stop_signal is not None, is_last=is_last
+        )
         if stopping and self.stop_signal is None:
             self.stop_signal = signal.SIGTERM  # another worker received a signal
         return stopping
@@ -392,7 +395,8 @@ class Trainer:
 
     def _stop_soon(self, number: int) -> None:
         self.stop_signal = number
-        logger.info("received a signal to stop: saving at the end of this step")
+        when = self.workers.when_stopping
+        logger.info("received a signal to stop: saving %s", when)
 
 
 def _rate_text(metrics: dict[str, float]) -> str:

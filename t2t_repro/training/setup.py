@@ -34,6 +34,24 @@ def make_strategy(
     workers = find_cluster(cluster)
     if workers is not None:
         return make_workers_strategy(workers, cpu_replicas)
+    return _strategy_of_this_process(cpu_replicas)
+
+
+def make_local_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
+    """Choose the devices of this process, and ignore other workers.
+
+    Args:
+        cpu_replicas: See `make_strategy`.
+
+    Raises:
+        UserError: If TensorFlow has already started.
+    """
+    if cpu_replicas:
+        _make_cpu_replicas(cpu_replicas)
+    return _strategy_of_this_process(cpu_replicas)
+
+
+def _strategy_of_this_process(cpu_replicas: int) -> tf.distribute.Strategy:
     if cpu_replicas > 1:
         return tf.distribute.MirroredStrategy(
             [f"CPU:{number}" for number in range(cpu_replicas)]

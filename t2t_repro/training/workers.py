@@ -14,8 +14,8 @@ import tensorflow as tf
 from t2t_repro.errors import UserError
 from t2t_repro.training.cluster import number_of_workers
 
-# With several workers, a signal stops training at the next multiple of this step. The
-# workers receive signals during different updates, and agreeing takes time.
+# With several workers, a signal stops training at the next multiple of this step, or at
+# the last step. The workers receive signals during different updates, and agreeing takes time.
 STEPS_BETWEEN_AGREEMENTS = 10
 
 
@@ -75,27 +75,41 @@ class Workers:
         """Wait until every worker has called this."""
         self.total(0)
 
-    def agree_to_stop(self, step: int, stopping: bool) -> bool:
+    @property
+    def when_stopping(self) -> str:
+        """When a signal stops training, for messages."""
+        if self.count == 1:
+            return "at the end of this step"
+        return f"at the next multiple of {STEPS_BETWEEN_AGREEMENTS} steps"
+
+    def agree_to_stop(self, step: int, stopping: bool, *, is_last: bool) -> bool:
         """Return whether any worker received a signal to stop, the same on all.
 
         Args:
             step: Number of completed updates.
             stopping: Whether this worker received one.
+            is_last: Whether this is the last step of the training.
         """
         if self.count == 1:
             return stopping
-        if step % STEPS_BETWEEN_AGREEMENTS:
+        if step % STEPS_BETWEEN_AGREEMENTS and not is_last:
             return False
         return self.total(int(stopping)) > 0
 
     @contextmanager
     def chief_first(self) -> Iterator[None]:
-        """Let the chief run the block first, and the other workers afterwards."""
+        """Let the chief run the block first, and the other workers afterwards.
+
+        If the chief raises an error, the others do not wait forever: they run the
+        block, too, and usually meet the same error.
+        """
         if not self.is_chief:
             self.wait_for_all()
-        yield
-        if self.is_chief:
-            self.wait_for_all()
+        try:
+            yield
+        finally:
+            if self.is_chief:
+                self.wait_for_all()
 
     def check_same_step(self, step: int) -> None:
         """Refuse to train if the workers resume from different steps.

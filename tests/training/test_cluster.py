@@ -9,7 +9,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.training.cluster import find_cluster, number_of_workers
+from t2t_repro.training.cluster import (
+    find_cluster,
+    make_workers_strategy,
+    number_of_workers,
+)
 
 # The variables of `srun --nodes=2 --ntasks-per-node=1` on node9.
 SLURM = {
@@ -65,6 +69,67 @@ def test_tf_config_that_is_not_json_is_refused(environment):
     environment(TF_CONFIG="{cluster: here}")
     with pytest.raises(UserError, match="received cluster=tf_config, but cannot read"):
         find_cluster("tf_config")
+
+
+@pytest.mark.parametrize("config", ['{"cluster": 5}', '{"cluster": {"a": 5}}'])
+def test_tf_config_with_parts_of_another_type_is_refused(environment, config):
+    environment(TF_CONFIG=config)
+    with pytest.raises(UserError, match="received cluster=tf_config, but cannot read"):
+        find_cluster("tf_config")
+
+
+@pytest.mark.parametrize(
+    ("task", "received"),
+    [
+        ({}, "the task type None and the index None"),
+        ({"type": "worker"}, "the task type worker and the index None"),
+        ({"type": "worker", "index": 2}, "the task type worker and the index 2"),
+        ({"type": "worker", "index": -1}, "the task type worker and the index -1"),
+        ({"type": "ps", "index": 0}, "the task type ps and the index 0"),
+        ({"type": "evaluator", "index": 0}, "the task type evaluator and the index 0"),
+    ],
+)
+def test_a_process_that_is_not_in_the_cluster_is_refused(environment, task, received):
+    jobs = {"chief": ["a:1"], "worker": ["b:2", "c:3"]}
+    environment(TF_CONFIG=json.dumps({"cluster": jobs, "task": task}))
+    with pytest.raises(UserError) as error:
+        find_cluster("tf_config")
+    assert f"{received}, expected chief 0 to 0 or worker 0 to 1." in str(error.value)
+
+
+def test_an_index_that_is_no_number_is_refused(environment):
+    config = {"cluster": {"worker": ["b:2", "c:3"]}}
+    config["task"] = {"type": "worker", "index": "x"}
+    environment(TF_CONFIG=json.dumps(config))
+    with pytest.raises(UserError, match=r"cannot read the workers .* 'x'"):
+        find_cluster("tf_config")
+
+
+@pytest.mark.parametrize("job", ["master", "ps", "evaluator"])
+def test_jobs_that_do_not_train_are_refused(environment, job):
+    config = {"cluster": {job: ["a:1"], "worker": ["b:2", "c:3"]}}
+    config["task"] = {"type": "worker", "index": 0}
+    environment(TF_CONFIG=json.dumps(config))
+    with pytest.raises(UserError, match=f"jobs .*{job}.*, expected only chief and"):
+        find_cluster("tf_config")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        tf.errors.UnknownError(None, None, "Could not start gRPC server\nat line 5"),
+        ValueError("Could not start gRPC server"),
+    ],
+)
+def test_a_failed_connection_is_the_first_line_of_the_error(monkeypatch, error):
+    def fail(resolver):
+        raise error
+
+    monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", fail)
+    with pytest.raises(UserError) as caught:
+        make_workers_strategy(None, 0)
+    message = "cannot connect with the other workers: Could not start gRPC server."
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

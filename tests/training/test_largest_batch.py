@@ -82,8 +82,8 @@ def test_a_lack_of_memory_is_a_message_and_changes_nothing(tmp_path, shards):
     assert all(before[name].tobytes() == after[name].tobytes() for name in before)
 
 
-def needed(rows):
-    return training_memory(BASE, 900, 900, rows=rows, length=64).total
+def needed(rows, length=64):
+    return training_memory(BASE, 900, 900, rows=rows, length=length).total
 
 
 def test_the_advice_is_the_largest_batch_that_fits():
@@ -94,6 +94,23 @@ def test_the_advice_is_the_largest_batch_that_fits():
     assert f"batch_size=640 needs {needed(10) / 1e9:.1f} GB of" in text
 
 
+def test_the_advice_counts_the_sum_of_gradients():
+    one = training_memory(BASE, 900, 900, rows=10, length=64)
+    text = memory_advice(BASE, (900, 900), None, micro_steps=3)
+    needs = (one.total + one.weights) / 1e9
+    assert f"batch_size=640 needs {needs:.1f} GB" in text
+
+
+def test_the_advice_counts_packed_rows():
+    packed = BASE.replace(packed_length=160)
+    available = int((needed(2, 160) + needed(3, 160)) / 2 / 0.9)
+    text = memory_advice(packed, (900, 900), available)
+    assert text.endswith("; batch_size=320 fits.")
+    assert f"batch_size=640 needs {needed(4, 160) / 1e9:.1f} GB of" in text
+    text = memory_advice(packed, (900, 900), 1000)
+    assert "not even one row of packed_length=160 tokens fits" in text
+
+
 @pytest.mark.parametrize("available", [None, 10**12])
 def test_without_a_usable_estimate_the_advice_is_half_the_batch(available):
     text = memory_advice(BASE, (900, 900), available)
@@ -102,4 +119,4 @@ def test_without_a_usable_estimate_the_advice_is_half_the_batch(available):
 
 def test_a_device_without_room_for_a_pair_needs_another_model():
     text = memory_advice(BASE, (900, 900), 1000)
-    assert "not even one pair of max_length=64 tokens fits" in text
+    assert "not even one row of max_length=64 tokens fits" in text

@@ -83,6 +83,16 @@ def test_several_workers_share_one_strategy(machine, monkeypatch, replicas):
     assert len(devices.calls) == (2 if replicas else 0)
 
 
+@pytest.mark.parametrize(
+    ("replicas", "strategy"), [(0, "default"), (2, ("mirrored", ["CPU:0", "CPU:1"]))]
+)
+def test_a_local_strategy_ignores_other_workers(machine, replicas, strategy):
+    devices = machine(1)
+    assert setup.make_local_strategy(replicas) == strategy
+    assert devices.clusters.calls == []
+    assert len(devices.calls) == replicas
+
+
 def test_devices_that_are_in_use_cannot_be_divided(machine):
     machine(0)
 

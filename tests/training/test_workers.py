@@ -33,18 +33,27 @@ def test_a_single_process_is_the_chief_and_waits_for_nobody():
     assert (workers.count, workers.number, workers.is_chief) == (1, 0, True)
     assert (workers.first_replica, workers.replicas_here) == (0, 1)
     assert workers.total(7) == 7
-    assert workers.agree_to_stop(3, True)
-    assert not workers.agree_to_stop(10, False)
+    assert workers.agree_to_stop(3, True, is_last=False)
+    assert not workers.agree_to_stop(10, False, is_last=True)
+    assert workers.when_stopping == "at the end of this step"
     workers.check_same_step(5)
 
 
 @pytest.mark.parametrize(("stopping", "others"), [(False, 0), (True, 0), (False, 1)])
 def test_workers_stop_together_at_a_multiple_of_ten_steps(second, stopping, others):
     second.others = others
-    assert not second.agree_to_stop(19, stopping)
+    assert not second.agree_to_stop(19, stopping, is_last=False)
     assert second.given == []
-    assert second.agree_to_stop(20, stopping) == (stopping or others > 0)
+    agreed = second.agree_to_stop(20, stopping, is_last=False)
+    assert agreed == (stopping or others > 0)
     assert second.given == [int(stopping)]
+    assert second.when_stopping == "at the next multiple of 10 steps"
+
+
+def test_a_signal_of_another_worker_before_the_last_step_stops_all(second):
+    second.others = 1
+    assert second.agree_to_stop(19, False, is_last=True)
+    assert second.given == [0]
 
 
 def test_workers_that_resume_from_other_steps_are_refused(second):
@@ -60,6 +69,13 @@ def test_the_chief_runs_a_block_before_the_others(second, number, order):
     with second.chief_first():
         second.given.append("block")
     assert second.given == order
+
+
+def test_an_error_of_the_chief_does_not_keep_the_others_waiting(second):
+    second.number = 0
+    with pytest.raises(UserError, match="unreadable"), second.chief_first():
+        raise UserError("unreadable")
+    assert second.given == [0]
 
 
 @pytest.mark.parametrize("kind", ["UnavailableError", "AbortedError"])
