@@ -12,13 +12,12 @@ from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.f1_by_length import classes_in
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
-from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.results import NOT_YET, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-NOT_YET = "not yet measured"
 FOLDER = "figures"
 MULTI30K = "multi30k_ende"
 PARSER = "transformer_parsing_wsj"
