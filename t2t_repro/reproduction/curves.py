@@ -134,6 +134,9 @@ def curve_of(run: str | Path, name: str) -> Curve:
 def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
     """Sum the times between lines of metrics, because training may have paused.
 
+    The first updates of their shapes count with their own time, not with the rate of
+    the others. Lines of earlier versions, without their number, count them twice.
+
     Args:
         records: Lines of `metrics.jsonl`, of any split.
     """
@@ -141,7 +144,8 @@ def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
     for step, record in sorted(_by_step(records, "train").items()):
         # No rate: all steps were the first ones of their shapes.
         rate = record.get("steps_per_second", math.inf)
-        seconds += (step - before) / rate + record.get("compile_seconds", 0.0)
+        timed = step - before - record.get("compiled_updates", 0)
+        seconds += timed / rate + record.get("compile_seconds", 0.0)
         before = step
     return seconds
 

@@ -121,6 +121,25 @@ def test_pauses_do_not_count_as_training():
     assert training_seconds(records) == 45.0
 
 
+def test_first_updates_count_with_their_own_time_only():
+    records = [
+        {"split": "train", "step": 1, "compile_seconds": 16.0, "compiled_updates": 1},
+        {
+            "split": "train",
+            "step": 11,
+            "steps_per_second": 0.5,
+            "compile_seconds": 50.0,
+            "compiled_updates": 3,
+        },
+    ]
+    # The first update, seven at half a step per second, and the three others.
+    assert training_seconds(records) == 16.0 + 7 / 0.5 + 50.0
+    # An earlier version did not write their number.
+    for record in records:
+        del record["compiled_updates"]
+    assert training_seconds(records) == 16.0 + 10 / 0.5 + 50.0
+
+
 @pytest.mark.parametrize("curve", shipped_curves(), ids=lambda curve: curve.file_name)
 def test_a_shipped_curve_has_a_value_per_step(curve):
     assert len(curve.nll) == len(curve.steps) > 1
