@@ -70,7 +70,10 @@ def test_a_mistyped_name_is_answered_with_the_closest_name(what, answer, capsys)
         (["--run", "table3/a_h1", "--scale=paper", "--data_dir=d"], "--output_dir is"),
         (["--run", "table1/recurrent"], "`t2t reproduce table1/recurrent` measures"),
         (["--run", "table3/a_h1", "--seed", "-1"], "argument --seed: received '-1'"),
-        (["--run", "table3/a_h1", "--plot", "x.png"], "--plot has no effect with --run"),
+        (
+            ["--run", "table3/a_h1", "--plot", "x.png"],
+            "--plot has no effect with --run",
+        ),
         (["table3", "--run", "table3/a_h1"], "received --run and a table"),
         (
             ["--run", "table3/a_h1", "--format", "json"],
