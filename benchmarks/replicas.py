@@ -58,9 +58,9 @@ def main() -> None:
         draw(losses, args.folder / "losses.png")
 
 
-def t2t(*arguments: str, **environment: str) -> None:
+def t2t(*arguments: str) -> None:
     """Run a command, and raise an error if it fails."""
-    subprocess.run(command(arguments), env=os.environ | environment, check=True)
+    subprocess.run(command(arguments), check=True)
 
 
 def command(arguments: tuple[str, ...]) -> list[str]:

@@ -237,7 +237,7 @@ def metrics_of(run: Path) -> list[dict[str, float]]:
 
 
 def _is_time(name: str) -> bool:
-    return "per_second" in name or "compile_seconds" in name
+    return "per_second" in name or "compile" in name
 
 
 def points_of(run: Path) -> dict[tuple[str, str, int], list[bytes]]:

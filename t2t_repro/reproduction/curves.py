@@ -18,8 +18,12 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import atomic_write
+from t2t_repro.runs.run import Run
+from t2t_repro.training.early_stopping import is_exhausted
+from t2t_repro.training.metrics_file import read_metrics
 
 FOLDER = "curves"
 _NAME = re.compile(r"[\w-][\w.-]*")
@@ -92,38 +96,25 @@ def curve_of(run: str | Path, name: str) -> Curve:
     Raises:
         UsageError: If the name is not one.
         UserError: If the folder holds no training that wrote metrics, or the training
-            has not reached its last step.
+            has neither reached its last step nor stopped early.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"received name={name!r}, expected letters, digits, '_', '-' and '.', "
             "because a file gets this name."
         )
-    folder = Path(run)
-    try:
-        description = json.loads((folder / "hparams.json").read_text(encoding="utf-8"))
-        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UserError(
-            f"received run={run}, expected the folder of a training, with hparams.json "
-            f"and metrics.jsonl: {error.strerror}."
-        ) from error
-    records = [json.loads(line) for line in lines]
+    description = Run.load_existing(run)
+    records = read_metrics(run)
     evaluations = _by_step(records, "eval")
-    planned = description["training"]["train_steps"]
-    if planned not in evaluations:
-        raise UserError(
-            f"received run={run}, expected a finished training: its last evaluation is "
-            f"of step {max(evaluations, default=0)}, not {planned}."
-        )
+    _check_finished(description, evaluations, run)
     return Curve(
         name=name,
-        seed=description["random_seed"],
-        problem=description["problem"],
-        hparams_set=description["hparams_set"],
-        settings=_settings(description["hparams"]),
-        data_digest=description["data_digest"],
-        versions=description["versions"],
+        seed=description.random_seed,
+        problem=description.problem,
+        hparams_set=description.hparams_set,
+        settings=_settings(description.hparams.to_dict()),
+        data_digest=description.data_digest,
+        versions=description.versions,
         steps=sorted(evaluations),
         nll=[_rounded(evaluations[step]["nll"]) for step in sorted(evaluations)],
         branches=_branches(_by_step(records, "branches"), sorted(evaluations)),
@@ -131,8 +122,54 @@ def curve_of(run: str | Path, name: str) -> Curve:
     )
 
 
+def _check_finished(
+    run: Run, evaluations: Mapping[int, Mapping[str, Any]], folder: str | Path
+) -> None:
+    """Refuse a training that neither reached its last step nor stopped early.
+
+    Args:
+        run: Description of the training.
+        evaluations: Lines of its evaluations by step.
+        folder: Folder of the training, for messages.
+
+    Raises:
+        UserError: If the training is to be resumed first.
+    """
+    if not run.training:
+        raise UserError(
+            f"received run={folder} of an earlier version, which did not record its "
+            "number of steps: resume it with t2t train, which adds the number."
+        )
+    settings = run.train_settings(folder)
+    if settings.train_steps in evaluations or _stopped_early(run, evaluations):
+        return
+    raise UserError(
+        f"received run={folder}, expected a finished training: its last evaluation is "
+        f"of step {max(evaluations, default=0)}, not {settings.train_steps}."
+    )
+
+
+def _stopped_early(run: Run, evaluations: Mapping[int, Mapping[str, Any]]) -> bool:
+    """Return whether the last evaluations ended the training, as `Trainer` decides."""
+    settings = run.train_settings("")
+    if not settings.early_stopping_patience:
+        return False
+    run.load_catalogue()
+    metric = catalogue.problem(run.problem).metric
+    every = settings.steps_between_evaluations
+    values = [
+        evaluations[step][metric]
+        for step in sorted(evaluations)
+        if step % every == 0 and evaluations[step].get(metric) is not None
+    ]
+    return is_exhausted(values, settings.early_stopping_patience)
+
+
 def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
     """Sum the times between lines of metrics, because training may have paused.
+
+    The first updates of their shapes count with their own time, not with the rate of
+    the others. Lines of earlier versions, without their number, count them twice.
 
     Args:
         records: Lines of `metrics.jsonl`, of any split.
@@ -141,7 +178,8 @@ def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
     for step, record in sorted(_by_step(records, "train").items()):
         # No rate: all steps were the first ones of their shapes.
         rate = record.get("steps_per_second", math.inf)
-        seconds += (step - before) / rate + record.get("compile_seconds", 0.0)
+        timed = step - before - record.get("compiled_updates", 0)
+        seconds += timed / rate + record.get("compile_seconds", 0.0)
         before = step
     return seconds
 

@@ -1,7 +1,8 @@
 """Measurement files: numbers that belong to no row of the papers' tables.
 
-Such as the quality of the embedded problem, or the time of a layer. Each file records
-its command, commit, hardware and signature. `docs/results.md` takes them from here.
+Examples are the quality of the embedded problem and the time of a layer. Each file
+records its command, commit, hardware and signature. `docs/results.md` shows these
+numbers.
 """
 
 from __future__ import annotations

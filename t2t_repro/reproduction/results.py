@@ -22,6 +22,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 
 FOLDER = "results"
+NOT_YET = "not yet measured"  # in place of a result
 SCALES = ("paper", "small", "long")
 # The folder of a run contains other JSON files, too.
 _FILE_NAME = re.compile(rf".+-({'|'.join(SCALES)})-[0-9]+\.json")

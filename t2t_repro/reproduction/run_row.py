@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.results import Result, hardware
 from t2t_repro.reproduction.tables import Row
 from t2t_repro.runs import System, TrainSettings, train
+from t2t_repro.training.metrics_file import read_metrics
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
@@ -148,9 +148,7 @@ def _signature(evaluation: Evaluation) -> str:
 
 def _metrics(output_dir: Path, split: str) -> list[dict[str, Any]]:
     """Return the metrics that training wrote for a split."""
-    text = (output_dir / "metrics.jsonl").read_text(encoding="utf-8")
-    records = [json.loads(line) for line in text.splitlines()]
-    return [record for record in records if record["split"] == split]
+    return [record for record in read_metrics(output_dir) if record["split"] == split]
 
 
 def _perplexity(recipe: Recipe, row: Row, output_dir: Path) -> dict[str, float]:

@@ -8,11 +8,9 @@ from typing import Any
 
 from t2t_repro.models.sizes import parameter_count
 from t2t_repro.reproduction.report import Column, Report, make_block
-from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.results import NOT_YET, Result
 from t2t_repro.reproduction.tables import VOCAB_SIZE, Row, Table
 from t2t_repro.settings.hparams import HParams
-
-NOT_YET = "not yet measured"
 
 # Row -> system whose training at the paper's scale gives the time of a step.
 STEP_TIMES = {

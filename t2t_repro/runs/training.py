@@ -88,8 +88,11 @@ def train(
         show_progress: Whether to draw a progress bar if standard error is a terminal.
 
     Raises:
+        UsageError: If settings contradict each other, the data or the number of
+            workers.
         UserError: If the folder holds another run, another process trains in it, the
             data cannot be trained on, or training diverges.
+        LostWorkerError: If another worker has stopped or cannot be reached.
     """
     settings = with_absolute_source(settings)
     hparams = resolved_hparams(settings)

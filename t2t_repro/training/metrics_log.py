@@ -15,9 +15,13 @@ from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
 from t2t_repro.files import atomic_write
 from t2t_repro.training.event_files import event_files, without_later_events
+from t2t_repro.training.metrics_file import (
+    METRICS_FILE,
+    read_lines,
+    read_metrics,
+    step_of,
+)
 from t2t_repro.training.scalar_tags import custom_layout, scalar_tag
-
-METRICS_FILE = "metrics.jsonl"
 
 
 class MetricsLog:
@@ -83,8 +87,8 @@ class MetricsLog:
             step: Step of the checkpoint that training resumes from.
         """
         path = self.output_dir / METRICS_FILE
-        lines = self._lines()
-        kept = [line for line in lines if _step_of(line) <= step]
+        lines = read_lines(self.output_dir)
+        kept = [line for line in lines if step_of(line) <= step]
         if len(kept) < len(lines):
             atomic_write(path, "".join(kept))
         self._truncate_events(step)
@@ -107,24 +111,18 @@ class MetricsLog:
 
     def has_line(self, split: str, step: int) -> bool:
         """Return whether `metrics.jsonl` has a line of this split and step."""
-        lines = (line for line in self._lines() if _step_of(line) == step)
-        return any(json.loads(line).get("split") == split for line in lines)
+        return any(
+            (record.get("split"), record["step"]) == (split, step)
+            for record in read_metrics(self.output_dir)
+        )
 
     def values(self, split: str, name: str) -> dict[int, float]:
         """Return a metric of a split by step, from `metrics.jsonl`."""
-        records = (json.loads(x) for x in self._lines() if _step_of(x) < math.inf)
         return {
             record["step"]: record[name]
-            for record in records
+            for record in read_metrics(self.output_dir)
             if record.get("split") == split and record.get(name) is not None
         }
-
-    def _lines(self) -> list[str]:
-        try:
-            text = (self.output_dir / METRICS_FILE).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return []
-        return text.splitlines(keepends=True)
 
     def text(self, split: str, step: int, name: str, markdown: str) -> None:
         """Write a text in Markdown to TensorBoard."""
@@ -151,13 +149,3 @@ def _append(path: Path, line: str) -> None:
         os.truncate(path, size)
         error.filename = error.filename or str(path)
         raise
-
-
-def _step_of(line: str) -> float:
-    """Return the step of a line; a line cut short by a crash is after all steps."""
-    if not line.endswith("\n"):
-        return math.inf
-    try:
-        return json.loads(line)["step"]
-    except (ValueError, KeyError, TypeError):
-        return math.inf

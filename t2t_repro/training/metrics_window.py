@@ -95,7 +95,7 @@ class MetricsWindow:
 
 
 def _rates(steps: list[dict[str, float]], seconds: float) -> dict[str, float]:
-    """Return tokens and steps per second, and the seconds of first steps.
+    """Return tokens and steps per second, and the time and number of first steps.
 
     Args:
         steps: Metrics of the steps.
@@ -103,8 +103,8 @@ def _rates(steps: list[dict[str, float]], seconds: float) -> dict[str, float]:
 
     Returns:
         "source_tokens_per_second", "target_tokens_per_second" and "steps_per_second" of
-        these steps, if there are any; and "compile_seconds" of the others, if there are
-        any.
+        these steps, if there are any; and "compile_seconds" and "compiled_updates", the
+        time and number of the others, if there are any.
     """
     timed = [s for s in steps if "compile_seconds" not in s]
     rates = {}
@@ -117,6 +117,7 @@ def _rates(steps: list[dict[str, float]], seconds: float) -> dict[str, float]:
     if len(timed) < len(steps):
         first = [s for s in steps if "compile_seconds" in s]
         rates["compile_seconds"] = _total("compile_seconds", first)
+        rates["compiled_updates"] = len(first)
     return rates
 
 

@@ -29,6 +29,7 @@ _GROUPS = {
         "steps_per_second",
         "padding_share",
         "compile_seconds",
+        "compiled_updates",
     ),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}

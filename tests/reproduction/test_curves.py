@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
+from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.reproduction.curves import (
     curve_of,
@@ -11,27 +13,25 @@ from t2t_repro.reproduction.curves import (
     shipped_curves,
     training_seconds,
 )
+from t2t_repro.runs import Run
 
-DESCRIPTION = {
-    "problem": "text_pairs",
-    "hparams_set": "weighted_transformer_base",
-    "hparams": {
-        "hidden_size": 128,
-        "num_heads": 8,
-        "branch_gain": "unit",
-        "attention_key_channels": 128,
-        "origins": {
-            "hidden_size": "--hparams",
-            "num_heads": "weighted_transformer_base",
-            "branch_gain": "--hparams",
-            "attention_key_channels": "derived",
-        },
-    },
-    "random_seed": 7,
-    "data_digest": "d1",
-    "versions": {"keras": "3.15"},
-    "training": {"train_steps": 20},
-}
+catalogue.load()
+DESCRIPTION = Run(
+    problem="text_pairs",
+    model="weighted_transformer",
+    hparams_set="weighted_transformer_base",
+    hparams=catalogue.hparams("weighted_transformer_base").parse(
+        "hidden_size=128,branch_gain=unit"
+    ),
+    random_seed=7,
+    num_replicas=1,
+    data_dir="data",
+    data_digest="d1",
+    usr_dir=None,
+    tokenizers={"inputs": "vocab", "targets": "vocab"},
+    training={"train_steps": 20},
+    versions={"keras": "3.15"},
+)
 KAPPA, ALPHA = "encoder/layer_0/kappa/0", "decoder/layer_1/alpha/3"
 RECORDS = [
     {"split": "train", "step": 5, "steps_per_second": 2.0},
@@ -52,7 +52,7 @@ RECORDS = [
 def run(folder, records=RECORDS, description=DESCRIPTION):
     lines = "".join(json.dumps(record) + "\n" for record in records)
     (folder / "metrics.jsonl").write_text(lines)
-    (folder / "hparams.json").write_text(json.dumps(description))
+    description.save(folder)
     return folder
 
 
@@ -101,8 +101,49 @@ def test_an_unfinished_training_is_refused(tmp_path):
         curve_of(run(tmp_path, RECORDS[:8]), "plain")
 
 
+def stopped_after(bleu, patience):
+    """Return the records and the description of a run with these scores."""
+    records = [
+        {"split": "eval", "step": 5 * (number + 1), "nll": 3.0, "bleu": value}
+        for number, value in enumerate(bleu)
+    ]
+    training = {
+        "train_steps": 100,
+        "local_eval_frequency": 5,
+        "early_stopping_patience": patience,
+    }
+    return records, dataclasses.replace(DESCRIPTION, training=training)
+
+
+def test_a_training_that_stopped_early_is_finished(tmp_path):
+    folder = run(tmp_path, *stopped_after([1.0, 9.0, 8.0, 8.5], patience=2))
+    assert curve_of(folder, "plain").steps == [5, 10, 15, 20]
+
+
+@pytest.mark.parametrize("patience", [0, 3])
+def test_a_training_that_may_go_on_is_unfinished(tmp_path, patience):
+    folder = run(tmp_path, *stopped_after([1.0, 9.0, 8.0, 8.5], patience))
+    with pytest.raises(UserError, match="last evaluation is of step 20, not 100"):
+        curve_of(folder, "plain")
+
+
+def test_a_run_of_an_earlier_version_is_refused(tmp_path):
+    description = dataclasses.replace(DESCRIPTION, training={})
+    with pytest.raises(UserError, match="of an earlier version"):
+        curve_of(run(tmp_path, description=description), "plain")
+
+
+def test_a_line_of_metrics_that_was_cut_short_is_left_out(tmp_path):
+    folder = run(tmp_path)
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"split": "ev')
+    assert curve_of(folder, "plain").steps == [10, 20]
+
+
 def test_a_folder_without_a_training_is_refused(tmp_path):
-    with pytest.raises(UserError, match="expected the folder of a training"):
+    with pytest.raises(
+        UserError, match=r"expected the folder of a run with hparams\.json"
+    ):
         curve_of(tmp_path, "plain")
 
 
@@ -119,6 +160,25 @@ def test_pauses_do_not_count_as_training():
         {"split": "train", "step": 300, "time": 9_000.0, "steps_per_second": 10.0},
     ]
     assert training_seconds(records) == 45.0
+
+
+def test_first_updates_count_with_their_own_time_only():
+    records = [
+        {"split": "train", "step": 1, "compile_seconds": 16.0, "compiled_updates": 1},
+        {
+            "split": "train",
+            "step": 11,
+            "steps_per_second": 0.5,
+            "compile_seconds": 50.0,
+            "compiled_updates": 3,
+        },
+    ]
+    # The first update, seven at half a step per second, and the three others.
+    assert training_seconds(records) == 16.0 + 7 / 0.5 + 50.0
+    # An earlier version did not write their number.
+    for record in records:
+        del record["compiled_updates"]
+    assert training_seconds(records) == 16.0 + 10 / 0.5 + 50.0
 
 
 @pytest.mark.parametrize("curve", shipped_curves(), ids=lambda curve: curve.file_name)

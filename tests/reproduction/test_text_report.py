@@ -5,7 +5,8 @@ import dataclasses
 from t2t_repro import catalogue
 from t2t_repro.reproduction.lookup import find_table, select
 from t2t_repro.reproduction.report import MAX_WIDTH, write_report
-from t2t_repro.reproduction.text_report import NOT_YET, added_weights, text_report
+from t2t_repro.reproduction.results import NOT_YET
+from t2t_repro.reproduction.text_report import added_weights, text_report
 from tests.support.result import RESULT
 
 

@@ -79,6 +79,7 @@ def test_rates_leave_out_the_first_update_of_a_shape_and_its_time(clock):
     for each in (MetricsWindow(state), window):
         summary = each.summarize()
         assert summary["compile_seconds"] == 97.0
+        assert summary["compiled_updates"] == 1
         # Eight seconds: 105 less 97.
         assert summary["source_tokens_per_second"] == 70 / 8
         assert summary["target_tokens_per_second"] == 30 / 8
@@ -95,6 +96,7 @@ def test_first_updates_alone_have_no_rate(clock):
         window.add(dict(zip(NAMES, STEPS[0], strict=True)), compile_seconds=seconds)
     summary = window.summarize()
     assert summary["compile_seconds"] == 7.5
+    assert summary["compiled_updates"] == 2
     assert not [name for name in summary if "per_second" in name]
     assert summary["loss"] == 8.0
 

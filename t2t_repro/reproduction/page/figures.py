@@ -12,13 +12,12 @@ from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.f1_by_length import classes_in
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
-from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.results import NOT_YET, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-NOT_YET = "not yet measured"
 FOLDER = "figures"
 MULTI30K = "multi30k_ende"
 PARSER = "transformer_parsing_wsj"
@@ -123,8 +122,8 @@ def _draw_learning_curves(canvas: Canvas, data: FigureData) -> None:
 
 def _draw_mean(axes: Axes, name: str, curves: Sequence[Curve]) -> None:
     """Draw the mean of the seeds, with the range between them."""
-    steps = curves[0].steps
-    columns = list(zip(*(curve.nll for curve in curves), strict=True))
+    points = shared_points(curves)
+    steps, columns = list(points), list(points.values())
     seeds = f"{len(curves)} seed" + "s" * (len(curves) > 1)
     (line,) = axes.plot(
         steps, [statistics.mean(x) for x in columns], label=f"{name} ({seeds})"
@@ -136,6 +135,13 @@ def _draw_mean(axes: Axes, name: str, curves: Sequence[Curve]) -> None:
         alpha=0.2,
         color=line.get_color(),
     )
+
+
+def shared_points(curves: Sequence[Curve]) -> dict[int, list[float]]:
+    """Return the nll of each curve at the steps that all of them have, by step."""
+    values = [dict(zip(curve.steps, curve.nll, strict=True)) for curve in curves]
+    steps = sorted(set(values[0]).intersection(*values))
+    return {step: [nll[step] for nll in values] for step in steps}
 
 
 def _draw_branch_weights(canvas: Canvas, data: FigureData) -> None:

@@ -9,12 +9,11 @@ from t2t_repro.reproduction.agreement import SCORES, grouped, order_of, scores_o
 from t2t_repro.reproduction.comparison_report import mean_and_spread
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.results import NOT_YET, Result
 from t2t_repro.reproduction.table1.orders import COMMENTED
 from t2t_repro.reproduction.tables import Row
 from t2t_repro.text_tables import markdown
 
-NOT_YET = "not yet measured"
 # Table -> its column with the published BLEU of the systems that are measured.
 PUBLISHED_BLEU = {
     "table3": "BLEU",

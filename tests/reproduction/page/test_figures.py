@@ -6,7 +6,13 @@ import pytest
 
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.measurements import shipped_measurements
-from t2t_repro.reproduction.page.figures import FIGURES, FigureData, draw_figures, links
+from t2t_repro.reproduction.page.figures import (
+    FIGURES,
+    FigureData,
+    draw_figures,
+    links,
+    shared_points,
+)
 from t2t_repro.reproduction.results import shipped_results
 from tests.support.result import RESULT
 
@@ -40,7 +46,7 @@ PARSED = dataclasses.replace(
 EVERYTHING = FigureData(
     (*shipped_results(), PARSED),
     shipped_measurements(),
-    (CURVE, dataclasses.replace(CURVE, seed=2, nll=(3.25, 2.75))),
+    (CURVE, dataclasses.replace(CURVE, seed=2, steps=(5, 10, 20), nll=(4, 3.25, 2.75))),
 )
 NOTHING = FigureData((), {}, ())
 
@@ -76,6 +82,15 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert len(again) == 2
     for path in again:
         assert path.read_text(encoding="utf-8") == texts[path.name]
+
+
+def test_seeds_are_averaged_at_the_steps_that_all_of_them_have():
+    shorter = dataclasses.replace(CURVE, steps=(10, 20, 40), nll=(3.0, 2.5, 2.0))
+    other = dataclasses.replace(CURVE, seed=2, steps=(5, 20, 40), nll=(9.0, 3.5, 2.25))
+    assert shared_points([shorter, other]) == {20: [2.5, 3.5], 40: [2.0, 2.25]}
+    longer = dataclasses.replace(CURVE, seed=3, steps=(20,), nll=(1.5,))
+    assert shared_points([shorter, other, longer]) == {20: [2.5, 3.5, 1.5]}
+    assert shared_points([CURVE]) == {10: [3.0], 20: [2.5]}
 
 
 def test_nothing_is_drawn_from_nothing(tmp_path):
