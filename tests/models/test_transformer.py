@@ -328,7 +328,8 @@ def test_the_future_never_changes_the_past(known):
     logits, *all_others = np.split(logits_of(known.model, batch), 7)
     for position, others in enumerate(all_others, start=1):
         past = slice(0, position + 1)
-        np.testing.assert_allclose(others[:, past], logits[:, past], atol=1e-6)
+        # Another row of a matrix product is rounded differently.
+        np.testing.assert_allclose(others[:, past], logits[:, past], atol=2e-6)
         if position < 6:
             later = slice(position + 1, None)
             assert not np.allclose(others[:, later], logits[:, later], atol=1e-3)
