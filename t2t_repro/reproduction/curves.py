@@ -25,7 +25,7 @@ from t2t_repro.runs.run import Run
 from t2t_repro.training.early_stopping import is_exhausted
 from t2t_repro.training.metrics_file import read_metrics
 
-FOLDER = "curves"
+FOLDER = "data/curves"
 _NAME = re.compile(r"[\w-][\w.-]*")
 _DIGITS = 5  # after the point; enough for every comparison between seeds
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from t2t_repro.text_tables import markdown
 
-FOLDER = "measurements"
+FOLDER = "data/measurements"
 LINE_LENGTH = 94  # characters of a command, before the backslash
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 
 import pytest
 
+from t2t_repro.reproduction import curves, measurements
 from t2t_repro.reproduction.measurements import (
     Measurement,
     measurements_in,
@@ -78,6 +80,13 @@ def test_a_file_that_is_not_a_measurement_is_an_error(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match=name.partition(".")[0]):
         measurements_in(tmp_path)
+
+
+def test_no_data_folder_of_the_package_hides_behind_a_module():
+    folder = resources.files("t2t_repro.reproduction")
+    for module in (curves, measurements):
+        assert list((folder / module.FOLDER).iterdir())
+        assert not (folder / module.__name__.rpartition(".")[2]).is_dir()
 
 
 def test_measurements_of_a_folder_are_read_by_name(tmp_path):
