@@ -35,7 +35,8 @@ class TrainingMemory:
 
     Attributes:
         weights: Trained weights, float32.
-        gradients: One gradient per weight, float32.
+        gradients: One gradient per weight, float32, and their sum over the steps of an
+            update if it has several.
         optimizer: Values of `optimizer_slots`, float32.
         activations: Tensors kept for the backward pass of one batch; an estimate.
     """
@@ -63,6 +64,7 @@ def training_memory(
     *,
     rows: int,
     length: int,
+    micro_steps: int = 1,
 ) -> TrainingMemory:
     """Estimate the memory of an update on one device.
 
@@ -70,14 +72,15 @@ def training_memory(
         hparams: Hparams of the model, with a built-in attention.
         source_vocab_size: Size of the source vocabulary.
         target_vocab_size: Size of the target vocabulary.
-        rows: Sentence pairs of the batch on this device.
+        rows: Sentence pairs of a step on this device.
         length: Padded length of both sides, in tokens.
+        micro_steps: Steps of the update, whose gradients are added up.
     """
     weights = FLOAT32 * parameter_count(hparams, source_vocab_size, target_vocab_size)
     per_pair = activation_bytes(hparams, target_vocab_size, length)
     return TrainingMemory(
         weights=weights,
-        gradients=weights,
+        gradients=weights if micro_steps == 1 else 2 * weights,
         optimizer=optimizer_slots(hparams) * weights,
         activations=rows * per_pair,
     )
@@ -143,6 +146,8 @@ def fitting_batch_size(
 ) -> int:
     """Return the largest `batch_size` whose largest bucket fits into some memory.
 
+    With `update_tokens`, the update may take several steps, so their sum is counted.
+
     Args:
         hparams: Hparams of the model.
         source_vocab_size: Size of the source vocabulary.
@@ -155,7 +160,12 @@ def fitting_batch_size(
     """
     length = hparams.packed_length or hparams.max_length
     one = training_memory(
-        hparams, source_vocab_size, target_vocab_size, rows=1, length=length
+        hparams,
+        source_vocab_size,
+        target_vocab_size,
+        rows=1,
+        length=length,
+        micro_steps=2 if hparams.update_tokens else 1,
     )
     rows = int((available - one.fixed) // one.activations)
     return max(rows, 0) * length

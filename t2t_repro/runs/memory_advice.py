@@ -24,7 +24,10 @@ def device_memory() -> int | None:
 
 
 def memory_advice(
-    hparams: HParams, vocab_sizes: tuple[int, int], available: int | None
+    hparams: HParams,
+    vocab_sizes: tuple[int, int],
+    available: int | None,
+    micro_steps: int = 1,
 ) -> str:
     """Return how to make the largest batch smaller.
 
@@ -32,6 +35,7 @@ def memory_advice(
         hparams: Hparams of the model.
         vocab_sizes: Sizes of the source and target vocabulary.
         available: Bytes of one device, or None if they are not known.
+        micro_steps: Steps of the update that failed.
 
     Returns:
         One or two sentences with the largest `batch_size` that should fit. If even the
@@ -40,7 +44,11 @@ def memory_advice(
     length = hparams.packed_length or hparams.max_length
     batch_size = hparams.batch_size
     needed = training_memory(
-        hparams, *vocab_sizes, rows=max(batch_size // length, 1), length=length
+        hparams,
+        *vocab_sizes,
+        rows=max(batch_size // length, 1),
+        length=length,
+        micro_steps=micro_steps,
     ).total
     half = batch_size // 2 // length * length
     fits = half

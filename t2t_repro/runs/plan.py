@@ -31,6 +31,7 @@ from t2t_repro.runs.resuming import resolved_hparams, update_size
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.update_size import UpdateSize
 
 PLANNED_MODEL = "transformer"
 # Of SymbolTokenizer: padding, end of sentence, unknown.
@@ -161,7 +162,7 @@ def plan_training(
         batches=batches,
         flops_per_step=flops,
         flops_per_target_token=flops / target_tokens,
-        memory=_largest_memory(hparams, sizes, batches, size.parts),
+        memory=_largest_memory(hparams, sizes, batches, size),
         epochs=epochs,
         disk=_disk(settings, hparams, parameters),
     )
@@ -209,13 +210,17 @@ def _largest_memory(
     hparams: HParams,
     sizes: tuple[int, int],
     batches: tuple[PlannedBatch, ...],
-    parts: int,
+    size: UpdateSize,
 ) -> TrainingMemory:
     """Return the memory of the largest batch, of which each part is computed alone."""
     return max(
         (
             training_memory(
-                hparams, *sizes, rows=batch.rows // parts, length=batch.length
+                hparams,
+                *sizes,
+                rows=batch.rows // size.parts,
+                length=batch.length,
+                micro_steps=size.steps,
             )
             for batch in batches
         ),

@@ -225,7 +225,7 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
             trainer.data.plan,
             trainer.strategy,
             trainer.checkpoints.variables,
-            advice=lambda: memory_advice(hparams, sizes, device_memory()),
+            advice=lambda: memory_advice(hparams, sizes, device_memory(), size.steps),
         )
     _, length = trainer.data.plan.shapes[-1]
     trainer.first_updates.add(length)  # it is compiled now

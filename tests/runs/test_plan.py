@@ -159,6 +159,15 @@ def test_the_batch_size_that_fits_does_fit_and_the_next_one_does_not():
     assert fitting_batch_size(hparams, 3000, 3000, 1e6) == 0
 
 
+def test_the_batch_size_that_fits_leaves_room_for_the_sum_of_gradients():
+    hparams = catalogue.hparams("transformer_tiny")
+    several = hparams.replace(update_tokens=25_000)
+    sizes = (3000, 3000)
+    gradients = training_memory(hparams, *sizes, rows=1, length=9).gradients
+    expected = fitting_batch_size(hparams, *sizes, 200e6)
+    assert fitting_batch_size(several, *sizes, 200e6 + gradients) == expected
+
+
 @pytest.mark.parametrize(
     ("changes", "name", "reason"),
     [
@@ -204,13 +213,17 @@ def test_many_shapes_are_a_list_and_few_are_a_table():
 
 
 @pytest.mark.parametrize(("replicas", "steps"), [(1, 4), (2, 2), (4, 1)])
-def test_accumulated_updates_have_more_rows_in_the_same_memory(replicas, steps):
+def test_accumulated_updates_have_more_rows_and_keep_the_sum_of_gradients(
+    replicas, steps
+):
     alone = plan(found=manifest())
     whole = plan(
         found=manifest(), replicas=replicas, hparams=f"{HPARAMS},update_tokens=96"
     )
     assert [(b.length, b.rows) for b in whole.batches] == [(4, 24), (8, 12)]
-    assert whole.memory == alone.memory
+    size = 4 * whole.parameters
+    assert whole.memory.gradients == (size if steps == 1 else 2 * size)
+    assert whole.memory.activations == alone.memory.activations
     assert (whole.tokens_per_replica, whole.micro_steps) == (24, steps)
     printed = "\n".join(plan_lines(whole))
     expected = f"{replicas} replica(s) x 24 tokens"

@@ -94,6 +94,14 @@ def test_the_advice_is_the_largest_batch_that_fits():
     assert f"batch_size=640 needs {needed(10) / 1e9:.1f} GB of" in text
 
 
+def test_the_advice_counts_the_sum_of_gradients():
+    sizes = (900_000, 900_000)  # several tenths of a GB
+    one = training_memory(BASE, *sizes, rows=10, length=64)
+    text = memory_advice(BASE, sizes, None, micro_steps=3)
+    needs = (one.total + one.weights) / 1e9
+    assert f"batch_size=640 needs {needs:.1f} GB" in text
+
+
 def test_the_advice_counts_packed_rows():
     packed = BASE.replace(packed_length=160)
     available = int((needed(2, 160) + needed(3, 160)) / 2 / 0.9)
