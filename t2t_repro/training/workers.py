@@ -15,7 +15,8 @@ from t2t_repro.errors import UserError
 from t2t_repro.training.cluster import number_of_workers
 
 # With several workers, a signal stops training at the next multiple of this step, or at
-# the last step. The workers receive signals during different updates, and agreeing takes time.
+# the last step. The workers receive signals during different updates, and agreeing
+# takes time.
 STEPS_BETWEEN_AGREEMENTS = 10
 
 

@@ -363,13 +363,14 @@ def test_an_update_that_leaves_no_room_for_a_sentence_is_refused(
 def test_an_update_too_small_for_the_replicas_leaves_the_folder_alone(
     recorded, data, tmp_path, monkeypatch
 ):
-    (tmp_path / "best").mkdir()
+    folder = tmp_path / "small"
+    (folder / "best").mkdir(parents=True)
     two = SimpleNamespace(num_replicas_in_sync=2)
     monkeypatch.setattr(training, "make_strategy", lambda *_: two)
     changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=79"}
     with pytest.raises(UsageError, match="2 replicas x 39 tokens x 1 step, expected"):
-        train(TrainSettings(output_dir=str(tmp_path), **changes), data)
-    assert [path.name for path in tmp_path.iterdir()] == ["best"]
+        train(TrainSettings(output_dir=str(folder), **changes), data)
+    assert [path.name for path in folder.iterdir()] == ["best"]
 
 
 def test_an_update_too_small_for_a_sentence_is_refused_before_data_is_prepared(

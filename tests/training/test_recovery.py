@@ -151,7 +151,11 @@ class Killed(BaseException):
 
 def comparable(folder):
     return [
-        {k: v for k, v in line.items() if k != "time" and "_second" not in k}
+        {
+            k: v
+            for k, v in line.items()
+            if k != "time" and "_second" not in k and "compile" not in k
+        }
         for line in metrics_of(folder)
     ]
 
