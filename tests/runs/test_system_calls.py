@@ -11,6 +11,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Output, Problem
+from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.decoding.sentences import Hypothesis
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
@@ -425,6 +426,20 @@ def test_a_grammar_is_followed_where_the_problem_prefers_it(system):
     assert system.with_problem_defaults(given).constrain == "none"
     system.follows_grammar = False
     assert system.with_problem_defaults(DecodeHParams()).constrain == "none"
+
+
+def test_a_default_grammar_is_left_out_where_the_problem_has_none(system):
+    class Constrained(Problem):
+        decode_defaults = {"constrain": "tree", "alpha": 0.3}  # noqa: RUF012
+
+        def target_grammar(self, tokenizer):
+            return "grammar of", tokenizer
+
+    system.problem = Constrained()
+    assert system.with_problem_defaults(DecodeHParams()).constrain == "tree"
+    system.problem = ReversedProblem(system.problem)
+    found = system.with_problem_defaults(DecodeHParams())
+    assert (found.constrain, found.alpha) == ("none", 0.3)
 
 
 def test_a_preference_has_no_effect_inside_a_grammar(system):
