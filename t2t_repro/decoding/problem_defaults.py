@@ -63,10 +63,11 @@ def with_problem_defaults(
         )
     own = own_defaults(problem, follows_grammar=follows_grammar)
     found = hparams.replace(**{name: own[name] for name in own if name not in given})
-    if "prefer_unrepaired" in hparams.origins and found.follows_grammar:
+    asked = "prefer_unrepaired" in hparams.origins and hparams.prefer_unrepaired
+    if asked and found.follows_grammar:
         raise UsageError(
             f"{hparams.argument()}: prefer_unrepaired would have no effect: with "
-            f"constrain={found.constrain}, no output of {problem.name} needs repair. "
-            "Leave out one of the two."
+            f"constrain={found.constrain}, hardly any output of {problem.name} needs "
+            "repair. Leave out one of the two."
         )
     return found

@@ -450,6 +450,12 @@ def test_a_preference_has_no_effect_inside_a_grammar(system):
         system.with_problem_defaults(given)
 
 
+def test_no_preference_is_harmless_inside_a_grammar(system):
+    given = DecodeHParams().parse("constrain=tree,prefer_unrepaired=false")
+    found = system.with_problem_defaults(given)
+    assert (found.constrain, found.prefer_unrepaired) == ("tree", False)
+
+
 def test_a_problem_without_a_grammar_is_not_constrained(system):
     system.problem = Problem()
     given = DecodeHParams().parse("constrain=tree")
