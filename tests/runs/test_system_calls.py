@@ -270,6 +270,12 @@ def test_an_export_for_ctranslate2_is_compared_on_the_dev_text(system, converted
     assert call["system"].hparams == expected
 
 
+def test_a_grammar_is_refused_before_an_export_for_ctranslate2(system, converted):
+    with pytest.raises(UsageError, match="constrain not supported by the engine"):
+        system.export_ctranslate2("folder", DecodeHParams(constrain="tree"))
+    assert converted["written"].calls == []
+
+
 def test_an_export_for_ctranslate2_has_positions_for_its_longest_output(
     system, converted
 ):
