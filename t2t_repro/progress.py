@@ -205,6 +205,9 @@ class Progress:
             if self._clock is not None:
                 self._clock = self._clock[0] + seconds, self._clock[1]
             if drawn:
+                # The bar's rate is measured from these times.
+                self._bar.start_t += seconds
+                self._bar.last_print_t += seconds
                 _show(f" {seconds:.1f} s\n")
                 self._bar.refresh()
             else:

@@ -110,6 +110,21 @@ def test_the_time_of_a_task_is_not_part_of_the_estimate(lines, clock):
     assert lines()[1:] == ["step 10/100  time left 05:00"]
 
 
+def test_the_time_of_a_task_is_not_part_of_the_rate_of_the_bar(clock, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Progress(100, "step") as progress:
+        progress._bar._time = lambda: clock[0]
+        progress.advance()
+        with progress.task("compiling"):
+            clock[0] += 500.0
+        clock[0] += 2.0
+        progress.advance(10)
+    # 10 steps took 2 seconds.
+    assert "11/100 [00:02<" in terminal.getvalue()
+    assert " 5.00step/s]" in terminal.getvalue()
+
+
 @pytest.mark.parametrize("draws", [True, False])
 def test_a_bar_is_drawn_only_if_asked(lines, monkeypatch, draws):
     terminal = Terminal()

@@ -21,7 +21,7 @@ RECORD_OVERHEAD = HEADER_BYTES + FOOTER_BYTES
 
 
 class DamagedRecordError(ValueError):
-    """A record does not have its checksum."""
+    """A record has a wrong checksum."""
 
 
 def record_length(header: bytes | bytearray) -> int:
@@ -32,13 +32,13 @@ def record_length(header: bytes | bytearray) -> int:
 
     Raises:
         EOFError: If the header is cut short.
-        DamagedRecordError: If the length does not have its checksum.
+        DamagedRecordError: If the length has a wrong checksum.
     """
     if len(header) < HEADER_BYTES:
         raise EOFError("a record is cut short")
     length = bytes(header[: _LENGTH.size])
     if _checksum_of_length(length) != _CHECKSUM.unpack_from(header, _LENGTH.size)[0]:
-        raise DamagedRecordError("the length of a record does not have its checksum")
+        raise DamagedRecordError("the length of a record has a wrong checksum")
     return _LENGTH.unpack(length)[0]
 
 
@@ -50,10 +50,10 @@ def check_data(data: bytes, footer: bytes) -> None:
         footer: The last `FOOTER_BYTES` of the record.
 
     Raises:
-        DamagedRecordError: If the data do not have their checksum.
+        DamagedRecordError: If the data have a wrong checksum.
     """
     if _CHECKSUM.pack(masked_crc32c(data)) != footer:
-        raise DamagedRecordError("the data of a record do not have their checksum")
+        raise DamagedRecordError("a record has a wrong checksum")
 
 
 # Most records of a file have one of a few hundred lengths.

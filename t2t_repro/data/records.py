@@ -56,7 +56,7 @@ def record_ends(content: bytes | bytearray) -> array.array[int]:
 
     Raises:
         EOFError: If the last record is cut short.
-        DamagedRecordError: If a length does not have its checksum.
+        DamagedRecordError: If a length has a wrong checksum.
     """
     ends, end = array.array("Q"), 0
     while end < len(content):

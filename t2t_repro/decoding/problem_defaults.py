@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
+
+
+def own_defaults(
+    problem: Problem, *, follows_grammar: bool = True
+) -> Mapping[str, float | int | str]:
+    """Return a problem's values of `DecodeHParams`, without those that cannot work.
+
+    Args:
+        problem: The problem. A `_rev` problem has the defaults of its base, but not
+            its grammar.
+        follows_grammar: Whether the engine can follow a grammar.
+    """
+    own = {**problem.decode_defaults}
+    if not (follows_grammar and problem.has_grammar):
+        own.pop("constrain", None)
+    return own
 
 
 def with_problem_defaults(
@@ -43,14 +61,13 @@ def with_problem_defaults(
             f"at least {max_input_length} tokens, the longest source that the model "
             "reads."
         )
-    own = {**problem.decode_defaults}
-    if not follows_grammar:
-        own.pop("constrain", None)
+    own = own_defaults(problem, follows_grammar=follows_grammar)
     found = hparams.replace(**{name: own[name] for name in own if name not in given})
-    if "prefer_unrepaired" in hparams.origins and found.follows_grammar:
+    asked = "prefer_unrepaired" in hparams.origins and hparams.prefer_unrepaired
+    if asked and found.follows_grammar:
         raise UsageError(
             f"{hparams.argument()}: prefer_unrepaired would have no effect: with "
-            f"constrain={found.constrain}, no output of {problem.name} needs repair. "
-            "Leave out one of the two."
+            f"constrain={found.constrain}, hardly any output of {problem.name} needs "
+            "repair. Leave out one of the two."
         )
     return found

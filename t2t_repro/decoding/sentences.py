@@ -20,6 +20,7 @@ from t2t_repro.decoding.pieces import (
     with_words,
 )
 from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
+from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.tokenizer import Tokenizer
@@ -64,6 +65,28 @@ def longest_piece(max_input_length: int) -> int:
     return max(max_input_length, MIN_SOURCE_BUCKET) - 1
 
 
+def followed_grammar(
+    hparams: DecodeHParams, grammar: BracketGrammar | None
+) -> BracketGrammar | None:
+    """Return the grammar that a search follows, or None if it follows none.
+
+    Args:
+        hparams: Settings of the search.
+        grammar: Grammar of the model's outputs, if there is one.
+
+    Raises:
+        UserError: If the hparams follow a grammar, and there is none.
+    """
+    if not hparams.follows_grammar:
+        return None
+    if grammar is None:
+        raise UserError(
+            f"received constrain={hparams.constrain} without a grammar of the outputs: "
+            "use constrain=none, or let the problem's `target_grammar` return one."
+        )
+    return grammar
+
+
 class SentenceTranslator(abc.ABC):
     """Translate lists of sentences; a subclass searches batches of pieces.
 
@@ -77,7 +100,7 @@ class SentenceTranslator(abc.ABC):
         grammar: Grammar of the model's outputs, needed if the hparams follow one.
 
     Raises:
-        ValueError: If the hparams follow a grammar, and there is none.
+        UserError: If the hparams follow a grammar, and there is none.
     """
 
     def __init__(
@@ -90,9 +113,7 @@ class SentenceTranslator(abc.ABC):
         forms: TextForms = MODEL_FORMS,
         grammar: BracketGrammar | None = None,
     ) -> None:
-        if hparams.follows_grammar and grammar is None:
-            raise ValueError(f"constrain={hparams.constrain} needs a `grammar`.")
-        self.grammar = grammar if hparams.follows_grammar else None
+        self.grammar = followed_grammar(hparams, grammar)
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams

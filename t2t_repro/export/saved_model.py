@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.row_tensors import RowTensors
-from t2t_repro.decoding.sentences import longest_piece
+from t2t_repro.decoding.sentences import followed_grammar, longest_piece
 from t2t_repro.decoding.translate import search_translations
 from t2t_repro.decoding.vocabulary import MINUS_INFINITY
 from t2t_repro.errors import UsageError, UserError
@@ -60,7 +60,7 @@ class ServedTranslator(tf.Module):
 
     Raises:
         UsageError: If `max_source_tokens` is less than 1.
-        ValueError: If the hparams follow a grammar, and there is none.
+        UserError: If the hparams follow a grammar, and there is none.
     """
 
     def __init__(
@@ -74,9 +74,7 @@ class ServedTranslator(tf.Module):
         grammar: BracketGrammar | None = None,
     ) -> None:
         super().__init__()
-        if hparams.follows_grammar and grammar is None:
-            raise ValueError(f"constrain={hparams.constrain} needs a `grammar`.")
-        self._grammar = grammar if hparams.follows_grammar else None
+        self._grammar = followed_grammar(hparams, grammar)
         if max_source_tokens < 1:
             raise UsageError(
                 f"received max_source_tokens={max_source_tokens}, expected at least 1."

@@ -10,6 +10,7 @@ import keras
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.ctranslate2_engine import check_followed
 from t2t_repro.decoding.ensemble import Ensemble, members
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.text_forms import TextForms
@@ -248,7 +249,8 @@ class System(TranslatingSystem):
         Raises:
             UserError: If CTranslate2 is not installed or cannot compute the model, the
                 two differ too much, or the folder exists or cannot be written.
-            UsageError: If `quantization` is unknown, or as for `translator`.
+            UsageError: If `quantization` is unknown, CTranslate2 does not follow a
+                setting, or as for `translator`.
         """
         check_exportable(self.run.model, self.run.hparams, export_dir, quantization)
         self._warn_of_raw_output()
@@ -259,6 +261,7 @@ class System(TranslatingSystem):
             longest,
             follows_grammar=False,
         )
+        check_followed(hparams)
         if sentences is None:
             sentences = comparison_sentences(self.run.data_dir, self.problem)
         return export_ctranslate2(

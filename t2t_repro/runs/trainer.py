@@ -12,6 +12,7 @@ from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan, shapes_text
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
+from t2t_repro.decoding.problem_defaults import own_defaults
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
@@ -236,7 +237,7 @@ def _translation_evaluator(
 ) -> Evaluator:
     defaults = DecodeHParams()
     problem = data.problem
-    own = defaults.replace(**problem.decode_defaults)
+    own = defaults.replace(**own_defaults(problem))
     # The problem's batch size is meant for its beam size.
     greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
     tokenizers = data.tokenizers()

@@ -153,7 +153,7 @@ class DecodeHParams(TypedSettings):
     @property
     def num_hypotheses(self) -> int:
         """Number of hypotheses per sentence that the search must find."""
-        # Inside a grammar, there is nothing to repair.
+        # Inside a grammar, there is hardly anything to repair.
         prefers = self.prefer_unrepaired and not self.follows_grammar
         whole_beam = self.return_beams or prefers
         return self.beam_size if whole_beam else 1
@@ -167,7 +167,7 @@ class DecodeHParams(TypedSettings):
             idle = {name: reason for name in names if getattr(self, name)}
         if self.prefer_unrepaired and self.follows_grammar:
             idle["prefer_unrepaired"] = (
-                f"constrain={self.constrain} writes nothing that needs repair."
+                f"constrain={self.constrain} writes hardly anything that needs repair."
             )
         if not self.samples:
             reason = "sampling_method=argmax draws nothing at random."

@@ -20,8 +20,8 @@ class UpdateGuard:
     With a loss-scaling optimizer, a norm that is not finite is an overflow, which says
     nothing about the data: that optimizer skips the update itself and then lowers its
     scale. An overflow is neither a skipped update nor one that was made, so it does not
-    end a row of skipped updates. Only if the scale is below `MIN_LOSS_SCALE`, such an
-    update is skipped like any other.
+    end a row of skipped updates. If the scale is below `MIN_LOSS_SCALE`, such an update
+    counts as bad and is skipped.
 
     The state is saved in checkpoints, so a resumed run makes the same decisions.
 

@@ -10,7 +10,7 @@ from t2t_repro.cli.main import main
 from t2t_repro.text.trees import read_trees, words_of
 from tests.cli.conftest import HPARAMS, printed_by
 
-PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=false"
+PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=true"
 NAMES = ("John", "Mary", "Ann", "Bob")
 VERBS = ("runs", "sleeps", "reads")
 

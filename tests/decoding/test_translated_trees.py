@@ -10,6 +10,7 @@ from t2t_repro.data.problem import Output
 from t2t_repro.decoding.pieces import cut, with_words
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UserError
 from t2t_repro.export.pieces import cut_into_pieces, truncate
 from t2t_repro.export.saved_model import ServedTranslator
 from t2t_repro.export.words import kinds_of_pieces, word_kinds
@@ -111,7 +112,9 @@ def test_a_tree_can_have_a_prefix(model):
 def test_without_a_grammar_no_search_can_follow_it(model):
     hparams = DecodeHParams(constrain="tree")
     for made in (Translator, ServedTranslator):
-        with pytest.raises(ValueError, match="constrain=tree needs a `grammar`"):
+        with pytest.raises(
+            UserError, match="received constrain=tree without a grammar"
+        ):
             made(model, WORDS, SYMBOLS, hparams, LONGEST)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Output, Problem
+from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.decoding.sentences import Hypothesis
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
@@ -269,6 +270,12 @@ def test_an_export_for_ctranslate2_is_compared_on_the_dev_text(system, converted
     assert call["system"].hparams == expected
 
 
+def test_a_grammar_is_refused_before_an_export_for_ctranslate2(system, converted):
+    with pytest.raises(UsageError, match="constrain not supported by the engine"):
+        system.export_ctranslate2("folder", DecodeHParams(constrain="tree"))
+    assert converted["written"].calls == []
+
+
 def test_an_export_for_ctranslate2_has_positions_for_its_longest_output(
     system, converted
 ):
@@ -427,12 +434,32 @@ def test_a_grammar_is_followed_where_the_problem_prefers_it(system):
     assert system.with_problem_defaults(DecodeHParams()).constrain == "none"
 
 
+def test_a_default_grammar_is_left_out_where_the_problem_has_none(system):
+    class Constrained(Problem):
+        decode_defaults = {"constrain": "tree", "alpha": 0.3}  # noqa: RUF012
+
+        def target_grammar(self, tokenizer):
+            return "grammar of", tokenizer
+
+    system.problem = Constrained()
+    assert system.with_problem_defaults(DecodeHParams()).constrain == "tree"
+    system.problem = ReversedProblem(system.problem)
+    found = system.with_problem_defaults(DecodeHParams())
+    assert (found.constrain, found.alpha) == ("none", 0.3)
+
+
 def test_a_preference_has_no_effect_inside_a_grammar(system):
     given = DecodeHParams().parse("prefer_unrepaired=true")
     assert system.with_problem_defaults(given).prefer_unrepaired
     system.problem.decode_defaults = {"constrain": "tree"}
     with pytest.raises(UsageError, match="prefer_unrepaired would have no effect"):
         system.with_problem_defaults(given)
+
+
+def test_no_preference_is_harmless_inside_a_grammar(system):
+    given = DecodeHParams().parse("constrain=tree,prefer_unrepaired=false")
+    found = system.with_problem_defaults(given)
+    assert (found.constrain, found.prefer_unrepaired) == ("tree", False)
 
 
 def test_a_problem_without_a_grammar_is_not_constrained(system):

@@ -147,8 +147,7 @@ SETS = {
         for value, number in values.items()
     },
     "transformer_base_multistep8": OldSet(
-        answer="gradients are not accumulated; nearest: transformer_base_v3 on 8 GPUs, "
-        "or with --hparams batch_size=32768"
+        answer="nearest: transformer_base_v3 with --hparams update_tokens=32768"
     ),
     "transformer_parameter_attention_a": OldSet(
         answer="nearest: transformer_base_aop1, the paper's"

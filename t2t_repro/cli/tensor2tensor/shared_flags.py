@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from t2t_repro.cli.tensor2tensor.flags import dropped, passed, read, refused
 
-ONE_MACHINE = "one process trains on all GPUs of one machine; there is no cluster"
+CLUSTER = (
+    "TF_CONFIG or `t2t train --cluster slurm` describes several machines, without "
+    "parameter servers (docs/distributed.md)"
+)
 NO_TPU = "TPUs are not supported; the command runs on this machine's GPUs or CPU"
 NO_TUNER = "there is no tuner: train one run per set of --hparams and compare them"
 ALL_GPUS = "not needed: training uses all visible GPUs; CUDA_VISIBLE_DEVICES hides some"
@@ -122,10 +125,10 @@ DEVICES = (
         "locally_shard_to_cpu",
         boolean=True,
     ),
-    *refused(ONE_MACHINE, "worker_replicas", harmless=("0", "1")),
-    *refused(ONE_MACHINE, "worker_id", "ps_replicas", harmless=("0",)),
-    *refused(ONE_MACHINE, "master"),
-    *dropped(ONE_MACHINE, "worker_job", "ps_job", "ps_gpu", "std_server_protocol"),
+    *refused(CLUSTER, "worker_replicas", harmless=("0", "1")),
+    *refused(CLUSTER, "worker_id", "ps_replicas", harmless=("0",)),
+    *refused(CLUSTER, "master"),
+    *dropped(CLUSTER, "worker_job", "ps_job", "ps_gpu", "std_server_protocol"),
     *dropped(
         "not needed: replicas are always synchronised after each step",
         "sync",

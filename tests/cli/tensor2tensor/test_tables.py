@@ -149,6 +149,12 @@ def test_a_set_without_a_base_is_answered_with_one_that_exists():
             ), name
 
 
+def test_accumulated_gradients_are_answered_with_the_tokens_of_their_update():
+    # 8 steps of 4,096 tokens, tensor2tensor's batch size.
+    answer = SETS["transformer_base_multistep8"].answer
+    assert answer.endswith(f"--hparams update_tokens={8 * V3['batch_size']}")
+
+
 def test_no_set_of_tensor2tensors_name_runs_other_values_silently():
     # A set here whose name tensor2tensor 1.15 has, too, must be in the table.
     catalogue.load()

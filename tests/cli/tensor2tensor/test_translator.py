@@ -246,7 +246,7 @@ def test_a_flag_without_meaning_is_answered_by_name(line, answer):
     ("line", "message"),
     [
         ("t2t-trainer --worker_gpus=8", "unknown flag '--worker_gpus'.\nDid you mean"),
-        ("t2t-trainer --worker_replicas=2", "--worker_replicas=2: one process trains"),
+        ("t2t-trainer --worker_replicas=2", "--worker_replicas=2: TF_CONFIG or `t2t"),
         ("t2t-trainer --hparams_range=x", "--hparams_range=x: there is no tuner"),
         ("t2t-trainer --schedule=continuous_decode", "expected one of train, "),
         (
