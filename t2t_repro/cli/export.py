@@ -12,6 +12,7 @@ from t2t_repro.cli.flags import (
 )
 from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import read_input
+from t2t_repro.decoding.ctranslate2_engine import check_followed
 from t2t_repro.errors import UsageError
 from t2t_repro.export.ctranslate2_folder import check_exportable
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS
@@ -66,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
                 "received --max_source_tokens with --format ctranslate2, where it has "
                 "no effect: leave it out."
             )
+        check_followed(hparams)  # the library checks it, too, after loading the system
         return _export_ctranslate2(args, hparams)
     system = load_system(args, hparams)
     limit = args.max_source_tokens or MAX_SOURCE_TOKENS

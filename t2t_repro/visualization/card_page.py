@@ -155,8 +155,8 @@ def _frequency_chart(card: ScoreCard) -> str:
         legend
         + chart
         + _caption(
-            f"Percentages, by the frequency of the word in {card.counted_in}. Under "
-            "it: the number of these words in the references."
+            f"Percentages, by the frequency of the word in {card.counted_in}. Below: "
+            "the number of these words in the references."
         )
     )
 
