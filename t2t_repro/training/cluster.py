@@ -72,7 +72,8 @@ def _check_task(
             f"received a cluster with the jobs {', '.join(jobs)}, expected only "
             f"{' and '.join(JOBS)}: every process trains."
         )
-    if index is None or not 0 <= index < len(jobs.get(task_type, [])):
+    known = jobs.get(task_type or "", [])
+    if index is None or not 0 <= index < len(known):
         tasks = (f"{job} 0 to {len(jobs[job]) - 1}" for job in jobs)
         raise UserError(
             f"received a cluster in which this process has the task type {task_type} "
