@@ -3,7 +3,7 @@
     python benchmarks/seek.py --pairs 1000000 --step 100000
 
 Writes shards of random pairs of Multi30k's to WMT's lengths, and times the first batch
-of an epoch, of its middle, of its last part, and of a step of the whole run.
+at the start, middle and late part of an epoch, and at a given step of a run.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from t2t_repro.settings.train_settings import MAX_SEED
 from t2t_repro.text_tables import aligned
 
 MEASURED_TABLE = "table1"
-# Each of these asks for work of its own, as --run does.
+# Each of these replaces the tables, as --run does.
 ALTERNATIVES = ("table", "page", "record")
 SHOW_FLAGS = ("plot", "format", "table")
 RUN_FLAGS = ("scale", "text_dir", "data_dir", "output_dir", "seed")

@@ -12,7 +12,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 def own_defaults(
     problem: Problem, *, follows_grammar: bool = True
 ) -> Mapping[str, float | int | str]:
-    """Return a problem's values of `DecodeHParams`, without those that cannot work.
+    """Return a problem's values of `DecodeHParams`, without the impossible ones.
 
     Args:
         problem: The problem. A `_rev` problem has the defaults of its base, but not

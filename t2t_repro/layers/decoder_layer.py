@@ -53,7 +53,7 @@ class DecoderLayer(LayerWithOptions):
 
     Each of the three has a residual connection. In the Weighted Transformer, one of the
     two attentions has branches. `LayerOptions.branch_residual` decides whether it also
-    replaces the network, or the network has branches of its own.
+    replaces the network, or the network has separate branches.
 
     Args:
         options: Sizes and kinds of the sublayers.
