@@ -12,15 +12,13 @@ from collections.abc import Iterator, Sequence
 import keras
 import tensorflow as tf
 
-from t2t_repro.data.pipeline import Batch, training_epoch
-from t2t_repro.errors import UserError
+from t2t_repro.data.pipeline import Batch
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
 from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
-from t2t_repro.training.data_errors import readable
 from t2t_repro.training.divergence import DivergedError, non_finite_weights
-from t2t_repro.training.early_stopping import is_exhausted
+from t2t_repro.training.evaluations import Evaluations
 from t2t_repro.training.first_updates import FirstUpdates, timed_update
 from t2t_repro.training.loop_options import (
     Evaluator,
@@ -31,11 +29,11 @@ from t2t_repro.training.loop_options import (
 from t2t_repro.training.loss_scale import MIN_LOSS_SCALE
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
-from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.recovery import Recovery
 from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.training_batches import TrainingBatches
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.training.workers import Workers
 
@@ -93,9 +91,7 @@ class Trainer:
         self.data = data
         self.checkpoints = checkpoints
         self.options = options
-        self.evaluators = evaluators
         self.monitors = monitors
-        self.best_models = best_models
         self.show_progress = show_progress
         self.recovery = recovery
         guard = recovery.guard if recovery else None
@@ -111,13 +107,18 @@ class Trainer:
             strategy, len(data.plan.shapes), jit_compile=step_options.jit_compile
         )
         self.log = log or MetricsLog(checkpoints.output_dir)
+        self.evaluations = Evaluations(
+            model, optimizer, checkpoints, self.log, options, evaluators, best_models
+        )
         self.workers = Workers(strategy)
+        self.batches = TrainingBatches(
+            data, options.seed, strategy, self.workers, checkpoints
+        )
         self.step = 0
         self.stopped_early = False
         self.stop_signal: int | None = None
         self._window = MetricsWindow()
         self._last_save = time.monotonic()
-        self._best = -math.inf
 
     def train(self) -> int:
         """Train until `train_steps`, starting from the newest checkpoint.
@@ -157,7 +158,7 @@ class Trainer:
         try:
             with progress:
                 self._window.pause(lambda: self._make_missed_evaluation(progress))
-                self._train_on(self._batches(), progress)
+                self._train_on(self._remaining_batches(), progress)
         except DivergedError as error:
             if self.recovery is None:
                 raise
@@ -228,7 +229,7 @@ class Trainer:
             logger.info("resuming from step %d (%s)", step_of(path), path)
         self._continue_from(0 if path is None else step_of(path))
         self.workers.check_same_step(self.step)
-        self._best = self.checkpoints.best_value(self.options.best_metric)
+        self.evaluations.resume()
 
     def _continue_from(self, step: int) -> None:
         """Continue from the restored checkpoint of a step, or from the beginning."""
@@ -237,7 +238,7 @@ class Trainer:
         seed_dropout_per_replica(self.model, self.strategy, first)
         self._window = MetricsWindow(self.checkpoints.window.numpy().decode())
         self.log.truncate_after(step)
-        self._stop_without_progress()
+        self.stopped_early = self.evaluations.are_exhausted(step)
 
     def _next_step(self) -> str:
         """Return how to continue after a full disk."""
@@ -246,44 +247,18 @@ class Trainer:
         return f"then the same command {step}"
 
     def _evaluation_is_due(self) -> bool:
-        return self._is_complete() or self.step % self.options.eval_every_steps == 0
+        return self._is_complete() or self.evaluations.are_due(self.step)
 
     def _make_missed_evaluation(self, progress: Progress) -> None:
         """Evaluate the restored weights if this was due and is not in the log."""
         due = self.step > 0 and self._evaluation_is_due()
-        if due and not self.log.has_line("eval", self.step):
+        if due and not self.evaluations.is_made(self.step):
             self._evaluate(progress)
 
-    def _batches(self) -> Iterator[Batch]:
-        """Yield distributed batches from the current position, epoch after epoch."""
+    def _remaining_batches(self) -> Iterator[Batch]:
         if self._is_complete() or (self.stop_signal and self.workers.count == 1):
-            return
-        while True:
-            before = self.step
-            yield from readable(self._epoch(), lambda: self.step)
-            if self.step == before and int(self.checkpoints.batches.numpy()) == 0:
-                raise UserError(
-                    "no training pair is short enough: received "
-                    f"max_length={self.data.plan.boundaries[-1]}."
-                )
-            self.checkpoints.epoch.assign_add(1)
-            self.checkpoints.batches.assign(0)
-
-    def _epoch(self) -> tf.distribute.DistributedDataset:
-        replicas = self.strategy.num_replicas_in_sync
-        first = self.workers.first_replica
-        dataset = training_epoch(
-            self.data.shards,
-            self.data.plan,
-            seed=self.options.seed,
-            epoch=int(self.checkpoints.epoch.numpy()),
-            skip_batches=int(self.checkpoints.batches.numpy()),
-            num_replicas=replicas,
-            replicas_here=slice(first, first + self.workers.replicas_here),
-        )
-        if replicas == 1:
-            return dataset
-        return self.strategy.distribute_datasets_from_function(lambda _: dataset)
+            return iter(())
+        return self.batches.from_position(lambda: self.step)
 
     def _between_updates(self, progress: Progress, stopping: bool) -> None:
         complete = self._is_complete()
@@ -327,58 +302,12 @@ class Trainer:
         return DivergedError(symptom, self.step, saved[-1] if saved else None)
 
     def _evaluate(self, progress: Progress) -> None:
-        if not self.evaluators:
-            return
-        with averaged_weights(self.model, self.optimizer):
-            metrics = self._evaluate_weights()
-        # Write the line last: a resumed run repeats an evaluation without a line.
-        self.log.scalars("eval", self.step, metrics)
-        progress.message(
-            "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
-        )
-        self._stop_without_progress()
-
-    def _evaluate_weights(self) -> dict[str, float]:
-        """Return the metrics of the model's weights, and keep the best ones."""
-        metrics: dict[str, float] = {}
-        for evaluator in self.evaluators:
-            metrics |= evaluator(self.step, self.log)
-        value = metrics.get(self.options.best_metric, -math.inf)
-        if value > self._best:
-            self._best = value
-            self.checkpoints.save_best(self.step, self.options.best_metric, value)
-        if self.best_models and value > -math.inf:
-            self.best_models.offer(self.step, value)
-        return metrics
-
-    def _stop_without_progress(self) -> None:
-        """End training if the last evaluations brought no higher value.
-
-        The log has the values, so a resumed run decides as one that never stopped. The
-        evaluation at the end of a training that was extended later does not count:
-        a run with all steps at once does not have it.
-        """
-        metric, patience = self.options.best_metric, self.options.patience
-        if not patience:
-            return
-        every = self.options.eval_every_steps
-        values = {
-            step: value
-            for step, value in self.log.values("eval", metric).items()
-            if step % every == 0
-        }
-        self.stopped_early = is_exhausted(list(values.values()), patience)
-        if self.stopped_early:
-            best = max(values, key=lambda step: values[step])
-            logger.info(
-                "stopping early at step %d: %d evaluations without a higher %s than "
-                "%.4g of step %d",
-                self.step,
-                patience,
-                metric,
-                values[best],
-                best,
+        metrics = self.evaluations.make(self.step)
+        if metrics:
+            progress.message(
+                "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
             )
+            self.stopped_early = self.evaluations.are_exhausted(self.step)
 
     def _save_is_due(self) -> bool:
         steps, seconds = self.options.save_every_steps, self.options.save_every_seconds

@@ -9,7 +9,7 @@ import pytest
 
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.errors import UserError
-from t2t_repro.training import loop
+from t2t_repro.training import training_batches
 from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.divergence import DivergedError
 from t2t_repro.training.step import StepOptions
@@ -159,16 +159,18 @@ def test_the_message_of_a_diverged_run_names_the_step(shards, tmp_path):
 def test_an_epoch_is_cut_into_one_part_per_replica(shards, tmp_path, monkeypatch):
     """With the seed of the run, and the position in the epoch."""
     calls = []
-    monkeypatch.setattr(loop, "training_epoch", lambda *_, **given: calls.append(given))
+    monkeypatch.setattr(
+        training_batches, "training_epoch", lambda *_, **given: calls.append(given)
+    )
     trainer = tiny_trainer(tmp_path, shards, train_steps=50, seed=11)
     trainer.checkpoints.epoch.assign(3)
     trainer.checkpoints.batches.assign(2)
-    trainer.strategy = SimpleNamespace(
+    trainer.batches.strategy = SimpleNamespace(
         num_replicas_in_sync=4,
         distribute_datasets_from_function=lambda make: make(None),
     )
-    trainer.workers = SimpleNamespace(first_replica=2, replicas_here=2)
-    trainer._epoch()
+    trainer.batches.workers = SimpleNamespace(first_replica=2, replicas_here=2)
+    trainer.batches.epoch()
     expected = {"seed": 11, "epoch": 3, "skip_batches": 2, "num_replicas": 4}
     assert calls == [expected | {"replicas_here": slice(2, 4)}]
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.errors import UserError
-from t2t_repro.training import loop
+from t2t_repro.training import evaluations, loop, training_batches
 from t2t_repro.training.divergence import DivergedError
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.step import StepOptions
@@ -106,7 +106,10 @@ class Stage:
             monkeypatch, loop, "make_train_step", lambda *_, **__: self._step
         )
         self.epochs = record(
-            monkeypatch, loop, "training_epoch", lambda *_, **__: self._epoch()
+            monkeypatch,
+            training_batches,
+            "training_epoch",
+            lambda *_, **__: self._epoch(),
         )
         # Batches are numbers here.
         self.first = record(
@@ -120,7 +123,7 @@ class Stage:
         self.weights = record(monkeypatch, loop, "non_finite_weights")
         self.averaged = record(
             monkeypatch,
-            loop,
+            evaluations,
             "averaged_weights",
             lambda *_, **__: contextlib.nullcontext(),
         )
@@ -145,7 +148,7 @@ class Stage:
             for name in ("evaluators", "monitors")
             if name in options
         }
-        trainer = Trainer(
+        return Trainer(
             model="model",
             optimizer="optimizer",
             strategy=SimpleNamespace(
@@ -159,10 +162,9 @@ class Stage:
             checkpoints=Checkpoints(self.folder, step, best),
             step_options=self.step_options,
             options=LoopOptions(**(values | options)),
+            log=Log(lines),
             **others,
         )
-        trainer.log = Log(lines)
-        return trainer
 
 
 @pytest.fixture
@@ -277,7 +279,7 @@ def test_every_epoch_is_read_from_its_own_position(stage):
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_an_epoch_is_distributed_to_several_replicas(stage, replicas):
     trainer = stage.trainer(replicas=replicas)
-    epoch = trainer._epoch()
+    epoch = trainer.batches.epoch()
     assert stage.epochs.call["num_replicas"] == replicas
     assert (epoch[0] == "distributed") == (replicas > 1)
     if replicas > 1:
@@ -566,7 +568,7 @@ def test_a_signal_during_a_missed_evaluation_leaves_the_training(stage):
 
 
 def test_an_epoch_without_a_batch_names_the_longest_length(stage, monkeypatch):
-    monkeypatch.setattr(loop, "training_epoch", lambda *_, **__: [])
+    monkeypatch.setattr(training_batches, "training_epoch", lambda *_, **__: [])
     with pytest.raises(UserError, match="short enough: received max_length=9"):
         stage.trainer().train()
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data.pipeline import Shards
-from t2t_repro.training import loop
+from t2t_repro.training import training_batches
 from t2t_repro.training.divergence import DivergedError
 from t2t_repro.training.recovery import RecoveryLimits
 from tests.support.tiny_training import metrics_of, saved_steps, tiny_trainer
@@ -40,7 +40,7 @@ def bad(monkeypatch):
             batch(p, p in positions) for p in (epoch * PER_EPOCH + n for n in numbers)
         ]
 
-    monkeypatch.setattr(loop, "training_epoch", training_epoch)
+    monkeypatch.setattr(training_batches, "training_epoch", training_epoch)
     return positions
 
 

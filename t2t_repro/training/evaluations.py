@@ -1,0 +1,117 @@
+"""Evaluate between updates, keep the best models, and end training without progress."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+
+import keras
+
+from t2t_repro.training.best_models import BestModels
+from t2t_repro.training.early_stopping import is_exhausted
+from t2t_repro.training.loop_options import Evaluator, LoopOptions
+from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.moving_average import averaged_weights
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+
+logger = logging.getLogger(__name__)
+
+
+class Evaluations:
+    """Make the evaluations of a training run.
+
+    Args:
+        model: The model in training.
+        optimizer: Its optimizer, which may have moving averages of the weights.
+        checkpoints: The checkpoints of the run, which keep the best model.
+        log: Receives a line of metrics per evaluation.
+        options: See `LoopOptions`.
+        evaluators: Functions whose metrics together are an evaluation.
+        best_models: Keeps the models with the highest values of the watched metric;
+            None = only the highest one, as "best".
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        optimizer: keras.optimizers.Optimizer,
+        checkpoints: TrainingCheckpoints,
+        log: MetricsLog,
+        options: LoopOptions,
+        evaluators: Sequence[Evaluator] = (),
+        best_models: BestModels | None = None,
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self.checkpoints = checkpoints
+        self.log = log
+        self.options = options
+        self.evaluators = evaluators
+        self.best_models = best_models
+        self._best = -math.inf
+
+    def resume(self) -> None:
+        """Read the value of the best model so far."""
+        self._best = self.checkpoints.best_value(self.options.best_metric)
+
+    def are_due(self, step: int) -> bool:
+        """Return whether the interval of the evaluations ends with a step."""
+        return step % self.options.eval_every_steps == 0
+
+    def is_made(self, step: int) -> bool:
+        """Return whether the log has the evaluation of a step."""
+        return self.log.has_line("eval", step)
+
+    def make(self, step: int) -> dict[str, float]:
+        """Evaluate the weights of a step, or their moving averages.
+
+        Returns:
+            The metrics of all evaluators, empty if there are none.
+        """
+        if not self.evaluators:
+            return {}
+        with averaged_weights(self.model, self.optimizer):
+            metrics = self._evaluate_weights(step)
+        # Write the line last: a resumed run repeats an evaluation without a line.
+        self.log.scalars("eval", step, metrics)
+        return metrics
+
+    def _evaluate_weights(self, step: int) -> dict[str, float]:
+        """Return the metrics of the model's weights, and keep the best ones."""
+        metrics: dict[str, float] = {}
+        for evaluator in self.evaluators:
+            metrics |= evaluator(step, self.log)
+        value = metrics.get(self.options.best_metric, -math.inf)
+        if value > self._best:
+            self._best = value
+            self.checkpoints.save_best(step, self.options.best_metric, value)
+        if self.best_models and value > -math.inf:
+            self.best_models.offer(step, value)
+        return metrics
+
+    def are_exhausted(self, step: int) -> bool:
+        """Return whether the last evaluations up to a step brought no higher value.
+
+        The log has the values, so a resumed run decides as one that never stopped. The
+        evaluation at the end of a training that was extended later does not count:
+        a run with all steps at once does not have it.
+        """
+        metric, patience = self.options.best_metric, self.options.patience
+        if not patience:
+            return False
+        logged = self.log.values("eval", metric)
+        values = {step: value for step, value in logged.items() if self.are_due(step)}
+        if not is_exhausted(list(values.values()), patience):
+            return False
+        best = max(values, key=lambda step: values[step])
+        logger.info(
+            "stopping early at step %d: %d evaluations without a higher %s than "
+            "%.4g of step %d",
+            step,
+            patience,
+            metric,
+            values[best],
+            best,
+        )
+        return True
