@@ -135,17 +135,18 @@ def draw(losses: dict[str, list[float]], path: Path) -> None:
     alone = losses["1 replica"]
     for number, (name, values) in enumerate(losses.items()):
         steps = range(1, len(values) + 1)
-        color, width = f"C{number}", 2.0 * (len(losses) - number)
+        color, width = f"C{number}", 1.5 * (len(losses) - number)
         curves.plot(steps, values, color=color, linewidth=width, label=name)
-        if name != "1 replica":
-            distance = [abs(a - b) for a, b in zip(values, alone, strict=True)]
-            differences.plot(steps, distance, ".", color=color, label=name)
+        distance = [(a - b) * 1e7 for a, b in zip(values, alone, strict=True)]
+        # Beside each other, or equal differences would hide each other.
+        places = [step + (number - len(losses) / 2) / 10 for step in steps]
+        differences.plot(places, distance, ".", color=color, markersize=4, label=name)
     curves.set(title="Loss: all curves coincide", ylabel="nats per target token")
-    differences.set(title="Difference from 1 replica (zeros not drawn)", yscale="log")
+    differences.set(title="Loss minus that of 1 replica", ylabel="1e-7 nats")
     for axes in (curves, differences):
         axes.set_xlabel("update")
         axes.grid(alpha=0.3)
-        axes.legend(fontsize=7)
+    curves.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
