@@ -70,9 +70,7 @@ class Plan:
         parameters: Number of trained values.
         embedding_parameters: Number of them in embeddings and softmax.
         train_steps: Number of updates.
-        num_replicas: Replicas that share a global batch.
-        tokens_per_replica: Tokens of a replica's step, at most the hparam `batch_size`.
-        micro_steps: Steps per update, whose gradients are added up.
+        update: Replicas, tokens and steps of an update.
         batches: Shapes of the batches, shortest first.
         flops_per_step: Mean floating-point operations of an update: over an epoch, or
             over the shapes without data.
@@ -90,9 +88,7 @@ class Plan:
     parameters: int
     embedding_parameters: int
     train_steps: int
-    num_replicas: int
-    tokens_per_replica: int
-    micro_steps: int
+    update: UpdateSize
     batches: tuple[PlannedBatch, ...]
     flops_per_step: float
     flops_per_target_token: float
@@ -156,9 +152,7 @@ def plan_training(
         parameters=parameters,
         embedding_parameters=embedding_count(hparams, *sizes),
         train_steps=settings.train_steps,
-        num_replicas=num_replicas,
-        tokens_per_replica=size.tokens,
-        micro_steps=size.steps,
+        update=size,
         batches=batches,
         flops_per_step=flops,
         flops_per_target_token=flops / target_tokens,

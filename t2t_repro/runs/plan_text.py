@@ -66,15 +66,14 @@ def _model_rows(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def _update_rows(plan: Plan) -> list[tuple[str, str, str]]:
-    steps = f" x {plan.micro_steps} steps" if plan.micro_steps > 1 else ""
-    batch = (
-        f"{plan.num_replicas} replica(s) x {plan.tokens_per_replica:,} tokens{steps}; "
-        "forward, backward"
-    )
     per = "token" if plan.epochs else "position, padding included"
     per_token = in_units(plan.flops_per_target_token, "FLOP")
     return [
-        ("update", in_units(plan.flops_per_step, "FLOP"), batch),
+        (
+            "update",
+            in_units(plan.flops_per_step, "FLOP"),
+            f"{plan.update}; forward, backward",
+        ),
         ("", per_token, f"per target {per}"),
     ]
 

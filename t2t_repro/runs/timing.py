@@ -82,11 +82,11 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         label_smoothing=hparams.label_smoothing,
         clip_grad_norm=hparams.clip_grad_norm,
         jit_compile=should_use_xla(strategy) if automatic else settings.xla == "on",
-        micro_steps=plan.micro_steps,
+        micro_steps=plan.update.steps,
     )
     step = make_train_step(model, optimizer, strategy, options)
     shape = plan.typical_batch
-    rows = shape.rows // plan.num_replicas
+    rows = shape.rows // plan.update.replicas
     batch = random_batch(rows, shape.length, plan.vocab_sizes)
     dataset = tf.data.Dataset.from_tensors(batch).repeat()
     if replicas > 1:

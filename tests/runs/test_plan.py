@@ -18,6 +18,7 @@ from t2t_repro.models.training_memory import (
 from t2t_repro.runs.plan import plan_training
 from t2t_repro.runs.plan_text import in_units, plan_lines
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.update_size import UpdateSize
 
 # Two shapes of batches: 6 pairs of up to 4 tokens, 3 pairs of up to 8.
 HPARAMS = "batch_size=24,max_length=8,min_length_bucket=4,length_bucket_step=2.0"
@@ -224,12 +225,9 @@ def test_accumulated_updates_have_more_rows_and_keep_the_sum_of_gradients(
     size = 4 * whole.parameters
     assert whole.memory.gradients == (size if steps == 1 else 2 * size)
     assert whole.memory.activations == alone.memory.activations
-    assert (whole.tokens_per_replica, whole.micro_steps) == (24, steps)
+    assert whole.update == UpdateSize(replicas, 24, steps)
     printed = "\n".join(plan_lines(whole))
-    expected = f"{replicas} replica(s) x 24 tokens"
-    assert f"{expected} x {steps} steps;" in printed or (
-        steps == 1 and f"{expected};" in printed
-    )
+    assert f"{whole.update}; forward, backward" in printed
 
 
 @pytest.mark.parametrize(("replicas", "tokens"), [(1, 7), (2, 15)])
@@ -238,4 +236,4 @@ def test_an_update_that_has_no_room_for_a_sentence_is_not_planned(replicas, toke
     with pytest.raises(UsageError, match=f"received update_tokens={tokens}, which"):
         plan(replicas=replicas, hparams=hparams)
     enough = plan(replicas=replicas, hparams=f"{HPARAMS},update_tokens={tokens + 1}")
-    assert enough.tokens_per_replica == 8
+    assert enough.update.tokens == 8
