@@ -53,7 +53,8 @@ def download(builder: tfds.core.DatasetBuilder) -> None:
     Raises:
         UserError: If the download fails.
     """
-    logger.info("%s: downloading the text if it is missing", builder.info.full_name)
+    if not builder.is_prepared():
+        logger.info("%s: downloading the text", builder.info.full_name)
     try:
         with _limited_waiting(), _bars_if_allowed():
             builder.download_and_prepare()

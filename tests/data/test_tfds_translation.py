@@ -75,6 +75,15 @@ def test_pairs_are_those_of_the_supervised_keys(tmp_path):
     assert counts == [60, 2, 1]
 
 
+def test_a_download_is_logged_once(tmp_path, caplog):
+    caplog.set_level("INFO", "t2t_repro")
+    problem = TfdsTranslationProblem("tiny_translation")
+    problem.check(tmp_path)
+    problem.check(tmp_path)
+    logged = [line for line in caplog.messages if "downloading" in line]
+    assert logged == ["tiny_translation/1.2.0: downloading the text"]
+
+
 def test_the_registered_problem_is_prepared_and_opened_without_the_name(tmp_path):
     files = {"train": TfdsName("tiny_translation:1.2.0")}
     problem = catalogue.problem("translate_tfds").with_files(files)
