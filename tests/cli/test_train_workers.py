@@ -1,7 +1,7 @@
 """Train on several workers: real processes on 127.0.0.1, described by TF_CONFIG.
 
-All tests here are slow. Without them, tests/training/test_cluster.py and test_workers.py
-have the workers that TF_CONFIG names and the decisions of several workers.
+All tests here are slow. Without them, test_cluster.py and test_workers.py of
+tests/training have the workers that TF_CONFIG names and the decisions of several.
 """
 
 from __future__ import annotations
