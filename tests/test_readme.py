@@ -16,6 +16,7 @@ import pytest
 
 from t2t_repro import catalogue, registry
 from t2t_repro.cli.main import main
+from tests.support.eager import train_eagerly
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
@@ -75,6 +76,7 @@ def test_the_users_package_trains(tmp_path, monkeypatch, capsys):
     (package / "__init__.py").write_text(small, encoding="utf-8")
     (command,) = (c for c in commands() if "--t2t_usr_dir" in c)
     words = shlex.split(command.replace("--train_steps 500", "--train_steps 1"))
+    train_eagerly(monkeypatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "source.txt").write_text("a sentence\n")
     with as_in_a_new_process("my_package"):

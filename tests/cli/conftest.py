@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,29 @@ def trained(tmp_path_factory) -> Trained:
     return Trained(data_dir, output_dir, arguments, text, printed, steps)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def searches_traced_once() -> Iterator[None]:
+    """Share translators among the systems of a module that have equal weights.
+
+    Every command loads its system, and tracing a search takes seconds.
+    """
+    from t2t_repro.runs.system import System
+
+    translators: dict[Any, Any] = {}
+    new_translator = System._new_translator
+
+    def shared_translator(self: System, hparams: Any) -> Any:
+        weights = tuple(value.numpy().tobytes() for value in self.model.weights)
+        key = (weights, self.problem.name, repr(self.run.hparams), hparams)
+        if key not in translators:
+            translators[key] = new_translator(self, hparams)
+        return translators[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(System, "_new_translator", shared_translator)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def without_xla(monkeypatch):
     """Compile nothing: XLA takes seconds per batch shape and never frees its code."""
@@ -125,3 +148,11 @@ def without_xla(monkeypatch):
     monkeypatch.setattr(
         t2t_repro.runs.trainer, "should_use_xla", lambda strategy: False
     )
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Train without graphs; see `train_eagerly`."""
+    from tests.support.eager import train_eagerly
+
+    train_eagerly(monkeypatch)

@@ -1,4 +1,8 @@
-"""Whole processes: stopped, killed, replicated, and trained to the end."""
+"""Whole processes: stopped, killed, replicated, and trained to the end.
+
+All tests here are slow. Without them, test_stop.py stops a process, and
+tests/training/test_resume.py stops and kills trainings within the process of the test.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +108,7 @@ def continued(train, stopped, tmp_path_factory):
     return folders
 
 
+@pytest.mark.slow
 def test_a_terminated_run_says_how_to_resume(stopped):
     (terminated, _), codes, ((out, errors), _), _ = stopped
     assert codes[0] == 143
@@ -114,12 +119,14 @@ def test_a_terminated_run_says_how_to_resume(stopped):
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_a_terminated_run_has_saved_its_last_step(stopped):
     (terminated, _), *_ = stopped
     step = training_lines(terminated)[-1]["step"]
     assert all_checkpoints(terminated)[-1].endswith(f"model.ckpt-{step}")
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_from_its_last_checkpoint(stopped, continued):
     (_, killed), codes, _, before = stopped
     assert codes[1] == -signal.SIGKILL
@@ -133,6 +140,7 @@ def test_a_killed_run_resumes_from_its_last_checkpoint(stopped, continued):
     assert len(before) - len(kept) <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [0, 1], ids=["terminated", "killed"])
 def test_a_resumed_run_has_the_losses_of_an_uninterrupted_one(continued, run):
     expected = {line["step"]: line["loss"] for line in training_lines(continued[2])}
@@ -140,6 +148,7 @@ def test_a_resumed_run_has_the_losses_of_an_uninterrupted_one(continued, run):
         assert line["loss"] == expected[line["step"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [0, 1], ids=["terminated", "killed"])
 def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(continued, run):
     weights, expected = (

@@ -218,6 +218,7 @@ def small(tmp_path, monkeypatch):
     return ["reproduce", "--text_dir=.", "--data_dir=data", "--output_dir=o", "--run"]
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_small_run_writes_a_result_file_for_every_row_of_its_training(
     small, tmp_path, capsys
 ):
@@ -265,6 +266,7 @@ def test_table_1_is_measured(monkeypatch, capsys):
     assert "8, 17" in counts
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_parser_is_trained_and_scored_at_the_small_scale(
     tmp_path, monkeypatch, capsys
 ):

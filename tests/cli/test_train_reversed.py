@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from t2t_repro.cli.main import main
 from tests.cli.conftest import HPARAMS
 
@@ -23,6 +25,7 @@ def text_files(folder: Path) -> list[str]:
     return flags
 
 
+@pytest.mark.usefixtures("eager")
 def test_training_and_scoring_a_reversed_problem_swap_the_sides(tmp_path):
     # Inputs are the side of the small vocabulary: an id of the other side is outside
     # its embedding, and looking it up fails.

@@ -1,4 +1,8 @@
-"""Train on several workers: real processes on 127.0.0.1, described by TF_CONFIG."""
+"""Train on several workers: real processes on 127.0.0.1, described by TF_CONFIG.
+
+All tests here are slow. Without them, test_cluster.py and test_workers.py of
+tests/training have the workers that TF_CONFIG names and the decisions of several.
+"""
 
 from __future__ import annotations
 
@@ -201,8 +205,8 @@ def test_killed_and_restarted_workers_resume_from_the_last_checkpoint(
     assert_same_weights(run / name, on_workers / "run" / name, 0)
 
 
+@pytest.mark.slow
 def test_a_signal_to_one_worker_stops_all_at_one_step(data_dir, tmp_path):
-    """The others are slow: this one shows that workers find each other, too."""
     run = tmp_path / "run"
     processes = start(command(data_dir, run, 1, steps=100_000), tmp_path, workers=2)
     wait_for(run / "model.ckpt-10.index", processes)

@@ -35,6 +35,12 @@ def epoch_of(shards, **options):
     return [rows_of(batch) for batch in training_epoch(shards, **options)]
 
 
+@pytest.fixture(scope="module")
+def epoch(shards):
+    """Return the default epoch."""
+    return epoch_of(shards)
+
+
 def as_counter(rows):
     return Counter((tuple(source), tuple(target)) for source, target in rows)
 
@@ -90,8 +96,8 @@ def test_a_pair_goes_to_the_first_boundary_that_holds_it(shards):
         assert all(shorter < length <= boundary for length in longer_sides)
 
 
-def test_every_pair_comes_once_per_epoch(shards):
-    rows = [row for batch in epoch_of(shards) for row in batch]
+def test_every_pair_comes_once_per_epoch(epoch):
+    rows = [row for batch in epoch for row in batch]
     assert as_counter(rows) == as_counter(PAIRS)
 
 
@@ -143,12 +149,12 @@ def test_another_seed_or_epoch_reads_the_shards_in_another_order(
 
 
 @pytest.mark.parametrize("done", [1, 7])
-def test_the_batches_after_the_skipped_ones_follow(shards, done):
-    assert epoch_of(shards, skip_batches=done) == epoch_of(shards)[done:]
+def test_the_batches_after_the_skipped_ones_follow(shards, epoch, done):
+    assert epoch_of(shards, skip_batches=done) == epoch[done:]
 
 
-def test_swap_exchanges_the_sides_and_nothing_else(shards):
-    swapped = [[(target, source) for source, target in b] for b in epoch_of(shards)]
+def test_swap_exchanges_the_sides_and_nothing_else(shards, epoch):
+    swapped = [[(target, source) for source, target in b] for b in epoch]
     assert epoch_of(Shards(shards.paths, swap_sides=True)) == swapped
 
 

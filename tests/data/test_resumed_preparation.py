@@ -54,9 +54,11 @@ class Numbers(Problem):
         return RepeatedPair(source, target, 2) if number % 3 == 1 else (source, target)
 
 
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch):
-    make_pieces_small(monkeypatch.setattr)
+@pytest.fixture(scope="module", autouse=True)
+def small_pieces():
+    with pytest.MonkeyPatch.context() as patch:
+        make_pieces_small(patch.setattr)
+        yield
 
 
 def make_pieces_small(setattr_):
@@ -69,10 +71,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.fixture
-def undisturbed(tmp_path):
-    prepare(Numbers(), tmp_path / "undisturbed", None, SETTINGS)
-    return contents(tmp_path / "undisturbed")
+@pytest.fixture(scope="module")
+def undisturbed(small_pieces, tmp_path_factory):
+    """Return the files of a preparation that was not interrupted."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    prepare(Numbers(), folder, None, SETTINGS)
+    return contents(folder)
 
 
 def interrupt():
@@ -148,7 +152,8 @@ def test_damaged_parts_are_written_again(
 
 def test_a_folder_left_by_a_kill_at_the_very_end_is_removed(tmp_path, undisturbed):
     # Killed when all files had their names.
-    folder = tmp_path / "undisturbed"
+    folder = tmp_path / "data"
+    prepare(Numbers(), folder, None, SETTINGS)
     left = folder / "numbers.unfinished"
     left.mkdir()
     (left / "piece-00000").write_bytes(b"left")

@@ -19,7 +19,9 @@ from tests.support.tiny_model import tiny_transformer
 SOURCE = SymbolTokenizer(tuple(string.ascii_lowercase[:8]))
 TARGET = SymbolTokenizer(tuple(string.ascii_uppercase[:8]))
 MAX_LENGTH = 12
-HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=4)
+# So long that a search ends.
+HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=50)
+SHORT = HPARAMS.replace(extra_length=4)
 SOURCES = ["a b c", "h g f e d c b a", "", "b", "c b a h e", "a b c"]
 TARGETS = ["A", "B C D E F G H A B C", "", "D E", "H G", "C B A"]
 
@@ -104,9 +106,9 @@ def test_the_probability_of_a_token_is_the_mean_of_an_ensembles(scorer, ensemble
 @pytest.mark.parametrize("name", ["model", "ensemble"])
 def test_scores_of_hypotheses_are_those_of_the_search(scorer, name, request):
     model = request.getfixturevalue(name)
-    hparams = HPARAMS.replace(return_beams=True, extra_length=50)
+    hparams = HPARAMS.replace(return_beams=True)
     translator = Translator(model, SOURCE, TARGET, hparams, MAX_LENGTH)
-    made = scorer(model, hparams)
+    made = scorer(model)
     for source in filter(None, SOURCES):
         (hypotheses,) = translator.translate([source])
         ids = [*SOURCE.encode(source), 1]
@@ -121,7 +123,7 @@ def test_scores_do_not_depend_on_batches_and_chunks(scorer, model, monkeypatch):
     expected = list(scorer(model).score(SOURCES, TARGETS))
     monkeypatch.setattr(scoring, "CHUNK_SIZE", 2)
     done = []
-    small = HPARAMS.replace(batch_size=16)
+    small = SHORT.replace(batch_size=16)
     found = list(scorer(model, small).score(SOURCES, TARGETS, done.append))
     assert [score.tokens for score in found] == [score.tokens for score in expected]
     np.testing.assert_allclose(
@@ -133,7 +135,7 @@ def test_scores_do_not_depend_on_batches_and_chunks(scorer, model, monkeypatch):
 
 
 def test_batches_are_limited_by_tokens(scorer, model, monkeypatch):
-    made = scorer(model, HPARAMS.replace(batch_size=16))
+    made = scorer(model, SHORT.replace(batch_size=16))
     shapes = []
     losses = made._losses
 
@@ -167,12 +169,12 @@ def test_a_bad_pair_is_refused_before_any_is_scored(
     scorer, model, source, target, answer
 ):
     with pytest.raises(UserError, match=answer):
-        scorer(model).score(["a", source], ["A", target])
+        scorer(model, SHORT).score(["a", source], ["A", target])
 
 
 def test_the_longest_texts_are_scored(scorer, model):
-    (score,) = scorer(model).score(["a " * 11], ["A " * 15])
-    assert len(score.tokens) == 16
+    (score,) = scorer(model).score(["a " * 11], ["A " * 61])
+    assert len(score.tokens) == 62
 
 
 def test_different_numbers_of_lines_are_refused(scorer, model):

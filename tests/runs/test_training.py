@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -62,15 +63,15 @@ def data(tmp_path_factory):
 class Recorded:
     """The arguments of a trainer that does not train."""
 
-    arguments: dict
-    seeds: list
-    translator: list
+    output_dir: Path
+    arguments: dict = dataclasses.field(default_factory=dict)
+    seeds: list = dataclasses.field(default_factory=list)
+    translator: list = dataclasses.field(default_factory=list)
 
 
-@pytest.fixture
-def recorded(data, tmp_path, monkeypatch):
-    """Record the arguments that `train` passes to the trainer."""
-    found = Recorded({}, [], [])
+def record_training(patch, output_dir):
+    """Replace the trainer, and record the arguments that `train` passes to it."""
+    found = Recorded(output_dir)
 
     class Recorder:
         stop_signal = None
@@ -83,19 +84,34 @@ def recorded(data, tmp_path, monkeypatch):
         def train(self):
             return 0
 
-    monkeypatch.setattr(trainer, "Trainer", Recorder)
-    monkeypatch.setattr(
+    patch.setattr(trainer, "Trainer", Recorder)
+    patch.setattr(
         trainer,
         "make_repeatable",
         lambda seed, *, deterministic: found.seeds.append((seed, deterministic)),
     )
-    monkeypatch.setattr(
+    patch.setattr(
         trainer,
         "Translator",
         lambda *arguments, **forms: found.translator.append(arguments),
     )
-    train(TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS), data)
     return found
+
+
+@pytest.fixture(scope="module")
+def recorded(data, tmp_path_factory):
+    """Return the arguments of the trainer in a training with `SETTINGS`."""
+    folder = tmp_path_factory.mktemp("recorded") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        found = record_training(patch, folder)
+        train(TrainSettings(output_dir=str(folder), **SETTINGS), data)
+    return found
+
+
+@pytest.fixture
+def recording(tmp_path, monkeypatch):
+    """Record the arguments of the trainer in the trainings of a test."""
+    return record_training(monkeypatch, tmp_path / "run")
 
 
 def test_every_loop_option_comes_from_its_setting(recorded):
@@ -112,10 +128,10 @@ def test_every_loop_option_comes_from_its_setting(recorded):
     }
 
 
-def test_the_best_models_are_those_of_the_setting(recorded, tmp_path):
+def test_the_best_models_are_those_of_the_setting(recorded):
     best_models = recorded.arguments["best_models"]
     assert best_models._keep == 4
-    assert best_models.output_dir == tmp_path / "run"
+    assert best_models.output_dir == recorded.output_dir
 
 
 def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
@@ -124,7 +140,7 @@ def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
 
 
 def test_the_log_says_once_that_dev_scores_are_of_greedy_search(
-    recorded, data, tmp_path, caplog
+    recording, data, tmp_path, caplog
 ):
     caplog.set_level(logging.INFO, "t2t_repro")
     train(TrainSettings(output_dir=str(tmp_path / "logged"), **SETTINGS), data)
@@ -144,12 +160,12 @@ def test_every_step_option_comes_from_its_hparam(recorded):
 
 
 def test_a_training_shows_its_progress_only_if_asked(
-    recorded, data, tmp_path, monkeypatch
+    recorded, recording, data, tmp_path
 ):
     assert recorded.arguments["show_progress"] is False
     settings = TrainSettings(output_dir=str(tmp_path / "shown"), **SETTINGS)
     train(settings, data, show_progress=True)
-    assert recorded.arguments["show_progress"] is True
+    assert recording.arguments["show_progress"] is True
 
 
 def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
@@ -212,7 +228,7 @@ def test_dev_is_evaluated_by_likelihood_translation_and_attention(recorded):
 
 @pytest.mark.parametrize("attention_samples", [0, 2, 1000])
 def test_attention_is_written_for_the_requested_dev_sentences(
-    recorded, data, tmp_path, monkeypatch, attention_samples
+    recording, data, tmp_path, monkeypatch, attention_samples
 ):
     made = []
     monkeypatch.setattr(trainer, "attention_evaluator", lambda *args: made.append(args))
@@ -232,8 +248,8 @@ def test_attention_is_written_for_the_requested_dev_sentences(
     assert written == ([expected[:attention_samples]] if attention_samples else [])
 
 
-def test_a_new_run_writes_its_hparams_for_tensorboard(recorded, tmp_path):
-    accumulator = EventAccumulator(str(tmp_path / "run" / "eval")).Reload()
+def test_a_new_run_writes_its_hparams_for_tensorboard(recorded):
+    accumulator = EventAccumulator(str(recorded.output_dir / "eval")).Reload()
     (content,) = accumulator.summary_metadata.values()
     started = HParamsPluginData.FromString(content.plugin_data.content)
     values = started.session_start_info.hparams
@@ -278,17 +294,17 @@ def test_a_setting_out_of_range_is_refused(name, value):
         TrainSettings(**given)
 
 
-def test_the_settings_are_read_back_from_the_run(recorded, tmp_path):
-    run = training.Run.load_existing(tmp_path / "run")
-    settings = run.train_settings(tmp_path / "run")
+def test_the_settings_are_read_back_from_the_run(recorded):
+    run = training.Run.load_existing(recorded.output_dir)
+    settings = run.train_settings(recorded.output_dir)
     # Keeping and averaging are as given, and overrides are read back as text.
-    expected = TrainSettings(output_dir=str(tmp_path / "run"), **SETTINGS)
+    expected = TrainSettings(output_dir=str(recorded.output_dir), **SETTINGS)
     assert settings.replace(hparams="") == expected.replace(hparams="")
     assert resuming.resolved_hparams(settings) == resuming.resolved_hparams(expected)
 
 
-def test_the_runs_file_names_everything_needed_to_rebuild_it(recorded, data, tmp_path):
-    described = json.loads((tmp_path / "run" / "hparams.json").read_text())
+def test_the_runs_file_names_everything_needed_to_rebuild_it(recorded, data):
+    described = json.loads((recorded.output_dir / "hparams.json").read_text())
     assert described["problem"] == "text_pairs"
     assert described["random_seed"] == 11
     assert described["data_digest"] == data.digest
@@ -324,8 +340,8 @@ def test_a_problem_that_is_not_registered_is_refused_before_training(data, tmp_p
         train(settings, unknown)
 
 
-def test_a_global_batch_has_the_rows_of_every_replica(recorded, tmp_path):
-    hparams = training.Run.load_existing(tmp_path / "run").hparams
+def test_a_global_batch_has_the_rows_of_every_replica(recorded):
+    hparams = training.Run.load_existing(recorded.output_dir).hparams
     single = recorded.arguments["data"].plan
     planned = BatchPlan.for_training(hparams, 3)
     assert planned.rows == tuple(3 * rows for rows in single.rows)
@@ -342,18 +358,18 @@ def test_rows_of_several_pairs_are_for_training_only():
 
 
 def test_an_update_of_several_steps_has_their_rows_and_their_number(
-    recorded, data, tmp_path
+    recorded, recording, data, tmp_path
 ):
     single = recorded.arguments["data"].plan
     changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=1560"}
     train(TrainSettings(output_dir=str(tmp_path / "large"), **changes), data)
-    plan = recorded.arguments["data"].plan
+    plan = recording.arguments["data"].plan
     assert plan.rows == tuple(3 * rows for rows in single.rows)
-    assert recorded.arguments["step_options"].micro_steps == 3
+    assert recording.arguments["step_options"].micro_steps == 3
 
 
 def test_an_update_that_leaves_no_room_for_a_sentence_is_refused(
-    recorded, data, tmp_path
+    recording, data, tmp_path
 ):
     changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=39"}
     with pytest.raises(UsageError, match="1 replica x 39 tokens x 1 step, expected at"):
@@ -361,7 +377,7 @@ def test_an_update_that_leaves_no_room_for_a_sentence_is_refused(
 
 
 def test_an_update_too_small_for_the_replicas_leaves_the_folder_alone(
-    recorded, data, tmp_path, monkeypatch
+    recording, data, tmp_path, monkeypatch
 ):
     folder = tmp_path / "small"
     (folder / "best").mkdir(parents=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -113,13 +114,13 @@ def wait_until(done):
         time.sleep(0.05)
 
 
-@pytest.fixture(params=[python_ingester, server_process])
-def open_tab(request):
+@contextlib.contextmanager
+def opening(ingester):
     """Return a function that opens the plugin and waits until a step is read."""
     opened = []
 
     def open_(logdir, *flags, last=None):
-        tab = Tab(request.param, logdir, *flags)
+        tab = Tab(ingester, logdir, *flags)
         opened.append(tab)
         if last:
             tag, step = last
@@ -129,6 +130,13 @@ def open_tab(request):
     yield open_
     for tab in opened:
         tab.close()
+
+
+@pytest.fixture(params=[python_ingester, server_process])
+def open_tab(request):
+    """Return a function that opens the plugin on a folder of the test."""
+    with opening(request.param) as open_:
+        yield open_
 
 
 def last_step(tab, tag):
@@ -171,12 +179,14 @@ def logdir(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def tab(open_tab, logdir):
-    opened = open_tab(logdir, last=("attention/branches", 400))
-    wait_until(lambda: opened.read("/runs") == ["plain/eval", "weighted/eval"])
-    wait_until(lambda: len(opened.read("/list", run="plain/eval")["sentences"]) == 3)
-    return opened
+@pytest.fixture(scope="module", params=[python_ingester, server_process])
+def tab(request, logdir):
+    """Open the plugin on `logdir`, which no test changes."""
+    with opening(request.param) as open_:
+        tab = open_(logdir, last=("attention/branches", 400))
+        wait_until(lambda: tab.read("/runs") == ["plain/eval", "weighted/eval"])
+        wait_until(lambda: len(tab.read("/list", run="plain/eval")["sentences"]) == 3)
+        yield tab
 
 
 def test_the_runs_with_attention_are_listed(tab):

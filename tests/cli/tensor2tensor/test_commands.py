@@ -8,13 +8,17 @@ import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
+from t2t_repro.cli import train
 from t2t_repro.cli.main import main
 from t2t_repro.cli.tensor2tensor import commands, translate_all
 from t2t_repro.cli.tensor2tensor.commands import run
 from t2t_repro.cli.tensor2tensor.translator import translate
+from t2t_repro.runs import trainer
 from tests.support.command_lines import parsed
 
 # The variables of the walkthrough are set by the fixture `walkthrough`.
@@ -222,7 +226,13 @@ def test_lines_typed_are_translated(walkthrough, monkeypatch):
     assert written.buffer.getvalue().count(b"\n") == 1
 
 
-def test_the_model_is_averaged_and_exported(walkthrough):
+def test_the_model_is_averaged_and_exported(walkthrough, monkeypatch):
+    """test_export.py loads an export; tracing one takes many seconds."""
+
+    def save(served, folder, signatures):
+        (Path(folder) / "saved_model.pb").write_bytes(b"")
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
     code, out, _ = walkthrough.run(
         "t2t-avg-all --model_dir $TRAIN_DIR --output_dir avg --n 2"
     )
@@ -283,7 +293,11 @@ def test_data_is_made(walkthrough):
     assert err.startswith("t2t datagen --data_dir")
 
 
-def test_a_model_is_trained_and_resumed(walkthrough, trained):
+@pytest.mark.usefixtures("eager")
+def test_a_model_is_trained_and_resumed(walkthrough, trained, monkeypatch):
+    # Other tests look at evaluations and at the report.
+    monkeypatch.setattr(trainer, "_evaluators", lambda *given: [])
+    monkeypatch.setattr(train, "_print_report", lambda *given, **named: None)
     line = (
         f"t2t-trainer --problem=text_pairs --data_dir={trained.data_dir} "
         "--model=transformer --hparams_set=transformer_test --hparams=batch_size=512,"
@@ -332,7 +346,6 @@ def test_a_decoder_that_fails_ends_the_loop(walkthrough, monkeypatch):
 
 def test_every_entry_point_runs_its_command(monkeypatch):
     import tomllib
-    from pathlib import Path
 
     project = Path(__file__).parents[3] / "pyproject.toml"
     scripts = tomllib.loads(project.read_text())["project"]["scripts"]
