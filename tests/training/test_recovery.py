@@ -183,10 +183,12 @@ def went_through(bad, results_without_a_stop, tmp_path_factory):
 @pytest.mark.parametrize(
     ("ends", "stops"),
     [
-        ("killed", (5,)),
         ("killed", (9, 14)),
         ("killed", (3, 6, 9, 12, 15, 18)),
+        # Stops after step 7, between two bad batches.
+        ("stopped", (5,)),
         ("stopped", (8,)),
+        ("stopped", (9, 14)),
         ("stopped", (3, 6, 9, 12, 15, 18)),
     ],
 )
