@@ -16,8 +16,8 @@ if importlib.util.find_spec("jax") is None:
     pytest.skip("jax is not installed: pip install jax", allow_module_level=True)
 
 BATCH = {
-    "inputs": padded(random_sentences(1, [6, 2, 4])),
-    "targets": padded(random_sentences(2, [3, 7, 5])),
+    "inputs": padded(random_sentences(1, [7, 2, 4])),
+    "targets": padded(random_sentences(2, [3, 5, 4])),
 }
 
 

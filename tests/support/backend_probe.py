@@ -17,10 +17,13 @@ from tests.support import branch_probe
 from tests.support.mean_loss import mean_loss
 from tests.support.tiny_model import tiny_transformer
 
+# The sizes of `branch_probe`, for which JAX compiles every operation once.
 OPTIONS = {
     "norm": "pre",
     "positions": "concatenated",
-    "value_channels": 12,
+    "num_heads": 3,
+    "key_channels": 6,
+    "value_channels": 9,
     "num_encoder_layers": 1,
     "num_decoder_layers": 1,
 }

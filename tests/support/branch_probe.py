@@ -14,7 +14,7 @@ from tests.support.branch_reference import BranchReference
 from tests.support.tiny_model import randomize
 
 RANDOM = np.random.default_rng(0)
-X, MEMORY = RANDOM.normal(size=(2, 5, 8)), RANDOM.normal(size=(2, 7, 8))
+X, MEMORY = RANDOM.normal(size=(3, 5, 8)), RANDOM.normal(size=(3, 7, 8))
 SIZES: dict[str, Any] = {
     "hidden_size": 8,
     "filter_size": 12,

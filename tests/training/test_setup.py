@@ -193,7 +193,10 @@ def trained(base):
     return functools.cache(lambda dtype: Training(base, dtype))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "float16", pytest.param("bfloat16", marks=pytest.mark.slow)],
+)
 def test_branch_weights_move_on_the_simplex_until_they_are_frozen(trained, dtype):
     values, others = trained(dtype).values, trained(dtype).others
     for value in values:
