@@ -119,7 +119,12 @@ VARIANTS = {
     "no positions": {"pos": "none"},
     "untied": {"shared_embedding_and_softmax_weights": False},
     "channels": {"attention_key_channels": 16, "attention_value_channels": 24},
-    "layers": {"num_encoder_layers": 1, "num_decoder_layers": 3},
+    "layers": {"num_encoder_layers": 2, "num_decoder_layers": 3},
+    "branched layers": {
+        "branched_attention": "split",
+        "num_encoder_layers": 3,
+        "num_decoder_layers": 2,
+    },
     "bfloat16": {"activation_dtype": "bfloat16"},
 }
 
@@ -136,7 +141,7 @@ def shrunk(hparams: HParams) -> HParams:
     return hparams.replace(
         hidden_size=32,
         filter_size=64,
-        num_hidden_layers=2,
+        num_hidden_layers=1,
         max_length=min(hparams.max_length, 16),
         **chosen,
         **NOT_OF_THE_MODEL,
@@ -149,7 +154,7 @@ def cases() -> Iterator[tuple[str, HParams]]:
     for name in registry.hparams_sets.names():
         yield name, shrunk(catalogue.hparams(name))
     base = catalogue.hparams("transformer_base").replace(
-        hidden_size=16, filter_size=24, num_heads=4, num_hidden_layers=2, **DROPOUTS
+        hidden_size=16, filter_size=24, num_heads=4, num_hidden_layers=1, **DROPOUTS
     )
     for name, overrides in VARIANTS.items():
         yield f"variant: {name}", base.replace(**overrides)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import tensorflow as tf
 
@@ -86,15 +88,24 @@ def test_a_row_is_the_base_model_with_its_change(row):
     assert {name: value for name, (_, value) in changes.items()} == ROWS[row][0]
 
 
+@functools.cache  # Some rows change only the number of layers or the training.
+def parameters_with(layers, hparams):
+    """Count the parameters of a model with so many layers on each side."""
+    # Variables of a graph take no memory before a session runs it.
+    with tf.Graph().as_default():
+        hparams = hparams.replace(num_hidden_layers=layers)
+        return Transformer.from_hparams(hparams, 37_000, 37_000).count_params()
+
+
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_has_its_parameters(row):
     hparams = catalogue.hparams(f"transformer_base_{row}")
     expected = ROWS[row][1]
     assert parameter_count(hparams, 37_000, 37_000) == expected
-    # Variables of a graph take no memory before a session runs it.
-    with tf.Graph().as_default():
-        model = Transformer.from_hparams(hparams, 37_000, 37_000)
-    assert model.count_params() == expected
+    # All layers of a side have the same size.
+    same = hparams.replace(label_smoothing=0.0, num_hidden_layers=1)
+    one, two = (parameters_with(layers, same) for layers in (1, 2))
+    assert one + (hparams.num_hidden_layers - 1) * (two - one) == expected
 
 
 @pytest.mark.parametrize("alias", ALIASES)

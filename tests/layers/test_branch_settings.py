@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import os
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -25,7 +19,6 @@ from t2t_repro.layers import (
 from t2t_repro.layers.branch_weights import Scaled
 from tests.support import branch_probe
 from tests.support.branch_probe import CASES, MEMORY, SIZES, X, made, weights_of
-from tests.support.branch_reference import BranchReference
 
 TWO_RESIDUALS = ("per_branch", "shared")
 
@@ -35,46 +28,11 @@ def on_tensorflow() -> dict[str, np.ndarray]:
     return branch_probe.results()
 
 
-@pytest.fixture(scope="module")
-def on_jax(repository, tmp_path_factory) -> dict[str, np.ndarray]:
-    if importlib.util.find_spec("jax") is None:
-        pytest.skip("jax is not installed: pip install jax")
-    folder = tmp_path_factory.mktemp("jax")
-    environment = os.environ | {
-        "KERAS_BACKEND": "jax",
-        "JAX_PLATFORMS": "cpu",
-        "PYTHONPATH": str(repository),
-    }
-    command = [sys.executable, branch_probe.__file__, "found.npz"]
-    subprocess.run(command, cwd=folder, env=environment, check=True)
-    with np.load(folder / "found.npz") as arrays:
-        return dict(arrays)
-
-
-@functools.cache
-def reference_outputs(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the outputs of both layers in NumPy, once for all backends."""
-    encoder, decoder = (
-        BranchReference(weights_of(made(layer, name, seed)), CASES[name])
-        for layer, seed in ((EncoderLayer, 1), (DecoderLayer, 2))
-    )
-    pairs = zip(X, MEMORY, strict=True)
-    return (
-        np.stack([encoder.encoder_layer(x) for x in X]),
-        np.stack([decoder.decoder_layer(x, memory) for x, memory in pairs]),
-    )
-
-
-@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+# tests/models/test_jax.py compares JAX.
 @pytest.mark.parametrize("name", CASES)
-def test_both_layers_equal_the_numpy_reference(request, backend, name):
-    found = request.getfixturevalue(f"on_{backend}")
-    for layer, expected in zip(
-        ("encoder", "decoder"), reference_outputs(name), strict=True
-    ):
-        np.testing.assert_allclose(
-            found[f"{layer}: {name}"], expected, rtol=1e-5, atol=1e-5
-        )
+def test_both_layers_equal_the_numpy_reference(on_tensorflow, name):
+    for layer, expected in branch_probe.reference_outputs(name).items():
+        np.testing.assert_allclose(on_tensorflow[layer], expected, rtol=1e-5, atol=1e-5)
 
 
 # The first position sees only itself.

@@ -14,8 +14,10 @@ from tests.models.test_transformer import (
     ALL_KINDS,
     BATCH,
     KINDS,
+    ONE_LAYER,
     SOURCES,
     TARGETS,
+    known_model,
     reference_of,
 )
 from tests.support.numpy_transformer import softmax
@@ -42,8 +44,7 @@ class Known(NamedTuple):
 @pytest.fixture(scope="module")
 def known(request) -> Known:
     """Return a model of the kind that parametrizes the test, shared by its tests."""
-    options = ALL_KINDS[request.param]
-    model = tiny_transformer(seed=3, **options)
+    model, options, _ = known_model(request.param)
     return Known(model, options, captured_from(model))
 
 
@@ -98,7 +99,7 @@ def test_capturing_does_not_change_the_logits(known):
 
 @pytest.mark.parametrize("neighbourhood", [1, 3, 5, 9, 21])
 def test_blocks_show_the_weights_of_the_mask(neighbourhood):
-    options = {"neighbourhood": neighbourhood}
+    options = {"neighbourhood": neighbourhood, **ONE_LAYER}
     blocked, masked = (
         captured_from(tiny_transformer(seed=3, self_attention=name, **options))
         for name in ("restricted", "restricted_masked")
@@ -200,7 +201,8 @@ def test_a_traced_function_returns_the_same_weights():
 
 
 def test_a_function_traced_without_a_capture_has_the_same_operations_as_before():
-    model = tiny_transformer(seed=3, self_attention="restricted", neighbourhood=3)
+    options = {"self_attention": "restricted", "neighbourhood": 3}
+    model = tiny_transformer(seed=3, **options, **ONE_LAYER)
     specs = {name: tf.TensorSpec([None, None], tf.int32) for name in BATCH}
 
     def operations():

@@ -18,17 +18,17 @@ SIZES = {
     "filter_size": 20,
     "num_heads": 2,
     "num_encoder_layers": 1,
-    "num_decoder_layers": 3,
+    "num_decoder_layers": 2,
     "attention_key_channels": 6,
     "attention_value_channels": 10,
 }
 VARIANTS = {
     "base": {},
-    "pre_norm": {
+    "pre-norm, parameter attention": {
         "layer_preprocess_sequence": "n",
         "layer_postprocess_sequence": "da",
+        "ffn_layer": "parameter_attention",
     },
-    "parameter_attention": {"ffn_layer": "parameter_attention"},
 }
 
 

@@ -1,7 +1,7 @@
-"""Forward pass, loss, beam search and training on the backend that Keras uses.
+"""A model and layers with branches on the backend that Keras uses.
 
 ``KERAS_BACKEND=jax python tests/support/backend_probe.py given.npz found.npz`` reads
-weights and a batch, and writes the arrays of `results`.
+weights and a batch, and writes the arrays of `results` and of `branch_probe.results`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,31 @@ import numpy as np
 from keras import ops
 
 from t2t_repro.decoding.beam_search import BeamSearchOptions, beam_search
+from tests.support import branch_probe
 from tests.support.mean_loss import mean_loss
 from tests.support.tiny_model import tiny_transformer
 
-OPTIONS = {"norm": "pre", "positions": "concatenated", "value_channels": 12}
+# The sizes of `branch_probe`, for which JAX compiles every operation once.
+OPTIONS = {
+    "norm": "pre",
+    "positions": "concatenated",
+    "num_heads": 3,
+    "key_channels": 6,
+    "value_channels": 9,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 1,
+}
 MAX_LENGTH = 6
+# Cases that compute something else; the others put the same parts elsewhere.
+BRANCHED = [
+    name
+    for name, case in branch_probe.CASES.items()
+    if "norm" not in case and "branched_in_decoder" not in case
+]
 
 
 def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
-    """Return the arrays to compare between backends, by name."""
+    """Return the arrays of forward pass, loss, beam search and training, by name."""
     model = tiny_transformer(**OPTIONS)
     model.set_weights(weights)
     logits = model(batch)
@@ -49,7 +65,7 @@ def main(given: str, found: str) -> None:
     with np.load(given) as arrays:
         batch = {name: arrays[name] for name in ("inputs", "targets")}
         weights = [arrays[f"weight_{n}"] for n in range(len(arrays) - len(batch))]
-    np.savez(found, **results(batch, weights))
+    np.savez(found, **results(batch, weights), **branch_probe.results(BRANCHED))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,20 @@
-"""Outputs of layers with branches on the backend that Keras uses.
-
-``KERAS_BACKEND=jax python tests/support/branch_probe.py found.npz`` writes the arrays
-of `results`.
-"""
+"""Outputs of layers with branches on the backend that Keras uses, and in NumPy."""
 
 from __future__ import annotations
 
-import sys
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from keras import ops
 
 from t2t_repro.layers import DecoderLayer, EncoderLayer, LayerOptions
+from tests.support.branch_reference import BranchReference
 from tests.support.tiny_model import randomize
 
 RANDOM = np.random.default_rng(0)
-X, MEMORY = RANDOM.normal(size=(2, 5, 8)), RANDOM.normal(size=(2, 7, 8))
+X, MEMORY = RANDOM.normal(size=(3, 5, 8)), RANDOM.normal(size=(3, 7, 8))
 SIZES: dict[str, Any] = {
     "hidden_size": 8,
     "filter_size": 12,
@@ -71,15 +69,25 @@ def weights_of(layer: Any) -> dict[str, np.ndarray]:
     return {weight.path.partition("/")[2]: weight.numpy() for weight in layer.weights}
 
 
-def results() -> dict[str, np.ndarray]:
+def results(names: Iterable[str] = CASES) -> dict[str, np.ndarray]:
     """Return the outputs of both layers, by kind of layer and name of case."""
     x, memory = X.astype("float32"), MEMORY.astype("float32")
     found = {}
-    for name in CASES:
+    for name in names:
         found[f"encoder: {name}"] = made(EncoderLayer, name, 1)(x)
         found[f"decoder: {name}"] = made(DecoderLayer, name, 2)(x, memory)
     return {name: ops.convert_to_numpy(array) for name, array in found.items()}
 
 
-if __name__ == "__main__":
-    np.savez(sys.argv[1], **results())
+@functools.cache
+def reference_outputs(name: str) -> dict[str, np.ndarray]:
+    """Return the outputs of both layers of a case in NumPy, named as in `results`."""
+    encoder, decoder = (
+        BranchReference(weights_of(made(layer, name, seed)), CASES[name])
+        for layer, seed in ((EncoderLayer, 1), (DecoderLayer, 2))
+    )
+    pairs = zip(X, MEMORY, strict=True)
+    return {
+        f"encoder: {name}": np.stack([encoder.encoder_layer(x) for x in X]),
+        f"decoder: {name}": np.stack([decoder.decoder_layer(x, m) for x, m in pairs]),
+    }

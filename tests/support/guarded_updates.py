@@ -1,19 +1,13 @@
-"""Updates of a guarded step on batches of which some are bad.
-
-Usage: python -m tests.support.guarded_updates REPLICAS
-"""
+"""Updates of a guarded step on batches of which some are bad."""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.training.setup import make_strategy
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.update_guard import UpdateGuard
 from tests.support.tiny_training import Bigrams
@@ -95,7 +89,3 @@ def _distribute(
             for name, ids in values.items()
         }
     )
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(updates(make_strategy(int(sys.argv[1])))))

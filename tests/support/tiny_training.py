@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.data.pipeline import BatchPlan, Shards
+from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.training import loop
 from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
 from t2t_repro.training.schedules import FactorSchedule
-from t2t_repro.training.step import StepOptions
+from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.training.update_guard import UpdateGuard
 from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments
@@ -64,6 +68,96 @@ def tiny_optimizer(model: keras.Model, learning_rate: float = 1e-3) -> keras.Opt
     return optimizer
 
 
+# Tracing a step takes longer than all its updates, so it is traced once per kit.
+_traced_step = functools.cache(make_train_step)
+
+
+class Kit:
+    """A model, its optimizer and the guard of its step, with their initial values."""
+
+    def __init__(
+        self,
+        dropout: float,
+        learning_rate: float,
+        has_guard: bool,
+        make_optimizer: Callable[[keras.Model, float], keras.Optimizer],
+    ) -> None:
+        self.model = Bigrams(dropout)
+        self.optimizer = make_optimizer(self.model, learning_rate)
+        self.guard = UpdateGuard() if has_guard else None
+        # The variables of a model include the states of dropout.
+        self._variables = [*self.model.variables, *self.optimizer.variables]
+        if self.guard:
+            state = vars(self.guard).values()
+            self._variables += [v for v in state if isinstance(v, tf.Variable)]
+        self._initial = [variable.numpy() for variable in self._variables]
+
+    def reset(self) -> None:
+        """Make all variables as they were after `__init__`."""
+        for variable, value in zip(self._variables, self._initial, strict=True):
+            variable.assign(value)
+
+
+_LENDERS: list[Lender] = []
+
+
+class Lender:
+    """Lends objects that are slow to make, each to one user per test."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self._here: defaultdict[tuple, list[Any]] = defaultdict(list)
+        self._lent: list[tuple[tuple, Any]] = []
+        _LENDERS.append(self)
+
+    def lend(self, *arguments: Any) -> Any:
+        """Return an object made with these arguments that nobody else has."""
+        here = self._here[arguments]
+        thing = here.pop() if here else self._make(*arguments)
+        self._lent.append((arguments, thing))
+        return thing
+
+    def take_back(self) -> None:
+        """Let others have what was lent."""
+        for arguments, thing in self._lent:
+            self._here[arguments].append(thing)
+        self._lent.clear()
+
+
+# A test may replace the optimizer, so the function that makes it is an argument.
+_KITS = Lender(Kit)
+
+
+def _make_epoch(replicas_here: tuple, *arguments: Any) -> tf.data.Dataset:
+    names = ("shards", "plan", "seed", "epoch", "skip_batches", "num_replicas")
+    given = dict(zip(names, arguments, strict=True))
+    return training_epoch(**given, replicas_here=slice(*replicas_here))
+
+
+_EPOCHS = Lender(_make_epoch)
+
+
+def lent_epoch(
+    shards: Shards,
+    plan: BatchPlan,
+    *,
+    seed: int,
+    epoch: int,
+    skip_batches: int,
+    num_replicas: int,
+    replicas_here: slice,
+) -> tf.data.Dataset:
+    """Return the dataset of `training_epoch`, whose functions may be traced already."""
+    here = (replicas_here.start, replicas_here.stop, replicas_here.step)
+    return _EPOCHS.lend(here, shards, plan, seed, epoch, skip_batches, num_replicas)
+
+
+def take_back() -> None:
+    """Let later trainers have the objects of all trainers so far, which are done."""
+    for lender in _LENDERS:
+        lender.take_back()
+
+
 def tiny_trainer(
     output_dir: Path,
     shards: Shards,
@@ -85,29 +179,32 @@ def tiny_trainer(
     """Make a trainer of `Bigrams` that writes metrics of every step."""
     output_dir.mkdir(exist_ok=True)
     keras.utils.set_random_seed(SEED)
-    model = Bigrams(dropout)
-    optimizer = tiny_optimizer(model, learning_rate)
+    kit = _KITS.lend(dropout, learning_rate, limits is not None, tiny_optimizer)
+    kit.reset()
+    model, optimizer, guard = kit.model, kit.optimizer, kit.guard
     loop_options = LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options))
-    guard = UpdateGuard() if limits else None
     checkpoints = TrainingCheckpoints(output_dir, model, optimizer, keep, guard)
     recovery = None
     if guard and limits:
         every = loop_options.save_every_steps
         recovery = Recovery(guard, checkpoints, limits, every)
-    return Trainer(
-        model=model,
-        optimizer=optimizer,
-        strategy=tf.distribute.get_strategy(),
-        data=TrainingData(shards, plan),
-        checkpoints=checkpoints,
-        step_options=step_options,
-        options=loop_options,
-        evaluators=evaluators,
-        monitors=monitors,
-        recovery=recovery,
-        best_models=BestModels(output_dir, model, keep_best) if keep_best > 1 else None,
-        show_progress=show_progress,
-    )
+    with mock.patch.object(loop, "make_train_step", _traced_step):
+        return Trainer(
+            model=model,
+            optimizer=optimizer,
+            strategy=tf.distribute.get_strategy(),
+            data=TrainingData(shards, plan),
+            checkpoints=checkpoints,
+            step_options=step_options,
+            options=loop_options,
+            evaluators=evaluators,
+            monitors=monitors,
+            recovery=recovery,
+            best_models=BestModels(output_dir, model, keep_best)
+            if keep_best > 1
+            else None,
+            show_progress=show_progress,
+        )
 
 
 def metrics_of(output_dir: Path, split: str = "train") -> list[dict[str, Any]]:

@@ -32,6 +32,7 @@ from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.training.update_guard import UpdateGuard
 from t2t_repro.training.warm_start import warm_start
+from tests.support import guarded_updates
 from tests.support.tiny_model import VOCAB_SIZE, tiny_transformer
 from tests.support.tiny_training import Bigrams
 
@@ -258,6 +259,9 @@ def save_features(folder: Path, shards: Shards) -> None:
     np.savez(folder / "largest_batch.npz", **arrays)
     np.savez(folder / "average.npz", **average(trainer))
     np.savez(folder / "warm_start.npz", **warm_starts(strategy, folder))
+    guarded = guarded_updates.updates(strategy)
+    facts = {name: [update[name] for update in guarded] for name in ("skipped", "same")}
+    np.savez(folder / "guarded.npz", **facts)
 
 
 @functools.cache

@@ -21,6 +21,11 @@ HIDDEN = (
     "tqdm",
     "PIL",
 )
+# Environment in which XLA makes slow code quickly.
+COMPILED_QUICKLY = {
+    "XLA_FLAGS": "--xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true"
+}
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -46,9 +51,7 @@ def run_without_tensorflow(
     environment = os.environ | {
         "KERAS_BACKEND": "jax",
         "JAX_PLATFORMS": "cpu",
-        # Slow code, compiled quickly.
-        "XLA_FLAGS": "--xla_backend_optimization_level=0 "
-        "--xla_llvm_disable_expensive_passes=true",
+        **COMPILED_QUICKLY,
         "PYTHONPATH": str(REPOSITORY),
     }
     command = [sys.executable, __file__, *map(str, (module, *arguments))]

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from t2t_repro.training import loop
 from tests.support.corpus import random_pairs, write_shards
 from tests.support.tiny_model import VOCAB_SIZE
 from tests.support.tiny_training import (
@@ -13,11 +15,21 @@ from tests.support.tiny_training import (
     STEPS,
     checkpoints_of,
     fill,
+    lent_epoch,
     losses_of,
+    take_back,
     tiny_model,
     train,
     weights_of,
 )
+
+
+@pytest.fixture(autouse=True)
+def lending(monkeypatch) -> Iterator[None]:
+    """Let the next test have the traced steps and datasets of this one."""
+    monkeypatch.setattr(loop, "training_epoch", lent_epoch)
+    yield
+    take_back()
 
 
 @pytest.fixture(scope="session")

@@ -22,18 +22,18 @@ def shards(tmp_path_factory):
     return write_shards(folder, random_pairs(PAIRS, LONGEST, 11), 2)
 
 
+def averaging_optimizer(model, learning_rate=1e-3):
+    optimizer = keras.optimizers.Adam(
+        0.05, use_ema=True, ema_momentum=DECAY, name="adam"
+    )
+    optimizer.build(model.trainable_variables)
+    return optimizer
+
+
 @pytest.fixture(autouse=True)
 def with_average(monkeypatch):
     """Give the optimizers of tiny trainers a moving average."""
-
-    def optimizer(model, learning_rate=1e-3):
-        made = keras.optimizers.Adam(
-            0.05, use_ema=True, ema_momentum=DECAY, name="adam"
-        )
-        made.build(model.trainable_variables)
-        return made
-
-    monkeypatch.setattr(tiny_training, "tiny_optimizer", optimizer)
+    monkeypatch.setattr(tiny_training, "tiny_optimizer", averaging_optimizer)
 
 
 def averages_of(trainer):

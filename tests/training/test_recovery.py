@@ -164,12 +164,39 @@ BAD = {2, 6, 7, 12, 17, 18, 19, 20}
 WITH_DROPOUT = {"dropout": 0.2, "log_every_steps": 3}
 
 
-@pytest.mark.parametrize("stops", [(5,), (8,), (9, 14), (3, 6, 9, 12, 15, 18)])
-@pytest.mark.parametrize("ends", ["killed", "stopped"])
-def test_an_interrupted_run_makes_the_same_decisions(bad, tmp_path, stops, ends):
-    """Stops are numbers of lines of metrics, also of those that are repeated."""
+@pytest.fixture(scope="module")
+def results_without_a_stop():
+    return []
+
+
+@pytest.fixture
+def went_through(bad, results_without_a_stop, tmp_path_factory):
+    """Return weights and metrics of a run without a stop, which is trained once."""
     bad |= BAD
-    expected = weights_after(make_trainer(tmp_path / "a", 16, **WITH_DROPOUT))
+    if not results_without_a_stop:
+        folder = tmp_path_factory.mktemp("went_through")
+        weights = weights_after(make_trainer(folder, 16, **WITH_DROPOUT))
+        results_without_a_stop.append((weights, comparable(folder)))
+    return results_without_a_stop[0]
+
+
+@pytest.mark.parametrize(
+    ("ends", "stops"),
+    [
+        ("killed", (9, 14)),
+        ("killed", (3, 6, 9, 12, 15, 18)),
+        # Stops after step 7, between two bad batches.
+        ("stopped", (5,)),
+        ("stopped", (8,)),
+        ("stopped", (9, 14)),
+        ("stopped", (3, 6, 9, 12, 15, 18)),
+    ],
+)
+def test_an_interrupted_run_makes_the_same_decisions(
+    bad, went_through, tmp_path, stops, ends
+):
+    """Stops are numbers of lines of metrics, also of those that are repeated."""
+    expected, metrics = went_through
     for stop in stops:
         count = 0
 
@@ -182,12 +209,12 @@ def test_an_interrupted_run_makes_the_same_decisions(bad, tmp_path, stops, ends)
                 raise Killed
             os.kill(os.getpid(), signal.SIGTERM)
 
-        trainer = make_trainer(tmp_path / "b", 16, **WITH_DROPOUT, monitors=[interrupt])
+        trainer = make_trainer(tmp_path, 16, **WITH_DROPOUT, monitors=[interrupt])
         with contextlib.suppress(Killed):
             trainer.train()
-    weights = weights_after(make_trainer(tmp_path / "b", 16, **WITH_DROPOUT))
+    weights = weights_after(make_trainer(tmp_path, 16, **WITH_DROPOUT))
     assert_equal(weights, expected)
-    assert comparable(tmp_path / "b") == comparable(tmp_path / "a")
+    assert comparable(tmp_path) == metrics
 
 
 def test_a_run_without_a_guard_can_be_resumed_with_one(bad, tmp_path):

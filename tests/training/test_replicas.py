@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from tests.support.corpus import random_pairs, write_shards
+from tests.support.guarded_updates import NAN, SPIKE
 from tests.support.tiny_model import VOCAB_SIZE
 from tests.support.train_on_replicas import CASES, STEPS, train
 
@@ -132,3 +133,9 @@ def test_all_replicas_start_with_the_same_weights_as_one(cheap):
     ):
         assert (len(found), len(expected)) == (2, 1)
         assert (found == expected).all()
+
+
+@pytest.mark.parametrize("fact", ["skipped", "same"])
+def test_replicas_skip_a_loss_that_is_not_finite_and_a_spike(cheap, fact):
+    """As in test_update_guard.py; "same": the update changed no variable."""
+    assert [*np.flatnonzero(cheap.arrays("guarded")[fact])] == [*NAN, *SPIKE]

@@ -135,8 +135,8 @@ def interrupt(folder, shards, evaluator, **options):
         train(folder, shards, evaluators=[evaluator], **EVALUATING | options)
 
 
-@pytest.mark.parametrize("save_every_steps", [1, 3])
-@pytest.mark.parametrize("step", [4, 8, 10])
+# Saved just before, saved two steps earlier, and at the end.
+@pytest.mark.parametrize(("step", "save_every_steps"), [(4, 1), (8, 3), (10, 1)])
 def test_a_run_killed_in_an_evaluation_makes_up_for_it(
     shards, tmp_path, step, save_every_steps
 ):
@@ -148,7 +148,7 @@ def test_a_run_killed_in_an_evaluation_makes_up_for_it(
 
 
 # The update after the signal is saved, and not evaluated.
-@pytest.mark.parametrize("stop", [4, 8, 10])
+@pytest.mark.parametrize("stop", [4, 10])
 def test_a_run_stopped_at_an_evaluation_makes_up_for_it(shards, tmp_path, stop):
     interrupt(tmp_path, shards, scores, monitors=[signal_at(stop - 1)])
     assert saved_steps(tmp_path)[-1] == stop

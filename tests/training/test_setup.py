@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import itertools
 
 import keras
@@ -165,15 +166,39 @@ BATCH = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_branch_weights_move_on_the_simplex_until_they_are_frozen(base, dtype):
-    step, model, _ = weighted_step(base, dtype)
-    values = [branch_values(model)]
-    others = [model.encoder.get_weights()[0]]
-    for _ in range(5):
-        step(BATCH)
-        values.append(branch_values(model))
-        others.append(model.encoder.get_weights()[0])
+class Training:
+    """Five updates of a tiny Weighted Transformer.
+
+    Attributes:
+        first: Results of the first update.
+        values: Weights of branches at first and after every update.
+        others: A matrix at first and after every update.
+    """
+
+    def __init__(self, base, dtype):
+        step, model, _ = weighted_step(base, dtype)
+        self.values = [branch_values(model)]
+        self.others = [model.encoder.get_weights()[0]]
+        results = []
+        for _ in range(5):
+            results.append(step(BATCH))
+            self.values.append(branch_values(model))
+            self.others.append(model.encoder.get_weights()[0])
+        self.first = {name: float(value) for name, value in results[0].items()}
+
+
+@pytest.fixture(scope="module")
+def trained(base):
+    """Return a function that trains once with each dtype."""
+    return functools.cache(lambda dtype: Training(base, dtype))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "float16", pytest.param("bfloat16", marks=pytest.mark.slow)],
+)
+def test_branch_weights_move_on_the_simplex_until_they_are_frozen(trained, dtype):
+    values, others = trained(dtype).values, trained(dtype).others
     for value in values:
         np.testing.assert_allclose(value.sum(axis=-1), 1.0, atol=1e-5)
         assert value.min() >= 0.0
@@ -212,12 +237,11 @@ def test_the_schedule_of_branches_counts_the_larger_number_of_layers(base):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_both_learning_rates_of_a_weighted_transformer_are_reported(base, dtype):
-    step, _, _ = weighted_step(base, dtype)
-    results = step(BATCH)
+def test_both_learning_rates_of_a_weighted_transformer_are_reported(trained, dtype):
+    results = trained(dtype).first
     # d^-0.5 t w^-1.5 with d = 8, t = 1, and warm-ups of 2 steps and of 1 step.
-    assert float(results["learning_rate"]) == pytest.approx(8**-0.5 * 2**-1.5)
-    assert float(results["branch_learning_rate"]) == pytest.approx(8**-0.5)
+    assert results["learning_rate"] == pytest.approx(8**-0.5 * 2**-1.5)
+    assert results["branch_learning_rate"] == pytest.approx(8**-0.5)
 
 
 def test_a_plain_transformer_has_one_learning_rate(base):

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import functools
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from t2t_repro.data.packing import pack_pairs
+from t2t_repro.layers.dropout import Dropout
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.update_guard import UpdateGuard
@@ -14,6 +17,7 @@ from tests.support.tiny_model import (
     random_sentences,
     tiny_transformer,
 )
+from tests.support.tiny_training import Bigrams
 
 LEARNING_RATE = 0.1
 OPTIONS = StepOptions(label_smoothing=0.1)
@@ -29,9 +33,9 @@ BATCH = batch_of(
 )
 
 
-def step_and_model(options=OPTIONS, guard=None, *, packed=False, **model_options):
+def step_and_model(options=OPTIONS, guard=None, *, packed=False, model=None):
     """Make a plain gradient-descent step, so that weights show the gradient."""
-    model = tiny_transformer(**ONE_LAYER, **model_options)
+    model = model or tiny_transformer(**ONE_LAYER)
     optimizer = keras.optimizers.SGD(LEARNING_RATE)
     optimizer.build(model.trainable_variables)
     strategy = tf.distribute.get_strategy()
@@ -39,8 +43,44 @@ def step_and_model(options=OPTIONS, guard=None, *, packed=False, **model_options
     return step, model
 
 
+def dropping_transformer(dropout):
+    """Make a model whose masks of dropout are always the same ones."""
+    keras.utils.set_random_seed(1)
+    return tiny_transformer(**ONE_LAYER, residual_dropout=dropout)
+
+
+def tiny_bigrams(dropout):
+    """Make a model that XLA compiles quickly, with this package's dropout."""
+    keras.utils.set_random_seed(1)
+    model = Bigrams(0.0)
+    model.dropout = Dropout(dropout, name="dropout")
+    return model
+
+
+class FirstUpdate:
+    """A step that is traced once and makes the first update on any batch."""
+
+    def __init__(self, *arguments, **options):
+        self.step, self.model = step_and_model(*arguments, **options)
+        self.before = weights_of(self.model)
+        self.initial = [v.numpy() for v in self.model.variables]
+
+    def __call__(self, batch):
+        """Return the results of the update, and the weights after it."""
+        for variable, value in zip(self.model.variables, self.initial, strict=True):
+            variable.assign(value)
+        results = {name: float(value) for name, value in self.step(batch).items()}
+        return results, weights_of(self.model)
+
+
 def weights_of(model):
     return {v.path: v.numpy() for v in model.trainable_variables}
+
+
+def assert_same_weights(found, expected):
+    assert found.keys() == expected.keys()
+    for path, weights in found.items():
+        np.testing.assert_allclose(weights, expected[path], atol=1e-6)
 
 
 def expected_loss_and_gradients(model, batch, label_smoothing=0.1):
@@ -60,13 +100,16 @@ def expected_loss_and_gradients(model, batch, label_smoothing=0.1):
 
 
 @pytest.fixture(scope="module")
-def first_step():
+def plain():
+    return FirstUpdate()
+
+
+@pytest.fixture(scope="module")
+def first_step(plain):
     """Return the weights before and after a step, its expected and its real results."""
-    step, model = step_and_model()
-    before = weights_of(model)
-    expected = expected_loss_and_gradients(model, BATCH)
-    results = {name: float(value) for name, value in step(BATCH).items()}
-    return before, weights_of(model), expected, results
+    expected = expected_loss_and_gradients(plain.model, BATCH)
+    results, after = plain(BATCH)
+    return plain.before, after, expected, results
 
 
 def test_the_loss_is_the_mean_over_the_real_target_tokens(first_step):
@@ -141,66 +184,63 @@ def test_pairs_in_one_row_make_the_update_of_a_row_each(first_step):
     assert len(packed["inputs"]) < len(BATCH["inputs"])
     step, model = step_and_model(packed=True)
     results = step({name: tf.constant(x) for name, x in packed.items()})
-    for path, weights in weights_of(model).items():
-        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+    assert_same_weights(weights_of(model), first_step[1])
     for name in ("loss", "nll", "target_tokens", "source_tokens"):
         assert float(results[name]) == pytest.approx(first_step[3][name], rel=1e-5)
     assert float(results["positions"]) == 2 * packed["inputs"].size
 
 
-def test_rows_of_padding_do_not_change_the_update(first_step):
+def test_rows_of_padding_do_not_change_the_update(plain, first_step):
     filled = {side: tf.pad(ids, [[0, 2], [0, 0]]) for side, ids in BATCH.items()}
-    step, model = step_and_model()
-    step(filled)
-    for path, weights in weights_of(model).items():
-        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+    assert_same_weights(plain(filled)[1], first_step[1])
 
 
-def test_columns_of_padding_do_not_change_the_update(first_step):
+def test_columns_of_padding_do_not_change_the_update(plain, first_step):
     filled = {side: tf.pad(ids, [[0, 0], [0, 3]]) for side, ids in BATCH.items()}
-    step, model = step_and_model()
-    step(filled)
-    for path, weights in weights_of(model).items():
-        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+    assert_same_weights(plain(filled)[1], first_step[1])
 
 
-def test_a_batch_of_padding_alone_changes_nothing():
-    step, model = step_and_model()
-    before = weights_of(model)
-    results = step({side: tf.zeros_like(ids) for side, ids in BATCH.items()})
-    assert float(results["loss"]) == 0.0
-    for path, weights in weights_of(model).items():
-        np.testing.assert_array_equal(weights, before[path])
+def test_a_batch_of_padding_alone_changes_nothing(plain):
+    padding = {side: tf.zeros_like(ids) for side, ids in BATCH.items()}
+    results, after = plain(padding)
+    assert results["loss"] == 0.0
+    for path, weights in after.items():
+        np.testing.assert_array_equal(weights, plain.before[path])
 
 
-def test_clipping_shortens_a_long_gradient_to_the_limit(first_step):
-    limit = 0.5 * first_step[-1]["gradient_norm"]
-    step, model = step_and_model(StepOptions(0.1, clip_grad_norm=limit))
-    before = weights_of(model)
-    step(BATCH)
-    moved = sum(np.square(w - before[p]).sum() for p, w in weights_of(model).items())
+# The gradient of few tokens is longer than the mean of many.
+FEW = {side: ids[2:] for side, ids in BATCH.items()}
+
+
+@pytest.fixture(scope="module")
+def clipped(plain, first_step):
+    """Return a step with a limit between two norms, and the limit."""
+    norms = [plain(FEW)[0]["gradient_norm"], first_step[-1]["gradient_norm"]]
+    limit = float(np.sqrt(norms[0] * norms[1]))
+    assert norms[1] < 0.9 * limit
+    return FirstUpdate(StepOptions(0.1, clip_grad_norm=limit)), limit
+
+
+def test_clipping_shortens_a_long_gradient_to_the_limit(clipped):
+    update, limit = clipped
+    _, after = update(FEW)
+    moved = sum(np.square(w - update.before[p]).sum() for p, w in after.items())
     assert np.sqrt(moved) == pytest.approx(LEARNING_RATE * limit, rel=1e-4)
 
 
-def test_clipping_leaves_a_short_gradient_alone(first_step):
-    limit = 2.0 * first_step[-1]["gradient_norm"]
-    step, model = step_and_model(StepOptions(0.1, clip_grad_norm=limit))
-    step(BATCH)
-    for path, weights in weights_of(model).items():
-        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+def test_clipping_leaves_a_short_gradient_alone(clipped, first_step):
+    assert_same_weights(clipped[0](BATCH)[1], first_step[1])
 
 
-def test_the_norm_is_reported_as_it_was_before_clipping(first_step):
-    step, _ = step_and_model(StepOptions(0.1, clip_grad_norm=0.01))
-    norm = first_step[-1]["gradient_norm"]
-    assert float(step(BATCH)["gradient_norm"]) == pytest.approx(norm, rel=1e-5)
+def test_the_norm_is_reported_as_it_was_before_clipping(clipped, plain):
+    norm = plain(FEW)[0]["gradient_norm"]
+    assert clipped[0](FEW)[0]["gradient_norm"] == pytest.approx(norm, rel=1e-5)
 
 
 def test_a_step_compiled_by_xla_makes_the_same_update(first_step):
     step, model = step_and_model(StepOptions(0.1, jit_compile=True))
     step(BATCH)
-    for path, weights in weights_of(model).items():
-        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+    assert_same_weights(weights_of(model), first_step[1])
 
 
 def test_loss_scaling_changes_neither_norm_nor_update(first_step):
@@ -214,18 +254,21 @@ def test_loss_scaling_changes_neither_norm_nor_update(first_step):
     )
     norm = first_step[-1]["gradient_norm"]
     assert float(step(BATCH)["gradient_norm"]) == pytest.approx(norm, rel=1e-5)
-    for path, weights in weights_of(model).items():
-        np.testing.assert_allclose(weights, first_step[1][path], atol=1e-6)
+    assert_same_weights(weights_of(model), first_step[1])
 
 
-def test_dropout_is_active_and_new_in_every_step():
-    step, model = step_and_model(residual_dropout=0.5)
-    initial = weights_of(model)
-    losses = set()
-    for _ in range(3):
-        losses.add(float(step(BATCH)["loss"]))
-        for variable in model.trainable_variables:
-            variable.assign(initial[variable.path])
+@pytest.fixture(scope="module")
+def dropping():
+    return FirstUpdate(model=dropping_transformer(0.5))
+
+
+def test_dropout_is_active_and_new_in_every_step(dropping):
+    losses = {dropping(BATCH)[0]["loss"]}
+    for _ in range(2):
+        # The states of dropout stay as the last step left them.
+        for variable in dropping.model.trainable_variables:
+            variable.assign(dropping.before[variable.path])
+        losses.add(float(dropping.step(BATCH)["loss"]))
     assert len(losses) == 3
 
 
@@ -236,21 +279,37 @@ UNEVEN = batch_of(
 )
 
 
-@pytest.mark.parametrize("micro_steps", [2, 3, 6])
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_micro_steps_make_the_update_of_all_rows_at_once(micro_steps, jit_compile):
-    step, whole = step_and_model(StepOptions(0.1, clip_grad_norm=0.5))
-    expected = step(UNEVEN)
-    options = StepOptions(
-        0.1, clip_grad_norm=0.5, jit_compile=jit_compile, micro_steps=micro_steps
-    )
-    step, model = step_and_model(options)
-    results = step(UNEVEN)
+MODELS = {"transformer": dropping_transformer, "bigrams": tiny_bigrams}
+LIMITS = {"transformer": 0.5, "bigrams": 0.1}
+
+
+@functools.cache
+def update_of_all_rows(model):
+    update = FirstUpdate(StepOptions(0.1, LIMITS[model]), model=MODELS[model](0.0))
+    results, weights = update(UNEVEN)
+    assert results["gradient_norm"] > 1.1 * LIMITS[model]
+    return results, weights
+
+
+@pytest.mark.parametrize(
+    ("micro_steps", "jit_compile", "model"),
+    [
+        (3, False, "transformer"),
+        (6, False, "transformer"),
+        (2, True, "bigrams"),
+        pytest.param(2, True, "transformer", marks=pytest.mark.slow),
+    ],
+)
+def test_micro_steps_make_the_update_of_all_rows_at_once(
+    micro_steps, jit_compile, model
+):
+    expected, weights = update_of_all_rows(model)
+    options = StepOptions(0.1, LIMITS[model], jit_compile, micro_steps)
+    results, found = FirstUpdate(options, model=MODELS[model](0.0))(UNEVEN)
     assert results.keys() == expected.keys()
     for name, value in expected.items():
-        assert float(results[name]) == pytest.approx(float(value), rel=1e-5), name
-    for path, weights in weights_of(model).items():
-        np.testing.assert_allclose(weights, weights_of(whole)[path], atol=1e-6)
+        assert results[name] == pytest.approx(value, rel=1e-5), name
+    assert_same_weights(found, weights)
 
 
 def test_a_guard_limits_the_loss_of_all_micro_steps_together():
@@ -268,9 +327,8 @@ def test_a_guard_limits_the_loss_of_all_micro_steps_together():
         np.testing.assert_array_equal(weights, broken[path])
 
 
-def test_loss_scaling_does_not_change_the_update_of_micro_steps():
-    step, whole = step_and_model()
-    step(UNEVEN)
+def test_loss_scaling_does_not_change_the_update_of_micro_steps(plain):
+    _, weights = plain(UNEVEN)
     model = tiny_transformer(**ONE_LAYER)
     optimizer = keras.optimizers.LossScaleOptimizer(
         keras.optimizers.SGD(LEARNING_RATE), initial_scale=2.0**10
@@ -278,20 +336,26 @@ def test_loss_scaling_does_not_change_the_update_of_micro_steps():
     optimizer.build(model.trainable_variables)
     options = StepOptions(0.1, micro_steps=3)
     make_train_step(model, optimizer, tf.distribute.get_strategy(), options)(UNEVEN)
-    for path, weights in weights_of(model).items():
-        np.testing.assert_allclose(weights, weights_of(whole)[path], atol=1e-6)
+    assert_same_weights(weights_of(model), weights)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_dropout_differs_between_micro_steps(jit_compile):
+@pytest.mark.parametrize(
+    ("jit_compile", "model"),
+    [
+        (False, "transformer"),
+        (True, "bigrams"),
+        pytest.param(True, "transformer", marks=pytest.mark.slow),
+    ],
+)
+def test_dropout_differs_between_micro_steps(dropping, jit_compile, model):
     # Equal rows would have equal gradients: the whole would be as with one of them.
     row = {side: ids[:1] for side, ids in UNEVEN.items()}
     rows = {side: tf.repeat(ids, 4, axis=0) for side, ids in row.items()}
-    step, model = step_and_model(residual_dropout=0.5)
-    initial = weights_of(model)
-    alone = float(step(row)["loss"])
+    make = MODELS[model]
+    one = dropping if model == "transformer" else FirstUpdate(model=make(0.5))
+    alone = one(row)[0]["loss"]
     options = StepOptions(0.1, micro_steps=4, jit_compile=jit_compile)
-    step, model = step_and_model(options, residual_dropout=0.5)
-    for path, weights in weights_of(model).items():
-        np.testing.assert_array_equal(weights, initial[path])
-    assert float(step(rows)["loss"]) != pytest.approx(alone, rel=1e-3)
+    whole = FirstUpdate(options, model=make(0.5))
+    for found, expected in zip(whole.model.variables, one.initial, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert whole(rows)[0]["loss"] != pytest.approx(alone, rel=1e-3)

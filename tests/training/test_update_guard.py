@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -108,18 +104,10 @@ def test_an_update_is_accepted_within_its_limits(loss, norm, scale, accepted):
     assert bool(is_acceptable(*values, scale)) == accepted
 
 
-@pytest.fixture(scope="module", params=["graph", "XLA", "loss scale", "2 replicas"])
+# tests/training/test_replicas.py has two replicas.
+@pytest.fixture(scope="module", params=["graph", "XLA", "loss scale"])
 def trained(request):
-    """Return the updates of one way to compile and distribute the step."""
-    if request.param == "2 replicas":
-        program = [sys.executable, "-m", guarded_updates.__name__, "2"]
-        done = subprocess.run(
-            program,
-            stdout=subprocess.PIPE,
-            check=True,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
-        return json.loads(done.stdout)
+    """Return the updates of one way to compile the step."""
     return updates(
         tf.distribute.get_strategy(),
         jit_compile=request.param == "XLA",
