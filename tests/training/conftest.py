@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.training import loop
+from t2t_repro.training import training_batches
 from tests.support.corpus import random_pairs, write_shards
 from tests.support.tiny_model import VOCAB_SIZE
 from tests.support.tiny_training import (
@@ -27,7 +27,7 @@ from tests.support.tiny_training import (
 @pytest.fixture(autouse=True)
 def lending(monkeypatch) -> Iterator[None]:
     """Let the next test have the traced steps and datasets of this one."""
-    monkeypatch.setattr(loop, "training_epoch", lent_epoch)
+    monkeypatch.setattr(training_batches, "training_epoch", lent_epoch)
     yield
     take_back()
 
