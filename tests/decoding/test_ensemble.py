@@ -13,6 +13,7 @@ from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import padded, random_sentences, tiny_transformer
 from tests.support.traced import traced
 
+pytestmark = pytest.mark.usefixtures("shared_searches")
 SYMBOLS = SymbolTokenizer(tuple("abcdefgh"))
 SENTENCES = ["a b c", "h g f e d c b a", "a", "c b a", "b b b b b"]
 INPUTS = padded(random_sentences(3, [5, 7, 3]))
@@ -21,9 +22,10 @@ INPUTS = padded(random_sentences(3, [5, 7, 3]))
 @pytest.fixture(scope="module")
 def models():
     """Return models of different sizes that write different translations."""
-    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 3, "hidden_size": 12}
+    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 2, "hidden_size": 12}
     sizes |= {"num_heads": 3, "key_channels": 12, "value_channels": 12}
-    return [tiny_transformer(1), tiny_transformer(2, **sizes)]
+    small = tiny_transformer(1, num_encoder_layers=1, num_decoder_layers=1)
+    return [small, tiny_transformer(2, **sizes)]
 
 
 def translator(model, **hparams):
