@@ -128,10 +128,9 @@ def test_a_served_model_writes_the_same_trees(model):
     )
     found = served.translate(tf.constant(SENTENCES))
     texts = [text.decode() for text in found["outputs"].numpy()]
-    expected = translator(model, beam_size=3, extra_length=12).translate(
-        [*SENTENCES[:-1], " ".join(SENTENCES[-1].split()[:16])]
-    )
-    assert texts == [h.text for (h,) in expected]
+    system = translator(model, beam_size=3, return_beams=True, extra_length=12)
+    expected = system.translate([*SENTENCES[:-1], " ".join(SENTENCES[-1].split()[:16])])
+    assert texts == [hypotheses[0].text for hypotheses in expected]
     assert found["truncated"].numpy().tolist() == [False] * 5 + [True]
 
 
