@@ -195,23 +195,27 @@ def test_two_replicas_train_like_one_with_twice_the_batch(tmp_path):
 
 # Without smoothing, gradients vanish once the task is learned, and Adam's small epsilon
 # would turn the rest of them into large updates.
+# One shape of batches and two heads, which learn positions faster than four.
 LEARNING = (
-    "hidden_size=64,filter_size=128,num_heads=4,num_hidden_layers=2,batch_size=2048,"
+    "hidden_size=64,filter_size=128,num_heads=2,num_hidden_layers=1,batch_size=2048,"
     "max_length=24,min_length_bucket=24,label_smoothing=0.0,"
-    "learning_rate_constant=0.5,learning_rate_warmup_steps=200,"
+    "learning_rate_constant=0.5,learning_rate_warmup_steps=100,"
     "optimizer_adam_epsilon=1e-5"
 )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("problem", ["algorithmic_identity", "algorithmic_reverse"])
-def test_every_held_out_sequence_is_copied_or_reversed(problem, tmp_path):
+def test_every_held_out_sequence_is_reversed(tmp_path):
+    """It needs all that copying needs, and the length of the source."""
+    problem = "algorithmic_reverse"
     data_dir, run = tmp_path / "data", ("--output_dir", str(tmp_path / "run"))
     printed_by(
         [
             *("train", *run, "--problem", problem, "--data_dir", str(data_dir)),
             *("--hparams_set", "transformer_tiny", "--hparams", LEARNING),
-            *("--train_steps", "2000", "--eval_sentences", "0"),
+            *("--train_steps", "1200", "--eval_sentences", "0", "--no_final_score"),
+            *("--save_checkpoints_steps", "25", "--average_last", "10"),
+            *("--attention_samples", "0"),
         ]
     )
     target = tmp_path / "translations"

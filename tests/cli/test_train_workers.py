@@ -22,7 +22,7 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 
-STEPS = 20
+STEPS = 30
 HPARAMS = (
     "hidden_size=16,filter_size=16,num_heads=2,num_hidden_layers=1,max_length=64,"
     "min_length_bucket=64,batch_size=128,update_tokens=512,"
@@ -170,36 +170,48 @@ def test_the_chief_alone_writes(single, on_workers):
     assert "averaging" not in (on_workers / "1.txt").read_text()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [0, 1])
-def test_killed_and_restarted_workers_resume_from_the_last_checkpoint(
-    on_workers, data_dir, tmp_path, number
-):
-    """Kill the chief or the other one."""
-    run = tmp_path / "run"
-    endless = command(data_dir, run, 2, steps=100_000)
-    processes = start(endless, tmp_path, workers=2)
+def kill_one(run, step, number, folder, arguments):
+    """Kill the chief, number 0, or the other one after a step; return all output."""
+    folder.mkdir()
+    processes = start(arguments, folder, workers=2)
     killed, left = processes[number], processes[1 - number]
     try:
-        wait_for(run / "model.ckpt-10.index", processes)
+        wait_for(run / f"model.ckpt-{step}.index", processes)
         killed.kill()
         killed.wait()
         assert left.wait(timeout=1200) == 75
     finally:
         left.kill()
         left.wait()
-    text = (tmp_path / f"{1 - number}.txt").read_text()
-    expected = (
-        f"worker {1 - number} of 2 cannot reach another worker, which has stopped"
-    )
-    assert expected in text
-    assert "Start all workers again: they resume from the last checkpoint" in text
     for path in run.glob("model.ckpt-*"):
-        if not path.name.startswith("model.ckpt-10."):
+        if not path.name.startswith(f"model.ckpt-{step}."):
             path.unlink()
-    assert codes_of(start(command(data_dir, run, 2), tmp_path, workers=2)) == [0, 0]
+    return [(folder / f"{worker}.txt").read_text() for worker in range(2)]
+
+
+@pytest.mark.slow
+def test_killed_and_restarted_workers_resume_from_the_last_checkpoint(
+    on_workers, data_dir, tmp_path
+):
+    """Kill the other one after 10 steps, and the chief after 20."""
+    run = tmp_path / "run"
+    endless = command(data_dir, run, 2, steps=100_000)
+    texts = {
+        number: kill_one(run, step, number, tmp_path / str(step), endless)
+        for step, number in ((10, 1), (20, 0))
+    }
+    for number, printed in texts.items():
+        expected = (
+            f"worker {1 - number} of 2 cannot reach another worker, which has stopped"
+        )
+        assert expected in printed[1 - number]
+        advice = "Start all workers again: they resume from the last checkpoint"
+        assert advice in printed[1 - number]
+    ended = start(command(data_dir, run, 2), tmp_path, workers=2)
+    assert codes_of(ended) == [0, 0]
     for number in range(2):
-        assert "resuming from step 10" in (tmp_path / f"{number}.txt").read_text()
+        assert "resuming from step 10" in texts[0][number]
+        assert "resuming from step 20" in (tmp_path / f"{number}.txt").read_text()
     assert losses(run) == losses(on_workers / "run")
     name = f"model.ckpt-{STEPS}"
     assert_same_weights(run / name, on_workers / "run" / name, 0)

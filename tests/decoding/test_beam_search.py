@@ -63,7 +63,7 @@ def test_leaving_the_batch_when_done_changes_nothing(limits, beam_size):
     options = BeamSearchOptions(beam_size, 0.6, num_hypotheses=beam_size)
     expected = model.search(limits, options)
     changing = dataclasses.replace(options, static_shapes=False)
-    found = model.search(limits, changing, unknown_shapes=True)
+    found = model.search(limits, changing, in_graph=True)
     for sentence in range(len(limits)):
         assert_same(found[sentence], expected[sentence])
 

@@ -73,12 +73,12 @@ def word_kinds():
     return rows
 
 
-def search(model, beam_size, *, static=False, numbers=EVERY, **options):
+def search(model, beam_size, *, static=False, in_graph=False, numbers=EVERY, **options):
     options = {"constraints": Constraints(grammar=GRAMMAR)} | options
     return model.search(
         [LIMITS[n] for n in numbers],
         BeamSearchOptions(beam_size, 0.6, beam_size, static_shapes=static, **options),
-        unknown_shapes=not static,
+        in_graph=in_graph,
         per_row={"word_kinds": word_kinds()[list(numbers)]},
     )
 
@@ -97,9 +97,12 @@ def test_a_wide_beam_finds_every_tree_and_nothing_else(model):
         assert_same(found, expected)
 
 
-@pytest.mark.parametrize(("beam_size", "static"), [(2, True), (2, False), (5, False)])
-def test_a_beam_holds_the_beginnings_of_trees_alone(model, beam_size, static):
-    for sentence, found in enumerate(search(model, beam_size, static=static)):
+@pytest.mark.parametrize(
+    ("beam_size", "how"),
+    [(2, {"static": True}), (2, {"in_graph": True}), (2, {}), (5, {})],
+)
+def test_a_beam_holds_the_beginnings_of_trees_alone(model, beam_size, how):
+    for sentence, found in enumerate(search(model, beam_size, **how)):
         expected = search_with_lists(
             model, sentence, LIMITS[sentence], 0.6, beam_size, rule_of(sentence)
         )
@@ -107,7 +110,7 @@ def test_a_beam_holds_the_beginnings_of_trees_alone(model, beam_size, static):
 
 
 def test_greedy_search_takes_the_best_token_that_leads_to_a_tree(model):
-    for sentence, found in enumerate(search(model, 1)):
+    for sentence, found in enumerate(search(model, 1, in_graph=True)):
         tokens = []
         while EOS_ID not in tokens:
             log_probs = model.log_probs(sentence, tokens)

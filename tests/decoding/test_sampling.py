@@ -122,7 +122,7 @@ def test_translations_have_the_distribution_of_the_model(static, min_length):
     found = model.search(
         [3] * DRAWS,
         options,
-        unknown_shapes=not static,
+        in_graph=not static,
         per_row={"uniform": uniform},
     )
     counts: dict[tuple[int, ...], int] = {}

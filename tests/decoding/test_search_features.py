@@ -74,13 +74,23 @@ def test_a_wide_beam_finds_all_hypotheses_that_are_allowed(model, constraints):
 def test_prefixes_and_constraints_equal_a_search_with_lists(
     model, constraints, beam_size, static
 ):
+    check_constraints(model, constraints, beam_size, static=static)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("constraints", [CONSTRAINTS[-1], None], ids=str)
+def test_prefixes_and_constraints_work_in_a_graph(model, constraints, beam_size):
+    check_constraints(model, constraints, beam_size, static=False, in_graph=True)
+
+
+def check_constraints(model, constraints, beam_size, *, static, in_graph=False):
     options = BeamSearchOptions(
         beam_size, 0.6, beam_size, static_shapes=static, constraints=constraints
     )
     found = model.search(
         LIMITS,
         options,
-        unknown_shapes=not static,
+        in_graph=in_graph,
         per_row={"prefixes": PREFIXES.astype("int32")},
     )
     for sentence, limit in enumerate(LIMITS):
@@ -144,16 +154,18 @@ def test_the_coverage_penalty_ranks_all_hypotheses_by_equation_14(model, beta):
     assert changed
 
 
-@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize(
+    ("static", "in_graph"), [(True, False), (False, False), (False, True)]
+)
 @pytest.mark.parametrize("num_hypotheses", [1, 3])
-def test_coverage_follows_its_hypothesis(model, static, num_hypotheses):
+def test_coverage_follows_its_hypothesis(model, static, in_graph, num_hypotheses):
     attending = with_attention(TableModel(model.logits.copy(), 5))
     # Some sentences never end, so they are cut.
     attending.logits[1:3, :, EOS_ID] -= 30.0
     options = BeamSearchOptions(
         3, 0.6, num_hypotheses, static_shapes=static, coverage_penalty=2.0
     )
-    found = attending.search(LIMITS, options, unknown_shapes=not static)
+    found = attending.search(LIMITS, options, in_graph=in_graph)
     for sentence, limit in enumerate(LIMITS):
         expected = search_with_lists(attending, sentence, limit, 0.6, 3, beta=2.0)
         best = slice(num_hypotheses)

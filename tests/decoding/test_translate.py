@@ -27,6 +27,7 @@ from tests.support.tiny_model import (
 )
 from tests.support.traced import traced
 
+pytestmark = pytest.mark.usefixtures("shared_searches")
 SYMBOLS = SymbolTokenizer(tuple(string.ascii_lowercase[:8]))
 EXTRA_LENGTH = 4
 LONGEST_PIECE = 11  # symbols that are translated at once, without EOS

@@ -14,6 +14,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import padded, tiny_transformer
 
+pytestmark = pytest.mark.usefixtures("shared_searches")
 SYMBOLS = SymbolTokenizer(tuple("abcdefgh"))
 SENTENCES = ["a b c", "", "h g f e d c b a", "a", "c b a", "b b b b b", "a b c"]
 EXTRA_LENGTH = 6
@@ -21,7 +22,7 @@ EXTRA_LENGTH = 6
 
 @pytest.fixture(scope="module")
 def model():
-    return tiny_transformer(4)
+    return tiny_transformer(4, num_encoder_layers=1, num_decoder_layers=1)
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +44,9 @@ def test_the_own_greedy_output_as_prefix_changes_nothing(model, greedy, beam_siz
     prefixes = [
         " ".join(text[: limit - 1]) for text, limit in zip(words, limits, strict=True)
     ]
-    system = translator(model, beam_size=beam_size)
+    system = translator(model, beam_size=beam_size, return_beams=beam_size > 1)
     found = system.translate(SENTENCES, prefixes=prefixes)
-    for (best,), (own,), prefix in zip(found, greedy, prefixes, strict=True):
+    for (best, *_), (own,), prefix in zip(found, greedy, prefixes, strict=True):
         assert best.text.startswith(prefix)
         if beam_size == 1:
             assert best.ids == own.ids
@@ -66,19 +67,23 @@ def test_every_hypothesis_begins_with_its_prefix(model, beam_size):
 
 
 def test_the_rest_of_a_cut_sentence_is_not_forced(model):
-    system = translator(model)
+    system = translator(model, return_beams=True)
     pieces = ["a b c d e f g h", "h g f"]
     first, second = system.translate(pieces, prefixes=["c c", ""])
     (joined,) = system.translate([" ".join(pieces)], prefixes=["c c"])
     assert joined[0].text == f"{first[0].text} {second[0].text}"
 
 
-SAMPLING = {"beam_size": 1, "sampling_method": "random", "sampling_seed": 3}
+SAMPLING = {
+    "beam_size": 1,
+    "sampling_method": "random",
+    "sampling_seed": 3,
+    "sampling_keep_top_k": 4,
+}
 
 
-@pytest.mark.parametrize("static", [{}, {"sampling_keep_top_k": 4}])
-def test_a_sample_depends_on_neither_batch_nor_chunk(model, static):
-    system = translator(model, **SAMPLING, **static)
+def test_a_sample_depends_on_neither_batch_nor_chunk(model):
+    system = translator(model, **SAMPLING)
     together = system.translate(SENTENCES)
     for number, sentence in enumerate(SENTENCES):
         ((alone,),) = system.translate([sentence], first=number)
@@ -99,19 +104,19 @@ def test_another_seed_gives_other_samples(model):
 
 
 def test_the_most_probable_token_alone_is_greedy_search(model, greedy):
-    drawn = translator(model, **SAMPLING, sampling_keep_top_k=1).translate(SENTENCES)
+    system = translator(model, **SAMPLING | {"sampling_keep_top_k": 1})
+    drawn = system.translate(SENTENCES)
     assert [h.ids for (h,) in drawn] == [h.ids for (h,) in greedy]
 
 
-def test_no_ngram_is_repeated(model):
+def test_no_ngram_is_repeated(model, greedy):
     def repeated(hypothesis):
         ids = hypothesis.ids
         pairs = [*itertools.pairwise(ids)]
         return len(pairs) != len(set(pairs))
 
-    free = translator(model, min_length=6).translate(SENTENCES)
     found = translator(model, min_length=6, no_repeat_ngram_size=2).translate(SENTENCES)
-    assert any(repeated(best) for (best,) in free)
+    assert any(repeated(best) for (best,) in greedy)
     assert not any(repeated(best) for (best,) in found)
     assert all(len(best.text.split()) >= 6 for (best,) in found if best.ids)
 

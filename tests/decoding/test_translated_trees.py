@@ -22,6 +22,7 @@ from t2t_repro.text.tree_symbols import from_symbols
 from t2t_repro.text.trees import words_of
 from tests.support.tiny_model import tiny_transformer
 
+pytestmark = pytest.mark.usefixtures("shared_searches")
 WORDS = SymbolTokenizer(("The", "cat", "saw", "7", "-LRB-"))
 SYMBOLS = SymbolTokenizer(
     ("(NP", "(S", "t/DT", "c/NN", ")NP", "c/VB", "s/VB", "0/CD", "-/-", ")S", "(VP")
@@ -45,6 +46,8 @@ def model():
         source_vocab_size=WORDS.vocab_size,
         target_vocab_size=SYMBOLS.vocab_size,
         tie_embeddings=False,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
     )
 
 
@@ -125,10 +128,9 @@ def test_a_served_model_writes_the_same_trees(model):
     )
     found = served.translate(tf.constant(SENTENCES))
     texts = [text.decode() for text in found["outputs"].numpy()]
-    expected = translator(model, beam_size=3, extra_length=12).translate(
-        [*SENTENCES[:-1], " ".join(SENTENCES[-1].split()[:16])]
-    )
-    assert texts == [h.text for (h,) in expected]
+    system = translator(model, beam_size=3, return_beams=True, extra_length=12)
+    expected = system.translate([*SENTENCES[:-1], " ".join(SENTENCES[-1].split()[:16])])
+    assert texts == [hypotheses[0].text for hypotheses in expected]
     assert found["truncated"].numpy().tolist() == [False] * 5 + [True]
 
 

@@ -11,7 +11,10 @@ from t2t_repro.decoding.translate import Translator
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, train_sentencepiece
+from tests.support.shared_searches import shared_searches
 from tests.support.tiny_model import tiny_transformer
+
+__all__ = ["shared_searches", "subword_system"]
 
 LINES = ["we sleep .", "the old horse sees a child today .", "wir schlafen ."] * 9
 MAX_INPUT_LENGTH = 16  # so 15 tokens per piece

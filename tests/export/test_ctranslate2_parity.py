@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 
 import numpy as np
@@ -15,6 +16,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import tiny_transformer
 
+pytestmark = pytest.mark.usefixtures("shared_searches")
 DIGITS = SymbolTokenizer([str(digit) for digit in range(8)])
 SENTENCES = ["1 2 3", "", "7 7", "0 1 2 3 4 5", "5 5 5", "1 2 3 4 5 6 7 0 1", "2 4"]
 FIGURES = Parity(
@@ -64,13 +66,17 @@ def test_every_limit_of_a_format_is_checked(quantization):
         assert "nothing was written" in str(caught.value)
 
 
+@functools.lru_cache(maxsize=1)
+def make_model(**changes):
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    return tiny_transformer(seed=12, norm="pre", **layers, **changes)
+
+
 def make_system(*, beam_size=1, **changes):
     """Make a system; every beam size besides 1 is traced and compared, too."""
     from t2t_repro.export.ctranslate2_parity import ComparedSystem
 
-    model = tiny_transformer(
-        seed=12, norm="pre", num_encoder_layers=1, num_decoder_layers=1, **changes
-    )
+    model = make_model(**changes)
     hparams = DecodeHParams(beam_size=beam_size, extra_length=4, batch_size=64)
     return ComparedSystem(model, DIGITS, DIGITS, hparams, 9, 20, "float32")
 

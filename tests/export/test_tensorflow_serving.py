@@ -13,6 +13,8 @@ pytest.importorskip(
     "tensorflow_serving.apis.predict_pb2",
     reason="needs the messages of tensorflow-serving-api",
 )
+from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
+
 from tests.support.model_server import ModelServer, predict_request
 
 TEXTS = ["we sleep .", "", "the old horse", "漢字 🙂", "a child today"]
@@ -112,3 +114,15 @@ def test_answers_to_bytes_that_are_not_utf8_are_json(server):
     wrong = {"b64": base64.b64encode(b"\xff\xfe we \xed\xa0\x80").decode()}
     answer = server.post({"instances": [wrong]})
     json.dumps(answer, allow_nan=False)
+
+
+def test_an_export_has_one_answerable_warm_up_request_per_signature(
+    server, subword_system
+):
+    file = subword_system.folder / "assets.extra" / "tf_serving_warmup_requests"
+    names = []
+    for record_bytes in tf.data.TFRecordDataset(str(file)).as_numpy_iterator():
+        request = PredictionLog.FromString(record_bytes).predict_log.request
+        names.append(request.model_spec.signature_name)
+        assert server.predict(request).outputs["scores"].tensor_shape.dim[0].size == 3
+    assert names == ["serving_default", "n_best", "score", "attention"]

@@ -1,3 +1,5 @@
+"""Requests for TensorFlow Serving; test_tensorflow_serving.py runs them."""
+
 from __future__ import annotations
 
 import logging
@@ -10,24 +12,6 @@ from t2t_repro.export import saved_model
 from t2t_repro.export.saved_model import export_saved_model
 from t2t_repro.export.warm_up import write_warm_up_requests
 from tests.support.recorder import record
-
-FILE = "assets.extra/tf_serving_warmup_requests"
-
-
-def test_an_export_has_one_answerable_request_per_signature(subword_system):
-    pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
-    from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
-
-    from tests.support.model_server import ModelServer
-
-    server = ModelServer(str(subword_system.folder))
-    records = tf.data.TFRecordDataset(str(subword_system.folder / FILE))
-    names = []
-    for record_bytes in records.as_numpy_iterator():
-        request = PredictionLog.FromString(record_bytes).predict_log.request
-        names.append(request.model_spec.signature_name)
-        assert server.predict(request).outputs["scores"].tensor_shape.dim[0].size == 3
-    assert names == ["serving_default", "n_best", "score", "attention"]
 
 
 def test_without_the_messages_no_file_is_written(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable
 
@@ -71,49 +72,33 @@ class TableModel:
         limits: list[int],
         options: BeamSearchOptions,
         *,
-        unknown_shapes: bool = False,
+        in_graph: bool = False,
+        jit_compile: bool = False,
         per_row: dict[str, np.ndarray] | None = None,
-        **compilation,
     ) -> list[Hypotheses]:
         """Run the beam search under test, and leave out empty places.
 
-        With `unknown_shapes`, the graph is made before the shapes are known.
-        """
+        It runs one operation at a time, which is much faster than tracing a graph.
 
+        Args:
+            limits: Longest hypothesis of every sentence.
+            options: Options of the search.
+            in_graph: Whether to run a graph of unknown shapes.
+            jit_compile: Whether to compile the search by XLA.
+            per_row: `RowTensors` of the search.
+        """
         tensors = {name: tf.constant(x) for name, x in (per_row or {}).items()}
         if self.attention is not None:
             shape = (len(limits), options.beam_size, self.attention.shape[-1])
             tensors["coverage"] = tf.zeros(shape)
             tensors["table"] = tf.constant(self.attention)
-        if unknown_shapes:
-            compilation["input_signature"] = [
-                tf.TensorSpec([None], tf.int32),
-                tf.TensorSpec([None, None, self.vocab_size], tf.float32),
-                {
-                    name: tf.TensorSpec([None] * len(x.shape), x.dtype)
-                    for name, x in tensors.items()
-                },
-            ]
-
-        @tf.function(**compilation)
-        def run(
-            limits: tf.Tensor, logits: tf.Tensor, tensors: dict[str, tf.Tensor]
-        ) -> tuple[tf.Tensor, tf.Tensor]:
-            longest = tf.reduce_max(limits) if unknown_shapes else self.max_length
-            batch = ops.shape(limits)[0]
-            slots = 0 * batch
-            if options.static_shapes:
-                slots = self.max_length * options.beam_size
-            cache = {"ids": ops.zeros((batch, slots), dtype="int32"), "logits": logits}
-            per_row = dict(tensors)
-            if "table" in per_row:
-                cache["table"] = per_row.pop("table")
-                cache["attention"] = per_row["coverage"]
-            result = beam_search(
-                self._step_function(options), cache, limits, longest, options, per_row
-            )
-            return result.ids, result.scores
-
+        search = TableSearch(self.max_length, self.vocab_size, options)
+        run = search.run
+        if in_graph:
+            kinds = ((name, x.ndim, x.dtype) for name, x in tensors.items())
+            run = graph_of(search, tuple(kinds))
+        elif jit_compile:
+            run = tf.function(run, jit_compile=True)
         found = run(tf.constant(limits), tf.constant(self.logits), tensors)
         ids, scores = (x.numpy() for x in found)
         return [
@@ -125,29 +110,67 @@ class TableModel:
             for sentence in zip(scores, ids, strict=True)
         ]
 
-    def _step_function(self, options: BeamSearchOptions):
-        beam_size = options.beam_size
+
+@dataclasses.dataclass(frozen=True)
+class TableSearch:
+    """The search under test, over tables of one size."""
+
+    max_length: int
+    vocab_size: int
+    options: BeamSearchOptions
+
+    def run(
+        self, limits: tf.Tensor, logits: tf.Tensor, tensors: dict[str, tf.Tensor]
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        options, batch = self.options, ops.shape(limits)[0]
+        longest, slots = tf.reduce_max(limits), 0 * batch
+        if options.static_shapes:
+            longest, slots = self.max_length, self.max_length * options.beam_size
+        cache = {"ids": ops.zeros((batch, slots), dtype="int32"), "logits": logits}
+        per_row = dict(tensors)
+        if "table" in per_row:
+            cache["table"] = per_row.pop("table")
+            cache["attention"] = per_row["coverage"]
+        result = beam_search(self._step, cache, limits, longest, options, per_row)
+        return result.ids, result.scores
+
+    def _step(self, ids, position, history, cache):
+        beam_size = self.options.beam_size
         # Weight of the slots of position p in a row's number; position 0 sees PAD.
         powers = np.arange(self.max_length * beam_size) // beam_size - 1
         weights = np.where(powers < 0, 0, self.vocab_size ** np.maximum(powers, 0))
+        if self.options.static_shapes:
+            written = ops.slice_update(cache["ids"], (0, position * beam_size), ids)
+        else:
+            written = ops.concatenate([cache["ids"], ids], axis=1)
+        on_path = ops.cast(history, "int32") * written[:, None, :]
+        known = ops.cast(weights, "int32")[: ops.shape(written)[1]]
+        rows = ops.sum(on_path * known, axis=-1)
+        logits = ops.take_along_axis(cache["logits"], rows[:, :, None], axis=1)
+        cache = {**cache, "ids": written}
+        if "table" in cache:
+            cache["attention"] = ops.take_along_axis(
+                cache["table"], rows[:, :, None], axis=1
+            )
+        return logits, cache
 
-        def step(ids, position, history, cache):
-            if options.static_shapes:
-                written = ops.slice_update(cache["ids"], (0, position * beam_size), ids)
-            else:
-                written = ops.concatenate([cache["ids"], ids], axis=1)
-            on_path = ops.cast(history, "int32") * written[:, None, :]
-            known = ops.cast(weights, "int32")[: ops.shape(written)[1]]
-            rows = ops.sum(on_path * known, axis=-1)
-            logits = ops.take_along_axis(cache["logits"], rows[:, :, None], axis=1)
-            cache = {**cache, "ids": written}
-            if "table" in cache:
-                cache["attention"] = ops.take_along_axis(
-                    cache["table"], rows[:, :, None], axis=1
-                )
-            return logits, cache
 
-        return step
+@functools.lru_cache(maxsize=4)
+def graph_of(
+    search: TableSearch, kinds: tuple[tuple[str, int, tf.DType], ...]
+) -> Callable:
+    """Return a search as a graph of unknown shapes.
+
+    Args:
+        search: The search.
+        kinds: Name, rank and dtype of each of its `tensors`.
+    """
+    signature = [
+        tf.TensorSpec([None], tf.int32),
+        tf.TensorSpec([None, None, search.vocab_size], tf.float32),
+        {name: tf.TensorSpec([None] * rank, dtype) for name, rank, dtype in kinds},
+    ]
+    return tf.function(search.run, input_signature=signature)
 
 
 def penalty(length: int, alpha: float) -> float:

@@ -16,7 +16,7 @@ from tests.support.tiny_model import VOCAB_SIZE
 from tests.support.train_on_replicas import CASES, STEPS, train
 
 CHEAP = ("2 weighted", "2 x 4")
-SLOW = ("4", "8", "2 x 4 transformer")
+SLOW = ("4 x 2", "8")
 METRICS = ("loss", "nll", "gradient_norm")
 COUNTS = ("source_tokens", "target_tokens", "positions")
 

@@ -39,7 +39,7 @@ HPARAMS = (
 )
 RATES = "layer_prepostprocess_dropout={0},attention_dropout={0},relu_dropout={0}"
 
-# Four trainings, some of them in processes of their own.
+# Five trainings, three of them in processes of their own.
 pytestmark = pytest.mark.slow
 
 
@@ -56,25 +56,36 @@ def data(tmp_path_factory) -> PreparedData:
     return prepare(problem, folder / "data", settings=settings)
 
 
-def trained_to(step: int, output_dir: Path, data: PreparedData, dropout: float) -> Path:
+def train_uninterrupted(output_dir: Path, data: PreparedData, dropout: float) -> None:
+    """Train 7 steps, with a checkpoint at step 3."""
     settings = TrainSettings(
         output_dir=str(output_dir),
         hparams_set="transformer_tiny",
         hparams=f"{HPARAMS},{RATES.format(dropout)}",
         random_seed=7,
-        train_steps=step,
+        train_steps=BEFORE + STEPS,
+        save_checkpoints_steps=BEFORE,
         eval_sentences=0,
         attention_samples=0,
         average_last=1,
         xla="off",
     )
     train(settings, data)
-    return output_dir
+
+
+def as_it_was(step: int, run: Path, folder: Path) -> Path:
+    """Copy a run with the checkpoint of one step alone."""
+    shutil.copytree(run, folder, ignore=shutil.ignore_patterns("averaged"))
+    for path in folder.glob("model.ckpt-*"):
+        if not path.name.startswith(f"model.ckpt-{step}."):
+            path.unlink()
+    assert find_checkpoint(folder) == str(folder / f"model.ckpt-{step}")
+    return folder
 
 
 @dataclasses.dataclass
 class Trip:
-    """A run of 3 steps, its export, 4 steps on JAX, and the same steps here."""
+    """A run after 3 steps, its export, 4 steps on JAX, and the same steps here."""
 
     run: Path
     arrays: Path
@@ -84,15 +95,14 @@ class Trip:
 
 
 def make_trip(folder: Path, data: PreparedData, dropout: float) -> Trip:
-    run = trained_to(BEFORE, folder / "run", data, dropout)
+    train_uninterrupted(folder / "uninterrupted", data, dropout)
+    run = as_it_was(BEFORE, folder / "uninterrupted", folder / "run")
     export_run(run, STEPS, folder / "arrays", bytes_per_file=30_000)
     flags = ("--dtype", "float32", "--keep_optimizer", "--report_every", 2)
     ended = run_without_tensorflow(
         TRAIN, "--arrays", folder / "arrays", "--to", folder / "on_jax", *flags
     )
     assert ended.returncode == 0, ended.stderr
-    shutil.copytree(run, folder / "uninterrupted")
-    trained_to(BEFORE + STEPS, folder / "uninterrupted", data, dropout)
     folders = (folder / name for name in ("run", "arrays", "on_jax", "uninterrupted"))
     return Trip(*folders, ended.stdout)
 
@@ -216,8 +226,10 @@ def test_damaged_arrays_are_a_user_error(trip, tmp_path):
         read_state(tmp_path)
 
 
-def test_a_training_from_the_start_comes_back_as_weights_alone(data, tmp_path):
-    run = trained_to(1, tmp_path / "run", data, 0.1)
+def test_a_training_from_the_start_comes_back_as_weights_alone(
+    trip_with_dropout, tmp_path
+):
+    run = trip_with_dropout.run
     export_run(run, 2, tmp_path / "arrays", from_start=True)
     assert not list((tmp_path / "arrays").glob("state-*"))
     flags = ("--dtype", "bfloat16", "--steps", 5)
