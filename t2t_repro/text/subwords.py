@@ -10,6 +10,7 @@ bytes, so decoding returns any text that was encoded.
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import logging
@@ -24,6 +25,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 from t2t_repro.errors import UserError
+from t2t_repro.text.sampled_subwords import sampled_ids
 from t2t_repro.text.tokenizer import Tokenizer, ids_of_text, read_vocabulary_file
 
 if TYPE_CHECKING:
@@ -88,6 +90,29 @@ class SentencePieceTokenizer(Tokenizer):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return self._processor.encode([_encodable(text) for text in texts])
+
+    @functools.cached_property
+    def has_samples(self) -> bool:
+        """Whether the model is BPE or unigram; words and characters have no samples."""
+        proto = sentencepiece_model_pb2.ModelProto.FromString(self._content)
+        kind = type(proto.trainer_spec).ModelType.Name(proto.trainer_spec.model_type)
+        return kind.lower() in MODEL_TYPES
+
+    def encode_sampled(
+        self, texts: Sequence[str], strength: float, seed: int
+    ) -> list[list[int]]:
+        """Return the ids of a random segmentation of each text; see `Tokenizer`.
+
+        Args:
+            texts: The texts.
+            strength: For BPE the probability to skip a merge, for unigram the exponent
+                of the probabilities; see `sampled_subwords`.
+            seed: Seed from 0 to 2**31 - 1.
+        """
+        if not self.has_samples:
+            return super().encode_sampled(texts, strength, seed)
+        encodable = [_encodable(text) for text in texts]
+        return sampled_ids(self._processor, encodable, strength, seed)
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(ids_of_text(ids))
