@@ -6,13 +6,11 @@ Nothing here imports TensorFlow, as in `encoding`.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Sequence
 
 from t2t_repro.errors import UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
-from t2t_repro.text.sampled_subwords import SEED_BITS
 
 Ids = list[int]
 
@@ -73,7 +71,7 @@ class SubwordSampling:
             rows = [row for row, count in enumerate(copies) if count > copy]
             # A batch is the unit of work that depends neither on the number of worker
             # processes nor on the piece after which a preparation is resumed.
-            seed = _seed(self.seed, number, copy, name)
+            seed = f"{self.seed}/{number}/{copy}/{name}"
             ids = tokenizer.encode_sampled(
                 [texts[row] for row in rows], self.strength, seed
             )
@@ -100,10 +98,3 @@ def check_sampling(
             "of whole symbols, words or characters, expected a BPE or unigram model: "
             "leave out subword_sampling and subword_copies"
         )
-
-
-def _seed(*parts: object) -> int:
-    """Return a number of `SEED_BITS` bits that is unlike those of other parts."""
-    text = "/".join(map(str, parts))
-    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> (64 - SEED_BITS)

@@ -75,7 +75,7 @@ class Tokenizer(abc.ABC):
         return False
 
     def encode_sampled(
-        self, texts: Sequence[str], strength: float, seed: int
+        self, texts: Sequence[str], strength: float, seed: str
     ) -> list[list[int]]:
         """Return the ids of a random segmentation of each text, for training.
 
@@ -86,8 +86,8 @@ class Tokenizer(abc.ABC):
             texts: The texts.
             strength: How far the segmentations differ from the usual ones; its meaning
                 depends on the kind of the tokenizer.
-            seed: Seed from 0 to 2**31 - 1. The same texts, strength and seed always
-                give the same ids.
+            seed: Any text. The same texts, strength and seed give the same ids in any
+                process.
         """
         del strength, seed
         return [self.encode(text) for text in texts]
