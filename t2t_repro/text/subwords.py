@@ -105,11 +105,7 @@ class SentencePieceTokenizer(Tokenizer):
     ) -> list[list[int]]:
         """Return the ids of a random segmentation of each text; see `Tokenizer`.
 
-        Args:
-            texts: The texts.
-            strength: For BPE the probability to leave out a merge, for unigram the
-                exponent of the probabilities; see `sampled_subwords`.
-            seed: Any text.
+        The strength is that of `SubwordSampler.ids`.
         """
         sampler = self._sampler
         if sampler is None:

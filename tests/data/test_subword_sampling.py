@@ -25,7 +25,6 @@ from t2t_repro.data.summary import summary_lines
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
-from tests.data import test_resumed_preparation as resumed
 
 PLAIN = PrepareSettings(vocab_size=300, num_shards=3, drop_duplicates=True)
 SAMPLED = PLAIN.replace(subword_copies=4, subword_sampling=0.3)
@@ -124,7 +123,7 @@ def test_copies_differ_from_each_other_and_from_the_usual_subwords(sampled, plai
     assert np.mean(different) > 0.8
     sampled_sources = [source for own in copies.values() for source in own]
     assert np.mean([source in usual for source in sampled_sources]) < 0.2
-    # Only text is compared: with the end of sentence, as in the usual examples.
+    # The end of sentence follows every sample.
     assert all(source[-1] == 1 for source in sampled_sources)
 
 
@@ -309,8 +308,28 @@ def test_symbols_of_trees_stay_whole_beside_sampled_sentences(tmp_path):
     assert {symbols.decode(target) for target in targets} == {"(S XX XX XX )S"}
 
 
+class Numbers(Problem):
+    """Pairs of digits, some repeated, some empty, some too long, some twice."""
+
+    name = "numbers"
+    splits = ("train", "dev")
+    vocabulary = Vocabulary(kind="symbols", symbols=tuple("0123456789"))
+
+    def pairs(self, split, tmp_dir):
+        for number in range(95 if split == "train" else 4):
+            source = " ".join(str(number % 61))
+            target = "" if number % 17 == 5 else " ".join(str(number % 61 * 7))
+            if number % 19 == 3:
+                target = f"{target} 1 1 1 1 1 1"
+            twice = number % 3 == 1
+            yield RepeatedPair(source, target, 2) if twice else (source, target)
+
+
+NUMBERS = PrepareSettings(num_shards=3, drop_duplicates=True, max_pair_length=6)
+
+
 def test_a_problem_of_symbols_refuses_sampling(tmp_path):
-    problem = resumed.Numbers()
+    problem = Numbers()
     for given in ({"subword_sampling": 0.1}, {"subword_copies": 2}):
         with pytest.raises(UsageError, match=r"for problem numbers, whose vocabulary"):
             requested_settings(problem, given)
@@ -334,7 +353,7 @@ BEFORE = {
 
 
 def test_without_sampling_the_bytes_are_those_of_earlier_versions(tmp_path):
-    prepare(resumed.Numbers(), tmp_path, None, resumed.SETTINGS)
+    prepare(Numbers(), tmp_path, None, NUMBERS)
     found = contents(tmp_path)
     manifest = json.loads(found["numbers.manifest.json"])
     del manifest["versions"]
