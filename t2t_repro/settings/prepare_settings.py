@@ -64,14 +64,13 @@ class PrepareSettings(TypedSettings):
         at_most=1,
     )
     subword_copies: int = setting(
-        "copies of each training pair, each split into subwords at random again",
+        "copies of each training pair, which differ in their sampled subwords",
         1,
         at_least=1,
     )
     subword_sampling: float = setting(
-        "random subwords in the training text: with bpe the probability to skip a "
-        "merge, with unigram the exponent of the probabilities; 0 = the same subwords "
-        "every time",
+        "sample the subwords of training text: for bpe the probability to leave out a "
+        "merge, for unigram the exponent of the probabilities; 0 = no sampling",
         0.0,
         at_least=0,
         at_most=1,
