@@ -140,6 +140,8 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="keep them (default for other problems)",
     )
+    _add_number(group, "subword_copies", int)
+    _add_number(group, "subword_sampling", float)
     _add_number(group, "num_shards", int)
     _add_number(group, "shuffle_seed", int)
     group.add_argument(

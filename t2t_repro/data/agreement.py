@@ -12,7 +12,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.data.text_files import identity
 from t2t_repro.description_file import differences
 from t2t_repro.errors import UserError
-from t2t_repro.settings.prepare_settings import PrepareSettings, recorded_name
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 # The user's own models are sources: their content is compared.
 MODEL_ROLES = ("source_model", "target_model")
@@ -87,7 +87,7 @@ def _check(
     sources: Sources,
 ) -> None:
     manifest = data.manifest
-    there = {name: manifest.settings.get(recorded_name(name)) for name in names}
+    there = {name: PrepareSettings.value_in(manifest.settings, name) for name in names}
     found = differences(there, {name: getattr(settings, name) for name in names})
     found += differences(
         {"the problem's version": manifest.problem_version},

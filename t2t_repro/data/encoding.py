@@ -16,7 +16,9 @@ from t2t_repro.constants import EOS_ID
 from t2t_repro.data.digests import pair_digests
 from t2t_repro.data.examples import example_bytes
 from t2t_repro.data.pairs import has_empty_side
+from t2t_repro.data.subword_sampling import Ids, SubwordSampling
 from t2t_repro.text import Tokenizer
+from t2t_repro.text.tokenizer_files import SIDES
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,14 @@ class TextBatch:
         targets: Target texts.
         written: Texts that the model learns to write for the targets.
         copies: Number of times that each pair is written to the shards.
+        number: Number of the batch in its split, from 0.
     """
 
     sources: Sequence[str]
     targets: Sequence[str]
     written: Sequence[str]
     copies: Sequence[int]
+    number: int
 
     def digests(self) -> np.ndarray:
         """Return the `pair_digest` of each pair, uint64 `[pairs]`."""
@@ -53,8 +57,27 @@ class TextBatch:
 
 
 @dataclass(frozen=True)
+class Examples:
+    """Pairs in the form of the shards.
+
+    Attributes:
+        source_lengths: Subwords of the inputs, with the end of sentence, int32
+            `[examples]`.
+        target_lengths: Subwords of the targets, with the end of sentence, int32
+            `[examples]`.
+        records: Serialized `tf.train.Example` of each pair.
+    """
+
+    source_lengths: np.ndarray
+    target_lengths: np.ndarray
+    records: list[bytes]
+
+
+@dataclass(frozen=True)
 class EncodedBatch:
     """The pairs of a `TextBatch` as examples.
+
+    The filters read the lengths here, which do not depend on any sampling.
 
     Attributes:
         digests: `pair_digest` of each pair, uint64 `[pairs]`.
@@ -64,8 +87,8 @@ class EncodedBatch:
             `[pairs]`.
         target_lengths: Subwords of the targets, with the end of sentence, int32
             `[pairs]`.
-        records: Serialized `tf.train.Example` of each pair.
         copies: Number of times that each pair is written, int32 `[pairs]`.
+        examples: All copies of the first pair, then of the second one, and so on.
     """
 
     digests: np.ndarray
@@ -73,8 +96,8 @@ class EncodedBatch:
     is_empty: np.ndarray
     source_lengths: np.ndarray
     target_lengths: np.ndarray
-    records: list[bytes]
     copies: np.ndarray
+    examples: Examples
 
 
 @dataclass(frozen=True)
@@ -83,31 +106,93 @@ class PairEncoder:
 
     Attributes:
         tokenizers: Tokenizers of the inputs and of the targets.
+        sampling: How to sample the subwords of every copy; None = all copies have the
+            usual subwords.
     """
 
     tokenizers: tuple[Tokenizer, Tokenizer]
+    sampling: SubwordSampling | None = None
+
+    @property
+    def copies(self) -> int:
+        """Number of copies of a pair, unless the pair asks for more."""
+        return 1 if self.sampling is None else self.sampling.copies
 
     def __call__(self, batch: TextBatch) -> EncodedBatch:
         """Return the examples of a batch."""
         # `encode_batch` starts threads, which would compete with the other workers.
         inputs, targets = (
-            [[*tokenizer.encode(text), EOS_ID] for text in texts]
+            [tokenizer.encode(text) for text in texts]
             for tokenizer, texts in zip(
                 self.tokenizers, (batch.sources, batch.written), strict=True
             )
         )
-        source_lengths, target_lengths = (
-            np.array([len(ids) for ids in side], np.int32) for side in (inputs, targets)
-        )
+        source_lengths, target_lengths = (_lengths(side) for side in (inputs, targets))
         pairs = zip(batch.sources, batch.targets, strict=True)
         blank = np.array([has_empty_side(pair) for pair in pairs], bool)
         digests = batch.digests()
+        copies = np.array(batch.copies, np.int32)
+        if self.sampling is None:
+            examples = _repeated(_examples(inputs, targets), copies)
+        else:
+            copies *= self.sampling.copies
+            examples = self._sampled(self.sampling, batch, (inputs, targets), copies)
         return EncodedBatch(
             digests=digests,
             text_digest=batch.text_digest(digests),
             is_empty=blank | (source_lengths == 1) | (target_lengths == 1),
             source_lengths=source_lengths,
             target_lengths=target_lengths,
-            records=[*map(example_bytes, inputs, targets)],
-            copies=np.array(batch.copies, np.int32),
+            copies=copies,
+            examples=examples,
         )
+
+    def _sampled(
+        self,
+        sampling: SubwordSampling,
+        batch: TextBatch,
+        usual: tuple[list[Ids], list[Ids]],
+        copies: np.ndarray,
+    ) -> Examples:
+        """Return the examples of all copies, each with subwords of its own."""
+        inputs, targets = (
+            sampling.side(name, tokenizer, texts, ids, copies.tolist(), batch.number)
+            for name, tokenizer, texts, ids in zip(
+                SIDES,
+                self.tokenizers,
+                (batch.sources, batch.written),
+                usual,
+                strict=True,
+            )
+        )
+        return _examples(inputs, targets)
+
+
+def _examples(inputs: list[Ids], targets: list[Ids]) -> Examples:
+    """Return the examples of pairs of ids without the end of sentence."""
+    return Examples(
+        source_lengths=_lengths(inputs),
+        target_lengths=_lengths(targets),
+        records=[
+            example_bytes([*source, EOS_ID], [*target, EOS_ID])
+            for source, target in zip(inputs, targets, strict=True)
+        ],
+    )
+
+
+def _repeated(examples: Examples, copies: np.ndarray) -> Examples:
+    """Return the examples with the same copies of each."""
+    return Examples(
+        source_lengths=np.repeat(examples.source_lengths, copies),
+        target_lengths=np.repeat(examples.target_lengths, copies),
+        records=[
+            record
+            for record, count in zip(examples.records, copies, strict=True)
+            for _ in range(count)
+        ],
+    )
+
+
+def _lengths(side: list[Ids]) -> np.ndarray:
+    """Return the lengths of the ids with an end of sentence, int32 `[texts]`."""
+    return np.array([len(ids) + 1 for ids in side], np.int32)

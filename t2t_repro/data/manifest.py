@@ -24,14 +24,14 @@ class SplitCounts:
 
     Attributes:
         pairs_read: Number of pairs that the problem has.
-        pairs_written: Number of pairs in the shards.
-        dropped: Number of pairs left out of the shards, by reason.
+        pairs_written: Number of pairs in the shards, copies included.
+        dropped: Number of pairs left out of the shards, by reason, without copies.
         source_subwords: Number of ids of all inputs in the shards, including the ends
             of sentences.
         target_subwords: Number of ids of all targets in the shards, including the ends
             of sentences.
-        pairs_by_length: Number of pairs in the shards that have 0, 1, 2, ... subwords
-            on their longer side, including the end of sentence.
+        pairs_by_length: Number of pairs in the shards, copies included, that have 0, 1,
+            2, ... subwords on their longer side, including the end of sentence.
         also_held_out: Number of training pairs that are also in the dev or test text.
         shards: Names of the TFRecord files.
     """
@@ -44,6 +44,11 @@ class SplitCounts:
     pairs_by_length: list[int]
     also_held_out: int
     shards: list[str]
+
+    @property
+    def pairs_kept(self) -> int:
+        """Number of pairs that are not left out, without copies."""
+        return self.pairs_read - sum(self.dropped.values())
 
     def longer_than(self, length: int) -> int:
         """Return the number of pairs in the shards with a side above this length."""

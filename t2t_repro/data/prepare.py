@@ -21,6 +21,7 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.request import requested_settings
 from t2t_repro.data.split_writer import write_splits
+from t2t_repro.data.subword_sampling import check_sampling
 from t2t_repro.data.summary import summary_lines
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.data.work_folder import WorkFolder
@@ -152,6 +153,7 @@ def _prepare_afresh(
     ):
         if tokenizers is None:
             tokenizers = learn_tokenizers(problem, settings, tmp_dir, work, execution)
+        check_sampling(settings, tokenizers)
         tokenizer_names = _write_tokenizers(outputs, tokenizers)
         splits = write_splits(
             problem, tmp_dir, settings, sources, tokenizers, outputs, work, execution

@@ -18,6 +18,7 @@ LEARNED_MODEL = (
     "shared_vocabulary",
     "character_coverage",
 )
+SAMPLED_SUBWORDS = ("subword_copies", "subword_sampling")
 _FILES = {
     "pairs": "train_source and train_target",
     "trees": "train_trees",
@@ -84,7 +85,7 @@ def requested_settings(problem: Problem, given: Mapping[str, Any]) -> PrepareSet
 def _check_vocabulary(problem: Problem, given: Mapping[str, Any]) -> None:
     """Refuse vocabulary settings that do not apply to the problem."""
     if problem.vocabulary.kind == "symbols":
-        refused = (*OWN_MODEL, *LEARNED_MODEL)
+        refused = (*OWN_MODEL, *LEARNED_MODEL, *SAMPLED_SUBWORDS)
         reason = f"whose vocabulary is its {len(problem.vocabulary.symbols)} symbols"
     elif problem.vocabulary.kind == "subwords_to_symbols":
         refused = ("target_model", "shared_vocabulary")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Self
@@ -23,7 +24,8 @@ class RunningCounts:
         read: Number of pairs that were read.
         source_subwords: Number of ids of the inputs that were written.
         target_subwords: Number of ids of the targets that were written.
-        lengths: Number of pairs that were written, by the length of the longer side.
+        lengths: Number of pairs that were written, copies included, by the length of
+            the longer side.
     """
 
     read: int = 0
@@ -33,7 +35,7 @@ class RunningCounts:
 
     @property
     def written(self) -> int:
-        """Number of pairs that were written."""
+        """Number of pairs that were written, copies included."""
         return self.lengths.total()
 
     def add(self, batch: EncodedBatch, kept: np.ndarray) -> list[bytes]:
@@ -43,17 +45,14 @@ class RunningCounts:
             batch: The pairs.
             kept: Return value of `PairFilter.kept`.
         """
-        copies = np.where(kept, batch.copies, 0)
         self.read += len(kept)
-        self.source_subwords += int(copies @ batch.source_lengths)
-        self.target_subwords += int(copies @ batch.target_lengths)
-        longer = np.maximum(batch.source_lengths, batch.target_lengths)
-        self.lengths.update(np.repeat(longer, copies).tolist())
-        return [
-            record
-            for record, count in zip(batch.records, copies, strict=True)
-            for _ in range(count)
-        ]
+        examples, written = batch.examples, np.repeat(kept, batch.copies)
+        sources = examples.source_lengths[written]
+        targets = examples.target_lengths[written]
+        self.source_subwords += int(sources.sum())
+        self.target_subwords += int(targets.sum())
+        self.lengths.update(np.maximum(sources, targets).tolist())
+        return [*itertools.compress(examples.records, written)]
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts in a form that JSON can hold."""

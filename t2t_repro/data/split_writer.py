@@ -22,6 +22,7 @@ from t2t_repro.data.reading_progress import progress_of
 from t2t_repro.data.records import write_records
 from t2t_repro.data.repeated_pair import copies_of
 from t2t_repro.data.running_counts import RunningCounts
+from t2t_repro.data.subword_sampling import SubwordSampling
 from t2t_repro.data.training_split import TrainingSplit, training_key
 from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
@@ -63,12 +64,17 @@ def write_splits(
     """
     held_out: set[int] = set()
     counts = {}
-    encoder = PairEncoder(tokenizers)
     # Training comes last, because its pairs are looked up in the other splits.
     for split in sorted(problem.splits, key=SPLITS.index, reverse=True):
         if split != "train":
             counts[split] = _write_evaluation_split(
-                problem, split, tmp_dir, settings, encoder, outputs, held_out
+                problem,
+                split,
+                tmp_dir,
+                settings,
+                PairEncoder(tokenizers),
+                outputs,
+                held_out,
             )
             continue
         training = TrainingSplit(
@@ -78,6 +84,8 @@ def write_splits(
             settings.num_shards,
             settings.shuffle_seed,
         )
+        # Only training text is sampled: scores compare the usual subwords.
+        encoder = PairEncoder(tokenizers, SubwordSampling.of(settings))
         counts[split] = _write_training_split(
             problem, tmp_dir, training, encoder, outputs, execution
         )
@@ -170,7 +178,10 @@ def _batches(
     problem: Problem, pairs: Iterable[Pair], *, is_training: bool
 ) -> Iterator[TextBatch]:
     iterator = iter(pairs)
-    while batch := list(itertools.islice(iterator, _PAIRS_AT_A_TIME)):
+    for number in itertools.count():
+        batch = list(itertools.islice(iterator, _PAIRS_AT_A_TIME))
+        if not batch:
+            return
         sources, targets = zip(*batch, strict=True)
         yield TextBatch(
             sources=sources,
@@ -178,6 +189,7 @@ def _batches(
             # In this process: a worker process might not find the user's problem.
             written=[problem.encode_target(target) for target in targets],
             copies=[copies_of(pair) if is_training else 1 for pair in batch],
+            number=number,
         )
 
 

@@ -50,6 +50,11 @@ def _remarks(split: str, counts: SplitCounts) -> list[str]:
         f"{split}: left out {count:,} pair(s): {reason.replace('_', ' ')}"
         for reason, count in counts.dropped.items()
     ]
+    if counts.pairs_written != counts.pairs_kept:
+        remarks.append(
+            f"{split}: written {counts.pairs_written:,} copies of "
+            f"{counts.pairs_kept:,} pair(s)"
+        )
     if counts.also_held_out:
         remarks.append(
             f"{split}: {counts.also_held_out:,} pair(s) are also in the dev or test "

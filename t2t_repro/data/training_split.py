@@ -80,11 +80,13 @@ class TrainingSplit:
             UserError: If a worker process ends.
         """
         remaining = self._resume(iter(batches), progress)
+        # Copies take memory as pairs do. Where pieces end does not change the shards.
+        length = max(1, _BATCHES_PER_PIECE // encoder.copies)
         encoded = ordered_map(encoder, remaining, execution)
         while True:
             first = self.counts.written
             records, digests = [], []
-            for batch in itertools.islice(encoded, _BATCHES_PER_PIECE):
+            for batch in itertools.islice(encoded, length):
                 records += self.counts.add(batch, self._filter.kept(batch))
                 digests.append(batch.text_digest)
                 progress.advance(len(batch.digests))

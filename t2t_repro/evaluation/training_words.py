@@ -12,6 +12,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.data.wmt14 import TranslateWmt14
 from t2t_repro.metrics.card.card import DEFAULT_LANGUAGE
 from t2t_repro.metrics.card.words import WordCounts, count_words
+from t2t_repro.settings.prepare_settings import PrepareSettings
 
 MOST_PAIRS = 1_000_000  # about two minutes of one core
 _BATCH = 512  # pairs
@@ -23,7 +24,7 @@ def count_training_words(
     """Count the words of the training targets, in the shards.
 
     The shards hold an even sample of the text, so their first `MOST_PAIRS` pairs are
-    enough.
+    enough. Copies of a pair for the sampling of subwords count once.
 
     Args:
         data: Prepared data of the problem.
@@ -47,7 +48,9 @@ def count_training_words(
         counts.update(count_words(texts))
         pairs += len(texts)
         advance(len(texts))
-    return WordCounts(counts, f"the training text ({pairs:,} pairs)")
+    copies = PrepareSettings.value_in(data.manifest.settings, "subword_copies")
+    once = {word: -(-count // copies) for word, count in counts.items()}
+    return WordCounts(once, f"the training text ({-(-pairs // copies):,} pairs)")
 
 
 def training_pairs_to_count(data: PreparedData) -> int:

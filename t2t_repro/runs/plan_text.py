@@ -99,13 +99,19 @@ def _length_rows(plan: Plan) -> list[tuple[str, str, str]]:
     left_out = (
         f"; {epochs.left_out:,} longer pairs are left out" if epochs.left_out else ""
     )
+    copies = (
+        f" ({epochs.copies_per_pair:,.3g} copies of each)"
+        if epochs.copies_per_pair > 1
+        else ""
+    )
     tokens = f"{epochs.target_tokens_per_step:,.0f} target tokens per update"
     return [
         (*steps[:2], f"{tokens}, without padding"),
         (
             "epochs",
             f"{epochs.epochs:,.1f}",
-            f"of {epochs.steps_per_epoch:,} steps, {epochs.pairs:,} pairs{left_out}",
+            f"of {epochs.steps_per_epoch:,} steps, {epochs.pairs:,} pairs"
+            f"{copies}{left_out}",
         ),
     ]
 

@@ -38,15 +38,17 @@ class PlannedEpochs:
     """The training in terms of the prepared data.
 
     Attributes:
-        pairs: Training pairs that are not too long.
-        left_out: Training pairs that are longer than `max_length`.
-        steps_per_epoch: Updates of one pass over the data.
-        epochs: Passes over the data.
+        pairs: Training pairs that are not too long, copies included.
+        left_out: Training pairs that are longer than `max_length`, copies included.
+        copies_per_pair: Mean number of copies of a pair in the data.
+        steps_per_epoch: Updates of one pass over the data, with all copies.
+        epochs: Passes over the data, with all copies.
         target_tokens_per_step: Mean target tokens of an update, without padding.
     """
 
     pairs: int
     left_out: int
+    copies_per_pair: float
     steps_per_epoch: int
     epochs: float
     target_tokens_per_step: float
@@ -126,6 +128,7 @@ def plan_epochs(
     return PlannedEpochs(
         pairs=counts.pairs_written - left_out,
         left_out=left_out,
+        copies_per_pair=counts.pairs_written / counts.pairs_kept,
         steps_per_epoch=steps,
         epochs=settings.train_steps / steps,
         target_tokens_per_step=subwords * kept / steps,

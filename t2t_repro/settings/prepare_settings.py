@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t2t_repro.errors import UsageError
 from t2t_repro.settings.declarations import setting
 from t2t_repro.settings.typed_settings import TypedSettings
 
 # Manifests keep the names that these settings had when format 2 was introduced.
 _RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}
+
+# Settings that are younger than format 2 of the manifest. It has them only if they
+# differ from their defaults, so that earlier data remains the same.
+_RECORDED_IF_GIVEN = ("subword_copies", "subword_sampling")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +63,49 @@ class PrepareSettings(TypedSettings):
         at_least=0.98,
         at_most=1,
     )
+    subword_copies: int = setting(
+        "copies of each training pair, which differ in their sampled subwords",
+        1,
+        at_least=1,
+    )
+    subword_sampling: float = setting(
+        "sample the subwords of training text: for bpe the probability to leave out a "
+        "merge, for unigram the exponent of the probabilities; 0 = no sampling",
+        0.0,
+        at_least=0,
+        at_most=1,
+    )
     source_model: str | None = None
     target_model: str | None = None
 
+    def check_together(self) -> None:
+        """Check that copies of a pair differ.
+
+        Raises:
+            UsageError: If they would all be the same.
+        """
+        if self.subword_copies > 1 and not self.subword_sampling:
+            raise UsageError(
+                f"received subword_copies={self.subword_copies} with "
+                "subword_sampling=0, which would write the same copy again and again, "
+                "expected subword_sampling above 0, such as 0.1"
+            )
+
     def recorded(self) -> dict[str, Any]:
         """Return the settings under the names that manifests record, without paths."""
-        return {recorded_name(name): value for name, value in self.values().items()}
+        return {
+            _RECORDED_NAMES.get(name, name): value
+            for name, value in self.values().items()
+            if name not in _RECORDED_IF_GIVEN or value != self.default_of(name)
+        }
 
+    @classmethod
+    def value_in(cls, recorded: Mapping[str, Any], name: str) -> Any:
+        """Return a setting from the settings of a manifest.
 
-def recorded_name(name: str) -> str:
-    """Return the name under which manifests record a setting."""
-    return _RECORDED_NAMES.get(name, name)
+        Args:
+            recorded: Return value of `recorded`.
+            name: Name of the setting.
+        """
+        default = cls.default_of(name) if name in _RECORDED_IF_GIVEN else None
+        return recorded.get(_RECORDED_NAMES.get(name, name), default)

@@ -10,9 +10,11 @@ bytes, so decoding returns any text that was encoded.
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import logging
+import random
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +26,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 from t2t_repro.errors import UserError
+from t2t_repro.text.sampled_subwords import SPACE, SubwordSampler, can_sample
 from t2t_repro.text.tokenizer import Tokenizer, ids_of_text, read_vocabulary_file
 
 if TYPE_CHECKING:
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MODEL_TYPES = ("bpe", "unigram")
-
-_SPACE = "\u2581"
 
 # SentencePiece writes a space as U+2581, and decodes a U+2581 of the text as a space.
 # Reading it as a space from the start makes decoding exact.
@@ -89,6 +90,29 @@ class SentencePieceTokenizer(Tokenizer):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return self._processor.encode([_encodable(text) for text in texts])
 
+    @functools.cached_property
+    def _sampler(self) -> SubwordSampler | None:
+        proto = sentencepiece_model_pb2.ModelProto.FromString(self._content)
+        return SubwordSampler(self._processor, proto) if can_sample(proto) else None
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether the model is BPE or unigram; words and characters have no samples."""
+        return self._sampler is not None
+
+    def encode_sampled(
+        self, texts: Sequence[str], strength: float, seed: str
+    ) -> list[list[int]]:
+        """Return the ids of a random segmentation of each text; see `Tokenizer`.
+
+        The strength is that of `SubwordSampler.ids`.
+        """
+        sampler = self._sampler
+        if sampler is None:
+            return super().encode_sampled(texts, strength, seed)
+        generator = random.Random(seed)
+        return [sampler.ids(_encodable(text), strength, generator) for text in texts]
+
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(ids_of_text(ids))
 
@@ -107,7 +131,7 @@ class SentencePieceTokenizer(Tokenizer):
                 zip(ids, self.pieces(ids), strict=True)
             )
             if index == 0
-            or piece.startswith(_SPACE)
+            or piece.startswith(SPACE)
             or not {PAD_ID, EOS_ID}.isdisjoint((token, ids[index - 1]))
         ]
         return [*itertools.pairwise([*starts, len(ids)])] if len(ids) else []

@@ -66,6 +66,32 @@ class Tokenizer(abc.ABC):
         """Return the ids of each text; may be faster than one `encode` per text."""
         return [self.encode(text) for text in texts]
 
+    @property
+    def has_samples(self) -> bool:
+        """Whether a text has several segmentations that `encode_sampled` chooses from.
+
+        By default, a text has only one.
+        """
+        return False
+
+    def encode_sampled(
+        self, texts: Sequence[str], strength: float, seed: str
+    ) -> list[list[int]]:
+        """Return the ids of a random segmentation of each text, for training.
+
+        All segmentations decode to the same text. Without `has_samples`, the ids are
+        those of `encode`.
+
+        Args:
+            texts: The texts.
+            strength: How far the segmentations differ from the usual ones; its meaning
+                depends on the kind of the tokenizer.
+            seed: Any text. The same texts, strength and seed give the same ids in any
+                process.
+        """
+        del strength, seed
+        return [self.encode(text) for text in texts]
+
     def save(self, path: str | Path) -> None:
         """Write the tokenizer's file atomically."""
         atomic_write(Path(path), self.to_bytes())

@@ -3,11 +3,13 @@ from __future__ import annotations
 import numpy as np
 
 from t2t_repro.data.digests import pair_digest, pair_digests
-from t2t_repro.data.encoding import EncodedBatch
+from t2t_repro.data.encoding import EncodedBatch, Examples
 from t2t_repro.data.filters import PairFilter
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 PAIR = ("a", "b")
+# The filters do not read them.
+NO_EXAMPLES = Examples(np.empty(0), np.empty(0), [])
 
 
 def training(held_out: frozenset[int] = frozenset(), **settings) -> PairFilter:
@@ -26,8 +28,8 @@ def kept(pair_filter, pair, source_ids, target_ids) -> bool:
         is_empty=np.array([not source_ids or not target_ids]),
         source_lengths=np.array([len(source_ids) + 1]),
         target_lengths=np.array([len(target_ids) + 1]),
-        records=[b""],
         copies=np.array([1]),
+        examples=NO_EXAMPLES,
     )
     (found,) = pair_filter.kept(batch)
     return bool(found)
@@ -110,8 +112,8 @@ def batch_of(pairs) -> EncodedBatch:
         is_empty=np.zeros(count, bool),
         source_lengths=np.full(count, 2),
         target_lengths=np.full(count, 2),
-        records=[b""] * count,
         copies=np.ones(count, int),
+        examples=NO_EXAMPLES,
     )
 
 

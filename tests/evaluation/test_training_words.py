@@ -68,6 +68,14 @@ def test_at_most_so_many_pairs_are_counted_and_the_text_says_so(prepared, monkey
     assert training_pairs_to_count(data) == 3
 
 
+def test_copies_with_sampled_subwords_count_once(tmp_path, prepared):
+    sampled = SETTINGS.replace(subword_copies=3, subword_sampling=0.5)
+    data = prepare(Animals(), tmp_path, settings=sampled)
+    assert data.manifest.splits["train"].pairs_written == 3 * 5
+    words = count_training_words(data)
+    assert words == count_training_words(PreparedData.load(prepared, Animals()))
+
+
 def test_missing_shards_are_an_error(tmp_path):
     prepare(Animals(), tmp_path, settings=SETTINGS)
     next(tmp_path.glob("*-train-*")).unlink()

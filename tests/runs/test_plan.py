@@ -54,6 +54,21 @@ def plan(name="translate_ende_synthetic", given=None, found=None, replicas=1, **
     return plan_training(problem, settings(**more), preparation, found, replicas)
 
 
+def test_copies_of_pairs_are_part_of_an_epoch_and_named():
+    # 14 copies of 7 pairs: 8 were read and 1 was left out.
+    counts = dataclasses.replace(
+        manifest().splits["train"], pairs_read=8, dropped={"too_long": 1}
+    )
+    planned, plain = (
+        plan(found=found) for found in (manifest(splits={"train": counts}), manifest())
+    )
+    assert (planned.epochs.copies_per_pair, plain.epochs.copies_per_pair) == (2, 1)
+    assert planned.epochs.steps_per_epoch == plain.epochs.steps_per_epoch
+    text, plain_text = ("\n".join(plan_lines(p, None)) for p in (planned, plain))
+    assert "12 pairs (2 copies of each); 2 longer pairs are left out" in text
+    assert "12 pairs; 2 longer pairs are left out" in plain_text
+
+
 def test_batches_and_epochs_follow_from_the_lengths_of_the_data():
     planned = plan(found=manifest())
     shapes = [(b.length, b.rows, b.batches) for b in planned.batches]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 
@@ -33,6 +33,29 @@ def test_manifests_keep_the_old_names_of_renamed_settings():
     ]
 
 
+def test_settings_of_sampled_subwords_are_recorded_if_they_are_not_the_defaults():
+    settings = PrepareSettings(subword_copies=3, subword_sampling=0.25)
+    recorded = settings.recorded()
+    assert recorded == PrepareSettings().recorded() | {
+        "subword_copies": 3,
+        "subword_sampling": 0.25,
+    }
+    values = {name: PrepareSettings.value_in(recorded, name) for name in recorded}
+    assert (values["subword_copies"], values["subword_sampling"]) == (3, 0.25)
+
+
+def test_a_manifest_without_sampled_subwords_has_their_defaults():
+    earlier = PrepareSettings().recorded()
+    assert not {"subword_copies", "subword_sampling"} & set(earlier)
+    assert PrepareSettings.value_in(earlier, "subword_copies") == 1
+    assert PrepareSettings.value_in(earlier, "subword_sampling") == 0
+
+
+def test_copies_that_would_be_equal_are_refused():
+    with pytest.raises(UsageError, match="subword_copies=3 with subword_sampling=0, "):
+        PrepareSettings(subword_copies=3)
+
+
 def test_another_value_keeps_the_users_own_models():
     settings = PrepareSettings(source_model="a.model", target_model="b.model")
     changed = settings.replace(num_shards=3)
@@ -48,6 +71,9 @@ def test_another_value_keeps_the_users_own_models():
         ("max_pair_length", 1, "at least 2"),
         ("max_length_ratio", -1.0, "at least 0"),
         ("num_shards", 0, "at least 1"),
+        ("subword_copies", 0, "at least 1"),
+        ("subword_sampling", -0.1, "at least 0"),
+        ("subword_sampling", 1.1, "at most 1"),
         ("shuffle_seed", -1, "at least 0"),
         ("character_coverage", 0.9, "at least 0.98"),
         ("character_coverage", 1.1, "at most 1"),
