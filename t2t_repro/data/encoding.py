@@ -154,7 +154,7 @@ class PairEncoder:
         usual: tuple[list[Ids], list[Ids]],
         copies: np.ndarray,
     ) -> Examples:
-        """Return the examples of all copies, each with subwords of its own."""
+        """Return the examples of all copies, each with its own subwords."""
         inputs, targets = (
             sampling.side(name, tokenizer, texts, ids, copies.tolist(), batch.number)
             for name, tokenizer, texts, ids in zip(
