@@ -1,4 +1,4 @@
-"""Count the padding of an epoch, in buckets and in packed rows.
+"""Count the padding of an epoch and time its reading, in buckets and in packed rows.
 
 python benchmarks/padding.py --data_dir DATA --problem text_pairs \
         --batch_size 4096 --max_length 256 --packed_lengths 128 256
@@ -7,6 +7,8 @@ python benchmarks/padding.py --data_dir DATA --problem text_pairs \
 from __future__ import annotations
 
 import argparse
+import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,18 +17,44 @@ from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
 from t2t_repro.data.prepared import PreparedData
 
 
-def padding(shards: Shards, plan: BatchPlan) -> tuple[float, int, int]:
-    """Return the share of padding, the number of batches and that of shapes."""
-    real = positions = batches = 0
+class Epoch(NamedTuple):
+    """What the batches of an epoch hold.
+
+    Attributes:
+        padding: Share of padding in the positions of both sides.
+        batches: Number of batches.
+        shapes: Number of their shapes.
+        target_tokens: Target tokens without padding.
+    """
+
+    padding: float
+    batches: int
+    shapes: int
+    target_tokens: int
+
+
+def count(shards: Shards, plan: BatchPlan) -> Epoch:
+    """Count the positions of an epoch."""
+    real = positions = batches = target_tokens = 0
     shapes = set()
     for batch in training_epoch(shards, plan, seed=0, epoch=0):
         for side in ("inputs", "targets"):
             ids = batch[side].numpy()
-            real += np.count_nonzero(ids)
+            tokens = np.count_nonzero(ids)
+            real += tokens
             positions += ids.size
-        shapes.add(batch["inputs"].shape.as_list()[0] * 1000 + ids.shape[1])
+        target_tokens += tokens
+        shapes.add(ids.shape)
         batches += 1
-    return 1 - real / positions, batches, len(shapes)
+    return Epoch(1 - real / positions, batches, len(shapes), target_tokens)
+
+
+def reading_seconds(shards: Shards, plan: BatchPlan) -> float:
+    """Return the time to read an epoch without using its batches."""
+    start = time.perf_counter()
+    for _ in training_epoch(shards, plan, seed=0, epoch=1):
+        pass
+    return time.perf_counter() - start
 
 
 def main() -> None:
@@ -51,10 +79,16 @@ def main() -> None:
         plans[f"packed rows of {length}"] = BatchPlan.packed(
             **sizes, packed_length=length
         )
-    print(f"{'':24}{'padding':>9}{'batches':>9}{'shapes':>8}")
+    print(f"{'':24}{'padding':>9}{'batches':>9}{'shapes':>8}{'target tokens/s':>17}")
+    shards = data.shards("train")
     for name, plan in plans.items():
-        share, batches, shapes = padding(data.shards("train"), plan)
-        print(f"{name:24}{share:9.1%}{batches:9d}{shapes:8d}", flush=True)
+        epoch = count(shards, plan)
+        rate = epoch.target_tokens / reading_seconds(shards, plan)
+        print(
+            f"{name:24}{epoch.padding:9.1%}{epoch.batches:9d}{epoch.shapes:8d}"
+            f"{rate:17,.0f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
