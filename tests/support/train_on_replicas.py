@@ -66,7 +66,7 @@ CASES = {
     "2 weighted": Case(2, model="weighted"),
     "2 x 4": Case(2, 4, "bigrams"),
     "4 x 2": Case(4, 2),
-    "8": Case(8, model="bigrams"),
+    "8": Case(8),
 }
 FEATURES_WITH = "2 weighted"  # the case whose process also runs `save_features`
 
