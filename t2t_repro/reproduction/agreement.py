@@ -78,7 +78,7 @@ def order_text(test: OrderTest) -> str:
 
 
 def group_of(row: Row) -> str:
-    """Return the group of a row of Table 3 by what it varies, such as "(C) d_model"."""
+    """Return the setting that a row of Table 3 varies, such as "(C) d_model"."""
     return row.label.partition("=")[0]
 
 

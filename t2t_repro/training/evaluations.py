@@ -55,15 +55,15 @@ class Evaluations:
         """Read the value of the best model so far."""
         self._best = self.checkpoints.best_value(self.options.best_metric)
 
-    def are_due(self, step: int) -> bool:
-        """Return whether the interval of the evaluations ends with a step."""
+    def is_due(self, step: int) -> bool:
+        """Return whether an evaluation is due after a step."""
         return step % self.options.eval_every_steps == 0
 
-    def is_made(self, step: int) -> bool:
+    def is_logged(self, step: int) -> bool:
         """Return whether the log has the evaluation of a step."""
         return self.log.has_line("eval", step)
 
-    def make(self, step: int) -> dict[str, float]:
+    def evaluate(self, step: int) -> dict[str, float]:
         """Evaluate the weights of a step, or their moving averages.
 
         Returns:
@@ -90,8 +90,8 @@ class Evaluations:
             self.best_models.offer(step, value)
         return metrics
 
-    def are_exhausted(self, step: int) -> bool:
-        """Return whether the last evaluations up to a step brought no higher value.
+    def should_stop(self, step: int) -> bool:
+        """Return whether training should end, as no recent value was the highest.
 
         The log has the values, so a resumed run decides as one that never stopped. The
         evaluation at the end of a training that was extended later does not count:
@@ -101,10 +101,10 @@ class Evaluations:
         if not patience:
             return False
         logged = self.log.values("eval", metric)
-        values = {step: value for step, value in logged.items() if self.are_due(step)}
+        values = {at: value for at, value in logged.items() if self.is_due(at)}
         if not is_exhausted(list(values.values()), patience):
             return False
-        best = max(values, key=lambda step: values[step])
+        best = max(values, key=values.__getitem__)
         logger.info(
             "stopping early at step %d: %d evaluations without a higher %s than "
             "%.4g of step %d",

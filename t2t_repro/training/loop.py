@@ -238,7 +238,7 @@ class Trainer:
         seed_dropout_per_replica(self.model, self.strategy, first)
         self._window = MetricsWindow(self.checkpoints.window.numpy().decode())
         self.log.truncate_after(step)
-        self.stopped_early = self.evaluations.are_exhausted(step)
+        self.stopped_early = self.evaluations.should_stop(step)
 
     def _next_step(self) -> str:
         """Return how to continue after a full disk."""
@@ -247,12 +247,12 @@ class Trainer:
         return f"then the same command {step}"
 
     def _evaluation_is_due(self) -> bool:
-        return self._is_complete() or self.evaluations.are_due(self.step)
+        return self._is_complete() or self.evaluations.is_due(self.step)
 
     def _make_missed_evaluation(self, progress: Progress) -> None:
         """Evaluate the restored weights if this was due and is not in the log."""
         due = self.step > 0 and self._evaluation_is_due()
-        if due and not self.evaluations.is_made(self.step):
+        if due and not self.evaluations.is_logged(self.step):
             self._evaluate(progress)
 
     def _remaining_batches(self) -> Iterator[Batch]:
@@ -302,12 +302,12 @@ class Trainer:
         return DivergedError(symptom, self.step, saved[-1] if saved else None)
 
     def _evaluate(self, progress: Progress) -> None:
-        metrics = self.evaluations.make(self.step)
+        metrics = self.evaluations.evaluate(self.step)
         if metrics:
             progress.message(
                 "eval: " + "  ".join(f"{k} {v:.4g}" for k, v in metrics.items())
             )
-            self.stopped_early = self.evaluations.are_exhausted(self.step)
+            self.stopped_early = self.evaluations.should_stop(self.step)
 
     def _save_is_due(self) -> bool:
         steps, seconds = self.options.save_every_steps, self.options.save_every_seconds

@@ -195,7 +195,7 @@ def went_through(bad, results_without_a_stop, tmp_path_factory):
 def test_an_interrupted_run_makes_the_same_decisions(
     bad, went_through, tmp_path, stops, ends
 ):
-    """Stops are numbers of lines of metrics, also of those that are repeated."""
+    """Each stop is a number of lines of metrics, repeated lines included."""
     expected, metrics = went_through
     for stop in stops:
         count = 0
