@@ -118,7 +118,7 @@ def trained(tmp_path_factory) -> Trained:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def searches_traced_once() -> Iterator[None]:
+def shared_translators() -> Iterator[None]:
     """Share translators among the systems of a module that have equal weights.
 
     Every command loads its system, and tracing a search takes seconds.
