@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
@@ -35,9 +37,34 @@ def token_losses(
     vocab_size = logits.shape[-1]
     real = ops.cast(ops.not_equal(targets, PAD_ID), logits.dtype)
     normalizer = ops.logsumexp(logits, axis=-1)
-    target_logit = ops.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
-    nll = normalizer - target_logit
+    nll = normalizer - _entries(logits, targets)
     low = label_smoothing / (vocab_size - 1)
     sum_of_log_probs = ops.sum(logits, axis=-1) - vocab_size * normalizer
     smoothed = (1.0 - label_smoothing - low) * nll - low * sum_of_log_probs
     return smoothed * real, nll * real
+
+
+def _entries(values: KerasTensor, places: KerasTensor) -> KerasTensor:
+    """Take one entry of each row: `values[..., place]`.
+
+    The gradient of a gather is a scatter into an array of zeros of the shape of
+    `values`. Here it is a comparison, which XLA fuses with the rest of the gradient, so
+    that array is never in memory (`docs/training.md`, "Where the time goes").
+
+    Args:
+        values: `[batch, length, size]`.
+        places: int32 `[batch, length]`, from 0 to size - 1.
+
+    Returns:
+        `[batch, length]`.
+    """
+
+    @ops.custom_gradient
+    def take(values: KerasTensor) -> tuple[KerasTensor, Callable[..., KerasTensor]]:
+        def gradient(upstream: KerasTensor) -> KerasTensor:
+            taken = ops.equal(ops.arange(values.shape[-1]), places[..., None])
+            return ops.where(taken, upstream[..., None], 0.0)
+
+        return ops.take_along_axis(values, places[..., None], axis=-1)[..., 0], gradient
+
+    return take(values)

@@ -46,6 +46,21 @@ def test_the_gradient_is_the_models_distribution_minus_the_wanted_one():
     np.testing.assert_allclose(tape.gradient(total, logits), expected, atol=1e-6)
 
 
+def test_the_gradient_scatters_nothing_into_an_array_of_the_size_of_the_logits():
+    @tf.function(input_signature=[tf.TensorSpec(LOGITS.shape)])
+    def gradient(logits):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            total = tf.reduce_sum(token_losses(TARGETS, logits, 0.1)[0])
+        return tape.gradient(total, logits)
+
+    kinds = {
+        operation.type
+        for operation in gradient.get_concrete_function().graph.get_operations()
+    }
+    assert not {kind for kind in kinds if "Scatter" in kind or "SegmentSum" in kind}
+
+
 def test_the_smallest_loss_is_the_entropy_of_the_wanted_distribution():
     # tensor2tensor subtracts this from its loss.
     wanted = np.full((1, 1, VOCAB_SIZE), 0.1 / (VOCAB_SIZE - 1), "float32")
