@@ -52,13 +52,19 @@ _LONG_TRAINING = _TRAINING | {
     "learning_rate_warmup_steps": 800,
 }
 
+_FILES = {"train": "train", "dev": "val", "test": "test2016"}
+
+
+def _text(language: str) -> dict[str, tuple[str, ...]]:
+    """Return the files of Multi30k, English to a language, by split."""
+    return {
+        split: (f"{name}.en", f"{name}.{language}") for split, name in _FILES.items()
+    }
+
+
 TRANSLATION = Recipe(
     problem="text_pairs",
-    text={
-        "train": ("train.en", "train.de"),
-        "dev": ("val.en", "val.de"),
-        "test": ("test2016.en", "test2016.de"),
-    },
+    text=_text("de"),
     text_source="raw text of Multi30k task 1 (Elliott et al. 2016)",
     vocab_size=4_000,
     train_steps=2_500,
@@ -84,7 +90,7 @@ def recipe_of(table: Table, row: Row, hparams: HParams, scale: str = "small") ->
     Args:
         table: Its table.
         row: A row with an hparams set.
-        hparams: That set.
+        hparams: That set, without the row's changes.
         scale: "small" or "long".
 
     Raises:
@@ -103,7 +109,8 @@ def recipe_of(table: Table, row: Row, hparams: HParams, scale: str = "small") ->
     recipe = dataclasses.replace(
         TRANSLATION,
         hparams_set=str(row.hparams_set),
-        hparams=overrides(hparams, scale),
+        hparams=overrides(hparams, scale, row.hparams),
+        text=_text(table.target_language),
     )
     if scale == "small":
         return recipe
@@ -133,7 +140,13 @@ def scaled(hparams: HParams, scale: str = "small") -> HParams:
     return hparams.replace(**changes, **training)
 
 
-def overrides(hparams: HParams, scale: str = "small") -> str:
-    """Return the value of `--hparams` that trains a set at the small or long scale."""
-    changes = hparams.diff(scaled(hparams, scale))
+def overrides(hparams: HParams, scale: str = "small", changed: str = "") -> str:
+    """Return the value of `--hparams` that trains a set at the small or long scale.
+
+    Args:
+        hparams: The set.
+        scale: "small" or "long".
+        changed: Changes to the set at full size, in the form of `--hparams`.
+    """
+    changes = hparams.diff(scaled(hparams.parse(changed), scale))
     return ",".join(f"{name}={value}" for name, (_, value) in changes.items())
