@@ -1,9 +1,9 @@
 """Recipes that train any row on a machine with two cores.
 
 Translation has one rule: widths are a quarter of the paper's and layers half as many.
-Heads, dropout, smoothing and everything else that a row varies stay. Text, steps and
-schedule are the same for all rows. Scores can be compared within this scale, but not
-with the paper's. Parsing has its own set, and a recipe only for the row of the parser
+Heads, dropout, smoothing and everything else that a row varies stay. Steps and
+schedule are the same for all rows, and so is the text, but for the French of the table
+enfr. Scores can be compared within this scale and text, but not with the paper's. Parsing has its own set, and a recipe only for the row of the parser
 trained on the WSJ alone.
 
 The scale "long" has the same sizes, text and batches, and four times the steps at half
