@@ -2,8 +2,9 @@
 
 Translation has one rule: widths are a quarter of the paper's and layers half as many.
 Heads, dropout, smoothing and everything else that a row varies stay. Steps and
-schedule are the same for all rows, and so is the text, but for the French of the table
-enfr. Scores can be compared within this scale and text, but not with the paper's. Parsing has its own set, and a recipe only for the row of the parser
+schedule are the same for all rows. The text is Multi30k, English to German, and French
+for the table enfr. Scores can be compared within this scale and text, but not with the
+paper's. Parsing has its own set, and a recipe only for the row of the parser
 trained on the WSJ alone.
 
 The scale "long" has the same sizes, text and batches, and four times the steps at half
