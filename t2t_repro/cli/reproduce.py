@@ -94,7 +94,7 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
         choices=("small", "long", "paper"),
         help="small: a quarter of the widths, half the layers, Multi30k, two cores; "
         "long: the same with 10,000 steps instead of 2,500 and half the learning rate; "
-        "paper: the paper's recipe, WMT 2014 on 8 GPUs, whose commands are only printed "
+        "paper: the paper's recipe, WMT 2014 on 8 GPUs; its commands are only printed "
         "unless --data_dir and --output_dir are given (default: small)",
     )
     group.add_argument(

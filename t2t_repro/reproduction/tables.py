@@ -32,8 +32,6 @@ class Row:
         baseline_set: Set of a second system whose published value is in the row.
         average_last: Number of checkpoints that the paper averaged; 0 = none.
         vocab_sizes: Sizes of the source and target vocabulary.
-        no_small_scale: Reason for having no recipe at the small scale; empty if there
-            is a recipe.
     """
 
     name: str
@@ -48,7 +46,6 @@ class Row:
     baseline_set: str | None = None
     average_last: int = 0
     vocab_sizes: tuple[int, int] = (VOCAB_SIZE, VOCAB_SIZE)
-    no_small_scale: str = ""
 
     @property
     def system(self) -> str | None:

@@ -323,8 +323,3 @@ def test_a_selected_row_keeps_everything_else_of_its_table():
     assert (part.name, part.title) == (whole.name, whole.title)
     assert (part.columns, part.notes) == (whole.columns, whole.notes)
     assert select("weighted") is whole
-
-
-def test_only_the_semi_supervised_parser_has_no_small_scale():
-    without = [row.name for t in TABLES for row in t.rows if row.no_small_scale]
-    assert without == ["transformer_4_layers_semi_supervised"]

@@ -62,12 +62,17 @@ def _row_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
 def _measured_cells(results: Sequence[Result]) -> list[str]:
     """Return the scores, seeds and parameters of a system."""
     return [
-        *(
-            mean_and_spread([x.scores[name] for x in results if name in x.scores])
-            for name in _ROW_SCORES
-        ),
+        *_means(results, _ROW_SCORES),
         ", ".join(str(result.seed) for result in results),
         f"{results[0].parameters:,}",
+    ]
+
+
+def _means(results: Sequence[Result], scores: Sequence[str]) -> list[str]:
+    """Return the mean and spread of scores; the cell of a missing one is empty."""
+    return [
+        mean_and_spread([x.scores[name] for x in results if name in x.scores])
+        for name in scores
     ]
 
 
@@ -89,6 +94,30 @@ def _newer_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
     if not results:
         return [*first, NOT_YET, *[""] * (len(_ROW_SCORES) + 1)]
     return [*first, *_measured_cells(results)]
+
+
+def parsers(results: Sequence[Result]) -> str:
+    """Return our parsers of Table 4 at the small scale, measured or not."""
+    scores = {
+        "F1 (dev)": "dev F1",
+        "F1 up to 40 words (dev)": "up to 40 words",
+        "% repaired (dev)": "% repaired",
+    }
+    headings = ["row", "training", "published F1", *scores.values(), "seeds"]
+    lines = []
+    for row in find_table("table4").rows:
+        if row.hparams_set is None:
+            continue
+        own = [x for x in results if (x.system, x.scale) == (row.system, "small")]
+        lines.append(
+            [
+                f"`table4/{row.name}`",
+                *(str(row.published[name]) for name in ("training", "F1")),
+                *(_means(own, [*scores]) if own else [NOT_YET, "", ""]),
+                ", ".join(str(result.seed) for result in own),
+            ]
+        )
+    return "\n".join(markdown([headings, *lines]))
 
 
 def agreement(results: Sequence[Result]) -> str:
