@@ -21,14 +21,26 @@ def commands_of(recipe: Recipe, rows: Sequence[Row], seed: int) -> list[str]:
         seed: Random seed.
     """
     commands = [_train(recipe, seed)]
-    for row in rows:
-        commands += [_evaluate(recipe, row, split, seed) for split in recipe.splits]
+    commands += [
+        _evaluate(recipe, row, checkpoint, split, seed)
+        for row in rows
+        for checkpoint in recipe.checkpoints
+        for split in recipe.splits
+    ]
     return [shlex.join(["t2t", *command]) for command in commands]
 
 
-def hypotheses_file(row: Row, split: str) -> str:
-    """Return the name of the file of a row's outputs for a split."""
-    return f"{split}.{row.system}.txt"
+def hypotheses_file(recipe: Recipe, row: Row, checkpoint: str, split: str) -> str:
+    """Return the name of the file of a row's outputs for a split.
+
+    Args:
+        recipe: The recipe.
+        row: The row.
+        checkpoint: One of the recipe's checkpoints.
+        split: One of its splits.
+    """
+    is_first = checkpoint == recipe.checkpoints[0]
+    return f"{split}.{row.system}{'' if is_first else f'.{checkpoint}'}.txt"
 
 
 def _train(recipe: Recipe, seed: int) -> list[str]:
@@ -50,11 +62,14 @@ def _train(recipe: Recipe, seed: int) -> list[str]:
     return [*command, "--no_final_score"]
 
 
-def _evaluate(recipe: Recipe, row: Row, split: str, seed: int) -> list[str]:
+def _evaluate(
+    recipe: Recipe, row: Row, checkpoint: str, split: str, seed: int
+) -> list[str]:
+    file = hypotheses_file(recipe, row, checkpoint, split)
     command = ["evaluate", "--output_dir", OUTPUT_DIR, "--split", split]
-    command += ["--decode_to_file", f"{OUTPUT_DIR}/{hypotheses_file(row, split)}"]
-    if recipe.average_last:
-        command += ["--checkpoint_path", "averaged"]
+    command += ["--decode_to_file", f"{OUTPUT_DIR}/{file}"]
+    if recipe.average_last:  # `t2t evaluate` prefers the average.
+        command += ["--checkpoint_path", checkpoint]
     if row.branch_weights != "learned":
         command += ["--branch_weights", row.branch_weights, "--branch_seed", str(seed)]
     return command

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.comparison import Line, Measured, compare
-from t2t_repro.reproduction.report import Column, Report, make_block
+from t2t_repro.reproduction.ranking_report import ranking_blocks, ranking_data
+from t2t_repro.reproduction.report import (
+    Column,
+    Report,
+    make_block,
+    mean_and_spread,
+    published_text,
+)
 from t2t_repro.reproduction.results import Result
-from t2t_repro.reproduction.tables import Cell, Table
+from t2t_repro.reproduction.tables import Table
 from t2t_repro.reproduction.text_report import text_report
 from t2t_repro.settings.hparams import HParams
 
@@ -41,6 +46,8 @@ def comparison_report(
 ) -> Report:
     """Report on a table: published values and our scores, then sizes and costs.
 
+    Results of the long scale add rankings, and agreement per group of rows.
+
     Args:
         table: The table.
         hparams_of: Function from the name of an hparams set to the set.
@@ -56,9 +63,10 @@ def comparison_report(
         blocks=[
             make_block(_score_columns(table), lines),
             *([make_block(_cost_columns(table), own)] if own else ()),
+            *ranking_blocks(table, results),
         ],
         notes=notes,
-        data=_data(table, lines, notes),
+        data=_data(table, lines, notes) | ranking_data(table, results),
     )
 
 
@@ -103,7 +111,7 @@ _PARAMETERS = Column[Line](
 def _published_column(table: Table, name: str) -> Column[Line]:
     return Column(
         name,
-        lambda line: _published(line.published.get(name), name),
+        lambda line: published_text(line.published.get(name), name),
         is_number=not any(isinstance(row.published[name], str) for row in table.rows),
     )
 
@@ -114,14 +122,6 @@ def _score_column(score: str, heading: str) -> Column[Line]:
         return mean_and_spread(values)
 
     return Column(heading, cell)
-
-
-def mean_and_spread(values: Sequence[float]) -> str:
-    """Write the mean of some values, with the standard deviation of two or more."""
-    if not values:
-        return ""
-    mean = f"{statistics.mean(values):.2f}"
-    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.2f}"
 
 
 def _runs(line: Line) -> str:
@@ -150,19 +150,6 @@ def _seeds(measured: Measured) -> str:
 
 def _scientific(value: float | None) -> str:
     return "" if value is None else f"{value:.1e}"
-
-
-def _published(cell: Cell, column: str) -> str:
-    """Write a value as the papers do."""
-    if cell is None:
-        return ""
-    if column == "PPL":
-        return f"{cell:.2f}"
-    if isinstance(cell, float) and cell >= 1e6:
-        return f"{cell:.1e}"
-    if isinstance(cell, float):
-        return f"{cell:g}" if not math.isclose(cell, round(cell, 1)) else f"{cell:.1f}"
-    return f"{cell:,}" if isinstance(cell, int) else cell
 
 
 def _data(table: Table, lines: Sequence[Line], notes: Sequence[str]) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class Recipe:
             the problem has its own text.
         text_source: Origin of the files.
         vocab_size: Number of subwords; None = the problem's default.
+        ranks_systems: Whether to score the last checkpoint beside the average, and both
+            by the nll on dev and by BLEU on all splits together.
     """
 
     problem: str
@@ -42,6 +44,14 @@ class Recipe:
     text: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     text_source: str = ""
     vocab_size: int | None = None
+    ranks_systems: bool = False
+
+    @property
+    def checkpoints(self) -> tuple[str, ...]:
+        """Checkpoints to score, as `System.load` names them."""
+        if not self.average_last:
+            return ("latest",)
+        return ("latest", "averaged") if self.ranks_systems else ("averaged",)
 
     @property
     def file_names(self) -> list[str]:

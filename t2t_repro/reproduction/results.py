@@ -36,12 +36,15 @@ class Result:
         system: Name of the system, `Row.system`.
         scale: "small", "long" or "paper".
         seed: Random seed of weights, dropout and data order.
-        scores: Measured value by name: "BLEU (test)", "perplexity (dev)", ...
+        scores: Measured value by name: "BLEU (test)", "perplexity (dev)", ... At the
+            long scale, these belong to the last checkpoint, and `averaged_score` names
+            those of the average.
         signature: Signature of sacreBLEU; empty without BLEU.
         steps: Number of updates.
         seconds: Time of the updates, without saving and evaluation.
         parameters: Number of parameters of the trained model.
-        commands: Commands that reproduce the result, in order.
+        commands: Commands that reproduce the result, in order. At the long scale, `t2t
+            reproduce` also computes the nll of the average and BLEU on two splits.
         data: sha256 of each file of text, by name.
         hardware: Processor, and number of its cores that the run could use.
         versions: Versions of the software.
@@ -71,6 +74,11 @@ class Result:
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
         atomic_write(path, text + "\n")
         return path
+
+
+def averaged_score(name: str) -> str:
+    """Return the name of a score of the average, where the last checkpoint has one."""
+    return f"{name}, averaged"
 
 
 def read_result(text: str) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import open_or_prepare
@@ -15,8 +15,9 @@ from t2t_repro.reproduction.commands import hypotheses_file
 from t2t_repro.reproduction.curves import training_seconds
 from t2t_repro.reproduction.f1_by_length import f1_by_length, score_name
 from t2t_repro.reproduction.plan import Plan, RunFolders, check_folders
+from t2t_repro.reproduction.ranking_scores import Output, ranking_scores
 from t2t_repro.reproduction.recipes import Recipe
-from t2t_repro.reproduction.results import Result, hardware
+from t2t_repro.reproduction.results import Result, averaged_score, hardware
 from t2t_repro.reproduction.tables import Row
 from t2t_repro.runs import System, TrainSettings, train
 from t2t_repro.training.metrics_file import read_metrics
@@ -87,6 +88,15 @@ def _train_settings(plan: Plan, output_dir: Path) -> TrainSettings:
     )
 
 
+class _CheckpointResult(NamedTuple):
+    """Scores of one checkpoint, and facts about its system."""
+
+    scores: dict[str, float]
+    signature: str
+    parameters: int
+    versions: Mapping[str, str]
+
+
 def _score(
     plan: Plan,
     row: Row,
@@ -94,34 +104,59 @@ def _score(
     data: PreparedData,
     text_digests: Mapping[str, str],
 ) -> Result:
-    """Score one row in every split of the recipe, and write its outputs to files."""
+    """Score one row with every checkpoint of the recipe."""
     recipe = plan.recipe
-    checkpoint = "averaged" if recipe.average_last else "latest"
-    system = System.load(output_dir, checkpoint)
-    system.replace_branch_weights(row.branch_weights, plan.seed)
+    scored = [
+        _score_checkpoint(plan, row, checkpoint, output_dir, data)
+        for checkpoint in recipe.checkpoints
+    ]
     scores = _perplexity(recipe, row, output_dir)
-    signature = ""
-    for split in recipe.splits:
-        sources, references = data.raw_text(split)
-        evaluation = system.evaluate(sources, references)
-        lines = "".join(f"{line}\n" for line in evaluation.hypotheses)
-        atomic_write(output_dir / hypotheses_file(row, split), lines)
-        scores |= named_scores(evaluation, references, split)
-        signature = _signature(evaluation)
+    for each in scored:
+        scores |= each.scores
     return Result(
         system=str(row.system),
         scale=plan.scale,
         seed=plan.seed,
         scores=scores,
-        signature=signature,
+        signature=scored[0].signature,
         steps=recipe.train_steps,
         seconds=round(training_seconds(_metrics(output_dir, "train")), 1),
-        parameters=system.model.count_params(),
+        parameters=scored[0].parameters,
         commands=tuple(Plan(plan.scale, plan.seed, recipe, (row,)).commands()),
         data=text_digests,
         hardware=hardware(),
-        versions=system.run.versions,
+        versions=scored[0].versions,
     )
+
+
+def _score_checkpoint(
+    plan: Plan, row: Row, checkpoint: str, output_dir: Path, data: PreparedData
+) -> _CheckpointResult:
+    """Score a checkpoint in every split of the recipe, and write its outputs."""
+    recipe = plan.recipe
+    system = System.load(output_dir, checkpoint)
+    system.replace_branch_weights(row.branch_weights, plan.seed)
+    outputs = {split: _output(system, data, split) for split in recipe.splits}
+    scores: dict[str, float] = {}
+    signature = ""
+    for split, output in outputs.items():
+        lines = "".join(f"{line}\n" for line in output.evaluation.hypotheses)
+        name = hypotheses_file(recipe, row, checkpoint, split)
+        atomic_write(output_dir / name, lines)
+        scores |= named_scores(output.evaluation, output.references, split)
+        signature = _signature(output.evaluation)
+    if recipe.ranks_systems:
+        scores |= ranking_scores(system, data, outputs)
+    if checkpoint != recipe.checkpoints[0]:
+        scores = {averaged_score(name): value for name, value in scores.items()}
+    return _CheckpointResult(
+        scores, signature, system.model.count_params(), system.run.versions
+    )
+
+
+def _output(system: System, data: PreparedData, split: str) -> Output:
+    sources, references = data.raw_text(split)
+    return Output(system.evaluate(sources, references), references)
 
 
 def named_scores(

@@ -108,7 +108,11 @@ def recipe_of(table: Table, row: Row, hparams: HParams, scale: str = "small") ->
     if scale == "small":
         return recipe
     return dataclasses.replace(
-        recipe, train_steps=LONG_STEPS, save_checkpoints_steps=LONG_STEPS // 50
+        recipe,
+        train_steps=LONG_STEPS,
+        save_checkpoints_steps=LONG_STEPS // 50,
+        average_last=5,
+        ranks_systems=True,
     )
 
 

@@ -9,9 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro.cli.main import main
+from t2t_repro.data.prepared import PreparedData
 from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.plan import RunFolders
+from t2t_repro.reproduction.ranking_scores import dev_likelihood
 from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
+from t2t_repro.runs import System
 from tests.cli.conftest import HPARAMS, sentence_pairs
 from tests.support.result import RESULT
 
@@ -216,6 +219,20 @@ def small(tmp_path, monkeypatch):
     longest = small_scale._TRAINING["max_length"]
     monkeypatch.setitem(small_scale._TRAINING, "min_length_bucket", longest - 1)
     return ["reproduce", "--text_dir=.", "--data_dir=data", "--output_dir=o", "--run"]
+
+
+@pytest.mark.usefixtures("eager")
+def test_the_nll_that_ranks_systems_is_that_of_the_evaluations_in_training(trained):
+    system = System.load(trained.output_dir, "latest")
+    data = PreparedData.load(trained.data_dir, system.problem)
+    found = dev_likelihood(system, data)
+    last = trained.metrics("eval")[-1]
+    assert last["step"] == trained.steps
+    assert found == {
+        name: pytest.approx(last[name], rel=1e-4) for name in ("nll", "perplexity")
+    }
+    # The evaluation leaves no files beside the checkpoint.
+    assert not Path(system.checkpoint).exists()
 
 
 @pytest.mark.usefixtures("eager")

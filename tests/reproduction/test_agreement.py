@@ -8,9 +8,11 @@ import pytest
 from t2t_repro.reproduction.agreement import (
     Scores,
     agreement_notes,
+    group_agreements,
     grouped,
     order_of,
     order_text,
+    p_value_text,
     pooled_deviation,
 )
 from t2t_repro.reproduction.lookup import find_table as table
@@ -108,3 +110,87 @@ def test_rows_of_table_3_are_grouped_by_the_value_that_they_vary():
         "(D) P_drop": ["base", "d_dr0", "d_dr2"],
         "(D) eps_ls": ["base", "d_ls0", "d_ls2"],
     }
+
+
+def long_results(**scores):
+    """Return a long result per row of Table 3: nll and BLEU, last and averaged."""
+    names = ("nll (dev)", "BLEU (dev+test)")
+    names = (*names, *(f"{name}, averaged" for name in names))
+    return [
+        dataclasses.replace(
+            RESULT,
+            system="transformer_base" + (f"_{row}" if row != "base" else ""),
+            scale="long",
+            scores=dict(zip(names, values, strict=True)) | {"BLEU (dev)": 1.0},
+        )
+        for row, values in scores.items()
+    ]
+
+
+# Published: 4.92 and 25.8 (base), 5.19 and 25.3 (c_n4), 6.11 and 23.7 (c_n2), 4.92 and
+# 25.7 (e_learned). Of the three pairs of base and group C, nll (dev) has 3 in this
+# order, its average 2, BLEU 1, and its average 0.
+LONG = long_results(
+    base=[2.0, 31.0, 2.1, 30.0],
+    c_n4=[2.1, 33.0, 2.0, 32.0],
+    c_n2=[2.2, 32.0, 2.2, 33.0],
+    e_learned=[1.9, 30.5, 1.8, 34.0],
+)
+
+
+def test_the_long_scale_is_compared_by_nll_and_by_bleu_on_both_splits():
+    nll, nll_averaged, bleu, bleu_averaged = agreement_notes(table("table3"), LONG)
+    # Of base, c_n4, c_n2 and e_learned, base and e_learned have the same perplexity.
+    assert nll.startswith("long, nll (dev): 5 of 5 pairs")
+    assert nll_averaged.startswith("long, nll (dev), averaged: 4 of 5 pairs")
+    assert bleu.startswith("long, BLEU (dev+test): 2 of 6 pairs")
+    assert bleu_averaged.startswith("long, BLEU (dev+test), averaged: 2 of 6 pairs")
+
+
+def test_the_spread_of_an_nll_has_three_decimals():
+    seeds = [
+        dataclasses.replace(RESULT, scale="long", seed=seed, scores={"nll (dev)": nll})
+        for seed, nll in ((1, 2.001), (2, 2.003))
+    ]
+    (spread,) = agreement_notes(table("table3"), seeds)
+    assert spread.endswith("seeds of the same row: 0.001.")
+
+
+def test_groups_of_table_3_are_compared_by_their_letter_with_the_baseline():
+    found = {
+        (each.group, each.score): (each.column, each.test.same, each.test.pairs)
+        for each in group_agreements(table("table3"), LONG, "long")
+    }
+    nll, bleu = "nll (dev)", "BLEU (dev+test)"
+    assert found == {
+        ("all", nll): ("PPL", 5, 5),
+        ("all", f"{nll}, averaged"): ("PPL", 4, 5),
+        ("all", bleu): ("BLEU", 2, 6),
+        ("all", f"{bleu}, averaged"): ("BLEU", 2, 6),
+        ("(C)", nll): ("PPL", 3, 3),
+        ("(C)", f"{nll}, averaged"): ("PPL", 2, 3),
+        ("(C)", bleu): ("BLEU", 1, 3),
+        ("(C)", f"{bleu}, averaged"): ("BLEU", 0, 3),
+        # Both rows have the perplexity 4.92 in the paper.
+        ("(E)", bleu): ("BLEU", 1, 1),
+        ("(E)", f"{bleu}, averaged"): ("BLEU", 0, 1),
+    }
+    assert group_agreements(table("table3"), LONG, "small") == []
+
+
+def test_other_tables_have_no_groups():
+    system = "weighted_transformer_"
+    measured = [
+        dataclasses.replace(result, system=f"{system}{name}")
+        for result, name in zip(LONG, ("base", "n4", "n2", "n8"), strict=True)
+    ]
+    found = group_agreements(table("sensitivity"), measured, "long")
+    assert {each.group for each in found} == {"all"}
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [(0.0412, 2, "p = 0.04"), (0.004, 2, "p < 0.01"), (0.004, 3, "p = 0.004")],
+)
+def test_a_p_value_is_never_rounded_to_zero(value, places, text):
+    assert p_value_text(value, places) == text

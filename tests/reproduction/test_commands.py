@@ -38,6 +38,26 @@ def test_a_translator_at_the_small_scale():
     ]
 
 
+def test_a_translator_at_the_long_scale():
+    train, *evaluations = commands("table3/a_h1", "long", 3)
+    assert train.endswith(
+        "--random_seed 3 --train_steps 10000 --average_last 5 "
+        "--save_checkpoints_steps 200 --no_final_score"
+    )
+    evaluate = "t2t evaluate --output_dir OUT"
+    system = "transformer_base_a_h1"
+    assert evaluations == [
+        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}.txt "
+        "--checkpoint_path latest",
+        f"{evaluate} --split test --decode_to_file OUT/test.{system}.txt "
+        "--checkpoint_path latest",
+        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}.averaged.txt "
+        "--checkpoint_path averaged",
+        f"{evaluate} --split test --decode_to_file OUT/test.{system}.averaged.txt "
+        "--checkpoint_path averaged",
+    ]
+
+
 def test_one_training_serves_all_rows_of_the_randomisation():
     train, *evaluations = commands("randomisation/random", "small", 5)
     assert train == (

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from t2t_repro.data.split_files import PairFiles, TreeFile
@@ -7,6 +8,14 @@ from t2t_repro.reproduction.recipes import Recipe
 
 PAIRS = Recipe("p", 1, ("dev",), text={"train": ("a", "b"), "test": ("c", "d")})
 TREES = Recipe("p", 1, ("dev",), text={"train": ("a",), "dev": ("b",)})
+
+
+def test_an_average_is_scored_alone_unless_systems_are_ranked():
+    assert PAIRS.checkpoints == ("latest",)
+    averaged = dataclasses.replace(PAIRS, average_last=5)
+    assert averaged.checkpoints == ("averaged",)
+    ranking = dataclasses.replace(averaged, ranks_systems=True)
+    assert ranking.checkpoints == ("latest", "averaged")
 
 
 def test_pairs_have_a_flag_per_split_and_side():

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from t2t_repro.reproduction.report import (
     Block,
     Column,
     Report,
     make_block,
+    mean_and_spread,
     write_report,
     write_reports,
 )
@@ -41,6 +44,29 @@ def test_text_is_aligned_and_wrapped():
     ]
     assert lines[7] == "a note"
     assert [len(line) for line in lines[8:]] == [159, 39]
+
+
+def test_the_title_of_a_block_is_above_its_table():
+    block = make_block([Column("word", str, is_number=False)], ["one"], "A title:")
+    report = Report("t: a title", [BLOCKS[1], block], [], {})
+    assert write_report(report).splitlines()[1:] == [
+        *("name", "a", "", "A title:", "word", "one"),
+    ]
+    lines = write_report(report, "markdown").splitlines()
+    assert lines[-5:] == ["A title:", "", "| word |", "| --- |", "| one |"]
+
+
+@pytest.mark.parametrize(
+    ("values", "places", "text"),
+    [
+        ([], 2, ""),
+        ([2.0], 2, "2.00"),
+        ([1.0, 2.0, 3.0], 2, "2.00 ± 1.00"),
+        ([2.0005, 2.0015], 3, "2.001 ± 0.001"),
+    ],
+)
+def test_seeds_are_written_as_a_mean_with_its_deviation(values, places, text):
+    assert mean_and_spread(values, places) == text
 
 
 def test_markdown_keeps_notes_whole():

@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import sacrebleu
 
 from t2t_repro import runs
 from t2t_repro.data import prepare
@@ -17,6 +18,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.metrics.translation import Score, TranslationScores
 from t2t_repro.reproduction import f1_by_length as lengths
+from t2t_repro.reproduction import ranking_scores
 from t2t_repro.reproduction.lookup import find_row
 from t2t_repro.reproduction.plan import RunFolders, plan_of
 from t2t_repro.reproduction.results import read_result
@@ -38,11 +40,24 @@ METRICS = [
     {"split": "eval", "step": 150, "perplexity": 9.5},
 ]
 BLEU = {"dev": 21.5, "test": 23.25}
+# How much the average is better.
+GAIN = {"latest": 0.0, "averaged": 0.125}
+# Outputs of a long run and their references, by checkpoint and split.
+OUTPUTS = {
+    ("latest", "dev"): "a dog runs over the red grass",
+    ("latest", "test"): "two men sit on a bench",
+    ("averaged", "dev"): "a dog runs over the green grass",
+    ("averaged", "test"): "two men are sitting on a bench",
+}
+REFERENCES = {
+    "dev": "a dog runs over the green grass today",
+    "test": "two men sit on a bench",
+}
 
 
-def translation_scores(split):
+def translation_scores(split, gain=0.0):
     return TranslationScores(
-        bleu=Score(BLEU[split], f"signature of {split}"),
+        bleu=Score(BLEU[split] + gain, f"signature of {split}"),
         bleu_lowercase=Score(1.0, ""),
         chrf=Score(2.0, ""),
         length_ratio=1.0,
@@ -92,6 +107,12 @@ class Stage:
         self.calls.append(("load", output_dir, checkpoint))
         return FakeSystem(self)
 
+    def dev_likelihood(self, system, data):
+        assert data is self
+        self.calls.append(("likelihood", system.checkpoint, system.weights))
+        nll = {"latest": 2.25, "averaged": 2.125}[system.checkpoint]
+        return {"nll": nll, "perplexity": 100 * nll}
+
     def named(self, name):
         return [call[1:] for call in self.calls if call[0] == name]
 
@@ -122,15 +143,16 @@ class FakeSystem:
 
 
 @pytest.fixture
-def stage(monkeypatch):
+def stage(monkeypatch, request):
     """Put the fakes where the module of `run_row` imports them from."""
-    stage = Stage()
+    stage = getattr(request, "param", Stage)()
     for owner, name, stand_in in (
         (runs, "train", stage.train),
         (runs, "System", stage),
         (runs, "TrainSettings", lambda **values: SimpleNamespace(**values)),
         (prepare, "open_or_prepare", stage.open_or_prepare),
         (lengths, "f1_by_length", stage.f1_by_length),
+        (ranking_scores, "dev_likelihood", stage.dev_likelihood),
     ):
         monkeypatch.setattr(owner, name, stand_in, raising=False)
     sys.modules.pop(MODULE, None)
@@ -178,6 +200,7 @@ def test_a_row_is_prepared_trained_and_scored_by_its_recipe(stage, tmp_path):
         "save_checkpoints_secs": 0.0,
     }
     assert stage.named("load") == [(tmp_path / "out", "latest")]
+    assert stage.named("likelihood") == []
     result = read_result(path.read_text())
     assert path == tmp_path / "out" / "transformer_base_a_h1-small-3.json"
     assert result.system == "transformer_base_a_h1"
@@ -198,6 +221,83 @@ def test_a_row_is_prepared_trained_and_scored_by_its_recipe(stage, tmp_path):
     assert " x " in result.hardware
     output = tmp_path / "out" / "dev.transformer_base_a_h1.txt"
     assert output.read_text(encoding="utf-8") == "dev by learned 3\né\n"
+
+
+class LongStage(Stage):
+    """A stage whose systems and outputs differ by checkpoint."""
+
+    def raw_text(self, split):
+        return [split], [REFERENCES[split]]
+
+    def load(self, output_dir, checkpoint=None):
+        super().load(output_dir, checkpoint)
+        return LongSystem(self, checkpoint)
+
+
+class LongSystem(FakeSystem):
+    """A loaded checkpoint."""
+
+    def __init__(self, stage, checkpoint):
+        super().__init__(stage)
+        self.checkpoint = checkpoint
+
+    def evaluate(self, sources, references):
+        (split,) = sources
+        assert references == [REFERENCES[split]]
+        return SimpleNamespace(
+            scores=translation_scores(split, GAIN[self.checkpoint]),
+            hypotheses=[OUTPUTS[self.checkpoint, split]],
+        )
+
+
+def pooled(checkpoint):
+    """Return sacreBLEU's score of the outputs of both splits together."""
+    outputs = [OUTPUTS[checkpoint, split] for split in ("dev", "test")]
+    return sacrebleu.corpus_bleu(outputs, [[*REFERENCES.values()]]).score
+
+
+@pytest.mark.parametrize("stage", [LongStage], indirect=True)
+def test_a_long_run_scores_its_last_checkpoint_and_the_average_of_five(stage, tmp_path):
+    plan = plan_of(*find_row("table3/a_h1"), "long", 3)
+    (path,) = run(plan, folders_in(tmp_path, TRANSLATION))
+    ((settings,),) = stage.named("train")
+    assert (settings.train_steps, settings.average_last) == (10_000, 5)
+    out = tmp_path / "out"
+    assert stage.named("load") == [(out, "latest"), (out, "averaged")]
+    result = read_result(path.read_text())
+    assert path == out / "transformer_base_a_h1-long-3.json"
+    assert result.scores == {
+        "nll (dev)": 2.25,
+        "perplexity (dev)": 225.0,
+        "BLEU (dev)": 21.5,
+        "BLEU (test)": 23.25,
+        "BLEU (dev+test)": pytest.approx(pooled("latest")),
+        "nll (dev), averaged": 2.125,
+        "perplexity (dev), averaged": 212.5,
+        "BLEU (dev), averaged": 21.625,
+        "BLEU (test), averaged": 23.375,
+        "BLEU (dev+test), averaged": pytest.approx(pooled("averaged")),
+    }
+    assert abs(pooled("latest") - pooled("averaged")) > 1
+    assert result.signature == "signature of test"
+    assert result.commands == tuple(plan.commands())
+    texts = {
+        (checkpoint, split): (out / f"{split}.transformer_base_a_h1{end}").read_text()
+        for checkpoint, end in (("latest", ".txt"), ("averaged", ".averaged.txt"))
+        for split in ("dev", "test")
+    }
+    assert texts == {key: f"{line}\n" for key, line in OUTPUTS.items()}
+
+
+@pytest.mark.parametrize("stage", [LongStage], indirect=True)
+def test_the_nll_of_a_long_run_has_the_weights_of_the_row(stage, tmp_path):
+    plan = plan_of(*find_row("randomisation/random"), "long", 5)
+    run(plan, folders_in(tmp_path, TRANSLATION))
+    assert stage.named("likelihood") == [
+        (checkpoint, f"{mode} 5")
+        for mode in ("learned", "random", "uniform")
+        for checkpoint in ("latest", "averaged")
+    ]
 
 
 def test_every_row_of_a_training_has_its_weights_and_its_file(stage, tmp_path):

@@ -208,10 +208,13 @@ def test_the_long_scale_has_more_steps_and_a_lower_peak(row, overrides):
     found, small = recipe(row, "long"), recipe(row)
     assert sorted(found.hparams.split(",")) == sorted(overrides.split(","))
     assert (found.train_steps, found.save_checkpoints_steps) == (10_000, 200)
+    assert (found.average_last, found.ranks_systems) == (5, True)
     changed = {
         "hparams": small.hparams,
         "train_steps": small.train_steps,
         "save_checkpoints_steps": small.save_checkpoints_steps,
+        "average_last": 0,
+        "ranks_systems": False,
     }
     assert dataclasses.replace(found, **changed) == small
 

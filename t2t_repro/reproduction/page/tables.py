@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from t2t_repro.reproduction.agreement import SCORES, grouped, order_of, scores_of
-from t2t_repro.reproduction.comparison_report import mean_and_spread
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import NOT_YET, Result
 from t2t_repro.reproduction.table1.orders import COMMENTED
 from t2t_repro.reproduction.tables import Row
