@@ -4,8 +4,8 @@ Paper section 6.1: beam 4, length penalty alpha 0.6, at most source length + 50
 tokens, "terminate early when possible". tensor2tensor: `utils/beam_search.py`.
 With beam_size 1 it is greedy search: the best token at every step, until the first EOS.
 
-An optional feature (`constraints`, `sampling`, `coverage`) that is off adds no
-operation to the graph.
+An optional feature (`constraints`, `sampling`, `coverage`, `grammar_cost`) that is off
+adds no operation to the graph.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from t2t_repro.decoding.beam_state import (
     replace_column,
     take_beams,
 )
-from t2t_repro.decoding.constraints import forbidden_tokens
 from t2t_repro.decoding.coverage import coverage_penalty, with_coverage
+from t2t_repro.decoding.extensions import best_extensions
 from t2t_repro.decoding.length_penalty import length_penalty
 from t2t_repro.decoding.row_tensors import RowTensors
-from t2t_repro.decoding.sampling import Sampling, sample
-from t2t_repro.decoding.vocabulary import MINUS_INFINITY, top_log_probs
+from t2t_repro.decoding.vocabulary import MINUS_INFINITY
 
 # Finished sentences leave the batch once they are at least one in this many rows.
 # Gathering the other rows takes a small part of the time of a step.
@@ -105,7 +104,6 @@ class _Search:
         self.static_shapes = options.static_shapes
         self.max_length = max_length
         self.beam_size = options.beam_size
-        self.num_extensions = 2 * options.beam_size if options.beam_size > 1 else 1
         self.alpha = options.alpha
         self.num_hypotheses = options.num_hypotheses
 
@@ -117,7 +115,8 @@ class _Search:
     def step(self, state: BeamState) -> BeamState:
         history = self._history_with_new_slots(state)
         logits, cache = self._predict(state, history)
-        scores, parents, tokens = self._best_extensions(state, logits)
+        found = best_extensions(state, logits, self.options)
+        scores, parents, tokens = found.scores, found.parents, found.tokens
         ids = replace_column(
             take_beams(state.living_ids, parents), state.position, tokens
         )
@@ -129,8 +128,11 @@ class _Search:
         finished_ids, finished_scores = self._finish(state, ids, scores, ends, penalty)
         # Keep the K best extensions that do not end.
         living_log_probs, places = ops.top_k(
-            ops.where(ends, MINUS_INFINITY, scores), self.beam_size
+            ops.where(ends, MINUS_INFINITY, found.ranks), self.beam_size
         )
+        if self.options.word_cost:
+            living = ops.where(ends, MINUS_INFINITY, scores)
+            living_log_probs = take_beams(living, places)
         living_parents = take_beams(parents, places)
         # A sentence that is done keeps its living hypotheses; they may be its answer.
         new_state = dataclasses.replace(
@@ -172,30 +174,6 @@ class _Search:
         logits = ops.reshape(ops.cast(logits, "float32"), (-1, logits.shape[-1]))
         return logits, cache
 
-    def _best_extensions(
-        self, state: BeamState, logits: KerasTensor
-    ) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
-        """Return scores, parents and tokens of the best extensions, `[rows, 2K]`."""
-        forbidden = forbidden_tokens(
-            self.options.constraints,
-            state.living_ids,
-            state.position,
-            logits.shape[-1],
-            state.max_lengths,
-            state.per_row.get("prefixes"),
-            state.per_row.get("word_kinds"),
-        )
-        if self.options.sampling is not None:
-            return _drawn_extension(state, logits, self.options.sampling, forbidden)
-        log_probs, tokens = top_log_probs(logits, self.num_extensions, forbidden)
-        shape = (-1, self.beam_size, log_probs.shape[-1])
-        totals = state.living_log_probs[:, :, None] + ops.reshape(log_probs, shape)
-        each = shape[2] * self.beam_size
-        scores, places = ops.top_k(ops.reshape(totals, (-1, each)), self.num_extensions)
-        places = ops.cast(places, "int32")
-        tokens = take_beams(ops.reshape(tokens, (-1, each)), places)
-        return scores, places // shape[2], tokens
-
     def _coverage(self, state: BeamState, cache: Any) -> KerasTensor | None:
         """Return the coverage of the living hypotheses after this step."""
         if not self.options.coverage_penalty:
@@ -232,9 +210,11 @@ class _Search:
         return take_beams(all_ids, places), finished_scores
 
     def _done(self, state: BeamState) -> KerasTensor:
-        reachable = state.living_log_probs[:, 0] / _penalty(
-            state.max_lengths, self.alpha
-        )
+        best = state.living_log_probs[:, 0]
+        if self.options.word_cost:
+            # The hypothesis of the best rank may not have the highest log-probability.
+            best = ops.max(state.living_log_probs, axis=1)
+        reachable = best / _penalty(state.max_lengths, self.alpha)
         certain = state.finished_scores[:, self.num_hypotheses - 1] >= reachable
         at_limit = state.position >= state.max_lengths
         return ops.logical_or(state.done, ops.logical_or(certain, at_limit))
@@ -283,17 +263,3 @@ class _Search:
     def _may_run_out(self, state: BeamState) -> bool:
         """Return whether there may be fewer than K hypotheses."""
         return self.options.constraints is not None or "prefixes" in state.per_row
-
-
-def _drawn_extension(
-    state: BeamState,
-    logits: KerasTensor,
-    sampling: Sampling,
-    forbidden: KerasTensor | None,
-) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
-    """Return score, parent and token of a random extension, `[rows, 1]`."""
-    uniform = ops.take(state.per_row["uniform"], state.position, axis=1)
-    tokens, log_probs = sample(logits, uniform, sampling, forbidden)
-    tokens = tokens[:, None]
-    scores = state.living_log_probs + log_probs[:, None]
-    return scores, ops.zeros_like(tokens), tokens

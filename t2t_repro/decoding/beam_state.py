@@ -41,6 +41,8 @@ class BeamSearchOptions:
             take the best ones.
         coverage_penalty: Factor of the coverage penalty (beta); 0 means none. Otherwise
             the step function must return an `AttendingCache`.
+        word_cost: Expected cost of a word without a leaf in nats, for a search inside a
+            grammar; 0 means none. See `decoding/grammar_cost.py`.
     """
 
     beam_size: int
@@ -50,6 +52,7 @@ class BeamSearchOptions:
     constraints: Constraints | None = None
     sampling: Sampling | None = None
     coverage_penalty: float = 0.0
+    word_cost: float = 0.0
 
 
 @dataclasses.dataclass
@@ -57,8 +60,9 @@ class BeamState:
     """The loop variables of the search.
 
     "Living" hypotheses can be extended; "finished" ones end in EOS. Both are sorted,
-    best first. Empty places have a score of about `MINUS_INFINITY`. The rows of a state
-    are the sentences that are still in the search.
+    best first, the living ones by their rank (see `Extensions`). Empty places have a
+    score of about `MINUS_INFINITY`. The rows of a state are the sentences that are
+    still in the search.
 
     Attributes:
         position: int32 scalar, number of tokens of the living hypotheses.

@@ -126,6 +126,7 @@ def _search_options(
         constraints=constraints if constrains else None,
         sampling=sampling if hparams.samples else None,
         coverage_penalty=hparams.coverage_penalty,
+        word_cost=hparams.word_cost if grammar is not None else 0.0,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
@@ -20,7 +21,10 @@ BLOCK_SIZE = 64  # tokens; 32 to 100 are about as fast for 8,000 tokens
 
 
 def top_log_probs(
-    logits: KerasTensor, count: int, forbidden: KerasTensor | None = None
+    logits: KerasTensor,
+    count: int,
+    forbidden: KerasTensor | None = None,
+    bonus: np.ndarray | None = None,
 ) -> tuple[KerasTensor, KerasTensor]:
     """Return the tokens with the highest probabilities, without PAD.
 
@@ -29,19 +33,21 @@ def top_log_probs(
         count: Number of tokens per row.
         forbidden: Tokens whose log-probability becomes about `MINUS_INFINITY`; the
             others' do not change. Boolean, broadcastable to the logits.
+        bonus: Numbers to add to the log-probabilities of the tokens, float32
+            `[vocab_size]`.
 
     Returns:
-        Log-probabilities, float32 `[rows, n]`, highest first, and tokens, int32
-        `[rows, n]`, where n is `count + 1` (or less for a tiny vocabulary): PAD may be
-        among them, with `MINUS_INFINITY`. Of equal ones, the lower token comes first.
+        Log-probabilities with the bonus, float32 `[rows, n]`, highest first, and
+        tokens, int32 `[rows, n]`, where n is `count + 1` (or less for a tiny
+        vocabulary): PAD may be among them, with `MINUS_INFINITY`. Of equal ones, the
+        lower token comes first.
     """
     count = min(count + 1, logits.shape[-1])
-    if forbidden is None:
-        values, tokens = top_k(logits, count)
-        highest = values[:, 0]
-    else:
-        values, tokens = top_k(ops.where(forbidden, MINUS_INFINITY, logits), count)
-        highest = ops.max(logits, axis=-1)
+    ranked = logits if bonus is None else logits + bonus
+    if forbidden is not None:
+        ranked = ops.where(forbidden, MINUS_INFINITY, ranked)
+    values, tokens = top_k(ranked, count)
+    highest = values[:, 0] if ranked is logits else ops.max(logits, axis=-1)
     log_probs = values - log_normalizer(logits, highest)[:, None]
     return ops.where(ops.equal(tokens, PAD_ID), MINUS_INFINITY, log_probs), tokens
 

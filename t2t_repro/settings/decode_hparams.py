@@ -101,6 +101,14 @@ class DecodeHParams(TypedSettings):
         choices=("none", "tree"),
         read_by=_SEARCHES,
     )
+    word_cost: float = setting(
+        "constrain=tree: expected cost of a word that has no leaf yet; keeps the beam "
+        "from putting off leaves; about what a word costs in training trees; 0 = none",
+        0.0,
+        unit="nats",
+        at_least=0,
+        read_by=_SEARCHES,
+    )
     sampling_method: str = setting(
         "argmax = the best translation; random = one drawn from the model's "
         "distribution, with beam_size=1",
@@ -169,6 +177,10 @@ class DecodeHParams(TypedSettings):
             idle["prefer_unrepaired"] = (
                 f"constrain={self.constrain} writes hardly anything that needs repair."
             )
+        if self.word_cost and not self.follows_grammar:
+            idle["word_cost"] = f"constrain={self.constrain} counts no words."
+        elif self.word_cost and self.samples:
+            idle["word_cost"] = "a sample is drawn without a comparison."
         if not self.samples:
             reason = "sampling_method=argmax draws nothing at random."
             names = (n for n in self.names() if n.startswith("sampling_"))

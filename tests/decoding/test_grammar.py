@@ -120,6 +120,37 @@ def test_greedy_search_takes_the_best_token_that_leads_to_a_tree(model):
         assert [t for _, t in found] == [tokens]
 
 
+@pytest.mark.parametrize(
+    ("beam_size", "how"),
+    [(2, {"static": True}), (2, {"in_graph": True}), (3, {})],
+)
+def test_a_beam_ranks_by_the_words_that_lack_a_leaf(model, beam_size, how):
+    def cost(sentence, tokens):
+        return 1.7 * (len(WORDS[sentence]) - sum(t in (6, 7) for t in tokens))
+
+    without = search(model, beam_size)
+    with_cost = search(model, beam_size, word_cost=1.7, **how)
+    assert with_cost != without
+    for sentence, found in enumerate(with_cost):
+        expected = search_with_lists(
+            model,
+            sentence,
+            LIMITS[sentence],
+            0.6,
+            beam_size,
+            rule_of(sentence),
+            cost=functools.partial(cost, sentence),
+        )
+        assert_same(found, expected)
+
+
+def test_the_cost_of_words_changes_no_score_of_a_whole_tree(model):
+    without = search(model, 150)
+    with_cost = search(model, 150, word_cost=1.7)
+    for found, expected in zip(with_cost, without, strict=True):
+        assert_same(found, expected)
+
+
 def test_a_sentence_alone_has_the_trees_that_it_has_in_a_batch(model):
     together = search(model, 3)
     for sentence in (1, 2):

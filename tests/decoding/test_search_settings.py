@@ -68,10 +68,11 @@ def test_optional_features_become_settings_of_the_search(searched):
 def test_a_grammar_becomes_a_constraint_of_the_search(searched):
     grammar = BracketGrammar(((3, 4),), ((5,),), (0,) * 256)
     rows = {"word_kinds": "kinds of the words"}
-    hparams = DecodeHParams(beam_size=3, constrain="tree")
+    hparams = DecodeHParams(beam_size=3, constrain="tree", word_cost=1.3)
     search_translations(tiny_transformer(), INPUTS, hparams, rows, grammar)
     ((*_, options, per_row),) = searched
     assert options.constraints == Constraints(grammar=grammar)
+    assert options.word_cost == 1.3
     assert per_row == rows
 
 
@@ -116,6 +117,7 @@ def test_a_limit_of_zero_tokens_is_refused():
         ("sampling_keep_top_p=0.5", "sampling_keep_top_p"),
         ("sampling_seed=5", "sampling_seed"),
         ("constrain=tree,prefer_unrepaired=true", "prefer_unrepaired"),
+        ("word_cost=2.5", "word_cost"),
         ("beam_size=1,coverage_penalty=0.2", "coverage_penalty"),
     ],
 )

@@ -210,8 +210,12 @@ def search_with_lists(
     beam_size: int,
     rule: Rule = no_rule,
     beta: float = 0.0,
+    cost: Callable[[list[int]], float] = lambda tokens: 0.0,
 ) -> Hypotheses:
-    """Run a beam search to the limit, without stopping early."""
+    """Run a beam search to the limit, without stopping early.
+
+    A hypothesis ranks by its log-probability minus its expected `cost`.
+    """
     living, finished = [(0.0, [])], []
     for length in range(1, limit + 1):
         extensions = sorted(
@@ -221,6 +225,7 @@ def search_with_lists(
                 for t in range(model.vocab_size)
                 if t != PAD_ID and rule(tokens, t)
             ),
+            key=lambda extension: extension[0] - cost(extension[1]),
             reverse=True,
         )[: 2 * beam_size]
         ends = [

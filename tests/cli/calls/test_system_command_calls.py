@@ -397,6 +397,7 @@ def test_evaluate_searches_as_asked_completed_by_the_problem(stage, splits, caps
         "no_repeat_ngram_size": 0,
         "coverage_penalty": 0.0,
         "constrain": "none",
+        "word_cost": 0.0,
         "sampling_method": "argmax",
         "sampling_temp": 1.0,
         "sampling_keep_top_k": -1,
