@@ -92,7 +92,7 @@ PARSING_SEMI = dataclasses.replace(
         "t2t_repro.reproduction.silver.write_semi_supervised added"
     ),
 )
-_PARSERS = {
+PARSERS = {
     "transformer_parsing_wsj": PARSING,
     "transformer_parsing_semi": PARSING_SEMI,
 }
@@ -115,7 +115,7 @@ def recipe_of(table: Table, row: Row, hparams: HParams, scale: str = "small") ->
             raise UsageError(
                 f"{table.name}/{row.name} has no long scale: use scale=small."
             )
-        return _PARSERS[str(row.hparams_set)]
+        return PARSERS[str(row.hparams_set)]
     recipe = dataclasses.replace(
         TRANSLATION,
         hparams_set=str(row.hparams_set),
