@@ -95,9 +95,8 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
         help="small: a quarter of the widths, half the layers, Multi30k, two cores; "
         "long: the same with 10,000 steps instead of 2,500 and half the learning rate, "
         "and with scores of the last checkpoint and of an average; "
-        "paper: the paper's recipe, WMT 2014 English to German on 8 GPUs, whose "
-        "commands are only printed unless --data_dir and --output_dir are given "
-        "(default: small)",
+        "paper: the paper's recipe, WMT 2014 on 8 GPUs; its commands are only printed "
+        "unless --data_dir and --output_dir are given (default: small)",
     )
     group.add_argument(
         "--text_dir",

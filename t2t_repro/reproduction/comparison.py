@@ -48,6 +48,7 @@ class Line:
         label: Name of the system.
         published: Printed value by column.
         hparams_set: Set that builds the system; None if it is not ours.
+        hparams: Changes to the set, in the form of `--hparams`.
         parameters: Number of parameters at the paper's vocabulary size.
         flops_by_formula: Operations of the paper's training, counted.
         flops_by_hours: Operations of the paper's training, estimated from its duration
@@ -59,6 +60,7 @@ class Line:
     label: str
     published: Mapping[str, Cell]
     hparams_set: str | None = None
+    hparams: str = ""
     parameters: int | None = None
     flops_by_formula: float | None = None
     flops_by_hours: float | None = None
@@ -87,10 +89,11 @@ def _lines(
     if row.hparams_set is None:
         yield line
         return
-    hparams = hparams_of(row.hparams_set)
+    hparams = hparams_of(row.hparams_set).parse(row.hparams)
     line = dataclasses.replace(
         line,
         hparams_set=row.hparams_set,
+        hparams=row.hparams,
         parameters=parameter_count(hparams, *row.vocab_sizes),
         flops_by_formula=_flops_by_formula(row, hparams),
         flops_by_hours=_flops_by_hours(row),
@@ -102,7 +105,7 @@ def _lines(
             BASELINE,
             {},
             row.baseline_set,
-            parameter_count(hparams_of(row.baseline_set), *row.vocab_sizes),
+            parameters=parameter_count(hparams_of(row.baseline_set), *row.vocab_sizes),
         )
         yield from _at_every_scale(baseline, row.baseline_set, results)
 

@@ -90,7 +90,7 @@ def _score_columns(table: Table) -> list[Column[Line]]:
 def _cost_columns(table: Table) -> list[Column[Line]]:
     return [
         Column[Line]("row", lambda line: line.row, is_number=False),
-        Column[Line]("hparams set", lambda line: str(line.hparams_set), False),
+        Column[Line]("hparams set", _hparams_set, False),
         *([] if "params" in table.columns else [_PARAMETERS]),
         Column[Line](
             "FLOPs by formula", lambda line: _scientific(line.flops_by_formula)
@@ -106,6 +106,11 @@ _PARAMETERS = Column[Line](
     "our params",
     lambda line: "" if line.parameters is None else f"{line.parameters:,}",
 )
+
+
+def _hparams_set(line: Line) -> str:
+    """Return the name of the set; `--scale paper` prints the changes of a row."""
+    return f"{line.hparams_set}{', changed' if line.hparams else ''}"
 
 
 def _published_column(table: Table, name: str) -> Column[Line]:

@@ -1,4 +1,4 @@
-"""The papers' recipes: WMT 2014 English to German, 8 GPUs with 3,125 tokens each."""
+"""The papers' recipes: WMT 2014, 8 GPUs with 3,125 tokens each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from t2t_repro.errors import UsageError
 from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.tables import Row, Table
 
-PROBLEM = "translate_ende_wmt14"
+# Problem by target language.
+PROBLEMS = {"de": "translate_ende_wmt14", "fr": "translate_enfr_wmt14"}
 SECONDS_BETWEEN_CHECKPOINTS = 600  # section 6.1
 
 
@@ -26,10 +27,11 @@ def recipe_of(table: Table, row: Row) -> Recipe:
             f"steps. `t2t show {row.hparams_set}` has the command."
         )
     return Recipe(
-        problem=PROBLEM,
+        problem=PROBLEMS[table.target_language],
         train_steps=row.train_steps,
         splits=(table.split,),
         hparams_set=str(row.hparams_set),
+        hparams=row.hparams,
         average_last=row.average_last,
         save_checkpoints_secs=SECONDS_BETWEEN_CHECKPOINTS if row.average_last else None,
     )

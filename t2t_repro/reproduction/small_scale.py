@@ -1,10 +1,10 @@
 """Recipes that train any row on a machine with two cores.
 
 Translation has one rule: widths are a quarter of the paper's and layers half as many.
-Heads, dropout, smoothing and everything else that a row varies stay. Text, steps and
-schedule are the same for all rows. Scores can be compared within this scale, but not
-with the paper's. Parsing has its own set, and a recipe only for the row of the parser
-trained on the WSJ alone.
+Heads, dropout, smoothing and everything else that a row varies stay. Steps and
+schedule are the same for all rows. The text is Multi30k, English to German, and French
+for the table enfr. Scores can be compared within this scale and text, but not with the
+paper's. Parsing has its own set; both parsers are trained alike, on different trees.
 
 The scale "long" has the same sizes, text and batches, and four times the steps at half
 the peak of the learning rate, so that its scores say less about how fast a system
@@ -52,13 +52,19 @@ _LONG_TRAINING = _TRAINING | {
     "learning_rate_warmup_steps": 800,
 }
 
+_FILES = {"train": "train", "dev": "val", "test": "test2016"}
+
+
+def _text(language: str) -> dict[str, tuple[str, ...]]:
+    """Return the files of Multi30k, English to a language, by split."""
+    return {
+        split: (f"{name}.en", f"{name}.{language}") for split, name in _FILES.items()
+    }
+
+
 TRANSLATION = Recipe(
     problem="text_pairs",
-    text={
-        "train": ("train.en", "train.de"),
-        "dev": ("val.en", "val.de"),
-        "test": ("test2016.en", "test2016.de"),
-    },
+    text=_text("de"),
     text_source="raw text of Multi30k task 1 (Elliott et al. 2016)",
     vocab_size=4_000,
     train_steps=2_500,
@@ -77,6 +83,20 @@ PARSING = Recipe(
     hparams_set="transformer_parsing_small",
 )
 
+# Gold trees, then trees that the parser of the recipe above gives to other text.
+PARSING_SEMI = dataclasses.replace(
+    PARSING,
+    text={"train": ("craft.semi.mrg",), "dev": PARSING.text["dev"]},
+    text_source=(
+        f"{PARSING.text_source}, and silver trees that "
+        "t2t_repro.reproduction.silver.write_semi_supervised added"
+    ),
+)
+PARSERS = {
+    "transformer_parsing_wsj": PARSING,
+    "transformer_parsing_semi": PARSING_SEMI,
+}
+
 
 def recipe_of(table: Table, row: Row, hparams: HParams, scale: str = "small") -> Recipe:
     """Return the recipe of a row.
@@ -84,26 +104,23 @@ def recipe_of(table: Table, row: Row, hparams: HParams, scale: str = "small") ->
     Args:
         table: Its table.
         row: A row with an hparams set.
-        hparams: That set.
+        hparams: That set, without the row's changes.
         scale: "small" or "long".
 
     Raises:
         UsageError: If the row has no recipe at this scale.
     """
-    if row.no_small_scale:
-        raise UsageError(
-            f"{table.name}/{row.name} has no small scale: {row.no_small_scale}"
-        )
     if table.task == "parsing":
         if scale == "long":
             raise UsageError(
                 f"{table.name}/{row.name} has no long scale: use scale=small."
             )
-        return PARSING
+        return PARSERS[str(row.hparams_set)]
     recipe = dataclasses.replace(
         TRANSLATION,
         hparams_set=str(row.hparams_set),
-        hparams=overrides(hparams, scale),
+        hparams=overrides(hparams, scale, row.hparams),
+        text=_text(table.target_language),
     )
     if scale == "small":
         return recipe
@@ -137,7 +154,13 @@ def scaled(hparams: HParams, scale: str = "small") -> HParams:
     return hparams.replace(**changes, **training)
 
 
-def overrides(hparams: HParams, scale: str = "small") -> str:
-    """Return the value of `--hparams` that trains a set at the small or long scale."""
-    changes = hparams.diff(scaled(hparams, scale))
+def overrides(hparams: HParams, scale: str = "small", changed: str = "") -> str:
+    """Return the value of `--hparams` that trains a set at the small or long scale.
+
+    Args:
+        hparams: The set.
+        scale: "small" or "long".
+        changed: Changes to the set at full size, in the form of `--hparams`.
+    """
+    changes = hparams.diff(scaled(hparams.parse(changed), scale))
     return ",".join(f"{name}={value}" for name, (_, value) in changes.items())

@@ -20,6 +20,9 @@ class Row:
         label: Name in the paper.
         published: Printed value by column; None if the cell is empty.
         hparams_set: Set that builds the system; None if it is not ours.
+        hparams: Changes to the set, in the form of `--hparams`.
+        system_name: Name of the measured system if the set's name is not enough: the
+            row changes the set, or the set is trained for several language pairs.
         train_steps: Number of updates in the paper; None if the paper does not say.
         train_hours: Training time in the paper, on 8 P100 GPUs; None if the paper
             does not say.
@@ -29,25 +32,26 @@ class Row:
         baseline_set: Set of a second system whose published value is in the row.
         average_last: Number of checkpoints that the paper averaged; 0 = none.
         vocab_sizes: Sizes of the source and target vocabulary.
-        no_small_scale: Reason for having no recipe at the small scale; empty if there
-            is a recipe.
     """
 
     name: str
     label: str
     published: Mapping[str, Cell]
     hparams_set: str | None = None
+    hparams: str = ""
+    system_name: str = ""
     train_steps: int | None = None
     train_hours: float | None = None
     branch_weights: str = "learned"
     baseline_set: str | None = None
     average_last: int = 0
     vocab_sizes: tuple[int, int] = (VOCAB_SIZE, VOCAB_SIZE)
-    no_small_scale: str = ""
 
     @property
     def system(self) -> str | None:
-        """Name of the measured system: its set and its replaced branch weights."""
+        """Name of the measured system, which its result files have."""
+        if self.system_name:
+            return self.system_name
         if self.branch_weights == "learned":
             return self.hparams_set
         return f"{self.hparams_set}_{self.branch_weights}"
@@ -65,6 +69,7 @@ class Table:
         notes: Remarks for the reader of the numbers.
         split: Split of WMT 2014 that the table reports: "dev" is newstest2013, "test"
             newstest2014.
+        target_language: Language of the translations from English, "de" or "fr".
         task: "translation", "parsing", "layers" for a table whose rows are measured
             without training, or "text" for figures of the text.
     """
@@ -75,6 +80,7 @@ class Table:
     rows: Sequence[Row]
     notes: Sequence[str] = ()
     split: str = "dev"
+    target_language: str = "de"
     task: str = "translation"
 
     def row(self, name: str) -> Row | None:

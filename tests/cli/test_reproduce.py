@@ -24,7 +24,8 @@ def test_without_a_table_all_tables_are_listed(capsys):
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert names == [
         *("table1", "table2", "table3", "table4"),
-        *("aop", "weighted", "sensitivity", "randomisation", "text"),
+        *("aop", "weighted", "sensitivity", "randomisation"),
+        *("enfr", "attention", "branches", "text"),
     ]
 
 
@@ -146,7 +147,8 @@ def test_json_and_markdown_are_printed_on_request(capsys):
     names = [data["table"] for data in json.loads(capsys.readouterr().out)]
     assert names == [
         *("table1", "table2", "table3", "table4"),
-        *("aop", "weighted", "sensitivity", "randomisation", "text"),
+        *("aop", "weighted", "sensitivity", "randomisation"),
+        *("enfr", "attention", "branches", "text"),
     ]
     assert main(["reproduce", "table3", "--format", "markdown"]) == 0
     assert "| a_h4 | (A) h=4 | 5.00 | 25.5 |" in capsys.readouterr().out
@@ -296,7 +298,7 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
         hparams_set="transformer_tiny",
         hparams=HPARAMS,
     )
-    monkeypatch.setattr(small_scale, "PARSING", tiny)
+    monkeypatch.setitem(small_scale.PARSERS, "transformer_parsing_wsj", tiny)
     places = [f"--{p}={tmp_path / p}" for p in ("data_dir", "output_dir")]
     row = "table4/transformer_4_layers_wsj_only"
     assert main(["reproduce", "--run", row, f"--text_dir={tmp_path}", *places]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro.reproduction.lookup import find_row
+from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.plan import plan_of
 from t2t_repro.reproduction.results import shipped_results
 
@@ -135,8 +136,13 @@ ROWS = {
 
 @pytest.mark.parametrize("result", shipped_results(), ids=lambda r: r.file_name)
 def test_a_shipped_result_was_made_by_the_commands_of_its_row(result):
-    name = result.system.removeprefix("transformer_base_")
-    row = ROWS.get(result.system, f"table3/{name}")
+    found = [
+        f"{table.name}/{row.name}"
+        for table in TABLES
+        for row in table.rows
+        if row.system == result.system
+    ]
+    row = ROWS.get(result.system, found[0])
     train, *evaluations = commands(row, result.scale, result.seed)
     theirs, *their_evaluations = result.commands
     for flag in LATER_FLAGS:

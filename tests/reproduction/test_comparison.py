@@ -46,6 +46,15 @@ def test_parameters_and_operations_are_those_of_the_rows_set_and_vocabulary():
     assert line.parameters == matrices + biases + norms + 512 * 50
 
 
+def test_a_rows_changes_to_its_set_are_counted():
+    (plain,), _ = lines(ROW)
+    row = dataclasses.replace(ROW, hparams="attention_key_channels=1024")
+    (line,), _ = lines(row)
+    # Queries and keys of 18 attentions have twice 512 channels.
+    assert line.parameters == plain.parameters + 18 * 2 * 512 * 512
+    assert (line.hparams_set, line.hparams) == ("own", "attention_key_channels=1024")
+
+
 def test_without_steps_and_hours_there_is_no_cost():
     (line,), _ = lines(dataclasses.replace(ROW, train_steps=None, train_hours=None))
     assert (line.flops_by_formula, line.flops_by_hours) == (None, None)
@@ -58,6 +67,7 @@ def test_a_system_of_others_has_published_values_only():
         "label": "label",
         "published": {"BLEU": 1.5},
         "hparams_set": None,
+        "hparams": "",
         "parameters": None,
         "flops_by_formula": None,
         "flops_by_hours": None,

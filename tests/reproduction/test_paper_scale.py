@@ -43,3 +43,19 @@ def test_a_row_without_steps_is_refused():
     row = table4.row("transformer_4_layers_wsj_only")
     with pytest.raises(UsageError, match="does not give the number of training steps"):
         paper_scale.recipe_of(table4, row)
+
+
+def test_a_row_that_changes_its_set_has_its_changes():
+    attention = table("attention")
+    recipe = paper_scale.recipe_of(attention, attention.row("additive_dk256"))
+    assert recipe.hparams_set == "transformer_base"
+    assert recipe.hparams == (
+        "attention_compatibility=additive,attention_key_channels=2048"
+    )
+
+
+def test_a_translator_to_french_is_trained_on_french():
+    enfr = table("enfr")
+    recipe = paper_scale.recipe_of(enfr, enfr.row("transformer_big"))
+    assert recipe.problem == "translate_enfr_wmt14"
+    assert recipe.hparams_set == "transformer_big_enfr"

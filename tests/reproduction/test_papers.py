@@ -129,6 +129,16 @@ def test_table_2():
     assert published("table2", *columns) == printed("table2", "system", *columns)
 
 
+def test_the_rows_to_french_are_the_column_of_both_papers():
+    transformer = [cells[1] for cells in printed("table2", "system", "en-fr")][-2:]
+    assert [(row.name, row.published["BLEU"]) for row in table("enfr").rows] == [
+        ("transformer_base_model", transformer[0]),
+        ("transformer_big", transformer[1]),
+        ("weighted_transformer_small", 38.9),
+        ("weighted_transformer_large", 41.4),
+    ]
+
+
 def test_table_3():
     columns = ("PPL", "BLEU", "params")
     rows = [cells for _, *cells in published("table3", *columns)]
@@ -232,6 +242,8 @@ def test_a_variations_card_prints_its_published_scores(row):
     [
         ("table2/transformer_base_model", "base"),
         ("table2/transformer_big", "big"),
+        ("enfr/transformer_base_model", "base"),
+        ("enfr/transformer_big", "big"),
         ("table3/base", "base"),
         ("table3/big", "big"),
         ("aop/base", "base"),
@@ -244,10 +256,11 @@ def test_steps_hours_and_averaging_are_those_of_sections_5_and_6(row, model):
     name = found_table.name
     assert found.train_steps == TEXT[model]["steps"]
     # The Weighted Transformer's authors trained on other GPUs.
-    hours = None if name == "weighted" else TEXT[model]["hours"]
+    # Those of the rows to French are in Table 2.
+    hours = None if name in ("weighted", "enfr") else TEXT[model]["hours"]
     assert found.train_hours == hours
     # Section 6.2: the variations are not averaged.
-    averaged = TEXT["averaged"][model] if name in ("table2", "weighted") else 0
+    averaged = TEXT["averaged"][model] if name in ("table2", "weighted", "enfr") else 0
     assert found.average_last == averaged
 
 

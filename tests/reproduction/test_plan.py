@@ -43,7 +43,6 @@ def test_a_row_is_scored_alone_unless_others_share_its_training():
     [
         ("table2/bytenet", "table2/bytenet is published only"),
         ("table1/recurrent", "`t2t reproduce table1/recurrent` measures it"),
-        ("table4/transformer_4_layers_semi_supervised", "17 million sentences"),
     ],
 )
 def test_a_row_that_cannot_be_trained_is_refused(row, answer):

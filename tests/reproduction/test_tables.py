@@ -94,6 +94,34 @@ ROWS = {
         "random": "weighted_transformer_n2",
         "uniform": "weighted_transformer_n2",
     },
+    "enfr": {
+        "transformer_base_model": "transformer_base",
+        "transformer_big": "transformer_big_enfr",
+        "weighted_transformer_small": "weighted_transformer_base",
+        "weighted_transformer_large": "weighted_transformer_big",
+    },
+    "attention": {
+        "scaled_dk16": "transformer_base_b_dk16",
+        "unscaled_dk16": "transformer_base_b_dk16",
+        "additive_dk16": "transformer_base_b_dk16",
+        "scaled_dk64": "transformer_base",
+        "unscaled_dk64": "transformer_base",
+        "additive_dk64": "transformer_base",
+        "scaled_dk256": "transformer_base",
+        "unscaled_dk256": "transformer_base",
+        "additive_dk256": "transformer_base",
+        "scaled_dk1024": "transformer_base",
+        "unscaled_dk1024": "transformer_base",
+        "additive_dk1024": "transformer_base",
+        "restricted_r15": "transformer_base",
+        "restricted_r31": "transformer_base",
+    },
+    "branches": {
+        "simplex": "weighted_transformer_base",
+        "softmax": "weighted_transformer_base",
+        "top2": "weighted_transformer_base",
+        "top4": "weighted_transformer_base",
+    },
     "text": {
         "base_step_seconds": None,
         "big_step_seconds": None,
@@ -116,6 +144,9 @@ REPORTED = {
     "weighted": ("test", "translation"),
     "sensitivity": ("dev", "translation"),
     "randomisation": ("dev", "translation"),
+    "enfr": ("test", "translation"),
+    "attention": ("dev", "translation"),
+    "branches": ("dev", "translation"),
     "text": ("dev", "text"),
 }
 
@@ -141,9 +172,11 @@ def test_no_two_tables_share_a_title():
 def test_the_weighted_transformers_rows_have_their_steps():
     steps = {
         name: [row.train_steps for row in table(name).rows if row.train_steps]
-        for name in ("weighted", "sensitivity", "randomisation")
+        for name in ("weighted", "sensitivity", "randomisation", "enfr", "branches")
     }
     assert steps == {
+        "enfr": [100_000, 300_000, 60_000, 250_000],
+        "branches": [60_000, 60_000, 60_000, 60_000],
         "weighted": [100_000, 60_000, 300_000, 250_000],
         "sensitivity": [60_000, 60_000, 60_000, 60_000, 250_000],
         "randomisation": [60_000, 60_000, 60_000],
@@ -170,7 +203,73 @@ def test_a_system_is_named_by_its_set_and_by_replaced_branch_weights():
     ]
     assert Row("name", "label", {}).system is None
     others = [row for t in TABLES if t.name != "randomisation" for row in t.rows]
-    assert all(row.system == row.hparams_set for row in others)
+    assert all(row.system == row.hparams_set for row in others if not row.system_name)
+
+
+# Row -> its changes to its set, and the name of its result files.
+CHANGED = {
+    "unscaled_dk16": (
+        "attention_compatibility=dot_product",
+        "transformer_base_unscaled_dk16",
+    ),
+    "scaled_dk256": ("attention_key_channels=2048", "transformer_base_scaled_dk256"),
+    "additive_dk1024": (
+        "attention_compatibility=additive,attention_key_channels=8192",
+        "transformer_base_additive_dk1024",
+    ),
+    "restricted_r31": (
+        "self_attention_type=restricted,attention_neighbourhood=31",
+        "transformer_base_restricted_r31",
+    ),
+    "softmax": (
+        "branch_normalization=softmax",
+        "weighted_transformer_base_softmax",
+    ),
+    "top4": ("branch_top_k=4", "weighted_transformer_base_top4"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_row_that_changes_its_set_has_a_system_of_its_own(name):
+    rows = [*table("attention").rows, *table("branches").rows]
+    (row,) = [row for row in rows if row.name == name]
+    assert (row.hparams, row.system) == CHANGED[name]
+
+
+def test_the_rows_to_french_have_result_files_of_their_own():
+    assert [row.system for row in table("enfr").rows] == [
+        "transformer_base_enfr",
+        "transformer_big_enfr",
+        "weighted_transformer_base_enfr",
+        "weighted_transformer_big_enfr",
+    ]
+    assert {t.name: t.target_language for t in TABLES if t.target_language != "de"} == {
+        "enfr": "fr"
+    }
+
+
+def test_results_of_one_system_are_of_one_training():
+    """Otherwise, one row would show another's scores."""
+    trainings: dict[str, set] = {}
+    for each in TABLES:
+        for row in each.rows:
+            if row.system is not None:
+                settings = (row.hparams_set, row.hparams, each.target_language)
+                trainings.setdefault(row.system, set()).add(settings)
+    assert {len(found) for found in trainings.values()} == {1}
+
+
+@pytest.mark.parametrize("name", ["attention", "branches"])
+def test_rows_without_published_scores_cite_a_section_and_are_marked(name):
+    sections = {row.published["source"] for row in table(name).rows}
+    assert (
+        sections
+        == {
+            "attention": {"Vaswani et al., section 3.2.1", "Vaswani et al., section 4"},
+            "branches": {"Ahmed et al., section 3", "Ahmed et al., section 4.5"},
+        }[name]
+    )
+    assert "no paper prints these rows" in table(name).notes[0]
 
 
 def test_systems_of_others_have_neither_steps_nor_hours():
@@ -186,7 +285,13 @@ def test_parsers_have_their_subwords_and_56_symbols():
     assert sizes == [(16_000, 56), (32_000, 56)]
 
 
-@pytest.mark.parametrize("name", [name for name in ROWS if name != "table4"])
+def test_translators_to_french_share_32000_subwords():
+    assert {row.vocab_sizes for row in table("enfr").rows} == {(32_000, 32_000)}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ROWS if name not in ("table4", "enfr")]
+)
 def test_translators_share_37000_subwords(name):
     assert {row.vocab_sizes for row in table(name).rows} == {(37_000, 37_000)}
 
@@ -218,8 +323,3 @@ def test_a_selected_row_keeps_everything_else_of_its_table():
     assert (part.name, part.title) == (whole.name, whole.title)
     assert (part.columns, part.notes) == (whole.columns, whole.notes)
     assert select("weighted") is whole
-
-
-def test_only_the_semi_supervised_parser_has_no_small_scale():
-    without = [row.name for t in TABLES for row in t.rows if row.no_small_scale]
-    assert without == ["transformer_4_layers_semi_supervised"]

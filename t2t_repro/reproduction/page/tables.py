@@ -25,6 +25,13 @@ _ROW_HEADINGS = [
     *("row", "published PPL", "published BLEU", "dev perplexity", "dev BLEU"),
     *("test2016 BLEU", "seeds", "parameters"),
 ]
+# Tables whose rows are all shown, measured or not -> columns that hold what the paper
+# says.
+NEWER_TABLES = {
+    "enfr": ("BLEU",),
+    "attention": ("source",),
+    "branches": ("text says", "source"),
+}
 _ROW_SCORES = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
 
 
@@ -48,13 +55,69 @@ def _row_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
         f"`{table}/{row.name}`",
         f"{perplexity:.2f}" if isinstance(perplexity, float) else "",
         str(row.published[PUBLISHED_BLEU[table]]),
-        *(
-            mean_and_spread([x.scores[name] for x in results if name in x.scores])
-            for name in _ROW_SCORES
-        ),
+        *_measured_cells(results),
+    ]
+
+
+def _measured_cells(results: Sequence[Result]) -> list[str]:
+    """Return the scores, seeds and parameters of a system."""
+    return [
+        *_means(results, _ROW_SCORES),
         ", ".join(str(result.seed) for result in results),
         f"{results[0].parameters:,}",
     ]
+
+
+def _means(results: Sequence[Result], scores: Sequence[str]) -> list[str]:
+    """Return the mean and spread of scores; the cell of a missing one is empty."""
+    return [
+        mean_and_spread([x.scores[name] for x in results if name in x.scores])
+        for name in scores
+    ]
+
+
+def newer_rows(results: Sequence[Result]) -> str:
+    """Return every row of `NEWER_TABLES` at the small scale, measured or not."""
+    headings = ["row", "system", "published, or source", *_ROW_HEADINGS[3:]]
+    small = [result for result in results if result.scale == "small"]
+    lines = [
+        _newer_line(name, row, [x for x in small if x.system == row.system])
+        for name in NEWER_TABLES
+        for row in find_table(name).rows
+    ]
+    return "\n".join(markdown([headings, *lines]))
+
+
+def _newer_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
+    published = [str(row.published[name] or "") for name in NEWER_TABLES[table]]
+    first = [f"`{table}/{row.name}`", row.label, ", ".join(filter(None, published))]
+    if not results:
+        return [*first, NOT_YET, *[""] * (len(_ROW_SCORES) + 1)]
+    return [*first, *_measured_cells(results)]
+
+
+def parsers(results: Sequence[Result]) -> str:
+    """Return our parsers of Table 4 at the small scale, measured or not."""
+    scores = {
+        "F1 (dev)": "dev F1",
+        "F1 up to 40 words (dev)": "up to 40 words",
+        "% repaired (dev)": "% repaired",
+    }
+    headings = ["row", "training", "published F1", *scores.values(), "seeds"]
+    lines = []
+    for row in find_table("table4").rows:
+        if row.hparams_set is None:
+            continue
+        own = [x for x in results if (x.system, x.scale) == (row.system, "small")]
+        lines.append(
+            [
+                f"`table4/{row.name}`",
+                *(str(row.published[name]) for name in ("training", "F1")),
+                *(_means(own, [*scores]) if own else [NOT_YET, "", ""]),
+                ", ".join(str(result.seed) for result in own),
+            ]
+        )
+    return "\n".join(markdown([headings, *lines]))
 
 
 def agreement(results: Sequence[Result]) -> str:

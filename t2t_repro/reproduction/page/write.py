@@ -98,6 +98,8 @@ def page_values(
         "tables": {
             "rows": tables.measured_rows(results, "small"),
             "long_rows": tables.measured_rows(results, "long"),
+            "newer_rows": tables.newer_rows(results),
+            "parsers": tables.parsers(results),
             "agreement": tables.agreement(results),
             "commented": tables.commented_rows(),
             "runs": tables.recorded_runs(curves),

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from t2t_repro.reproduction.papers.parsing import TABLE_4
 from t2t_repro.reproduction.papers.text_figures import TEXT
-from t2t_repro.reproduction.papers.translation import TABLE_2, WEIGHTED
+from t2t_repro.reproduction.papers.text_systems import ATTENTION, BRANCHES
+from t2t_repro.reproduction.papers.translation import ENFR, TABLE_2, WEIGHTED
 from t2t_repro.reproduction.papers.variations import (
     ATTENTION_OVER_PARAMETERS,
     RANDOMISATION,
@@ -29,5 +30,8 @@ TABLES: tuple[Table, ...] = (
     WEIGHTED,
     SENSITIVITY,
     RANDOMISATION,
+    ENFR,
+    ATTENTION,
+    BRANCHES,
     TEXT,
 )

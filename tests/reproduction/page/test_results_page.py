@@ -69,7 +69,49 @@ def lines() -> list[str]:
 
 def test_the_page_has_a_line_per_measured_row():
     text = PAGE.read_text(encoding="utf-8")
-    assert re.findall(r"^\| `\w+/\w+` \|.*$", text, re.MULTILINE) == lines()
+    found = re.findall(rf"^\| `(?:{'|'.join(PUBLISHED)})/\w+` \|.*$", text, re.M)
+    assert found == lines()
+
+
+def test_the_page_has_a_line_per_newer_row_measured_or_not():
+    """Until a row has a result file, its line says that there is none."""
+    text = PAGE.read_text(encoding="utf-8")
+    small = [x for x in shipped_results() if x.scale == "small"]
+    for name in ("enfr", "attention", "branches"):
+        found = dict(re.findall(rf"^\| `{name}/(\w+)` \|(.*)$", text, re.M))
+        assert [*found] == [row.name for row in table(name).rows]
+        for row in table(name).rows:
+            own = [x for x in small if x.system == row.system]
+            cells = [cell.strip() for cell in found[row.name].split("|")]
+            scores = [
+                mean_and_spread([x.scores[score] for x in own]) for score in COLUMNS
+            ]
+            expected = scores if own else ["not yet measured", "", ""]
+            assert cells[0] == row.label
+            assert cells[2:5] == expected
+            assert cells[5] == ", ".join(str(x.seed) for x in own)
+
+
+def test_the_page_has_a_line_per_parser_of_ours_measured_or_not():
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.findall(r"^\| `table4/(\w+)` \|(.*) \|$", text, re.M)
+    (gold,) = [
+        x.scores
+        for x in shipped_results()
+        if (x.system, x.scale) == ("transformer_parsing_wsj", "small")
+    ]
+    scores = [gold["F1 (dev)"], gold["F1 up to 40 words (dev)"]]
+    assert [name for name, _ in found] == [
+        "transformer_4_layers_wsj_only",
+        "transformer_4_layers_semi_supervised",
+    ]
+    assert [cell.strip() for cell in found[0][1].split("|")][:4] == [
+        "WSJ only, discriminative",
+        "91.3",
+        *(f"{score:.2f}" for score in scores),
+    ]
+    if not any(x.system == "transformer_parsing_semi" for x in shipped_results()):
+        assert "| 92.7 | not yet measured |" in text
 
 
 def test_the_page_repeats_the_notes_on_agreement():
