@@ -25,7 +25,7 @@ def test_without_a_table_all_tables_are_listed(capsys):
     assert names == [
         *("table1", "table2", "table3", "table4"),
         *("aop", "weighted", "sensitivity", "randomisation"),
-        *("enfr", "attention", "branches", "text"),
+        *("enfr", "attention", "branches", "dropout", "text"),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from t2t_repro import catalogue
 from t2t_repro.errors import UsageError
 from t2t_repro.reproduction.lookup import find_row, select
 from t2t_repro.reproduction.lookup import find_table as table
@@ -122,6 +123,11 @@ ROWS = {
         "top2": "weighted_transformer_base",
         "top4": "weighted_transformer_base",
     },
+    "dropout": {
+        "big": "transformer_big",
+        "weighted_n8": "weighted_transformer_n8",
+        "weighted_big": "weighted_transformer_big",
+    },
     "text": {
         "base_step_seconds": None,
         "big_step_seconds": None,
@@ -147,6 +153,7 @@ REPORTED = {
     "enfr": ("test", "translation"),
     "attention": ("dev", "translation"),
     "branches": ("dev", "translation"),
+    "dropout": ("dev", "translation"),
     "text": ("dev", "text"),
 }
 
@@ -270,6 +277,22 @@ def test_rows_without_published_scores_cite_a_section_and_are_marked(name):
         }[name]
     )
     assert "no paper prints these rows" in table(name).notes[0]
+    assert "source: the text" in table(name).notes[1]
+
+
+def test_a_control_is_its_published_row_with_dropout_one_tenth():
+    assert len(table("dropout").rows) == 3
+    for row in table("dropout").rows:
+        of = str(row.published["control for"])
+        _, published = find_row(of)
+        own_set = row.hparams_set
+        assert (own_set, row.train_steps) == (
+            published.hparams_set,
+            published.train_steps,
+        )
+        assert catalogue.hparams(own_set).layer_prepostprocess_dropout == 0.3
+        assert row.hparams == "layer_prepostprocess_dropout=0.1"
+        assert row.system == f"{own_set}_dropout1"
 
 
 def test_systems_of_others_have_neither_steps_nor_hours():

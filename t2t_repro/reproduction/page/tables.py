@@ -31,6 +31,7 @@ NEWER_TABLES = {
     "enfr": ("BLEU",),
     "attention": ("source",),
     "branches": ("text says", "source"),
+    "dropout": ("control for",),
 }
 _ROW_SCORES = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
 

@@ -8,6 +8,7 @@ empty cell.
 
 from __future__ import annotations
 
+from t2t_repro.reproduction.papers.controls import DROPOUT
 from t2t_repro.reproduction.papers.parsing import TABLE_4
 from t2t_repro.reproduction.papers.text_figures import TEXT
 from t2t_repro.reproduction.papers.text_systems import ATTENTION, BRANCHES
@@ -33,5 +34,6 @@ TABLES: tuple[Table, ...] = (
     ENFR,
     ATTENTION,
     BRANCHES,
+    DROPOUT,
     TEXT,
 )

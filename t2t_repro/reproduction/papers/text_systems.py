@@ -9,10 +9,8 @@ from t2t_repro.reproduction.papers import facts
 from t2t_repro.reproduction.tables import Row, Table
 
 BASE_HEADS = 8
-NOT_OF_THE_PAPERS = (
-    "This toolkit's comparison: no paper prints these rows. source: the text that "
-    "describes the system."
-)
+NOT_OF_THE_PAPERS = "This toolkit's comparison: no paper prints these rows."
+_SOURCE = "source: the text that describes the system."
 
 # Label -> value of attention_compatibility.
 _COMPATIBILITIES = {
@@ -20,9 +18,9 @@ _COMPATIBILITIES = {
     "unscaled": "dot_product",
     "additive": "additive",
 }
+# Depths d_k at the paper's size -> set that has it already.
 # Additive attention holds a vector of d_k values per query and key. At the small scale,
 # d_k=1024 takes 9 GB and about 3 s per update on one core.
-# Depths d_k at the paper's size -> set that has it already.
 _DEPTHS = {16: "transformer_base_b_dk16", 64: "transformer_base", 256: "", 1024: ""}
 _NEIGHBOURHOODS = (15, 31)
 
@@ -81,6 +79,7 @@ ATTENTION = Table(
     ],
     notes=(
         NOT_OF_THE_PAPERS,
+        _SOURCE,
         "Section 3.2.1: for small d_k, additive and unscaled attention perform "
         "similarly; for larger d_k, additive attention is better.",
         "d_k: at the paper's widths; 4, 16, 64 and 256 at the small and long scale. r "
@@ -139,6 +138,7 @@ BRANCHES = Table(
     ],
     notes=(
         NOT_OF_THE_PAPERS,
+        _SOURCE,
         "The text gives no k: 2 and 4 are our choice. simplex is sensitivity/base.",
     ),
 )

@@ -77,7 +77,7 @@ def test_the_page_has_a_line_per_newer_row_measured_or_not():
     """Until a row has a result file, its line says that there is none."""
     text = PAGE.read_text(encoding="utf-8")
     small = [x for x in shipped_results() if x.scale == "small"]
-    for name in ("enfr", "attention", "branches"):
+    for name in ("enfr", "attention", "branches", "dropout"):
         found = dict(re.findall(rf"^\| `{name}/(\w+)` \|(.*)$", text, re.M))
         assert [*found] == [row.name for row in table(name).rows]
         for row in table(name).rows:

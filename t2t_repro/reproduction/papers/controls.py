@@ -1,0 +1,48 @@
+"""Rows that separate two differences of a published row; no paper prints them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from t2t_repro.reproduction.papers.text_systems import NOT_OF_THE_PAPERS
+from t2t_repro.reproduction.papers.variations import SENSITIVITY, TABLE_3
+from t2t_repro.reproduction.tables import Row, Table
+
+
+def _with_less_dropout(table: Table, of: str, name: str, label: str) -> Row:
+    """Return a published row that has dropout 0.3, with 0.1.
+
+    Args:
+        table: Table of the published row.
+        of: Name of the published row.
+        name: Name of the new row.
+        label: Name of the system.
+    """
+    row = {row.name: row for row in table.rows}[of]
+    return dataclasses.replace(
+        row,
+        name=name,
+        label=f"{label}, dropout 0.1",
+        published={"control for": f"{table.name}/{of}"},
+        hparams="layer_prepostprocess_dropout=0.1",
+        system_name=f"{row.hparams_set}_dropout1",
+        train_hours=None,
+        baseline_set=None,
+    )
+
+
+DROPOUT = Table(
+    "dropout",
+    "The rows with dropout 0.3, with the 0.1 of the rows they are compared with",
+    ("control for",),
+    [
+        _with_less_dropout(TABLE_3, "big", "big", "Transformer (big)"),
+        _with_less_dropout(
+            SENSITIVITY, "n8", "weighted_n8", "Weighted Transformer, 8 layers"
+        ),
+        _with_less_dropout(
+            SENSITIVITY, "big", "weighted_big", "Weighted Transformer (large)"
+        ),
+    ],
+    notes=(NOT_OF_THE_PAPERS,),
+)
