@@ -13,9 +13,11 @@ from t2t_repro.cli.data_flags import add_data_flags
 from t2t_repro.cli.flags import add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.training_request import requested_training
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.runs.resuming import (
     check_run_folder,
 )
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -75,6 +77,9 @@ def run(args: argparse.Namespace) -> int:
     changes = named_set.diff(named_set.parse(settings.hparams))
     for name, (value, changed) in changes.items():
         logger.info("%s: %s instead of %s", name, changed, value)
+    decode_hparams = DecodeHParams().parse_for("train", settings.decode_hparams)
+    max_length = named_set.parse(settings.hparams).max_length
+    with_problem_defaults(decode_hparams, problem, max_length)
 
     import_tensorflow()
     from t2t_repro.cores import available_cores
@@ -100,11 +105,16 @@ def run(args: argparse.Namespace) -> int:
         return SIGNALLED + result.stop_signal if result.stop_signal else 1
     if not result.is_chief:
         return 0
-    _print_report(result, data, with_scores=not args.no_final_score)
+    _print_report(result, data, decode_hparams, with_scores=not args.no_final_score)
     return 0
 
 
-def _print_report(result: TrainResult, data: PreparedData, with_scores: bool) -> None:
+def _print_report(
+    result: TrainResult,
+    data: PreparedData,
+    decode_hparams: DecodeHParams,
+    with_scores: bool,
+) -> None:
     """Print the scores of the test split, or of dev, and the next commands."""
     which = "averaged" if result.averaged else "latest"
     split = _scored_split(data.splits)
@@ -113,19 +123,22 @@ def _print_report(result: TrainResult, data: PreparedData, with_scores: bool) ->
     elif with_scores:
         from t2t_repro.runs import System
 
-        _print_scores(System.load(result.output_dir, which), data, split)
-    print(_next_commands(str(result.output_dir), which, split))
+        system = System.load(result.output_dir, which)
+        _print_scores(system, data, split, decode_hparams)
+    print(_next_commands(str(result.output_dir), which, split, decode_hparams))
 
 
 def _scored_split(splits: Collection[str]) -> str | None:
     return next((name for name in ("test", "dev") if name in splits), None)
 
 
-def _print_scores(system: System, data: PreparedData, split: str) -> None:
+def _print_scores(
+    system: System, data: PreparedData, split: str, decode_hparams: DecodeHParams
+) -> None:
     """Translate a split, and print its scores and a few translations."""
     sources, references = data.raw_text(split)
-    evaluation = system.evaluate(sources, references)
-    hparams = system.translator().hparams
+    hparams = system.with_problem_defaults(decode_hparams)
+    evaluation = system.evaluate(sources, references, hparams)
     description = (
         f"{split} ({len(sources)} sentences, beam {hparams.beam_size}, alpha "
         f"{hparams.alpha})"
@@ -148,13 +161,30 @@ def _samples_text(
     return "\n".join(lines)
 
 
-def _next_commands(output_dir: str, which: str, split: str | None) -> str:
+def _next_commands(
+    output_dir: str, which: str, split: str | None, decode_hparams: DecodeHParams
+) -> str:
     folder = shlex.quote(output_dir)
-    run = f"--output_dir {folder} --checkpoint_path {which}"
+
+    def of_run(command: str) -> str:
+        run = f"t2t {command} --output_dir {folder} --checkpoint_path {which}"
+        return f"{run}{_decode_hparams_flag(command, decode_hparams)}"
+
     lines = [
-        f"t2t decode {run} --decode_from_file - --decode_to_file -",
-        f"t2t evaluate {run} --split {split}" if split else "",
-        f"t2t export {run} --export_dir {shlex.quote(f'{output_dir}/export')}",
+        f"{of_run('decode')} --decode_from_file - --decode_to_file -",
+        f"{of_run('evaluate')} --split {split}" if split else "",
+        f"{of_run('export')} --export_dir {shlex.quote(f'{output_dir}/export')}",
         f"tensorboard --logdir {folder}",
     ]
     return "\n".join(["\nNext:", *(f"  {line}" for line in lines if line)])
+
+
+def _decode_hparams_flag(command: str, decode_hparams: DecodeHParams) -> str:
+    """Return the flag with the given settings that a command reads, if any."""
+    given = ",".join(
+        f"{name}={value}"
+        for name, value in decode_hparams.values().items()
+        if name in decode_hparams.origins
+        and command in decode_hparams.about(name).read_by
+    )
+    return f" {decode_hparams.flag} {shlex.quote(given)}" if given else ""

@@ -9,10 +9,10 @@ from t2t_repro.errors import UserError
 from t2t_repro.settings.declarations import setting
 from t2t_repro.settings.typed_settings import TypedSettings
 
-_SEARCHES = ("decode", "evaluate", "export", "attention")
+_SEARCHES = ("decode", "evaluate", "export", "attention", "train")
 _SCORES = (*_SEARCHES, "score")
 # A sample depends on the number of its sentence, which a served model does not know.
-_SAMPLERS = ("decode", "evaluate", "attention")
+_SAMPLERS = ("decode", "evaluate", "attention", "train")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class DecodeHParams(TypedSettings):
         2048,
         unit="source tokens",
         at_least=1,
-        read_by=("decode", "evaluate", "score", "export"),
+        read_by=("decode", "evaluate", "score", "export", "train"),
     )
     return_beams: bool = setting(
         "write all beam_size hypotheses of a sentence, best first",
@@ -70,7 +70,7 @@ class DecodeHParams(TypedSettings):
         "rank hypotheses that need no repair above the others; for problems that "
         "repair the model's output",
         False,
-        read_by=("decode", "evaluate", "attention"),
+        read_by=("decode", "evaluate", "attention", "train"),
     )
 
     min_length: int = setting(

@@ -84,6 +84,11 @@ class TrainSettings(TypedSettings):
         unit="checkpoints",
         at_least=0,
     )
+    decode_hparams: str = setting(
+        '"name=value,name=value", the search of the score after training, as for '
+        "`t2t evaluate`; evaluations during training are greedy",
+        "",
+    )
     max_skipped_updates: int = setting(
         "updates in a row whose loss or gradient is not finite, or a spike, that are "
         "skipped before training goes back to a checkpoint; 0 = skip none",

@@ -11,7 +11,6 @@ import pytest
 from t2t_repro import catalogue, runs
 from t2t_repro.decoding.sentences import Hypothesis
 from t2t_repro.runs import PairScore
-from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, make_run
 from tests.support.recorder import Recorder, record
 
@@ -54,9 +53,6 @@ class FakeSystem:
 
     def warm_up(self, hparams):
         self.calls.append(("warm up", hparams))
-
-    def translator(self):
-        return SimpleNamespace(hparams=DecodeHParams(beam_size=9, alpha=0.3))
 
     def hypotheses(self, sentences, hparams, advance, *, prefixes=None, first=0):
         self.prefixes = prefixes

@@ -13,6 +13,7 @@ from t2t_repro import runs
 from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.runs import TrainSettings
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of, paths_of
 from tests.support.recorder import Recorder, record
 
@@ -29,6 +30,7 @@ TRAINING = {
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 12,
     "average_last": 6,
+    "decode_hparams": "beam_size=3,alpha=0.25,batch_size=640",
     "max_skipped_updates": 13,
     "spike_factor": 6.5,
     "max_rollbacks": 2,
@@ -108,10 +110,12 @@ def test_train_scores_the_average_of_the_test_split(stage, training, capsys):
         "checkpoint": "averaged",
         "t2t_usr_dir": None,
     }
-    ((_, sources, references, *_),) = stage.system.calls
+    ((_, sources, references, hparams, _),) = stage.system.calls
     assert (sources, references) == training.data.raw_text("test")
+    expected = DecodeHParams(beam_size=3, alpha=0.25, batch_size=640, extra_length=17)
+    assert not hparams.diff(expected)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "scores: test (7 sentences, beam 9, alpha 0.3)"
+    assert lines[0] == "scores: test (7 sentences, beam 3, alpha 0.25)"
     # Three samples are spread over the split.
     for number in (0, 2, 4):
         start = lines.index(f"source       test source {number}")
@@ -120,11 +124,13 @@ def test_train_scores_the_average_of_the_test_split(stage, training, capsys):
             f"reference    test reference {number}",
         ]
     new = stage.folder / "new"
+    run = f"--output_dir {new} --checkpoint_path averaged"
     assert lines[lines.index("Next:") + 1 :] == [
-        f"  t2t decode --output_dir {new} --checkpoint_path averaged "
+        f"  t2t decode {run} --decode_hparams beam_size=3,alpha=0.25,batch_size=640 "
         "--decode_from_file - --decode_to_file -",
-        f"  t2t evaluate --output_dir {new} --checkpoint_path averaged --split test",
-        f"  t2t export --output_dir {new} --checkpoint_path averaged "
+        f"  t2t evaluate {run} --decode_hparams beam_size=3,alpha=0.25,batch_size=640 "
+        "--split test",
+        f"  t2t export {run} --decode_hparams beam_size=3,alpha=0.25,batch_size=640 "
         f"--export_dir {new}/export",
         f"  tensorboard --logdir {new}",
     ]
@@ -152,6 +158,38 @@ def test_train_scores_nothing_without_dev_and_test(stage, training, capsys):
     assert out.startswith("trained; no dev or test split to score")
     assert "t2t evaluate" not in out
     assert stage.loaded.calls == []
+
+
+def test_the_next_commands_leave_out_default_searches(stage, training, capsys):
+    train(stage, "--decode_hparams=")
+    out = capsys.readouterr().out
+    assert "  t2t evaluate --output_dir" in out
+    assert "--decode_hparams" not in out
+
+
+def test_the_next_commands_have_the_settings_that_they_read(stage, training, capsys):
+    train(stage, "--decode_hparams=beam_size=1,sampling_method=random")
+    out = capsys.readouterr().out
+    both = "--decode_hparams beam_size=1,sampling_method=random --split test"
+    assert both in out
+    # An export cannot draw samples.
+    assert "--decode_hparams beam_size=1 --export_dir" in out
+
+
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        ("beem_size=3", "Did you mean beam_size"),
+        ("return_beams=true", "`t2t train` does not read it"),
+        ("constrain=tree", "text_pairs has no grammar"),
+    ],
+)
+def test_a_wrong_search_is_refused_before_training(
+    stage, training, capsys, given, answer
+):
+    assert train(stage, f"--decode_hparams={given}") == 2
+    assert answer in capsys.readouterr().err
+    assert training.opened.calls == []
 
 
 def test_train_scores_nothing_on_request(stage, training, capsys):
