@@ -74,9 +74,7 @@ def describe(result: Translation, given: Mapping[str, str]) -> None:
         UsageError: If a setting has no equivalent.
     """
     _name_run(result, given)
-    settings = _settings(result, given)
-    if settings:
-        result.flags["decode_hparams"] = joined(settings)
+    settings = add_settings(result, given)
     if result.command == "decode":
         _name_files(result, given, settings)
     elif result.command == "evaluate":
@@ -93,8 +91,12 @@ def _name_run(result: Translation, given: Mapping[str, str]) -> None:
         result.flags["output_dir"] = str(Path(checkpoint).parent)
 
 
-def _settings(result: Translation, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of the search that the command reads."""
+def add_settings(result: Translation, given: Mapping[str, str]) -> dict[str, str]:
+    """Add the settings of the search that the command reads, and return them.
+
+    Raises:
+        UsageError: If a setting has no equivalent.
+    """
     old = [f"{new}={given[name]}" for name, new in _OLD_FLAGS.items() if name in given]
     text = ",".join([*old, given.get("decode_hparams", "")])
     settings = translated(result, "decode_hparams", text, DECODE_HPARAMS, {})
@@ -105,6 +107,8 @@ def _settings(result: Translation, given: Mapping[str, str]) -> dict[str, str]:
                 f"--decode_hparams {name}={settings.pop(name)}",
                 f"not needed: `t2t {result.command}` does not read it",
             )
+    if settings:
+        result.flags["decode_hparams"] = joined(settings)
     return settings
 
 

@@ -35,6 +35,7 @@ def translate(old_command: str, arguments: Sequence[str]) -> Translation:
         training.name_problem(result, given)
     if result.command == "train":
         training.describe(result, given)
+        search.add_settings(result, given)
     if result.command in _SEARCHES:
         search.describe(result, given)
     if result.command == "score":

@@ -33,6 +33,10 @@ t2t-trainer --problems=translate_ende_wmt32k_rev
     --hparams_set transformer_base_v3 --hparams
     'batch_size=2048,learning_rate_schedule=constant*linear_warmup*rsqrt_decay,learning_rate_constant=0.1,learning_rate_warmup_steps=16000'
 
+t2t-trainer --problem=text_pairs --train_steps=9 --decode_hparams=beam_size=7
+    --decode_alpha=0.7
+= t2t train --train_steps 9 --problem text_pairs --decode_hparams alpha=0.7,beam_size=7
+
 t2t-trainer --registry_help --model=transformer
 = t2t list
 
