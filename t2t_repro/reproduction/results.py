@@ -21,7 +21,7 @@ from pathlib import Path
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 
-FOLDER = "results"
+FOLDER = "data/results"
 NOT_YET = "not yet measured"  # in place of a result
 SCALES = ("paper", "small", "long")
 # The folder of a run contains other JSON files, too.
