@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import logging
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.progress import status
 from t2t_repro.runs.averaging import average_paths
+from t2t_repro.runs.describing import begin_or_resume, describe
 from t2t_repro.runs.memory_advice import device_memory, has_gpu, memory_advice
 from t2t_repro.runs.resuming import (
     check_run_folder,
@@ -25,31 +24,25 @@ from t2t_repro.runs.resuming import (
     resumable_run,
     update_size,
 )
-from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
+from t2t_repro.runs.run import Run
 from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.runs.trainer import make_trainer
 from t2t_repro.runs.warm_starting import begin_with, with_absolute_source
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.text import Tokenizer
 from t2t_repro.training.averaging import write_averaged
 from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
-    BEST_FOLDER,
-    BEST_MODELS_FOLDER,
     all_checkpoints,
     latest_step,
     step_of,
 )
-from t2t_repro.training.event_files import event_files
 from t2t_repro.training.largest_batch import try_largest_batch
 from t2t_repro.training.loop import Trainer
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.setup import make_strategy
 from t2t_repro.training.workers import Workers, errors_of_other_workers
-
-logger = logging.getLogger(__name__)
 
 LOCK_FILE = ".training.lock"
 
@@ -145,7 +138,7 @@ def _assist(
     The metrics go to a temporary folder, as TensorFlow's guide to multi-worker training
     recommends; they are those of the chief.
     """
-    run = _describe(settings, hparams, data, strategy.num_replicas_in_sync)
+    run = describe(settings, hparams, data, strategy.num_replicas_in_sync)
     is_new = resumable_run(Path(settings.output_dir)) is None
     with tempfile.TemporaryDirectory() as folder:
         trainer = make_trainer(run, settings, data, strategy, log=MetricsLog(folder))
@@ -167,7 +160,8 @@ def _train(
     """Train as the only worker or the chief."""
     with folder_lock(Path(settings.output_dir), LOCK_FILE, "training"):
         before = resumable_run(Path(settings.output_dir))
-        run = _begin_or_resume(settings, hparams, data, strategy)
+        replicas = strategy.num_replicas_in_sync
+        run = begin_or_resume(settings, hparams, data, replicas)
         step_before = latest_step(settings.output_dir)
         trainer = make_trainer(
             run, settings, data, strategy, show_progress=show_progress
@@ -232,78 +226,6 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
         )
     _, length = trainer.data.plan.shapes[-1]
     trainer.first_updates.add(length)  # it is compiled now
-
-
-def _begin_or_resume(
-    settings: TrainSettings,
-    hparams: HParams,
-    data: PreparedData,
-    strategy: tf.distribute.Strategy,
-) -> Run:
-    """Write the description of a run, after comparing it with the one to resume."""
-    output_dir = Path(settings.output_dir)
-    tokenizers = data.tokenizers()
-    _check_sharing(hparams, *tokenizers)
-    asked = _describe(settings, hparams, data, strategy.num_replicas_in_sync)
-    before = resumable_run(output_dir)
-    if before is not None:
-        before.check_same_tokenizers(output_dir, *tokenizers)
-        before.check_resumable(asked, output_dir)
-        # The data and the package may have moved.
-        run = dataclasses.replace(
-            before,
-            training=asked.training
-            | {"warm_start_from": before.training.get("warm_start_from")},
-            data_dir=asked.data_dir,
-            usr_dir=asked.usr_dir,
-        )
-    else:
-        for stale in (BEST_FOLDER, BEST_MODELS_FOLDER, AVERAGED_FOLDER):
-            shutil.rmtree(output_dir / stale, ignore_errors=True)
-        for events in event_files(output_dir):
-            events.unlink()
-        names = save_tokenizers(output_dir, *tokenizers)
-        run = dataclasses.replace(asked, tokenizers=names)
-    run.save(output_dir)
-    return run
-
-
-def _describe(
-    settings: TrainSettings, hparams: HParams, data: PreparedData, num_replicas: int
-) -> Run:
-    """Return the description of a run, without its tokenizers."""
-    usr_dir = settings.t2t_usr_dir
-    return Run(
-        problem=data.problem.name,
-        model=settings.model,
-        hparams_set=settings.hparams_set,
-        hparams=hparams,
-        random_seed=settings.random_seed,
-        num_replicas=num_replicas,
-        data_dir=str(data.folder.resolve()),
-        data_digest=data.digest,
-        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
-        tokenizers={},
-        training=loop_settings(settings),
-    )
-
-
-def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> None:
-    """Log if embeddings are not shared because there are two vocabularies.
-
-    Raises:
-        UsageError: If the user asked for sharing.
-    """
-    name = "shared_embedding_and_softmax_weights"
-    if source is target or not getattr(hparams, name):
-        return
-    if hparams.origins[name] == HParams.flag:
-        raise UsageError(
-            f"received {name}=true, and data with one vocabulary per side, whose ids "
-            "mean different text: leave it out, or prepare the data with one "
-            "vocabulary for both."
-        )
-    logger.info("two vocabularies: embeddings and softmax share no weights")
 
 
 def _averaged(run: Run, settings: TrainSettings, *, keep_existing: bool) -> str:

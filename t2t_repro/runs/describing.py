@@ -1,0 +1,107 @@
+"""Write the description of a run, or compare it with the run to resume."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import shutil
+from pathlib import Path
+
+from t2t_repro.data.prepared import PreparedData
+from t2t_repro.errors import UsageError
+from t2t_repro.runs.resuming import resumable_run
+from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
+from t2t_repro.settings.hparams import HParams
+from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.text import Tokenizer
+from t2t_repro.training.checkpoint_paths import (
+    AVERAGED_FOLDER,
+    BEST_FOLDER,
+    BEST_MODELS_FOLDER,
+)
+from t2t_repro.training.event_files import event_files
+
+logger = logging.getLogger(__name__)
+
+
+def begin_or_resume(
+    settings: TrainSettings,
+    hparams: HParams,
+    data: PreparedData,
+    num_replicas: int,
+) -> Run:
+    """Write the description of a run, after comparing it with the one to resume.
+
+    Args:
+        settings: Model, folder and schedule of the training.
+        hparams: Resolved hparams.
+        data: Prepared data.
+        num_replicas: Number of replicas of all workers.
+
+    Raises:
+        UsageError: If the user asked for one vocabulary, and the data has two.
+        UserError: If the folder holds another run.
+    """
+    output_dir = Path(settings.output_dir)
+    tokenizers = data.tokenizers()
+    _check_sharing(hparams, *tokenizers)
+    asked = describe(settings, hparams, data, num_replicas)
+    before = resumable_run(output_dir)
+    if before is not None:
+        before.check_same_tokenizers(output_dir, *tokenizers)
+        before.check_resumable(asked, output_dir)
+        # The data and the package may have moved.
+        run = dataclasses.replace(
+            before,
+            training=asked.training
+            | {"warm_start_from": before.training.get("warm_start_from")},
+            data_dir=asked.data_dir,
+            usr_dir=asked.usr_dir,
+        )
+    else:
+        for stale in (BEST_FOLDER, BEST_MODELS_FOLDER, AVERAGED_FOLDER):
+            shutil.rmtree(output_dir / stale, ignore_errors=True)
+        for events in event_files(output_dir):
+            events.unlink()
+        names = save_tokenizers(output_dir, *tokenizers)
+        run = dataclasses.replace(asked, tokenizers=names)
+    run.save(output_dir)
+    return run
+
+
+def describe(
+    settings: TrainSettings, hparams: HParams, data: PreparedData, num_replicas: int
+) -> Run:
+    """Return the description of a run, without its tokenizers."""
+    usr_dir = settings.t2t_usr_dir
+    return Run(
+        problem=data.problem.name,
+        model=settings.model,
+        hparams_set=settings.hparams_set,
+        hparams=hparams,
+        random_seed=settings.random_seed,
+        num_replicas=num_replicas,
+        data_dir=str(data.folder.resolve()),
+        data_digest=data.digest,
+        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
+        tokenizers={},
+        training=loop_settings(settings),
+    )
+
+
+def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> None:
+    """Log if embeddings are not shared because there are two vocabularies.
+
+    Raises:
+        UsageError: If the user asked for sharing.
+    """
+    name = "shared_embedding_and_softmax_weights"
+    if source is target or not getattr(hparams, name):
+        return
+    if hparams.origins[name] == HParams.flag:
+        raise UsageError(
+            f"received {name}=true, and data with one vocabulary per side, whose ids "
+            "mean different text: leave it out, or prepare the data with one "
+            "vocabulary for both."
+        )
+    logger.info("two vocabularies: embeddings and softmax share no weights")
