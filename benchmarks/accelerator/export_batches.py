@@ -150,8 +150,8 @@ def _read_batches(
     """
     while True:
         dataset = training_epoch(
-            trainer.data.shards,
-            trainer.data.plan,
+            trainer.batches.data.shards,
+            trainer.batches.data.plan,
             seed=trainer.options.seed,
             epoch=epoch,
             skip_batches=done,

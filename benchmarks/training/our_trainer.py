@@ -36,7 +36,7 @@ def load_trainer(data_dir: str, settings: TrainSettings) -> Trainer:
 
 def epoch(trainer: Trainer, number: int) -> tf.data.Dataset:
     """Return the batches of an epoch."""
-    data = trainer.data
+    data = trainer.batches.data
     return training_epoch(
         data.shards, data.plan, seed=trainer.options.seed, epoch=number
     )

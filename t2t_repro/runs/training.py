@@ -219,12 +219,12 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
     with status("trying the largest batch") if shown else contextlib.nullcontext():
         try_largest_batch(
             trainer.train_step,
-            trainer.data.plan,
+            trainer.batches.data.plan,
             trainer.strategy,
             trainer.checkpoints.variables,
             advice=lambda: memory_advice(hparams, sizes, device_memory(), size.steps),
         )
-    _, length = trainer.data.plan.shapes[-1]
+    _, length = trainer.batches.data.plan.shapes[-1]
     trainer.first_updates.add(length)  # it is compiled now
 
 

@@ -88,7 +88,6 @@ class Trainer:
         self.model = model
         self.optimizer = optimizer
         self.strategy = strategy
-        self.data = data
         self.checkpoints = checkpoints
         self.options = options
         self.monitors = monitors

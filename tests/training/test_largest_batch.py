@@ -34,7 +34,7 @@ def shards(tmp_path_factory):
 def try_with(trainer, step=None):
     try_largest_batch(
         step or trainer.train_step,
-        trainer.data.plan,
+        trainer.batches.data.plan,
         trainer.strategy,
         trainer.checkpoints.variables,
         advice=lambda: "Buy more.",
