@@ -14,6 +14,8 @@ from typing import Any
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.constants import PAD_ID
+
 GOLDEN_RATIO = 0x9E3779B9  # 2^32 / phi; odd, so its multiples visit every word
 
 
@@ -93,6 +95,32 @@ class Dropout(keras.layers.Dropout):
     def call(self, inputs: KerasTensor, training: bool | None = False) -> KerasTensor:
         if not training or self.rate == 0:
             return inputs
-        words = random_words(inputs, self.seed_generator.next())
-        keep = words >= _word(round(self.rate * 2**32))
+        keep = self._draw_kept(inputs)
         return ops.where(keep, inputs / (1.0 - self.rate), ops.zeros_like(inputs))
+
+    def _draw_kept(self, inputs: KerasTensor) -> KerasTensor:
+        """Draw which elements are kept, boolean of the shape of `inputs`."""
+        words = random_words(inputs, self.seed_generator.next())
+        return words >= _word(round(self.rate * 2**32))
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class SymbolDropout(Dropout):
+    """Replace each id by padding with probability `rate`, and leave the others.
+
+    tensor2tensor: hparam `symbol_dropout` (`modalities.py: symbol_bottom`). The
+    embedding of padding is the zero vector, so only the position of a dropped symbol is
+    known.
+
+    Call arguments:
+        inputs: Ids, int32, any shape.
+        training: Whether ids are dropped.
+
+    Returns:
+        Ids like `inputs`.
+    """
+
+    def call(self, inputs: KerasTensor, training: bool | None = False) -> KerasTensor:
+        if not training or self.rate == 0:
+            return inputs
+        return ops.where(self._draw_kept(inputs), inputs, PAD_ID)

@@ -12,7 +12,7 @@ from keras import KerasTensor, ops
 from t2t_repro.choices import DTYPE_POLICIES, POSITIONS, PositionKind
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.layers.decoder import Decoder
-from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.dropout import Dropout, SymbolDropout
 from t2t_repro.layers.encoder import Encoder
 from t2t_repro.layers.masks import padding_mask, segment_mask
 from t2t_repro.layers.options import LayerOptions, with_options
@@ -44,6 +44,9 @@ class Transformer(keras.Model):
         tie_embeddings: Whether source embedding, target embedding and softmax share one
             matrix (paper section 3.4), which needs equal vocabularies. Otherwise there
             are three matrices.
+        symbol_dropout: Probability with which the embedding of a source or target token
+            is the zero vector in training (tensor2tensor `symbol_dropout`). Differs
+            from tensor2tensor: dropped source tokens are not masked as padding is.
         name: Name of the model.
         dtype: Dtype or dtype policy.
         trainable: Whether the weights are trained.
@@ -75,6 +78,7 @@ class Transformer(keras.Model):
         positions: PositionKind = "interleaved",
         max_positions: int = 0,
         tie_embeddings: bool = True,
+        symbol_dropout: float = 0.0,
         name: str | None = None,
         dtype: object = None,
         trainable: bool = True,
@@ -85,6 +89,7 @@ class Transformer(keras.Model):
         self.positions = positions
         self.max_positions = max_positions
         self.tie_embeddings = tie_embeddings
+        self.symbol_dropout = symbol_dropout
         self.options = options
         self._make_embeddings()
         self.encoder = Encoder(
@@ -127,6 +132,7 @@ class Transformer(keras.Model):
             positions=POSITIONS[h.pos],
             max_positions=h.max_length,
             tie_embeddings=h.shared_embedding_and_softmax_weights,
+            symbol_dropout=h.symbol_dropout,
             dtype=DTYPE_POLICIES[h.activation_dtype],
             name="transformer",
         )
@@ -152,6 +158,10 @@ class Transformer(keras.Model):
         )
         self.source_dropout, self.target_dropout = (
             Dropout(options.residual_dropout, name=f"{side}_dropout", dtype=policy)
+            for side in ("source", "target")
+        )
+        self.source_symbols, self.target_symbols = (
+            SymbolDropout(self.symbol_dropout, name=f"{side}_symbols", dtype=policy)
             for side in ("source", "target")
         )
 
@@ -199,7 +209,7 @@ class Transformer(keras.Model):
         Returns:
             `[batch, source_length, hidden_size]`. Rows of padding have no meaning.
         """
-        x = self.source_embedding(inputs)
+        x = self.source_embedding(self.source_symbols(inputs, training=training))
         if packed is None:
             positions, mask = ops.arange(ops.shape(inputs)[1]), padding_mask(inputs)
         else:
@@ -237,6 +247,7 @@ class Transformer(keras.Model):
             positions = packed.position
             self_mask = segment_mask(packed.segmentation, packed.segmentation)
             shifted = ops.where(ops.equal(positions, 0), PAD_ID, shifted)
+        shifted = self.target_symbols(shifted, training=training)
         x = self.target_embedding(shifted) + self.target_positions(positions)
         x = self.target_dropout(x, training=training)
         x = self.decoder(x, memory, memory_mask, self_mask, training=training)
@@ -318,6 +329,7 @@ class Transformer(keras.Model):
             "positions": self.positions,
             "max_positions": self.max_positions,
             "tie_embeddings": self.tie_embeddings,
+            "symbol_dropout": self.symbol_dropout,
         }
 
     @classmethod

@@ -184,6 +184,13 @@ class HParamFields(TypedSettings):
         at_least=0,
         below=1,
     )
+    symbol_dropout: float = setting(
+        "dropout of whole source and target symbols: their embedding is zero",
+        0.0,
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
     label_smoothing: float = setting(
         "probability moved from the correct symbol to the others (epsilon_ls)",
         unit="probability",

@@ -42,6 +42,7 @@ PAPER_BASE = {
     "layer_prepostprocess_dropout": 0.1,
     "attention_dropout": 0.0,
     "relu_dropout": 0.0,
+    "symbol_dropout": 0.0,
     "label_smoothing": 0.1,
     "shared_embedding_and_softmax_weights": True,
     "activation_dtype": "float32",

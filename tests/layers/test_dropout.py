@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_repro.layers.dropout import Dropout, hash_words, random_words
+from t2t_repro.layers.dropout import (
+    Dropout,
+    SymbolDropout,
+    hash_words,
+    random_words,
+)
 
 SHAPE = (64, 40, 100)
 
@@ -68,6 +73,22 @@ def test_the_rate_is_kept_and_the_mean_unchanged(rate):
     noise = np.sqrt(rate * (1 - rate) / dropped.size)
     assert abs((dropped == 0).mean() - rate) < 5 * noise
     np.testing.assert_allclose(dropped[dropped > 0], 1 / (1 - rate), rtol=1e-6)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.4])
+def test_dropped_ids_become_padding_and_the_others_stay(rate):
+    ids = np.arange(1, 64_001, dtype="int32").reshape(64, 1000)
+    dropped = ops.convert_to_numpy(SymbolDropout(rate, seed=1)(ids, training=True))
+    assert dropped.dtype == np.int32
+    np.testing.assert_array_equal(dropped[dropped > 0], ids[dropped > 0])
+    noise = np.sqrt(rate * (1 - rate) / ids.size)
+    assert abs((dropped == 0).mean() - rate) < 5 * noise
+    for kept in (
+        SymbolDropout(rate)(ids),
+        SymbolDropout(rate)(ids, training=False),
+        SymbolDropout(0.0)(ids, training=True),
+    ):
+        np.testing.assert_array_equal(kept, ids)
 
 
 def test_every_call_draws_another_mask():

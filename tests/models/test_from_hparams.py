@@ -127,6 +127,13 @@ def test_a_stack_has_its_own_number_of_layers():
     assert (len(built.encoder.layers), len(built.decoder.layers)) == (1, 3)
 
 
+def test_both_sides_drop_symbols():
+    built = model(symbol_dropout=0.4)
+    assert (built.source_symbols.rate, built.target_symbols.rate) == (0.4, 0.4)
+    built = model()
+    assert (built.source_symbols.rate, built.target_symbols.rate) == (0, 0)
+
+
 def test_every_part_of_the_embeddings_has_its_size():
     tied = {"shared_embedding_and_softmax_weights": False, "pos": "emb"}
     built = Transformer.from_hparams(hparams(**tied), 11, 13)

@@ -9,6 +9,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import catalogue
+from t2t_repro.constants import PAD_ID
+from t2t_repro.layers.masks import padding_mask
 from t2t_repro.models.sizes import parameter_count
 from t2t_repro.models.transformer import Transformer
 from tests.support.mean_loss import mean_loss
@@ -436,7 +438,7 @@ def test_cached_decoding_follows_hypotheses_that_change_places(kind, append):
 
 
 @pytest.mark.parametrize(
-    "rate", ["residual_dropout", "attention_dropout", "relu_dropout"]
+    "rate", ["residual_dropout", "attention_dropout", "relu_dropout", "symbol_dropout"]
 )
 def test_dropout_is_active_only_in_training(rate):
     model = tiny_transformer(seed=13, **ONE_LAYER, **{rate: 0.5})
@@ -454,6 +456,32 @@ def test_embeddings_of_both_sides_are_dropped_in_training():
     assert not np.allclose(dropped, source)
     target, dropped = (logits_of(model, BATCH, training=t) for t in (False, True))
     assert not np.allclose(dropped, target)
+
+
+def test_a_dropped_symbol_has_no_embedding_but_is_seen():
+    """Compare with padding in its place, which the other positions do not see."""
+    model = tiny_transformer(seed=13, symbol_dropout=0.5, **ONE_LAYER)
+    inputs = BATCH["inputs"]
+    model.source_symbols.call = lambda ids, training: np.where(ids == 10, PAD_ID, ids)
+    assert 10 in inputs
+    dropped = model.encode(inputs, training=True)
+    x = model.source_embedding(np.where(inputs == 10, PAD_ID, inputs))
+    x = x + model.source_positions(np.arange(inputs.shape[1]))
+    expected = model.encoder(x, padding_mask(inputs))
+    np.testing.assert_array_equal(dropped, expected)
+    unseen = model.encoder(x, padding_mask(np.where(inputs == 10, PAD_ID, inputs)))
+    assert not np.allclose(dropped, unseen)
+
+
+def test_symbols_of_both_sides_are_dropped():
+    changes = {"num_encoder_layers": 0, "num_decoder_layers": 0, "symbol_dropout": 0.5}
+    model = tiny_transformer(seed=13, **changes)
+    source, dropped = (model.encode(BATCH["inputs"], training=t) for t in (False, True))
+    changed = np.any(source != dropped, axis=-1)
+    assert 0 < changed.sum() < changed.size
+    target, dropped = (logits_of(model, BATCH, training=t) for t in (False, True))
+    changed = np.any(target != dropped, axis=-1)
+    assert 0 < changed.sum() < changed.size
 
 
 # Keras 3.15 reads TensorFlow variables in a way that NumPy 2 warns of.

@@ -59,7 +59,6 @@ HPARAMS = {
         "weights are Glorot uniform", ("uniform_unit_scaling", "xavier")
     ),
     "initializer_gain": OldHParam("weights are Glorot uniform", ("1", "1.0")),
-    "symbol_dropout": OldHParam("symbols are not dropped", ("0", "0.0")),
     "prepend_mode": OldHParam("there are no language models", ("none",)),
     "max_input_seq_length": OldHParam("max_length limits both sides", ("0",)),
     "max_target_seq_length": OldHParam("max_length limits both sides", ("0",)),
