@@ -82,5 +82,5 @@ def silver_trees(
         (ranked,) = rank(parser, sentence, [best], hparams)
         if not best.repairs and ranked.log_prob is not None:
             found.append((ranked.log_prob / ranked.tokens, place, best.text))
-    surest = sorted(found, reverse=True)[: round(share * len(sentences))]
+    surest = sorted(found, reverse=True)[: int(share * len(sentences))]
     return [text for _, _, text in sorted(surest, key=lambda tree: tree[1])]

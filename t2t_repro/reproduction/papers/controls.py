@@ -33,7 +33,7 @@ def _with_less_dropout(table: Table, of: str, name: str, label: str) -> Row:
 
 DROPOUT = Table(
     "dropout",
-    "The rows with dropout 0.3, with the 0.1 of the rows they are compared with",
+    "The rows that have dropout 0.3, with the 0.1 of the smaller models",
     ("control for",),
     [
         _with_less_dropout(TABLE_3, "big", "big", "Transformer (big)"),
