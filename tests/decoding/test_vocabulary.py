@@ -64,12 +64,13 @@ def test_log_probabilities_are_those_of_a_softmax_and_pad_is_never_found(columns
         assert kept.sum() >= 3
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2])
 @pytest.mark.parametrize("columns", [5, 640])
-def test_a_bonus_changes_the_order_but_no_log_probability(columns):
+def test_a_bonus_changes_the_order_but_no_log_probability(columns, share):
     random = np.random.default_rng(columns)
     x = 3.0 * random.normal(size=(4, columns))
     bonus = random.choice([0.0, 7.0], columns)
-    forbidden = random.uniform(size=(4, columns)) < 0.2
+    forbidden = random.uniform(size=(4, columns)) < share
     exact = x - np.log(np.exp(x).sum(axis=1, keepdims=True))
     ranks = np.where(forbidden, -np.inf, exact + bonus)
     ranks[:, PAD_ID] = -np.inf
@@ -78,7 +79,7 @@ def test_a_bonus_changes_the_order_but_no_log_probability(columns):
         for found in top_log_probs(
             ops.convert_to_tensor(x.astype("float32")),
             columns - 1,
-            ops.convert_to_tensor(forbidden),
+            ops.convert_to_tensor(forbidden) if share else None,
             bonus.astype("float32"),
         )
     )
