@@ -1,7 +1,7 @@
 """Silver trees: a parser's own trees of raw text, for semi-supervised training.
 
 Differs from Vaswani et al. 2017, section 6.3, and Vinyals et al. 2015, whose silver
-trees are those of other parsers: these are of the parser that the gold trees trained.
+trees are those of other parsers: these are of the parser trained on the gold trees.
 """
 
 from __future__ import annotations

@@ -175,6 +175,11 @@ def test_the_cost_of_words_changes_no_score_of_a_whole_tree(model, word_cost):
         assert_same(found, expected)
 
 
+def test_only_words_of_a_grammar_have_a_cost(model):
+    with pytest.raises(ValueError, match="`word_cost` needs constraints with a gramm"):
+        search(model, 2, word_cost=1.7, constraints=None)
+
+
 @pytest.mark.parametrize("static", [False, True])
 def test_trees_that_are_cut_are_sorted_by_score_and_not_by_rank(model, static):
     # Too late for a whole tree: after an opening token, two more tokens are left.
