@@ -246,7 +246,9 @@ class _Search:
         cut_ids = state.living_ids
         penalty = self._coverage_penalty(state.per_row.get("coverage"))
         if penalty is not None:
-            cut_scores, order = ops.top_k(cut_scores + penalty, self.beam_size)
+            cut_scores = cut_scores + penalty
+        if penalty is not None or self.options.word_cost:
+            cut_scores, order = ops.top_k(cut_scores, self.beam_size)
             cut_ids = take_beams(cut_ids, order)
         ids = ops.where(any_finished[:, :, None], state.finished_ids, cut_ids)
         scores = ops.where(any_finished, state.finished_scores, cut_scores)

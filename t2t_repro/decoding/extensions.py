@@ -56,8 +56,9 @@ def best_extensions(
     if options.word_cost:
         return _ranked_by_cost(state, logits, options, forbidden, count)
     log_probs, tokens = top_log_probs(logits, count, forbidden)
-    scores, parents, tokens = _best(state.living_log_probs, log_probs, tokens, count)
-    return Extensions(scores, scores, parents, tokens)
+    totals = _totals(state.living_log_probs, log_probs)
+    scores, places = ops.top_k(totals, count)
+    return Extensions(scores, scores, *_origins(places, tokens, options.beam_size))
 
 
 def _ranked_by_cost(
@@ -74,36 +75,44 @@ def _ranked_by_cost(
             f"Received: word_cost={options.word_cost}, "
             f"constraints={options.constraints}"
         )
-    cost = options.word_cost
+    cost, before = options.word_cost, state.living_log_probs
     bonus = leaf_bonus(options.constraints.grammar, cost, logits.shape[-1])
     costs = costs_left(bonus, cost, state.living_ids, state.per_row["word_kinds"])
-    gains, tokens = top_log_probs(logits, count, forbidden, bonus)
-    ranks, parents, tokens = _best(state.living_log_probs - costs, gains, tokens, count)
-    scores = ranks + take_beams(costs, parents) - ops.take(bonus, tokens)
-    return Extensions(ranks, scores, parents, tokens)
+    log_probs, tokens = top_log_probs(logits, count, forbidden, bonus)
+    gains = log_probs + ops.take(bonus, tokens)
+    ranks, places = ops.top_k(_totals(before - costs, gains), count)
+    # The ranks plus the costs would be less precise.
+    scores = take_beams(_totals(before, log_probs), places)
+    origins = _origins(places, tokens, options.beam_size)
+    return Extensions(ranks, scores, *origins)
 
 
-def _best(
-    before: KerasTensor, gains: KerasTensor, tokens: KerasTensor, count: int
-) -> tuple[KerasTensor, KerasTensor, KerasTensor]:
-    """Return the best sums of all hypotheses of a row, their parents and tokens.
+def _totals(before: KerasTensor, gains: KerasTensor) -> KerasTensor:
+    """Return the sums of all extensions of a row, `[rows, beam * n]`.
 
     Args:
-        before: Ranks of the hypotheses, float32 `[rows, beam]`.
+        before: Sums of the hypotheses, float32 `[rows, beam]`.
         gains: Amounts that the tokens add, float32 `[rows * beam, n]`.
-        tokens: Candidates of each hypothesis, int32 `[rows * beam, n]`.
-        count: Number of extensions per row.
-
-    Returns:
-        Three tensors `[rows, count]`.
     """
-    shape = (-1, before.shape[1], gains.shape[-1])
-    totals = before[:, :, None] + ops.reshape(gains, shape)
-    each = shape[2] * shape[1]
-    best, places = ops.top_k(ops.reshape(totals, (-1, each)), count)
+    beam, n = before.shape[1], gains.shape[-1]
+    totals = before[:, :, None] + ops.reshape(gains, (-1, beam, n))
+    return ops.reshape(totals, (-1, beam * n))
+
+
+def _origins(
+    places: KerasTensor, tokens: KerasTensor, beam_size: int
+) -> tuple[KerasTensor, KerasTensor]:
+    """Return the parents and the tokens of extensions, int32 `[rows, count]`.
+
+    Args:
+        places: Columns of `_totals`, int32 `[rows, count]`.
+        tokens: Candidates of each hypothesis, int32 `[rows * beam, n]`.
+        beam_size: Number of hypotheses of a row.
+    """
+    n = tokens.shape[-1]
     places = ops.cast(places, "int32")
-    tokens = take_beams(ops.reshape(tokens, (-1, each)), places)
-    return best, places // shape[2], tokens
+    each = ops.reshape(tokens, (-1, beam_size * n))
+    return places // n, take_beams(each, places)
 
 
 def _drawn_extension(

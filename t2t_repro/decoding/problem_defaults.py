@@ -55,13 +55,16 @@ def with_problem_defaults(
             f"{hparams.argument()}: received constrain={hparams.constrain}, but "
             f"{problem.name} has no grammar: leave it out."
         )
-    if "batch_size" in given and hparams.batch_size < max_input_length:
+    own = own_defaults(problem, follows_grammar=follows_grammar)
+    # Settings that were completed before may have a small batch of the problem's own.
+    is_own = hparams.batch_size == own.get("batch_size")
+    is_small = hparams.batch_size < max_input_length
+    if "batch_size" in given and is_small and not is_own:
         raise UsageError(
             f"{hparams.argument()}: received batch_size={hparams.batch_size}, expected "
             f"at least {max_input_length} tokens, the longest source that the model "
             "reads."
         )
-    own = own_defaults(problem, follows_grammar=follows_grammar)
     found = hparams.replace(**{name: own[name] for name in own if name not in given})
     asked = "prefer_unrepaired" in hparams.origins and hparams.prefer_unrepaired
     if asked and found.follows_grammar:

@@ -26,28 +26,33 @@ def top_log_probs(
     forbidden: KerasTensor | None = None,
     bonus: np.ndarray | None = None,
 ) -> tuple[KerasTensor, KerasTensor]:
-    """Return the tokens with the highest probabilities, without PAD.
+    """Return the tokens with the highest probabilities or ranks, without PAD.
 
     Args:
         logits: float32 `[rows, vocab_size]`.
         count: Number of tokens per row.
         forbidden: Tokens whose log-probability becomes about `MINUS_INFINITY`; the
             others' do not change. Boolean, broadcastable to the logits.
-        bonus: Numbers to add to the log-probabilities of the tokens, float32
-            `[vocab_size]`.
+        bonus: Numbers that change the order of the tokens: they rank by log-probability
+            plus bonus. float32 `[vocab_size]`.
 
     Returns:
-        Log-probabilities with the bonus, float32 `[rows, n]`, highest first, and
+        Log-probabilities without the bonus, float32 `[rows, n]`, best token first, and
         tokens, int32 `[rows, n]`, where n is `count + 1` (or less for a tiny
         vocabulary): PAD may be among them, with `MINUS_INFINITY`. Of equal ones, the
         lower token comes first.
     """
     count = min(count + 1, logits.shape[-1])
-    ranked = logits if bonus is None else logits + bonus
+    allowed = logits
     if forbidden is not None:
-        ranked = ops.where(forbidden, MINUS_INFINITY, ranked)
-    values, tokens = top_k(ranked, count)
-    highest = values[:, 0] if ranked is logits else ops.max(logits, axis=-1)
+        allowed = ops.where(forbidden, MINUS_INFINITY, logits)
+    if bonus is None:
+        values, tokens = top_k(allowed, count)
+    else:
+        _, tokens = top_k(allowed + bonus, count)
+        values = ops.take_along_axis(allowed, tokens, axis=-1)
+    unchanged = forbidden is None and bonus is None
+    highest = values[:, 0] if unchanged else ops.max(logits, axis=-1)
     log_probs = values - log_normalizer(logits, highest)[:, None]
     return ops.where(ops.equal(tokens, PAD_ID), MINUS_INFINITY, log_probs), tokens
 

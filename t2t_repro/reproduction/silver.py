@@ -1,7 +1,7 @@
 """Silver trees: a parser's own trees of raw text, for semi-supervised training.
 
 Differs from Vaswani et al. 2017, section 6.3, and Vinyals et al. 2015, whose silver
-trees are those of other parsers: these are of the parser that the gold trees trained.
+trees are those of other parsers: these are of the parser trained on the gold trees.
 """
 
 from __future__ import annotations
@@ -82,5 +82,5 @@ def silver_trees(
         (ranked,) = rank(parser, sentence, [best], hparams)
         if not best.repairs and ranked.log_prob is not None:
             found.append((ranked.log_prob / ranked.tokens, place, best.text))
-    surest = sorted(found, reverse=True)[: round(share * len(sentences))]
+    surest = sorted(found, reverse=True)[: int(share * len(sentences))]
     return [text for _, _, text in sorted(surest, key=lambda tree: tree[1])]

@@ -180,7 +180,7 @@ class DecodeHParams(TypedSettings):
         if self.word_cost and not self.follows_grammar:
             idle["word_cost"] = f"constrain={self.constrain} counts no words."
         elif self.word_cost and self.samples:
-            idle["word_cost"] = "a sample is drawn without a comparison."
+            idle["word_cost"] = "sampling compares no hypotheses."
         if not self.samples:
             reason = "sampling_method=argmax draws nothing at random."
             names = (n for n in self.names() if n.startswith("sampling_"))

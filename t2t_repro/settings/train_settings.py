@@ -85,8 +85,8 @@ class TrainSettings(TypedSettings):
         at_least=0,
     )
     decode_hparams: str = setting(
-        '"name=value,name=value", the search of the score after training, as for '
-        "`t2t evaluate`; evaluations during training are greedy",
+        '"name=value,name=value", the search that scores the run after training, as '
+        "for `t2t evaluate`; evaluations during training are greedy",
         "",
     )
     max_skipped_updates: int = setting(

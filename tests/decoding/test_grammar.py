@@ -73,11 +73,21 @@ def word_kinds():
     return rows
 
 
-def search(model, beam_size, *, static=False, in_graph=False, numbers=EVERY, **options):
+def search(
+    model,
+    beam_size,
+    *,
+    wanted=None,
+    static=False,
+    in_graph=False,
+    numbers=EVERY,
+    **options,
+):
     options = {"constraints": Constraints(grammar=GRAMMAR)} | options
+    wanted = wanted or beam_size
     return model.search(
         [LIMITS[n] for n in numbers],
-        BeamSearchOptions(beam_size, 0.6, beam_size, static_shapes=static, **options),
+        BeamSearchOptions(beam_size, 0.6, wanted, static_shapes=static, **options),
         in_graph=in_graph,
         per_row={"word_kinds": word_kinds()[list(numbers)]},
     )
@@ -120,35 +130,84 @@ def test_greedy_search_takes_the_best_token_that_leads_to_a_tree(model):
         assert [t for _, t in found] == [tokens]
 
 
+def lists_with_cost(model, sentence, beam_size, word_cost, rule, limit):
+    def cost(tokens):
+        return word_cost * (len(WORDS[sentence]) - sum(t in (6, 7) for t in tokens))
+
+    return search_with_lists(model, sentence, limit, 0.6, beam_size, rule, cost=cost)
+
+
 @pytest.mark.parametrize(
     ("beam_size", "how"),
     [(2, {"static": True}), (2, {"in_graph": True}), (3, {})],
 )
 def test_a_beam_ranks_by_the_words_that_lack_a_leaf(model, beam_size, how):
-    def cost(sentence, tokens):
-        return 1.7 * (len(WORDS[sentence]) - sum(t in (6, 7) for t in tokens))
-
     without = search(model, beam_size)
     with_cost = search(model, beam_size, word_cost=1.7, **how)
     assert with_cost != without
     for sentence, found in enumerate(with_cost):
-        expected = search_with_lists(
-            model,
-            sentence,
-            LIMITS[sentence],
-            0.6,
-            beam_size,
-            rule_of(sentence),
-            cost=functools.partial(cost, sentence),
+        expected = lists_with_cost(
+            model, sentence, beam_size, 1.7, rule_of(sentence), LIMITS[sentence]
         )
         assert_same(found, expected)
 
 
-def test_the_cost_of_words_changes_no_score_of_a_whole_tree(model):
+def test_a_search_goes_on_while_any_hypothesis_can_become_the_best():
+    best = [OPENS_A, OPENS_A, 6, CLOSES_A, CLOSES_A, EOS_ID]
+    logits = np.zeros((1, 8**5, 8), "float32")
+    model = TableModel(logits, max_length=6)
+    logits[0, 0] = -20.0
+    logits[0, 0, [OPENS_A, 6, OPENS_B]] = [2.0, 1.5, 0.0]
+    for tokens in (best, [6, EOS_ID], [OPENS_B, 7]):
+        for length in range(1, len(tokens)):
+            logits[0, model.row(tokens[:length]), tokens[length]] = 20.0
+    # After two steps, a leaf alone is finished. Of the others, the least probable has
+    # the best rank, because it has its leaf.
+    (found,) = search(model, 3, wanted=1, numbers=[2], word_cost=10.0)
+    assert found[0][1] == best
+
+
+@pytest.mark.parametrize("word_cost", [1.7, 1e4])
+def test_the_cost_of_words_changes_no_score_of_a_whole_tree(model, word_cost):
     without = search(model, 150)
-    with_cost = search(model, 150, word_cost=1.7)
+    with_cost = search(model, 150, word_cost=word_cost)
     for found, expected in zip(with_cost, without, strict=True):
         assert_same(found, expected)
+
+
+def test_only_words_of_a_grammar_have_a_cost(model):
+    with pytest.raises(ValueError, match="`word_cost` needs constraints with a gramm"):
+        search(model, 2, word_cost=1.7, constraints=None)
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_trees_that_are_cut_are_sorted_by_score_and_not_by_rank(model, static):
+    # Too late for a whole tree: after an opening token, two more tokens are left.
+    forced = [OPENS_A, 6]
+
+    def rule(tokens, token):
+        if len(tokens) < len(forced):
+            return token == forced[len(tokens)]
+        left = [0, 0, 1][sum(t == 6 for t in tokens) :]
+        return token in LEAVES[left[0]] or (CLOSES_A not in tokens and token == 4)
+
+    (found,) = model.only(3).search(
+        [4],
+        BeamSearchOptions(
+            3,
+            0.6,
+            3,
+            static_shapes=static,
+            constraints=Constraints(grammar=GRAMMAR),
+            word_cost=1.7,
+        ),
+        per_row={
+            "word_kinds": word_kinds()[[3]],
+            "prefixes": np.array([[*forced, 0]], "int32"),
+        },
+    )
+    expected = lists_with_cost(model, 3, 3, 1.7, rule, 4)
+    assert_same(found, expected)
 
 
 def test_a_sentence_alone_has_the_trees_that_it_has_in_a_batch(model):

@@ -109,6 +109,11 @@ def test_a_limit_of_zero_tokens_is_refused():
         DecodeHParams(sampling_keep_top_k=0)
 
 
+def test_a_word_does_not_have_a_negative_cost():
+    with pytest.raises(UserError, match="word_cost: received -"):
+        DecodeHParams(constrain="tree", word_cost=-0.5)
+
+
 @pytest.mark.parametrize(
     ("given", "name"),
     [
@@ -118,6 +123,10 @@ def test_a_limit_of_zero_tokens_is_refused():
         ("sampling_seed=5", "sampling_seed"),
         ("constrain=tree,prefer_unrepaired=true", "prefer_unrepaired"),
         ("word_cost=2.5", "word_cost"),
+        (
+            "beam_size=1,constrain=tree,sampling_method=random,word_cost=2.5",
+            "word_cost",
+        ),
         ("beam_size=1,coverage_penalty=0.2", "coverage_penalty"),
     ],
 )

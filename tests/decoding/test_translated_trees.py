@@ -122,13 +122,14 @@ def test_without_a_grammar_no_search_can_follow_it(model):
 
 
 def test_a_served_model_writes_the_same_trees(model):
-    hparams = DecodeHParams(constrain="tree", beam_size=3, extra_length=12)
+    settings = {"beam_size": 3, "extra_length": 12, "word_cost": 1.5}
+    hparams = DecodeHParams(constrain="tree", **settings)
     served = ServedTranslator(
         model, WORDS, SYMBOLS, hparams, LONGEST, max_source_tokens=16, grammar=GRAMMAR
     )
     found = served.translate(tf.constant(SENTENCES))
     texts = [text.decode() for text in found["outputs"].numpy()]
-    system = translator(model, beam_size=3, return_beams=True, extra_length=12)
+    system = translator(model, return_beams=True, **settings)
     expected = system.translate([*SENTENCES[:-1], " ".join(SENTENCES[-1].split()[:16])])
     assert texts == [hypotheses[0].text for hypotheses in expected]
     assert found["truncated"].numpy().tolist() == [False] * 5 + [True]

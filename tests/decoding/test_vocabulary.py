@@ -64,6 +64,32 @@ def test_log_probabilities_are_those_of_a_softmax_and_pad_is_never_found(columns
         assert kept.sum() >= 3
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2])
+@pytest.mark.parametrize("columns", [5, 640])
+def test_a_bonus_changes_the_order_but_no_log_probability(columns, share):
+    random = np.random.default_rng(columns)
+    x = 3.0 * random.normal(size=(4, columns))
+    bonus = random.choice([0.0, 7.0], columns)
+    forbidden = random.uniform(size=(4, columns)) < share
+    exact = x - np.log(np.exp(x).sum(axis=1, keepdims=True))
+    ranks = np.where(forbidden, -np.inf, exact + bonus)
+    ranks[:, PAD_ID] = -np.inf
+    log_probs, tokens = (
+        np.array(found)
+        for found in top_log_probs(
+            ops.convert_to_tensor(x.astype("float32")),
+            columns - 1,
+            ops.convert_to_tensor(forbidden) if share else None,
+            bonus.astype("float32"),
+        )
+    )
+    for row in range(4):
+        kept = log_probs[row] > 0.5 * MINUS_INFINITY
+        real = [p for p in sorted_places(ranks[row]) if np.isfinite(ranks[row, p])]
+        np.testing.assert_array_equal(tokens[row][kept], real)
+        np.testing.assert_allclose(log_probs[row][kept], exact[row, real], atol=2e-6)
+
+
 def test_the_normalizer_neither_overflows_nor_loses_small_terms():
     x = np.array([[1e4, 1e4 - 1.0, -1e4], [-1e4, -1e4, -1e4 - 2.0], [0.0, -30.0, -9.0]])
     exact = x.max(axis=1) + np.log(np.exp(x - x.max(axis=1)[:, None]).sum(axis=1))

@@ -71,6 +71,8 @@ def test_sizes_and_costs_are_those_of_the_sets():
     assert costs["hparams set"] == "transformer_base_c_n2"
     assert costs["FLOPs by formula"] == "5.1e+17"
     assert costs["by hours"] == ""
+    changed = row_of("attention", "unscaled_dk16", block=1)["hparams set"]
+    assert changed == "transformer_base_b_dk16, changed"
     # 12 hours of 8 GPUs at 9.5e12.
     assert row_of("table3", "base", block=1)["by hours"] == "3.3e+18"
 

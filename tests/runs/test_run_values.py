@@ -28,8 +28,17 @@ SETTINGS = TrainSettings(
     save_checkpoints_secs=4000.0,
     keep_checkpoint_max=12,
     average_last=6,
+    decode_hparams="beam_size=3",
+    max_skipped_updates=13,
+    spike_factor=6.5,
+    max_rollbacks=2,
+    keep_best=8,
+    early_stopping_patience=14,
     cpu_replicas=4,
+    cluster="slurm",
     xla="off",
+    deterministic=True,
+    try_largest_batch="off",
     t2t_usr_dir="/package",
 )
 OVERRIDES = {"filter_size=48", "label_smoothing=0.25"}

@@ -328,7 +328,10 @@ def test_a_default_batch_may_be_smaller_than_the_longest_source(system):
 
 def test_a_problem_may_have_a_small_default_batch(system):
     system.problem.decode_defaults = {"batch_size": 3}
-    assert system.with_problem_defaults(DecodeHParams()).batch_size == 3
+    completed = system.with_problem_defaults(DecodeHParams())
+    assert completed.batch_size == 3
+    # As `t2t evaluate` and `t2t train` do.
+    assert system.with_problem_defaults(completed) == completed
 
 
 @pytest.fixture

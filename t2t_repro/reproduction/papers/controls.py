@@ -1,4 +1,4 @@
-"""Rows that separate two differences of a published row; no paper prints them."""
+"""Rows that separate the effect of size from that of dropout; no paper prints them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from t2t_repro.reproduction.tables import Row, Table
 
 
 def _with_less_dropout(table: Table, of: str, name: str, label: str) -> Row:
-    """Return a published row that has dropout 0.3, with 0.1.
+    """Return a published row with dropout 0.1 in place of 0.3.
 
     Args:
         table: Table of the published row.
@@ -33,7 +33,7 @@ def _with_less_dropout(table: Table, of: str, name: str, label: str) -> Row:
 
 DROPOUT = Table(
     "dropout",
-    "The rows with dropout 0.3, with the 0.1 of the rows they are compared with",
+    "Systems with dropout 0.3 in the papers, trained with 0.1",
     ("control for",),
     [
         _with_less_dropout(TABLE_3, "big", "big", "Transformer (big)"),

@@ -224,8 +224,8 @@ ENFR = Table(
     notes=(
         "Transformer (big) has P_drop 0.1 here (section 6.1). The Weighted Transformer "
         "(large) keeps 0.3, because its paper gives no other value.",
-        "Measured at the small scale: the French of Multi30k, which needs its own "
-        "data_dir.",
+        "Measured at the small scale: English to French of Multi30k, prepared in a "
+        "data_dir of its own.",
     ),
     split="test",
     target_language="fr",

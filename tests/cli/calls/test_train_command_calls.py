@@ -192,6 +192,13 @@ def test_a_wrong_search_is_refused_before_training(
     assert training.opened.calls == []
 
 
+def test_the_batch_of_the_score_holds_the_longest_source(stage, training, capsys):
+    changed = "--hparams=max_length=900,batch_size=901"
+    assert train(stage, changed, "--decode_hparams=batch_size=899") == 2
+    assert "expected at least 900 tokens" in capsys.readouterr().err
+    assert training.opened.calls == []
+
+
 def test_train_scores_nothing_on_request(stage, training, capsys):
     train(stage, "--no_final_score")
     assert "scores:" not in capsys.readouterr().out
@@ -241,6 +248,8 @@ def test_the_folder_alone_resumes_problem_data_and_settings(stage, training):
     assert settings == TrainSettings(
         output_dir=stage.run, **(TRAINING | {"hparams": ""})
     )
+    ((_, _, _, hparams, _),) = stage.system.calls
+    assert (hparams.beam_size, hparams.alpha, hparams.batch_size) == (3, 0.25, 640)
 
 
 def test_given_flags_come_before_those_of_the_run(stage, training):

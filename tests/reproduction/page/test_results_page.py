@@ -14,7 +14,7 @@ from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.curves import shipped_curves
 from t2t_repro.reproduction.lookup import find_table as table
 from t2t_repro.reproduction.measurements import shipped_measurements
-from t2t_repro.reproduction.page import figures
+from t2t_repro.reproduction.page import figures, tables
 from t2t_repro.reproduction.page.write import page_values, results_page, template
 from t2t_repro.reproduction.results import Result, shipped_results
 from t2t_repro.reproduction.tables import Row
@@ -112,6 +112,12 @@ def test_the_page_has_a_line_per_parser_of_ours_measured_or_not():
     ]
     if not any(x.system == "transformer_parsing_semi" for x in shipped_results()):
         assert "| 92.7 | not yet measured |" in text
+
+
+@pytest.mark.parametrize("written", [tables.newer_rows, tables.parsers])
+def test_results_of_other_scales_are_not_among_those_of_the_small_one(written):
+    others = [dataclasses.replace(x, scale="long") for x in shipped_results()]
+    assert written(others) == written([]) != written(shipped_results())
 
 
 def test_the_page_repeats_the_notes_on_agreement():
