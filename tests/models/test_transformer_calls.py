@@ -64,6 +64,7 @@ class Part:
 PARTS = (
     *("source_embedding", "target_embedding", "softmax"),
     *("source_positions", "target_positions"),
+    *("source_symbols", "target_symbols"),
     *("source_dropout", "target_dropout", "encoder", "decoder"),
 )
 
@@ -86,7 +87,8 @@ def model(monkeypatch):
 
 
 def encoded(training):
-    x = "(source_embedding(in) + source_positions(arange(length of in)))"
+    symbols = f"source_symbols(in, training={training})"
+    x = f"(source_embedding({symbols}) + source_positions(arange(length of in)))"
     x = f"source_dropout({x}, training={training})"
     return f"encoder({x}, padding(in), training={training})"
 
@@ -94,7 +96,8 @@ def encoded(training):
 def decoded(memory, mask, training):
     shifted = "pad(out[:, :-1], [[0, 0], [1, 0]], constant_values=0)"
     places = "target_positions(arange(length of out))"
-    x = f"(target_embedding({shifted}) + {places})"
+    symbols = f"target_symbols({shifted}, training={training})"
+    x = f"(target_embedding({symbols}) + {places})"
     x = f"target_dropout({x}, training={training})"
     x = f"decoder({x}, {memory}, {mask}, None, training={training})"
     return f"softmax.logits({x})"
