@@ -162,7 +162,7 @@ def _french(
     train_steps: int,
     average_last: int = 0,
 ) -> Row:
-    """Return a row of the table of translation to French.
+    """Return a row of the table of translations into French.
 
     Args:
         name: Name of the row.
@@ -224,8 +224,8 @@ ENFR = Table(
     notes=(
         "Transformer (big) has P_drop 0.1 here (section 6.1). The Weighted Transformer "
         "(large) keeps 0.3, because its paper gives no other value.",
-        "Measured at the small scale: English to French of Multi30k, prepared in a "
-        "data_dir of its own.",
+        "Measured at the small scale: Multi30k, English to French, in another data_dir "
+        "than the German.",
     ),
     split="test",
     target_language="fr",
