@@ -162,7 +162,7 @@ def group_of(row: Row) -> str:
 
 
 def letter_of(row: Row) -> str:
-    """Return the letter of a row of Table 3, such as "(C)", or an empty string."""
+    """Return the group of a row of Table 3, for example "(C)"; "" if it has none."""
     return row.label[:3] if row.label.startswith("(") else ""
 
 

@@ -162,7 +162,7 @@ def _french(
     train_steps: int,
     average_last: int = 0,
 ) -> Row:
-    """Return a row of the table of translations into French.
+    """Return a row of the English-French table.
 
     Args:
         name: Name of the row.
