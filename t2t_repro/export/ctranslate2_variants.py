@@ -104,6 +104,8 @@ def _inexpressible(model: str, h: HParams) -> Iterator[str]:
             f"self_attention_type={h.self_attention_type} is the attention of a user's "
             "package"
         )
+    if h.word_positions:
+        yield "word_positions=True also encodes positions counted in words"
     if h.attention_compatibility == "additive":
         yield (
             "attention_compatibility=additive adds queries and keys instead of "

@@ -27,6 +27,7 @@ from t2t_repro.layers.simplex import (
     project_to_simplex,
 )
 from t2t_repro.layers.weighted_sublayers import WeightedFeedForward, WeightedHeads
+from t2t_repro.layers.word_positions import WordPositions
 
 __all__ = [
     "AttentionRole",
@@ -51,6 +52,7 @@ __all__ = [
     "TokenEmbedding",
     "WeightedFeedForward",
     "WeightedHeads",
+    "WordPositions",
     "causal_mask",
     "dot_product",
     "masked_softmax",

@@ -1,10 +1,19 @@
-"""Two embeddings and the softmax, which may share a matrix (paper section 3.4)."""
+"""Layers before the two stacks, and the softmax, which may share a matrix with them.
+
+Paper sections 3.4 and 3.5.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from t2t_repro.choices import PositionKind
+from t2t_repro.layers.dropout import Dropout, SymbolDropout
 from t2t_repro.layers.embedding import TokenEmbedding
+from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.positions import Positions
+from t2t_repro.layers.word_positions import WordPositions
 
 
 class TokenMatrices(NamedTuple):
@@ -60,4 +69,68 @@ def token_matrices(
         matrix("source_embedding", source_vocab_size),
         matrix("target_embedding", target_vocab_size),
         matrix("softmax", target_vocab_size),
+    )
+
+
+class InputLayers(NamedTuple):
+    """Layers between the token ids of a side and its stack, besides the embedding.
+
+    Attributes:
+        symbols: Dropout of token ids.
+        positions: Encodings of positions counted in tokens.
+        words: Encodings of positions counted in words, or None.
+        dropout: Dropout of the sum of embeddings and encodings.
+    """
+
+    symbols: SymbolDropout
+    positions: Positions
+    words: WordPositions | None
+    dropout: Dropout
+
+
+def input_layers(
+    options: LayerOptions,
+    side: str,
+    vocab_size: int,
+    word_starts: Sequence[int],
+    *,
+    positions: PositionKind,
+    max_positions: int,
+    symbol_dropout: float,
+    dtype: object,
+) -> InputLayers:
+    """Make the layers of one side.
+
+    Args:
+        options: Options of the stacks.
+        side: "source" or "target", for the names of the layers.
+        vocab_size: Size of the side's vocabulary.
+        word_starts: Ids that begin a word; if empty, positions are counted in tokens
+            only.
+        positions: Kind of `layers.Positions`.
+        max_positions: Number of positions, if they are learned.
+        symbol_dropout: Probability with which a token's embedding is zero.
+        dtype: Dtype or dtype policy.
+    """
+    hidden_size = options.hidden_size
+    words = None
+    if word_starts:
+        words = WordPositions(
+            hidden_size=hidden_size,
+            vocab_size=vocab_size,
+            word_starts=word_starts,
+            name=f"{side}_words",
+            dtype=dtype,
+        )
+    return InputLayers(
+        symbols=SymbolDropout(symbol_dropout, name=f"{side}_symbols", dtype=dtype),
+        positions=Positions(
+            hidden_size=hidden_size,
+            kind=positions,
+            max_length=max_positions,
+            name=f"{side}_positions",
+            dtype=dtype,
+        ),
+        words=words,
+        dropout=Dropout(options.residual_dropout, name=f"{side}_dropout", dtype=dtype),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -12,17 +13,18 @@ from keras import KerasTensor, ops
 from t2t_repro.choices import DTYPE_POLICIES, POSITIONS, PositionKind
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.layers.decoder import Decoder
-from t2t_repro.layers.dropout import Dropout, SymbolDropout
 from t2t_repro.layers.encoder import Encoder
 from t2t_repro.layers.masks import padding_mask, segment_mask
 from t2t_repro.layers.options import LayerOptions, with_options
-from t2t_repro.layers.positions import Positions
-from t2t_repro.models.decoding_cache import DecodingCache
-from t2t_repro.models.embeddings import token_matrices
+from t2t_repro.models.decoding_cache import DecodingCache, grow_words, write_words
+from t2t_repro.models.embeddings import input_layers, token_matrices
 from t2t_repro.models.layer_options import layer_options
 from t2t_repro.models.packed_rows import PackedRows, packed_sides
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
+from t2t_repro.text.word_starts import WordStarts
+
+_NO_WORDS = WordStarts((), ())
 
 
 @register_model
@@ -47,6 +49,8 @@ class Transformer(keras.Model):
         symbol_dropout: Probability with which the embedding of a source or target token
             is the zero vector in training (tensor2tensor `symbol_dropout`). Differs
             from tensor2tensor: dropped source tokens are not masked as padding is.
+        word_starts: Tokens that begin a word, for `layers.WordPositions`. On a side
+            without any, positions are counted in tokens only.
         name: Name of the model.
         dtype: Dtype or dtype policy.
         trainable: Whether the weights are trained.
@@ -79,6 +83,7 @@ class Transformer(keras.Model):
         max_positions: int = 0,
         tie_embeddings: bool = True,
         symbol_dropout: float = 0.0,
+        word_starts: WordStarts = _NO_WORDS,
         name: str | None = None,
         dtype: object = None,
         trainable: bool = True,
@@ -90,6 +95,7 @@ class Transformer(keras.Model):
         self.max_positions = max_positions
         self.tie_embeddings = tie_embeddings
         self.symbol_dropout = symbol_dropout
+        self.word_starts = WordStarts(*map(tuple, word_starts))
         self.options = options
         self._make_embeddings()
         self.encoder = Encoder(
@@ -108,7 +114,11 @@ class Transformer(keras.Model):
 
     @classmethod
     def from_hparams(
-        cls, hparams: HParams, source_vocab_size: int, target_vocab_size: int
+        cls,
+        hparams: HParams,
+        source_vocab_size: int,
+        target_vocab_size: int,
+        word_starts: WordStarts | None = None,
     ) -> Self:
         """Make a model from hparams.
 
@@ -118,11 +128,21 @@ class Transformer(keras.Model):
             hparams: Resolved or unresolved hparams.
             source_vocab_size: Size of the source vocabulary.
             target_vocab_size: Size of the target vocabulary.
+            word_starts: Tokens that begin a word; used and needed if
+                `hparams.word_positions`.
 
         Returns:
             A model with initial weights.
+
+        Raises:
+            ValueError: If `word_starts` are needed and missing.
         """
         h = hparams.resolved()
+        words = _NO_WORDS
+        if h.word_positions:
+            if word_starts is None:
+                raise ValueError("word_positions=True needs `word_starts`.")
+            words = word_starts
         return cls(
             layer_options(h),
             source_vocab_size=source_vocab_size,
@@ -133,6 +153,7 @@ class Transformer(keras.Model):
             max_positions=h.max_length,
             tie_embeddings=h.shared_embedding_and_softmax_weights,
             symbol_dropout=h.symbol_dropout,
+            word_starts=words,
             dtype=DTYPE_POLICIES[h.activation_dtype],
             name="transformer",
         )
@@ -146,24 +167,22 @@ class Transformer(keras.Model):
             tied=self.tie_embeddings,
             dtype=policy,
         )
-        self.source_positions, self.target_positions = (
-            Positions(
-                hidden_size=options.hidden_size,
-                kind=self.positions,
-                max_length=self.max_positions,
-                name=f"{side}_positions",
-                dtype=policy,
-            )
-            for side in ("source", "target")
+        side_layers = functools.partial(
+            input_layers,
+            options,
+            positions=self.positions,
+            max_positions=self.max_positions,
+            symbol_dropout=self.symbol_dropout,
+            dtype=policy,
         )
-        self.source_dropout, self.target_dropout = (
-            Dropout(options.residual_dropout, name=f"{side}_dropout", dtype=policy)
-            for side in ("source", "target")
-        )
-        self.source_symbols, self.target_symbols = (
-            SymbolDropout(self.symbol_dropout, name=f"{side}_symbols", dtype=policy)
-            for side in ("source", "target")
-        )
+        starts = self.word_starts
+        source = side_layers("source", self.source_vocab_size, starts.source)
+        target = side_layers("target", self.target_vocab_size, starts.target)
+        self.source_positions = source.positions
+        self.target_positions = target.positions
+        self.source_words, self.target_words = source.words, target.words
+        self.source_symbols, self.target_symbols = source.symbols, target.symbols
+        self.source_dropout, self.target_dropout = source.dropout, target.dropout
 
     def build(self, input_shape: object = None) -> None:
         for layer in (
@@ -210,6 +229,10 @@ class Transformer(keras.Model):
             `[batch, source_length, hidden_size]`. Rows of padding have no meaning.
         """
         x = self.source_embedding(self.source_symbols(inputs, training=training))
+        if self.source_words is not None:
+            count = self.source_words.count(inputs, packed and packed.position)
+            # The index of the token's word.
+            x = x + self.source_words(ops.maximum(count - 1, 0))
         if packed is None:
             positions, mask = ops.arange(ops.shape(inputs)[1]), padding_mask(inputs)
         else:
@@ -247,8 +270,12 @@ class Transformer(keras.Model):
             positions = packed.position
             self_mask = segment_mask(packed.segmentation, packed.segmentation)
             shifted = ops.where(ops.equal(positions, 0), PAD_ID, shifted)
-        shifted = self.target_symbols(shifted, training=training)
-        x = self.target_embedding(shifted) + self.target_positions(positions)
+        kept = self.target_symbols(shifted, training=training)
+        x = self.target_embedding(kept) + self.target_positions(positions)
+        if self.target_words is not None:
+            # The number of words before the target: the index of the next word.
+            count = self.target_words.count(shifted, packed and packed.position)
+            x = x + self.target_words(count)
         x = self.target_dropout(x, training=training)
         x = self.decoder(x, memory, memory_mask, self_mask, training=training)
         return self.softmax.logits(x)
@@ -263,10 +290,15 @@ class Transformer(keras.Model):
             A cache without slots for target positions.
         """
         memory = self.encode(inputs, training=False)
-        return {
+        cache: DecodingCache = {
             "layers": self.decoder.initial_cache(memory),
             "memory_mask": padding_mask(inputs),
         }
+        if self.target_words is not None:
+            rows = ops.shape(inputs)[0]
+            # Not the number 0: in a graph, the number of slots must be unknown.
+            cache["words"] = ops.zeros((rows, 0 * rows), dtype="int32")
+        return cache
 
     def grow_cache(
         self, cache: DecodingCache, slots: int | KerasTensor
@@ -280,7 +312,8 @@ class Transformer(keras.Model):
         Returns:
             The cache with that many slots.
         """
-        return {**cache, "layers": self.decoder.grow_cache(cache["layers"], slots)}
+        layers = self.decoder.grow_cache(cache["layers"], slots)
+        return {**grow_words(cache, slots), "layers": layers}
 
     def decode_step(
         self,
@@ -309,6 +342,11 @@ class Transformer(keras.Model):
         beam_size = ids.shape[1]
         positions = ops.reshape(position, (1,))
         x = self.target_embedding(ids) + self.target_positions(positions)
+        if self.target_words is not None:
+            begins = self.target_words.begins(ids)
+            cache = write_words(cache, begins, position * beam_size, append)
+            count = ops.sum(ops.where(history, cache["words"][:, None, :], 0), axis=-1)
+            x = x + self.target_words(count)
         x, layers = self.decoder.step(
             x,
             cache["layers"],
@@ -330,6 +368,7 @@ class Transformer(keras.Model):
             "max_positions": self.max_positions,
             "tie_embeddings": self.tie_embeddings,
             "symbol_dropout": self.symbol_dropout,
+            "word_starts": self.word_starts,
         }
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from t2t_repro.text.tokenizer_files import (
     load_tokenizers,
     tokenizer_file_names,
 )
+from t2t_repro.text.word_starts import word_starts
 
 if TYPE_CHECKING:
     import keras
@@ -243,13 +245,25 @@ class Run:
         Ids of two vocabularies mean different text, so they share no matrix. Differs
         from tensor2tensor (`modalities.py`), which unties if the sizes differ and lets
         two vocabularies of one size share.
+
+        Raises:
+            UserError: If the model does not know `word_positions`.
         """
         hparams = self.hparams
         if source_tokenizer is not target_tokenizer:
             hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
-        return catalogue.model(self.model).from_hparams(
-            hparams, source_tokenizer.vocab_size, target_tokenizer.vocab_size
-        )
+        sizes = source_tokenizer.vocab_size, target_tokenizer.vocab_size
+        from_hparams = catalogue.model(self.model).from_hparams
+        if not hparams.word_positions:
+            return from_hparams(hparams, *sizes)
+        if "word_starts" not in inspect.signature(from_hparams).parameters:
+            raise UserError(
+                f"received word_positions=True for the model {self.model}, expected "
+                "False: its `from_hparams` has no parameter word_starts."
+            )
+        grammar = catalogue.problem(self.problem).target_grammar(target_tokenizer)
+        starts = word_starts(source_tokenizer, target_tokenizer, grammar)
+        return from_hparams(hparams, *sizes, word_starts=starts)
 
 
 def loop_settings(settings: TrainSettings) -> dict[str, Any]:

@@ -191,6 +191,11 @@ class HParamFields(TypedSettings):
         at_least=0,
         below=1,
     )
+    word_positions: bool = setting(
+        "also encode positions counted in words: of a source token, the index of its "
+        "word; of a target position, the number of words written before",
+        False,
+    )
     label_smoothing: float = setting(
         "probability moved from the correct symbol to the others (epsilon_ls)",
         unit="probability",

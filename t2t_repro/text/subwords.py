@@ -136,6 +136,11 @@ class SentencePieceTokenizer(Tokenizer):
         ]
         return [*itertools.pairwise([*starts, len(ids)])] if len(ids) else []
 
+    def word_starts(self) -> tuple[int, ...]:
+        """Return the ids of the subwords with a space before them, ascending."""
+        pieces = self.pieces(range(self.vocab_size))
+        return tuple(k for k, piece in enumerate(pieces) if piece.startswith(SPACE))
+
     def has_byte_fallback(self) -> bool:
         """Return whether every character of a text survives encoding."""
         return self._processor.piece_to_id("<0x00>") != UNK_ID

@@ -58,6 +58,14 @@ class Tokenizer(abc.ABC):
         """
         return [(index, index + 1) for index in range(len(ids))]
 
+    def word_starts(self) -> tuple[int, ...]:
+        """Return the ids that begin a word, ascending.
+
+        By default, every id is a word, except padding and the end of sentence.
+        """
+        no_words = (PAD_ID, EOS_ID)
+        return tuple(token for token in range(self.vocab_size) if token not in no_words)
+
     @abc.abstractmethod
     def in_graph(self) -> InGraphTokenizer:
         """Return the same mapping as TensorFlow operations. Imports TensorFlow."""

@@ -37,6 +37,7 @@ def hparams(text):
             "self_attention_type=restricted_masked attends to a neighbourhood of 9",
         ),
         ("attention_compatibility=additive", "attention_compatibility=additive adds"),
+        ("word_positions=true", "word_positions=True also encodes positions"),
     ],
 )
 def test_a_model_is_refused_with_the_name_of_what_cannot_be_computed(text, named):

@@ -202,6 +202,13 @@ CONTRACTS = {
         (LENGTH, WIDTH),
         0,
     ),
+    "positions in words": (
+        layers.WordPositions,
+        {"hidden_size": WIDTH, "vocab_size": 9, "word_starts": (2, 4)},
+        lambda layer: layer(np.arange(LENGTH)),
+        (LENGTH, WIDTH),
+        0,
+    ),
     "dropout": (layers.Dropout, {"rate": 0.3}, lambda layer: layer(X), SHAPE, 0),
     "residual connection": (
         layers.ResidualConnection,

@@ -18,6 +18,7 @@ from t2t_repro.layers import (
 from t2t_repro.models.layer_options import layer_options
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
+from t2t_repro.text.word_starts import WordStarts
 
 SIZES = {
     "hidden_size": 20,
@@ -132,6 +133,23 @@ def test_both_sides_drop_symbols():
     assert (built.source_symbols.rate, built.target_symbols.rate) == (0.4, 0.4)
     built = model()
     assert (built.source_symbols.rate, built.target_symbols.rate) == (0, 0)
+
+
+STARTS = WordStarts((2, 4), (3,))
+
+
+def test_positions_are_counted_in_words_on_request():
+    built = Transformer.from_hparams(hparams(word_positions=True), 11, 11, STARTS)
+    words = built.source_words, built.target_words
+    assert [side.word_starts for side in words] == [(2, 4), (3,)]
+    assert {side.hidden_size for side in words} == {20}
+    built = Transformer.from_hparams(hparams(), 11, 11, STARTS)
+    assert (built.source_words, built.target_words) == (None, None)
+
+
+def test_counting_words_needs_the_tokens_that_begin_one():
+    with pytest.raises(ValueError, match="needs `word_starts`"):
+        Transformer.from_hparams(hparams(word_positions=True), 11, 11)
 
 
 def test_every_part_of_the_embeddings_has_its_size():

@@ -8,10 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue
+from t2t_repro.data.parsing import ParsingProblem
 from t2t_repro.errors import UserError
+from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.text import SymbolTokenizer
+from t2t_repro.text.word_starts import WordStarts
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import Recorder, record
 
@@ -176,6 +179,24 @@ def test_the_set_decides_whether_one_vocabulary_is_shared(monkeypatch):
     hparams = catalogue.hparams("transformer_base").replace(**{SHARED: False})
     described(hparams=hparams).build_model(DIGITS, DIGITS)
     assert getattr(made.call["hparams"], SHARED) is False
+
+
+def test_a_model_that_counts_words_gets_the_tokens_that_begin_one(monkeypatch):
+    made = Recorder(Transformer.from_hparams, "model")
+    record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=made))
+    named = record(monkeypatch, catalogue, "problem", ParsingProblem())
+    hparams = catalogue.hparams("transformer_base").replace(word_positions=True)
+    trees = SymbolTokenizer(["(NP", ")NP", "NN"])
+    assert described(hparams=hparams).build_model(DIGITS, trees) == "model"
+    assert named.call == {"name": described().problem}
+    assert made.call["word_starts"] == WordStarts(DIGITS.word_starts(), (5,))
+
+
+def test_a_model_that_does_not_count_words_is_refused(monkeypatch):
+    record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=from_hparams))
+    hparams = catalogue.hparams("transformer_base").replace(word_positions=True)
+    with pytest.raises(UserError, match="word_positions=True for the model another"):
+        described(hparams=hparams).build_model(DIGITS, LETTERS)
 
 
 def test_each_side_is_saved_under_its_own_name(tmp_path):

@@ -47,6 +47,8 @@ class NumpyTransformer:
         norm: "post" (LayerNorm(x + Sublayer(x)), section 3.1) or "pre".
         positions: "interleaved", "concatenated", "learned" or "none".
         epsilon: Added to the variance in layer normalization.
+        word_starts: Tokens that begin a word in the source, and in the target, if
+            positions are also counted in words.
         attention_weights: Filled by every attention of the last sentence pair: name of
             the layer to its weights, `[query][head]`, over the keys that query sees.
     """
@@ -57,6 +59,7 @@ class NumpyTransformer:
     norm: str
     positions: str
     epsilon: float = 1e-6
+    word_starts: tuple[Sequence[int], Sequence[int]] | None = None
     attention_weights: dict[str, list[Array]] = dataclasses.field(default_factory=dict)
 
     def weight(self, name: str) -> Array:
@@ -134,7 +137,8 @@ class NumpyTransformer:
         rows = []
         for position, token in enumerate(ids):
             row = np.zeros(width) if token == PAD else table[token] * np.sqrt(width)
-            rows.append(row + self.position(position, width, side))
+            row = row + self.position(position, width, side)
+            rows.append(row + self.word_position(ids[: position + 1], width, side))
         return np.stack(rows)
 
     def position(self, position: int, width: int, side: str) -> Array:
@@ -144,6 +148,15 @@ class NumpyTransformer:
             table = self.weight(f"{side}_positions/table")
             return table[position] if position < len(table) else np.zeros(width)
         return sinusoid(position, width, self.positions)
+
+    def word_position(self, ids: Sequence[int], width: int, side: str) -> Array:
+        """Encode the index of the last token's word, or of the next target word."""
+        if self.word_starts is None:
+            return np.zeros(width)
+        begins = self.word_starts[side == "target"]
+        begun = sum(token in begins for token in ids)
+        index = begun if side == "target" else max(begun - 1, 0)
+        return sinusoid(index, width, "interleaved")[::-1]
 
     def stack_output(self, x: Array, stack: str) -> Array:
         if self.norm == "pre":
