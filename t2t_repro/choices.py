@@ -19,6 +19,7 @@ BranchGain = Literal["none", "unit", "initial"]
 BranchWeightsInit = Literal["random", "near_uniform", "uniform"]
 SinusoidForm = Literal["interleaved", "concatenated"]
 PositionKind = Literal["interleaved", "concatenated", "learned", "none"]
+ColumnOrder = Literal["reversed", "rolled"]
 
 
 class Wiring(NamedTuple):

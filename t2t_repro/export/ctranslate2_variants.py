@@ -106,6 +106,8 @@ def _inexpressible(model: str, h: HParams) -> Iterator[str]:
         )
     if h.word_positions:
         yield "word_positions=True also encodes positions counted in words"
+    if h.depth_positions:
+        yield "depth_positions=True also encodes the number of open brackets"
     if h.attention_compatibility == "additive":
         yield (
             "attention_compatibility=additive adds queries and keys instead of "

@@ -9,6 +9,7 @@ from t2t_repro.layers.attention_functions import (
 from t2t_repro.layers.blocked_attention import BlockedAttention
 from t2t_repro.layers.branch_networks import BranchedFeedForward
 from t2t_repro.layers.branched_attention import BranchedAttention
+from t2t_repro.layers.counted_positions import CountedPositions
 from t2t_repro.layers.decoder import Decoder
 from t2t_repro.layers.decoder_layer import DecoderLayer, LayerCache
 from t2t_repro.layers.dropout import Dropout
@@ -27,13 +28,13 @@ from t2t_repro.layers.simplex import (
     project_to_simplex,
 )
 from t2t_repro.layers.weighted_sublayers import WeightedFeedForward, WeightedHeads
-from t2t_repro.layers.word_positions import WordPositions
 
 __all__ = [
     "AttentionRole",
     "BlockedAttention",
     "BranchedAttention",
     "BranchedFeedForward",
+    "CountedPositions",
     "Decoder",
     "DecoderLayer",
     "Dropout",
@@ -52,7 +53,6 @@ __all__ = [
     "TokenEmbedding",
     "WeightedFeedForward",
     "WeightedHeads",
-    "WordPositions",
     "causal_mask",
     "dot_product",
     "masked_softmax",

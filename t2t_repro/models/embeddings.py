@@ -6,14 +6,17 @@ Paper sections 3.4 and 3.5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
-from t2t_repro.choices import PositionKind
+from t2t_repro.choices import ColumnOrder, PositionKind
+from t2t_repro.layers.counted_positions import CountedPositions
 from t2t_repro.layers.dropout import Dropout, SymbolDropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.options import LayerOptions
 from t2t_repro.layers.positions import Positions
-from t2t_repro.layers.word_positions import WordPositions
+from t2t_repro.text.token_counters import TokenCounter
+
+_COLUMNS: tuple[ColumnOrder, ...] = get_args(ColumnOrder)
 
 
 class TokenMatrices(NamedTuple):
@@ -78,13 +81,13 @@ class InputLayers(NamedTuple):
     Attributes:
         symbols: Dropout of token ids.
         positions: Encodings of positions counted in tokens.
-        words: Encodings of positions counted in words, or None.
+        counted: Encodings of positions counted in something else.
         dropout: Dropout of the sum of embeddings and encodings.
     """
 
     symbols: SymbolDropout
     positions: Positions
-    words: WordPositions | None
+    counted: list[CountedPositions]
     dropout: Dropout
 
 
@@ -92,7 +95,7 @@ def input_layers(
     options: LayerOptions,
     side: str,
     vocab_size: int,
-    word_starts: Sequence[int],
+    counters: Sequence[TokenCounter],
     *,
     positions: PositionKind,
     max_positions: int,
@@ -105,23 +108,25 @@ def input_layers(
         options: Options of the stacks.
         side: "source" or "target", for the names of the layers.
         vocab_size: Size of the side's vocabulary.
-        word_starts: Ids that begin a word; if empty, positions are counted in tokens
-            only.
+        counters: What positions are counted in besides tokens, at most two.
         positions: Kind of `layers.Positions`.
         max_positions: Number of positions, if they are learned.
         symbol_dropout: Probability with which a token's embedding is zero.
         dtype: Dtype or dtype policy.
     """
     hidden_size = options.hidden_size
-    words = None
-    if word_starts:
-        words = WordPositions(
+    counted = [
+        CountedPositions(
             hidden_size=hidden_size,
             vocab_size=vocab_size,
-            word_starts=word_starts,
-            name=f"{side}_words",
+            plus=counter.plus,
+            minus=counter.minus,
+            columns=_COLUMNS[number],
+            name=f"{side}_counted_{number}",
             dtype=dtype,
         )
+        for number, counter in enumerate(counters)
+    ]
     return InputLayers(
         symbols=SymbolDropout(symbol_dropout, name=f"{side}_symbols", dtype=dtype),
         positions=Positions(
@@ -131,6 +136,6 @@ def input_layers(
             name=f"{side}_positions",
             dtype=dtype,
         ),
-        words=words,
+        counted=counted,
         dropout=Dropout(options.residual_dropout, name=f"{side}_dropout", dtype=dtype),
     )

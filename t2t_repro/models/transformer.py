@@ -16,15 +16,18 @@ from t2t_repro.layers.decoder import Decoder
 from t2t_repro.layers.encoder import Encoder
 from t2t_repro.layers.masks import padding_mask, segment_mask
 from t2t_repro.layers.options import LayerOptions, with_options
-from t2t_repro.models.decoding_cache import DecodingCache, grow_words, write_words
+from t2t_repro.models.decoding_cache import (
+    DecodingCache,
+    grow_changes,
+    sums_of_paths,
+    write_changes,
+)
 from t2t_repro.models.embeddings import input_layers, token_matrices
 from t2t_repro.models.layer_options import layer_options
 from t2t_repro.models.packed_rows import PackedRows, packed_sides
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.text.word_starts import WordStarts
-
-_NO_WORDS = WordStarts((), ())
+from t2t_repro.text.token_counters import TokenCounters
 
 
 @register_model
@@ -49,8 +52,9 @@ class Transformer(keras.Model):
         symbol_dropout: Probability with which the embedding of a source or target token
             is the zero vector in training (tensor2tensor `symbol_dropout`). Differs
             from tensor2tensor: dropped source tokens are not masked as padding is.
-        word_starts: Tokens that begin a word, for `layers.WordPositions`. On a side
-            without any, positions are counted in tokens only.
+        counters: What positions are counted in besides tokens; see
+            `layers.CountedPositions`. A source token has the number after it, minus
+            one; a target position has the number before it.
         name: Name of the model.
         dtype: Dtype or dtype policy.
         trainable: Whether the weights are trained.
@@ -83,7 +87,7 @@ class Transformer(keras.Model):
         max_positions: int = 0,
         tie_embeddings: bool = True,
         symbol_dropout: float = 0.0,
-        word_starts: WordStarts = _NO_WORDS,
+        counters: TokenCounters | None = None,
         name: str | None = None,
         dtype: object = None,
         trainable: bool = True,
@@ -95,7 +99,7 @@ class Transformer(keras.Model):
         self.max_positions = max_positions
         self.tie_embeddings = tie_embeddings
         self.symbol_dropout = symbol_dropout
-        self.word_starts = WordStarts(*map(tuple, word_starts))
+        self.counters = counters or TokenCounters()
         self.options = options
         self._make_embeddings()
         self.encoder = Encoder(
@@ -118,7 +122,7 @@ class Transformer(keras.Model):
         hparams: HParams,
         source_vocab_size: int,
         target_vocab_size: int,
-        word_starts: WordStarts | None = None,
+        counters: TokenCounters | None = None,
     ) -> Self:
         """Make a model from hparams.
 
@@ -128,21 +132,21 @@ class Transformer(keras.Model):
             hparams: Resolved or unresolved hparams.
             source_vocab_size: Size of the source vocabulary.
             target_vocab_size: Size of the target vocabulary.
-            word_starts: Tokens that begin a word; used and needed if
-                `hparams.word_positions`.
+            counters: What positions are counted in besides tokens; needed if
+                `hparams.word_positions` or `hparams.depth_positions`.
 
         Returns:
             A model with initial weights.
 
         Raises:
-            ValueError: If `word_starts` are needed and missing.
+            ValueError: If `counters` are needed and missing.
         """
         h = hparams.resolved()
-        words = _NO_WORDS
-        if h.word_positions:
-            if word_starts is None:
-                raise ValueError("word_positions=True needs `word_starts`.")
-            words = word_starts
+        if counters is None and (h.word_positions or h.depth_positions):
+            raise ValueError(
+                "`word_positions` and `depth_positions` need `counters`. "
+                f"Received: counters={counters}"
+            )
         return cls(
             layer_options(h),
             source_vocab_size=source_vocab_size,
@@ -153,7 +157,7 @@ class Transformer(keras.Model):
             max_positions=h.max_length,
             tie_embeddings=h.shared_embedding_and_softmax_weights,
             symbol_dropout=h.symbol_dropout,
-            word_starts=words,
+            counters=counters,
             dtype=DTYPE_POLICIES[h.activation_dtype],
             name="transformer",
         )
@@ -175,12 +179,12 @@ class Transformer(keras.Model):
             symbol_dropout=self.symbol_dropout,
             dtype=policy,
         )
-        starts = self.word_starts
-        source = side_layers("source", self.source_vocab_size, starts.source)
-        target = side_layers("target", self.target_vocab_size, starts.target)
+        counters = self.counters
+        source = side_layers("source", self.source_vocab_size, counters.source)
+        target = side_layers("target", self.target_vocab_size, counters.target)
         self.source_positions = source.positions
         self.target_positions = target.positions
-        self.source_words, self.target_words = source.words, target.words
+        self.source_counted, self.target_counted = source.counted, target.counted
         self.source_symbols, self.target_symbols = source.symbols, target.symbols
         self.source_dropout, self.target_dropout = source.dropout, target.dropout
 
@@ -229,10 +233,10 @@ class Transformer(keras.Model):
             `[batch, source_length, hidden_size]`. Rows of padding have no meaning.
         """
         x = self.source_embedding(self.source_symbols(inputs, training=training))
-        if self.source_words is not None:
-            count = self.source_words.count(inputs, packed and packed.position)
-            # The index of the token's word.
-            x = x + self.source_words(ops.maximum(count - 1, 0))
+        for counted in self.source_counted:
+            # Counted from 0: the index of the token's word.
+            number = counted.count(inputs, packed and packed.position) - 1
+            x = x + counted(ops.maximum(number, 0))
         if packed is None:
             positions, mask = ops.arange(ops.shape(inputs)[1]), padding_mask(inputs)
         else:
@@ -272,10 +276,9 @@ class Transformer(keras.Model):
             shifted = ops.where(ops.equal(positions, 0), PAD_ID, shifted)
         kept = self.target_symbols(shifted, training=training)
         x = self.target_embedding(kept) + self.target_positions(positions)
-        if self.target_words is not None:
-            # The number of words before the target: the index of the next word.
-            count = self.target_words.count(shifted, packed and packed.position)
-            x = x + self.target_words(count)
+        for counted in self.target_counted:
+            # The number before the target: the index of the next word.
+            x = x + counted(counted.count(shifted, packed and packed.position))
         x = self.target_dropout(x, training=training)
         x = self.decoder(x, memory, memory_mask, self_mask, training=training)
         return self.softmax.logits(x)
@@ -294,10 +297,11 @@ class Transformer(keras.Model):
             "layers": self.decoder.initial_cache(memory),
             "memory_mask": padding_mask(inputs),
         }
-        if self.target_words is not None:
+        if self.target_counted:
             rows = ops.shape(inputs)[0]
             # Not the number 0: in a graph, the number of slots must be unknown.
-            cache["words"] = ops.zeros((rows, 0 * rows), dtype="int32")
+            no_slots = ops.zeros((rows, 0 * rows), dtype="int32")
+            cache["changes"] = [no_slots for _ in self.target_counted]
         return cache
 
     def grow_cache(
@@ -313,7 +317,7 @@ class Transformer(keras.Model):
             The cache with that many slots.
         """
         layers = self.decoder.grow_cache(cache["layers"], slots)
-        return {**grow_words(cache, slots), "layers": layers}
+        return {**grow_changes(cache, slots), "layers": layers}
 
     def decode_step(
         self,
@@ -342,11 +346,12 @@ class Transformer(keras.Model):
         beam_size = ids.shape[1]
         positions = ops.reshape(position, (1,))
         x = self.target_embedding(ids) + self.target_positions(positions)
-        if self.target_words is not None:
-            begins = self.target_words.begins(ids)
-            cache = write_words(cache, begins, position * beam_size, append)
-            count = ops.sum(ops.where(history, cache["words"][:, None, :], 0), axis=-1)
-            x = x + self.target_words(count)
+        if self.target_counted:
+            changes = [counted.changes(ids) for counted in self.target_counted]
+            cache = write_changes(cache, changes, position * beam_size, append)
+            numbers = sums_of_paths(cache, history)
+            for counted, number in zip(self.target_counted, numbers, strict=True):
+                x = x + counted(number)
         x, layers = self.decoder.step(
             x,
             cache["layers"],
@@ -368,9 +373,10 @@ class Transformer(keras.Model):
             "max_positions": self.max_positions,
             "tie_embeddings": self.tie_embeddings,
             "symbol_dropout": self.symbol_dropout,
-            "word_starts": self.word_starts,
+            "counters": self.counters,
         }
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
-        return cls(**with_options(config))
+        counters = TokenCounters.from_config(config["counters"])
+        return cls(**with_options(config) | {"counters": counters})

@@ -20,12 +20,12 @@ from t2t_repro.files import atomic_write
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
+from t2t_repro.text.token_counters import TokenCounters, token_counters
 from t2t_repro.text.tokenizer_files import (
     SIDES,
     load_tokenizers,
     tokenizer_file_names,
 )
-from t2t_repro.text.word_starts import word_starts
 
 if TYPE_CHECKING:
     import keras
@@ -247,23 +247,39 @@ class Run:
         two vocabularies of one size share.
 
         Raises:
-            UserError: If the model does not know `word_positions`.
+            UserError: If positions are to be counted in something that the model or the
+                problem does not know.
         """
         hparams = self.hparams
         if source_tokenizer is not target_tokenizer:
             hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
         sizes = source_tokenizer.vocab_size, target_tokenizer.vocab_size
         from_hparams = catalogue.model(self.model).from_hparams
-        if not hparams.word_positions:
+        if not (hparams.word_positions or hparams.depth_positions):
             return from_hparams(hparams, *sizes)
-        if "word_starts" not in inspect.signature(from_hparams).parameters:
+        if "counters" not in inspect.signature(from_hparams).parameters:
             raise UserError(
-                f"received word_positions=True for the model {self.model}, expected "
-                "False: its `from_hparams` has no parameter word_starts."
+                "received word_positions or depth_positions for the model "
+                f"{self.model}, expected False: its `from_hparams` has no parameter "
+                "counters."
             )
-        grammar = catalogue.problem(self.problem).target_grammar(target_tokenizer)
-        starts = word_starts(source_tokenizer, target_tokenizer, grammar)
-        return from_hparams(hparams, *sizes, word_starts=starts)
+        counters = self._counters(source_tokenizer, target_tokenizer)
+        return from_hparams(hparams, *sizes, counters=counters)
+
+    def _counters(self, source: Tokenizer, target: Tokenizer) -> TokenCounters:
+        grammar = catalogue.problem(self.problem).target_grammar(target)
+        if self.hparams.depth_positions and grammar is None:
+            raise UserError(
+                f"received depth_positions=True for the problem {self.problem}, "
+                "expected False: its targets have no brackets."
+            )
+        return token_counters(
+            source,
+            target,
+            grammar,
+            words=self.hparams.word_positions,
+            depth=self.hparams.depth_positions,
+        )
 
 
 def loop_settings(settings: TrainSettings) -> dict[str, Any]:

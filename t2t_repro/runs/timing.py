@@ -68,7 +68,9 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         steps: Number of updates to time, at least 1.
     """
     # A plan does not know which tokens begin a word; counting them takes little time.
-    hparams = resolved_hparams(settings).replace(word_positions=False)
+    hparams = resolved_hparams(settings).replace(
+        word_positions=False, depth_positions=False
+    )
     if not plan.shared_vocabulary:
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     strategy = make_local_strategy(settings.cpu_replicas)

@@ -196,6 +196,11 @@ class HParamFields(TypedSettings):
         "word; of a target position, the number of words written before",
         False,
     )
+    depth_positions: bool = setting(
+        "also encode the number of open brackets at each target position, of problems "
+        "whose targets have brackets",
+        False,
+    )
     label_smoothing: float = setting(
         "probability moved from the correct symbol to the others (epsilon_ls)",
         unit="probability",

@@ -38,6 +38,7 @@ def hparams(text):
         ),
         ("attention_compatibility=additive", "attention_compatibility=additive adds"),
         ("word_positions=true", "word_positions=True also encodes positions"),
+        ("depth_positions=true", "depth_positions=True also encodes the number"),
     ],
 )
 def test_a_model_is_refused_with_the_name_of_what_cannot_be_computed(text, named):

@@ -44,6 +44,7 @@ PAPER_BASE = {
     "relu_dropout": 0.0,
     "symbol_dropout": 0.0,
     "word_positions": False,
+    "depth_positions": False,
     "label_smoothing": 0.1,
     "shared_embedding_and_softmax_weights": True,
     "activation_dtype": "float32",

@@ -202,9 +202,9 @@ CONTRACTS = {
         (LENGTH, WIDTH),
         0,
     ),
-    "positions in words": (
-        layers.WordPositions,
-        {"hidden_size": WIDTH, "vocab_size": 9, "word_starts": (2, 4)},
+    "positions in something else": (
+        layers.CountedPositions,
+        {"hidden_size": WIDTH, "vocab_size": 9, "plus": (2, 4), "minus": (3,)},
         lambda layer: layer(np.arange(LENGTH)),
         (LENGTH, WIDTH),
         0,
@@ -330,6 +330,11 @@ def test_layers_make_a_functional_model_of_any_length(tmp_path):
             "Received: 'both'",
         ),
         (layers.Positions, {"hidden_size": 8, "kind": "sine"}, "Received: 'sine'"),
+        (
+            layers.CountedPositions,
+            {"hidden_size": 8, "vocab_size": 9, "plus": (), "columns": "mixed"},
+            "Received: 'mixed'",
+        ),
         (
             layers.Positions,
             {"hidden_size": 8, "kind": "learned"},

@@ -18,7 +18,7 @@ from t2t_repro.layers import (
 from t2t_repro.models.layer_options import layer_options
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.text.word_starts import WordStarts
+from t2t_repro.text.token_counters import TokenCounter, TokenCounters
 
 SIZES = {
     "hidden_size": 20,
@@ -135,21 +135,35 @@ def test_both_sides_drop_symbols():
     assert (built.source_symbols.rate, built.target_symbols.rate) == (0, 0)
 
 
-STARTS = WordStarts((2, 4), (3,))
+COUNTERS = TokenCounters(
+    (TokenCounter((2, 4)),), (TokenCounter((3,)), TokenCounter((5,), (6, 7)))
+)
 
 
-def test_positions_are_counted_in_words_on_request():
-    built = Transformer.from_hparams(hparams(word_positions=True), 11, 11, STARTS)
-    words = built.source_words, built.target_words
-    assert [side.word_starts for side in words] == [(2, 4), (3,)]
-    assert {side.hidden_size for side in words} == {20}
-    built = Transformer.from_hparams(hparams(), 11, 11, STARTS)
-    assert (built.source_words, built.target_words) == (None, None)
+def test_each_side_has_its_counters():
+    counting = hparams(
+        word_positions=True,
+        depth_positions=True,
+        shared_embedding_and_softmax_weights=False,
+    )
+    built = Transformer.from_hparams(counting, 11, 13, COUNTERS)
+    (source,) = built.source_counted
+    words, depth = built.target_counted
+    assert (source.plus, source.minus, source.vocab_size) == ((2, 4), (), 11)
+    assert (words.plus, words.minus, words.vocab_size) == ((3,), (), 13)
+    assert (depth.plus, depth.minus, depth.hidden_size) == ((5,), (6, 7), 20)
+    assert (words.columns, depth.columns) == ("reversed", "rolled")
 
 
-def test_counting_words_needs_the_tokens_that_begin_one():
-    with pytest.raises(ValueError, match="needs `word_starts`"):
-        Transformer.from_hparams(hparams(word_positions=True), 11, 11)
+def test_without_counters_positions_are_counted_in_tokens():
+    built = model()
+    assert (built.source_counted, built.target_counted) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["word_positions", "depth_positions"])
+def test_other_positions_need_counters(name):
+    with pytest.raises(ValueError, match="need `counters`"):
+        Transformer.from_hparams(hparams(**{name: True}), 11, 13)
 
 
 def test_every_part_of_the_embeddings_has_its_size():

@@ -13,7 +13,7 @@ from t2t_repro.constants import PAD_ID
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.models.sizes import parameter_count
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.text.word_starts import WordStarts
+from t2t_repro.text.token_counters import TokenCounter, TokenCounters
 from tests.support.mean_loss import mean_loss
 from tests.support.numpy_transformer import NumpyTransformer, smoothed_cross_entropy
 from tests.support.tiny_model import (
@@ -48,7 +48,17 @@ KINDS = {
     },
     "another epsilon": {"norm_epsilon": 0.1},
     "many heads": {"num_heads": 8},
-    "positions in words": {"word_starts": WordStarts((3, 6, 7, 10), (2, 5, 8))},
+    "words": {
+        "counters": TokenCounters(
+            (TokenCounter((3, 6, 7, 10)),), (TokenCounter((2, 5, 8)),)
+        )
+    },
+    "words and depth": {
+        "counters": TokenCounters(
+            (TokenCounter((3, 4)),),
+            (TokenCounter((2, 5, 8)), TokenCounter((3, 6), (4, 7, 9))),
+        )
+    },
 }
 
 
@@ -60,7 +70,7 @@ def reference_of(model: Transformer, options: dict) -> NumpyTransformer:
         norm=options.get("norm", "post"),
         positions=options.get("positions", "interleaved"),
         epsilon=options.get("norm_epsilon", 1e-6),
-        word_starts=options.get("word_starts"),
+        counters=options.get("counters", ((), ())),
     )
 
 
@@ -103,7 +113,7 @@ ALL_KINDS = KINDS | VARIANTS
 
 
 # All that `append` changes: caches of self-attention.
-APPENDED = ["the paper's", "two vocabularies", "positions in words", *VARIANTS]
+APPENDED = ["the paper's", "two vocabularies", "words and depth", *VARIANTS]
 # One option each; a saved model may have all of them.
 SINGLE = (
     *("pre-norm", "concatenated sinusoids", "no positions", "narrow keys"),

@@ -80,7 +80,7 @@ def model(monkeypatch):
     monkeypatch.setattr(transformer, "ops", ops)
     monkeypatch.setattr(transformer, "padding_mask", written("padding"))
     model = SimpleNamespace(**{name: Part(name) for name in PARTS})
-    model.source_words = model.target_words = None
+    model.source_counted, model.target_counted = [], []
     methods = ("call", "encode", "decode", "initial_cache", "grow_cache", "decode_step")
     for name in methods:
         setattr(model, name, MethodType(getattr(Transformer, name), model))

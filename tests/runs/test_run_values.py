@@ -14,7 +14,7 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.text import SymbolTokenizer
-from t2t_repro.text.word_starts import WordStarts
+from t2t_repro.text.token_counters import TokenCounter, TokenCounters
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import Recorder, record
 
@@ -181,22 +181,48 @@ def test_the_set_decides_whether_one_vocabulary_is_shared(monkeypatch):
     assert getattr(made.call["hparams"], SHARED) is False
 
 
-def test_a_model_that_counts_words_gets_the_tokens_that_begin_one(monkeypatch):
+TREES = SymbolTokenizer(["(NP", ")NP", "NN"])
+WORDS, LEAVES = TokenCounter(DIGITS.word_starts()), TokenCounter((5,))
+BRACKETS = TokenCounter((3,), (4,))
+
+
+def counting(*names):
+    changes = dict.fromkeys(names, True)
+    return described(hparams=catalogue.hparams("transformer_base").replace(**changes))
+
+
+@pytest.mark.parametrize(
+    ("names", "counters"),
+    [
+        (("word_positions",), TokenCounters((WORDS,), (LEAVES,))),
+        (("depth_positions",), TokenCounters((), (BRACKETS,))),
+        (
+            ("word_positions", "depth_positions"),
+            TokenCounters((WORDS,), (LEAVES, BRACKETS)),
+        ),
+    ],
+)
+def test_the_model_counts_what_its_hparams_say(monkeypatch, names, counters):
     made = Recorder(Transformer.from_hparams, "model")
     record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=made))
     named = record(monkeypatch, catalogue, "problem", ParsingProblem())
-    hparams = catalogue.hparams("transformer_base").replace(word_positions=True)
-    trees = SymbolTokenizer(["(NP", ")NP", "NN"])
-    assert described(hparams=hparams).build_model(DIGITS, trees) == "model"
-    assert named.call == {"name": described().problem}
-    assert made.call["word_starts"] == WordStarts(DIGITS.word_starts(), (5,))
+    run = counting(*names)
+    assert run.build_model(DIGITS, TREES) == "model"
+    assert named.call == {"name": run.problem}
+    assert made.call["counters"] == counters
 
 
-def test_a_model_that_does_not_count_words_is_refused(monkeypatch):
+def test_a_model_that_does_not_count_is_refused(monkeypatch):
     record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=from_hparams))
-    hparams = catalogue.hparams("transformer_base").replace(word_positions=True)
-    with pytest.raises(UserError, match="word_positions=True for the model another"):
-        described(hparams=hparams).build_model(DIGITS, LETTERS)
+    with pytest.raises(UserError, match="for the model another, expected False"):
+        counting("word_positions").build_model(DIGITS, LETTERS)
+
+
+def test_brackets_that_the_targets_do_not_have_are_not_counted(monkeypatch):
+    model = SimpleNamespace(from_hparams=Transformer.from_hparams)
+    record(monkeypatch, catalogue, "model", model)
+    with pytest.raises(UserError, match="depth_positions=True for the problem algo"):
+        counting("depth_positions").build_model(DIGITS, LETTERS)
 
 
 def test_each_side_is_saved_under_its_own_name(tmp_path):

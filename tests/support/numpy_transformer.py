@@ -47,8 +47,8 @@ class NumpyTransformer:
         norm: "post" (LayerNorm(x + Sublayer(x)), section 3.1) or "pre".
         positions: "interleaved", "concatenated", "learned" or "none".
         epsilon: Added to the variance in layer normalization.
-        word_starts: Tokens that begin a word in the source, and in the target, if
-            positions are also counted in words.
+        counters: For the source and for the target, up to two pairs of the tokens that
+            increase a number and of those that decrease it.
         attention_weights: Filled by every attention of the last sentence pair: name of
             the layer to its weights, `[query][head]`, over the keys that query sees.
     """
@@ -59,7 +59,7 @@ class NumpyTransformer:
     norm: str
     positions: str
     epsilon: float = 1e-6
-    word_starts: tuple[Sequence[int], Sequence[int]] | None = None
+    counters: Sequence[Sequence[tuple[Sequence[int], Sequence[int]]]] = ((), ())
     attention_weights: dict[str, list[Array]] = dataclasses.field(default_factory=dict)
 
     def weight(self, name: str) -> Array:
@@ -138,7 +138,7 @@ class NumpyTransformer:
         for position, token in enumerate(ids):
             row = np.zeros(width) if token == PAD else table[token] * np.sqrt(width)
             row = row + self.position(position, width, side)
-            rows.append(row + self.word_position(ids[: position + 1], width, side))
+            rows.append(row + self.counted(ids[: position + 1], width, side))
         return np.stack(rows)
 
     def position(self, position: int, width: int, side: str) -> Array:
@@ -149,14 +149,15 @@ class NumpyTransformer:
             return table[position] if position < len(table) else np.zeros(width)
         return sinusoid(position, width, self.positions)
 
-    def word_position(self, ids: Sequence[int], width: int, side: str) -> Array:
-        """Encode the index of the last token's word, or of the next target word."""
-        if self.word_starts is None:
-            return np.zeros(width)
-        begins = self.word_starts[side == "target"]
-        begun = sum(token in begins for token in ids)
-        index = begun if side == "target" else max(begun - 1, 0)
-        return sinusoid(index, width, "interleaved")[::-1]
+    def counted(self, ids: Sequence[int], width: int, side: str) -> Array:
+        """Encode the numbers after the last token; in the source, less one."""
+        encoding = np.zeros(width)
+        orders = (lambda x: x[::-1], lambda x: np.roll(x, width // 2))
+        for place, (plus, minus) in enumerate(self.counters[side == "target"]):
+            number = sum((token in plus) - (token in minus) for token in ids)
+            number = number if side == "target" else max(number - 1, 0)
+            encoding += orders[place](sinusoid(number, width, "interleaved"))
+        return encoding
 
     def stack_output(self, x: Array, stack: str) -> Array:
         if self.norm == "pre":

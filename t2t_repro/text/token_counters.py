@@ -1,0 +1,77 @@
+"""What positions are counted in besides tokens: words, and open brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+from t2t_repro.text.bracket_grammar import BracketGrammar
+from t2t_repro.text.tokenizer import Tokenizer
+
+
+class TokenCounter(NamedTuple):
+    """A number that some tokens change.
+
+    Attributes:
+        plus: Ids of the tokens that increase it by one.
+        minus: Ids of the tokens that decrease it by one.
+    """
+
+    plus: tuple[int, ...]
+    minus: tuple[int, ...] = ()
+
+
+class TokenCounters(NamedTuple):
+    """The counters of both sides.
+
+    Attributes:
+        source: Counters of source tokens.
+        target: Counters of target tokens.
+    """
+
+    source: tuple[TokenCounter, ...] = ()
+    target: tuple[TokenCounter, ...] = ()
+
+    @classmethod
+    def from_config(cls, config: Sequence[Sequence[Sequence[Sequence[int]]]]) -> Self:
+        """Return counters whose tuples are lists, as in a JSON file."""
+        sides = ([TokenCounter(*map(tuple, c)) for c in side] for side in config)
+        return cls(*map(tuple, sides))
+
+
+def token_counters(
+    source: Tokenizer,
+    target: Tokenizer,
+    grammar: BracketGrammar | None,
+    *,
+    words: bool,
+    depth: bool,
+) -> TokenCounters:
+    """Return counters of the words on both sides and of a target's open brackets.
+
+    Args:
+        source: Tokenizer of the inputs.
+        target: Tokenizer of the targets.
+        grammar: Grammar of the targets, if they have one. Its leaves represent the
+            words; its brackets represent none.
+        words: Whether to count words.
+        depth: Whether to count open brackets.
+
+    Raises:
+        ValueError: If open brackets are to be counted, and there is no grammar.
+    """
+    of_source, of_target = [], []
+    if words:
+        begins = target.word_starts() if grammar is None else _leaves(grammar)
+        of_source.append(TokenCounter(source.word_starts()))
+        of_target.append(TokenCounter(begins))
+    if depth:
+        if grammar is None:
+            raise ValueError("Targets without a grammar have no brackets to count.")
+        opening, closing = zip(*grammar.brackets, strict=True)
+        of_target.append(TokenCounter(opening, closing))
+    return TokenCounters(tuple(of_source), tuple(of_target))
+
+
+def _leaves(grammar: BracketGrammar) -> tuple[int, ...]:
+    return tuple(sorted({token for leaves in grammar.leaves for token in leaves}))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from t2t_repro.text.subwords import SentencePieceTokenizer, train_sentencepiece
+from t2t_repro.text.symbols import SymbolTokenizer
+from t2t_repro.text.token_counters import TokenCounter, TokenCounters, token_counters
+from t2t_repro.text.tree_grammar import tree_grammar
+
+SYMBOLS = SymbolTokenizer(["(NP", ")NP", "d/NN", "r/VBZ", "d/DT"])
+EVERY_SYMBOL = (2, 3, 4, 5, 6, 7)
+
+
+@pytest.fixture(scope="module")
+def subwords():
+    lines = ["the dogs run", "a dog runs", "dogs, dogs"] * 10
+    return SentencePieceTokenizer(train_sentencepiece(lines, vocab_size=290))
+
+
+def test_a_subword_with_a_space_before_it_begins_a_word(subwords):
+    starts = subwords.word_starts()
+    pieces = subwords.pieces(range(subwords.vocab_size))
+    assert [*starts] == [k for k, piece in enumerate(pieces) if piece[0] == "\u2581"]
+    assert starts
+
+
+@pytest.mark.parametrize("text", ["the dogs run", "dog", "x dogs zz, a", "\u00e9 run"])
+def test_every_word_of_a_text_begins_once(subwords, text):
+    starts = set(subwords.word_starts())
+    begun = [token for token in subwords.encode(text) if token in starts]
+    assert len(begun) == len(text.split())
+
+
+def test_every_symbol_is_a_word():
+    assert SYMBOLS.word_starts() == EVERY_SYMBOL
+
+
+GRAMMAR = tree_grammar(SYMBOLS.pieces(range(SYMBOLS.vocab_size)), "initial")
+
+
+def test_the_leaves_of_a_grammar_are_its_words():
+    found = token_counters(SYMBOLS, SYMBOLS, GRAMMAR, words=True, depth=False)
+    words = TokenCounter(EVERY_SYMBOL), TokenCounter((5, 6, 7))
+    assert found == TokenCounters((words[0],), (words[1],))
+
+
+def test_the_brackets_of_a_grammar_are_the_targets_depth():
+    found = token_counters(SYMBOLS, SYMBOLS, GRAMMAR, words=False, depth=True)
+    assert found == TokenCounters((), (TokenCounter((3,), (4,)),))
+
+
+def test_words_come_before_depth():
+    words, depth, both = (
+        token_counters(SYMBOLS, SYMBOLS, GRAMMAR, words=words, depth=depth)
+        for words, depth in ((True, False), (False, True), (True, True))
+    )
+    assert both == TokenCounters(words.source, words.target + depth.target)
+
+
+def test_depth_needs_a_grammar():
+    with pytest.raises(ValueError, match="no brackets to count"):
+        token_counters(SYMBOLS, SYMBOLS, None, words=True, depth=True)
+
+
+def test_each_side_has_the_words_of_its_tokenizer(subwords):
+    found = token_counters(subwords, SYMBOLS, None, words=True, depth=False)
+    words = TokenCounter(subwords.word_starts()), TokenCounter(EVERY_SYMBOL)
+    assert found == TokenCounters((words[0],), (words[1],))
+
+
+def test_counters_survive_a_json_file():
+    found = token_counters(SYMBOLS, SYMBOLS, GRAMMAR, words=True, depth=True)
+    assert TokenCounters.from_config(json.loads(json.dumps(found))) == found
+    assert TokenCounters.from_config([[], []]) == TokenCounters()
