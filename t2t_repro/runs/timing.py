@@ -78,7 +78,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():
         model = catalogue.model(settings.model).from_hparams(hparams, *plan.vocab_sizes)
-        optimizer = make_optimizer(hparams)
+        optimizer = make_optimizer(hparams, settings.train_steps)
         optimizer.build(model.trainable_variables)
     automatic = settings.xla == "auto"
     options = StepOptions(

@@ -78,7 +78,7 @@ def make_trainer(
     hparams = run.hparams
     make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():
-        model, optimizer = _make_model_and_optimizer(run, data)
+        model, optimizer = _make_model_and_optimizer(run, data, settings.train_steps)
     automatic = settings.xla == "auto"
     jit_compile = should_use_xla(strategy) if automatic else settings.xla == "on"
     size = update_size(hparams, strategy.num_replicas_in_sync)
@@ -118,7 +118,7 @@ def make_trainer(
 
 
 def _make_model_and_optimizer(
-    run: Run, data: PreparedData
+    run: Run, data: PreparedData, train_steps: int
 ) -> tuple[keras.Model, keras.optimizers.Optimizer]:
     model = run.build_model(*data.tokenizers())
     _check_attention(model, run.hparams.self_attention_type)
@@ -128,7 +128,7 @@ def _make_model_and_optimizer(
             f"{run.model}, expected 0: only `Transformer` and its subclasses keep the "
             "pairs of a row apart."
         )
-    optimizer = make_optimizer(run.hparams)
+    optimizer = make_optimizer(run.hparams, train_steps)
     optimizer.build(model.trainable_variables)
     return model, optimizer
 

@@ -149,6 +149,8 @@ def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
         yield "learning_rate_constant", schedule + "constant."
     if not {"linear_warmup", "rsqrt_decay"} & set(factors):
         yield "learning_rate_warmup_steps", schedule + "linear_warmup or rsqrt_decay."
+    if "linear_decay" not in factors:
+        yield "learning_rate_decay_steps", schedule + "linear_decay."
     if h.num_encoder_layers and h.num_decoder_layers:
         reason = (
             "num_encoder_layers and num_decoder_layers are both set; override those, "

@@ -32,6 +32,7 @@ LEARNING_RATE_FACTORS = (
     "linear_warmup",
     "rsqrt_decay",
     "rsqrt_hidden_size",
+    "linear_decay",
 )
 
 
@@ -259,6 +260,13 @@ class HParamFields(TypedSettings):
     learning_rate_constant: float = setting("the factor `constant`", above=0)
     learning_rate_warmup_steps: int = setting(
         "steps of rising learning rate, read by linear_warmup and rsqrt_decay",
+        unit="steps",
+        at_least=1,
+    )
+    learning_rate_decay_steps: int = setting(
+        "steps at the end of the training in which linear_decay lowers the learning "
+        "rate to zero",
+        5_000,
         unit="steps",
         at_least=1,
     )

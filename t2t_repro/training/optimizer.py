@@ -11,13 +11,15 @@ from t2t_repro.training.schedules import FactorSchedule, FrozenSchedule
 BRANCH_WEIGHT_PATHS = ".*/(kappa|alpha)"
 
 
-def make_schedule(hparams: HParams) -> FactorSchedule:
-    """Make the learning-rate schedule of the hparams."""
+def make_schedule(hparams: HParams, train_steps: int | None = None) -> FactorSchedule:
+    """Make the learning-rate schedule of the hparams; see `make_optimizer`."""
     return FactorSchedule(
         hparams.learning_rate_schedule,
         constant=hparams.learning_rate_constant,
         warmup_steps=hparams.learning_rate_warmup_steps,
         hidden_size=hparams.hidden_size,
+        decay_steps=hparams.learning_rate_decay_steps,
+        train_steps=train_steps,
     )
 
 
@@ -42,7 +44,9 @@ def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
     return FrozenSchedule(schedule, h.branch_frozen_after_steps)
 
 
-def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
+def make_optimizer(
+    hparams: HParams, train_steps: int | None = None
+) -> keras.optimizers.Optimizer:
     """Make Adam with the schedule of the hparams (paper section 5.3).
 
     The Weighted Transformer's kappa and alpha have a second Adam with another schedule
@@ -50,12 +54,14 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
 
     Args:
         hparams: The complete hparams.
+        train_steps: Number of updates of the training; needed by the factor
+            `linear_decay`.
 
     Returns:
         The optimizer, not built yet. float16 activations get dynamic loss scaling.
     """
     # These names are part of the names in checkpoints.
-    optimizer = _adam(hparams, make_schedule(hparams), "adam")
+    optimizer = _adam(hparams, make_schedule(hparams, train_steps), "adam")
     if hparams.branched_attention != "none":
         branch_adam = _adam(hparams, make_branch_schedule(hparams), "branch_adam")
         optimizers = keras.optimizers.OptimizerMap(

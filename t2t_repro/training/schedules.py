@@ -1,18 +1,20 @@
 """Compute learning rates as products of tensor2tensor's factors.
 
 tensor2tensor `utils/learning_rate.py: learning_rate_factor`. Let s be the
-step counted from 1, w the warm-up steps, and d the hidden size:
+step counted from 1, w the warm-up steps, d the hidden size, T the steps of the
+training, and c the decay steps:
 
-=================== ===============================
+=================== ===================================
 constant            learning_rate_constant
 linear_warmup       min(1, s / w)
 rsqrt_decay         max(s, w)^-0.5
 rsqrt_hidden_size   d^-0.5
-=================== ===============================
+linear_decay        min(1, max(0, (T + 1 - s) / c))
+=================== ===================================
 
 The product of all four with constant 1 is the paper's equation (3),
 d^-0.5 min(s^-0.5, s w^-1.5). Differs from tensor2tensor: steps count from 1, so
-that the first update is not multiplied by zero.
+that the first update is not multiplied by zero. Nor is the last.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ FACTORS: dict[str, Callable[[KerasTensor, FactorSchedule], KerasTensor]] = {
         ops.maximum(step, float(schedule.warmup_steps))
     ),
     "rsqrt_hidden_size": lambda step, schedule: schedule.hidden_size**-0.5,
+    "linear_decay": lambda step, schedule: ops.clip(
+        ((schedule.train_steps or 0) + 1.0 - step) / schedule.decay_steps, 0.0, 1.0
+    ),
 }
 
 
@@ -45,13 +50,22 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         constant: Value of the factor "constant".
         warmup_steps: Number of updates in the warm-up (w).
         hidden_size: Width of the model (d).
+        decay_steps: Number of updates in the linear decay (c).
+        train_steps: Number of updates of the training (T), or None if no factor reads
+            it.
 
     Raises:
-        ValueError: If a factor is unknown.
+        ValueError: If a factor is unknown, or needs `train_steps`.
     """
 
     def __init__(
-        self, factors: str, constant: float, warmup_steps: int, hidden_size: int
+        self,
+        factors: str,
+        constant: float,
+        warmup_steps: int,
+        hidden_size: int,
+        decay_steps: int = 1,
+        train_steps: int | None = None,
     ) -> None:
         unknown = [name for name in factors.split("*") if name not in FACTORS]
         if unknown:
@@ -59,10 +73,17 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
                 f"`factors` must be a product of {sorted(FACTORS)}. "
                 f"Received: {factors!r} with {unknown}"
             )
+        if train_steps is None and "linear_decay" in factors.split("*"):
+            raise ValueError(
+                "The factor linear_decay needs `train_steps`. Received: "
+                f"factors={factors!r}, train_steps={train_steps}"
+            )
         self.factors = factors
         self.constant = constant
         self.warmup_steps = warmup_steps
         self.hidden_size = hidden_size
+        self.decay_steps = decay_steps
+        self.train_steps = train_steps
 
     def __call__(self, step: KerasTensor) -> KerasTensor:
         """Return the learning rate of an update, a float32 scalar.
@@ -82,6 +103,8 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
             "constant": self.constant,
             "warmup_steps": self.warmup_steps,
             "hidden_size": self.hidden_size,
+            "decay_steps": self.decay_steps,
+            "train_steps": self.train_steps,
         }
 
 

@@ -45,6 +45,7 @@ PAPER_BASE = {
     "symbol_dropout": 0.0,
     "word_positions": False,
     "depth_positions": False,
+    "learning_rate_decay_steps": 5_000,
     "label_smoothing": 0.1,
     "shared_embedding_and_softmax_weights": True,
     "activation_dtype": "float32",

@@ -180,7 +180,7 @@ def test_the_seed_is_set_before_the_model_is_built_in_the_scope_of_the_replicas(
     assert made.order == [
         ("make_repeatable", False, 11, ("deterministic", True)),
         ("model", True, "source", "target"),
-        ("make_optimizer", True, made.run.hparams),
+        ("make_optimizer", True, made.run.hparams, SETTINGS.train_steps),
     ]
     assert made.optimizer.variables == ["weights"]
 

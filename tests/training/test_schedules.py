@@ -64,13 +64,39 @@ def test_the_first_update_is_not_multiplied_by_zero():
     assert rate(schedule, 1) > 0.0
 
 
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (1, 1.0),
+        (701, 1.0),
+        (702, 0.99),
+        (751, 0.5),
+        (800, 0.01),
+        (801, 0.0),
+        (900, 0.0),
+    ],
+)
+def test_the_linear_decay_ends_with_the_training(step, expected):
+    schedule = FactorSchedule(
+        "linear_decay", 1.0, 10, 8, decay_steps=100, train_steps=800
+    )
+    assert rate(schedule, step) == pytest.approx(expected, abs=1e-7)
+
+
+def test_the_linear_decay_needs_the_length_of_the_training():
+    with pytest.raises(ValueError, match="linear_decay needs `train_steps`"):
+        FactorSchedule("constant*linear_decay", 1.0, warmup_steps=10, hidden_size=8)
+
+
 def test_an_unknown_factor_is_refused():
     with pytest.raises(ValueError, match="cosine"):
         FactorSchedule("constant*cosine", 1.0, warmup_steps=10, hidden_size=8)
 
 
 def test_the_schedule_comes_back_from_its_configuration():
-    schedule = FactorSchedule(ALL_FACTORS, 2.0, warmup_steps=50, hidden_size=16)
+    schedule = FactorSchedule(
+        f"{ALL_FACTORS}*linear_decay", 2.0, 50, 16, decay_steps=30, train_steps=80
+    )
     config = keras.saving.serialize_keras_object(schedule)
     copy = keras.saving.deserialize_keras_object(config)
     assert copy.get_config() == schedule.get_config()

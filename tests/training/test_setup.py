@@ -56,9 +56,10 @@ DISTINCT = {
     "num_heads": 8,
     "num_encoder_layers": 5,
     "num_decoder_layers": 3,
-    "learning_rate_schedule": "constant*rsqrt_decay",
+    "learning_rate_schedule": "constant*linear_decay*rsqrt_decay",
     "learning_rate_constant": 2.5,
     "learning_rate_warmup_steps": 700,
+    "learning_rate_decay_steps": 1_200,
     "branch_learning_rate_warmup_steps": 30,
     "branch_frozen_after_steps": 900,
     "branch_learning_rate_constant": 1.5,
@@ -72,17 +73,19 @@ DISTINCT = {
 @pytest.mark.parametrize("branched", ["none", "split"])
 def test_every_adam_has_the_values_of_the_hparams(base, branched):
     hparams = base.replace(**DISTINCT | {"branched_attention": branched})
-    optimizer = make_optimizer(hparams)
+    optimizer = make_optimizer(hparams, 5_500)
     for adam in getattr(optimizer, "optimizers", [optimizer]):
         assert (adam.beta_1, adam.beta_2, adam.epsilon) == (0.8, 0.95, 1e-7)
 
 
 def test_the_schedule_has_the_values_of_the_hparams(base):
-    assert make_schedule(base.replace(**DISTINCT)).get_config() == {
-        "factors": "constant*rsqrt_decay",
+    assert make_schedule(base.replace(**DISTINCT), 5_500).get_config() == {
+        "factors": "constant*linear_decay*rsqrt_decay",
         "constant": 2.5,
         "warmup_steps": 700,
         "hidden_size": 96,
+        "decay_steps": 1_200,
+        "train_steps": 5_500,
     }
 
 
@@ -97,7 +100,22 @@ def test_the_branch_schedule_has_the_values_of_the_hparams(base, layers):
         "constant": 1.5 * 5**0.5,
         "warmup_steps": 30,
         "hidden_size": 96,
+        "decay_steps": 1,
+        "train_steps": None,
     }
+
+
+def test_the_learning_rate_falls_to_zero_at_the_end_of_the_training(base):
+    schedule = f"{base.learning_rate_schedule}*linear_decay"
+    changes = {"learning_rate_schedule": schedule, "learning_rate_decay_steps": 40}
+    optimizers = make_optimizer(base.replace(**changes), 100), make_optimizer(base)
+    for optimizer in optimizers:
+        optimizer.build([keras.Variable([0.0])])
+    for done, share in ((0, 1), (60, 1), (61, 39 / 40), (99, 1 / 40), (120, 0)):
+        for optimizer in optimizers:
+            optimizer.iterations.assign(done)
+        decayed, constant = (float(o.learning_rate.numpy()) for o in optimizers)
+        assert decayed == pytest.approx(share * constant)
 
 
 def test_the_learning_rate_follows_the_schedule(base):
