@@ -76,9 +76,9 @@ PARSING = Recipe(
     text={"train": ("craft.train.mrg",), "dev": ("craft.dev.mrg",)},
     text_source="trees of the CRAFT corpus (Verspoor et al. 2012), one per line",
     vocab_size=8_000,
-    train_steps=20_000,
+    train_steps=8_000,
     average_last=5,
-    save_checkpoints_steps=500,
+    save_checkpoints_steps=250,
     splits=("dev",),
     hparams_set="transformer_parsing_small",
 )

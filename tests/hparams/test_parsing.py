@@ -29,11 +29,19 @@ PARSING = {
         "shared_embedding_and_softmax_weights": False,
         "layer_preprocess_sequence": "n",
         "layer_postprocess_sequence": "da",
-        "batch_size": 1024,
-        "max_length": 150,
+        "layer_prepostprocess_dropout": 0.2,
+        "word_positions": True,
+        "depth_positions": True,
+        "batch_size": 2048,
+        "packed_length": 192,
+        "max_length": 192,
         "min_length_bucket": 20,
         "length_bucket_step": 1.5,
-        "learning_rate_warmup_steps": 800,
+        "learning_rate_schedule": (
+            "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size*linear_decay"
+        ),
+        "learning_rate_warmup_steps": 1200,
+        "learning_rate_decay_steps": 3000,
     },
 }
 

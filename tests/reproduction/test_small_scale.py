@@ -60,15 +60,15 @@ def test_a_translator_to_french_has_the_recipe_of_german_but_its_text(scale):
     assert dataclasses.replace(french, text=german.text) == german
 
 
-def test_a_parser_is_trained_on_craft_for_20000_steps_and_averaged():
+def test_a_parser_is_trained_on_craft_for_8000_steps_and_averaged():
     found = recipe("table4/transformer_4_layers_wsj_only")
     assert found.problem == "parsing_ptb_initials"
     assert (found.hparams_set, found.hparams) == ("transformer_parsing_small", "")
-    assert found.train_steps == 20_000
+    assert found.train_steps == 8_000
     assert found.vocab_size == 8_000
     assert found.average_last == 5
     assert found.splits == ("dev",)
-    assert (found.save_checkpoints_steps, found.save_checkpoints_secs) == (500, None)
+    assert (found.save_checkpoints_steps, found.save_checkpoints_secs) == (250, None)
     assert found.text == {"train": ("craft.train.mrg",), "dev": ("craft.dev.mrg",)}
     assert "CRAFT" in found.text_source
 
