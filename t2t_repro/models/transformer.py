@@ -16,12 +16,7 @@ from t2t_repro.layers.decoder import Decoder
 from t2t_repro.layers.encoder import Encoder
 from t2t_repro.layers.masks import padding_mask, segment_mask
 from t2t_repro.layers.options import LayerOptions, with_options
-from t2t_repro.models.decoding_cache import (
-    DecodingCache,
-    grow_changes,
-    sums_of_paths,
-    write_changes,
-)
+from t2t_repro.models.cached_decoding import CachedDecoding
 from t2t_repro.models.embeddings import input_layers, token_matrices
 from t2t_repro.models.layer_options import layer_options
 from t2t_repro.models.packed_rows import PackedRows, packed_sides
@@ -32,7 +27,7 @@ from t2t_repro.text.token_counters import TokenCounters
 
 @register_model
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class Transformer(keras.Model):
+class Transformer(CachedDecoding, keras.Model):
     """Encoder-decoder Transformer.
 
     All weights exist after construction. The paper's names are in parentheses.
@@ -283,85 +278,6 @@ class Transformer(keras.Model):
         x = self.decoder(x, memory, memory_mask, self_mask, training=training)
         return self.softmax.logits(x)
 
-    def initial_cache(self, inputs: KerasTensor) -> DecodingCache:
-        """Encode the source and project it for every decoder layer.
-
-        Args:
-            inputs: Source ids, int32 `[batch, source_length]`.
-
-        Returns:
-            A cache without slots for target positions.
-        """
-        memory = self.encode(inputs, training=False)
-        cache: DecodingCache = {
-            "layers": self.decoder.initial_cache(memory),
-            "memory_mask": padding_mask(inputs),
-        }
-        if self.target_counted:
-            rows = ops.shape(inputs)[0]
-            # Not the number 0: in a graph, the number of slots must be unknown.
-            no_slots = ops.zeros((rows, 0 * rows), dtype="int32")
-            cache["changes"] = [no_slots for _ in self.target_counted]
-        return cache
-
-    def grow_cache(
-        self, cache: DecodingCache, slots: int | KerasTensor
-    ) -> DecodingCache:
-        """Append empty slots for keys and values of target positions.
-
-        Args:
-            cache: Cache from `initial_cache`, or from `decode_step` without `append`.
-            slots: Number of positions times beam size, at least the current number.
-
-        Returns:
-            The cache with that many slots.
-        """
-        layers = self.decoder.grow_cache(cache["layers"], slots)
-        return {**grow_changes(cache, slots), "layers": layers}
-
-    def decode_step(
-        self,
-        ids: KerasTensor,
-        position: KerasTensor,
-        history: KerasTensor,
-        cache: DecodingCache,
-        append: bool = False,
-    ) -> tuple[KerasTensor, DecodingCache]:
-        """Predict the next token of every hypothesis.
-
-        Args:
-            ids: The token before this position (PAD_ID at position 0), int32
-                `[batch, beam_size]`.
-            position: int32 scalar, counted from 0.
-            history: Boolean `[batch, beam_size, slots]`, the cache slots on each
-                hypothesis's path. Hypothesis k writes slot p * beam_size + k at
-                position p.
-            cache: Cache from `grow_cache` or the previous step.
-            append: Whether to append slots to the cache, which begins without slots.
-                Otherwise it must have slots for all positions.
-
-        Returns:
-            Logits, float32 `[batch, beam_size, target_vocab_size]`, and the cache.
-        """
-        beam_size = ids.shape[1]
-        positions = ops.reshape(position, (1,))
-        x = self.target_embedding(ids) + self.target_positions(positions)
-        if self.target_counted:
-            changes = [counted.changes(ids) for counted in self.target_counted]
-            cache = write_changes(cache, changes, position * beam_size, append)
-            numbers = sums_of_paths(cache, history)
-            for counted, number in zip(self.target_counted, numbers, strict=True):
-                x = x + counted(number)
-        x, layers = self.decoder.step(
-            x,
-            cache["layers"],
-            position * beam_size,
-            history[:, None, :, :],
-            cache["memory_mask"],
-            append=append,
-        )
-        return self.softmax.logits(x), {**cache, "layers": layers}
-
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {
             "options": dataclasses.asdict(self.options),
@@ -378,5 +294,6 @@ class Transformer(keras.Model):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
-        counters = TokenCounters.from_config(config["counters"])
+        # Files of earlier versions have no counters.
+        counters = TokenCounters.from_config(config.get("counters", ()))
         return cls(**with_options(config) | {"counters": counters})

@@ -10,7 +10,7 @@ from types import MethodType, SimpleNamespace
 
 import pytest
 
-from t2t_repro.models import transformer
+from t2t_repro.models import cached_decoding, transformer
 from t2t_repro.models.transformer import Transformer
 
 
@@ -77,8 +77,9 @@ def model(monkeypatch):
         pad=written("pad"),
         reshape=written("reshape"),
     )
-    monkeypatch.setattr(transformer, "ops", ops)
-    monkeypatch.setattr(transformer, "padding_mask", written("padding"))
+    for module in (transformer, cached_decoding):
+        monkeypatch.setattr(module, "ops", ops)
+        monkeypatch.setattr(module, "padding_mask", written("padding"))
     model = SimpleNamespace(**{name: Part(name) for name in PARTS})
     model.source_counted, model.target_counted = [], []
     methods = ("call", "encode", "decode", "initial_cache", "grow_cache", "decode_step")
