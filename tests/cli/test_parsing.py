@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
+import tensorflow as tf
 
 from t2t_repro.cli.main import main
+from t2t_repro.runs import DecodeHParams, System
 from t2t_repro.text.trees import read_trees, words_of
 from tests.cli.conftest import HPARAMS, printed_by
 
 PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=true"
+COUNTING = (
+    "shared_embedding_and_softmax_weights=false,word_positions=true,"
+    "depth_positions=true"
+)
 NAMES = ("John", "Mary", "Ann", "Bob")
 VERBS = ("runs", "sleeps", "reads")
 
@@ -31,7 +37,7 @@ def flags(tmp_path_factory):
         *("train", "--problem", "parsing_ptb", "--hparams_set", "transformer_tiny"),
         *("--train_trees", str(folder / "train.mrg")),
         *("--dev_trees", str(folder / "dev.mrg"), "--vocab_size", "300"),
-        *("--hparams", f"{HPARAMS},shared_embedding_and_softmax_weights=false"),
+        *("--hparams", f"{HPARAMS},{COUNTING}"),
         *("--data_dir", str(folder / "data"), "--output_dir", str(folder / "run")),
         *("--train_steps", "60", "--local_eval_frequency", "60"),
         *("--attention_samples", "0"),
@@ -97,6 +103,27 @@ def test_only_trees_are_written_where_the_grammar_is_requested(
     assert scores["decode_hparams"]["prefer_unrepaired"] is prefers
     if constrain == "tree":
         assert scores.get("repaired", 0) == 0
+
+
+@pytest.mark.parametrize("constrain", ["none", "tree"])
+def test_an_export_counts_words_and_brackets(trained, tmp_path, constrain):
+    folder, _ = trained
+    system = System.load(folder / "run")
+    counters = system.model.counters
+    assert [len(side) for side in counters] == [1, 2]
+    assert all(counter.plus for side in counters for counter in side)
+    search = DecodeHParams().parse(f"beam_size=2,constrain={constrain}")
+    system.export(tmp_path / "export", search)
+    serve = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"]
+    sentences = ["John runs .", "Is Bob ill ?", "Mary Ann reads sleeps ."]
+    written = serve(tf.constant(sentences))["outputs"].numpy()
+    found = [
+        system.problem.postprocess(sentence, symbols.decode()).text
+        for sentence, symbols in zip(sentences, written, strict=True)
+    ]
+    preference = "" if constrain == "tree" else ",prefer_unrepaired=false"
+    search = DecodeHParams().parse(f"beam_size=2,constrain={constrain}{preference}")
+    assert found == system.translate(sentences, search)
 
 
 def test_a_preference_without_effect_is_refused(trained, capsys):

@@ -13,6 +13,7 @@ import numpy as np
 from keras import ops
 
 from t2t_repro.decoding.beam_search import BeamSearchOptions, beam_search
+from t2t_repro.text.token_counters import TokenCounter, TokenCounters
 from tests.support import branch_probe
 from tests.support.mean_loss import mean_loss
 from tests.support.tiny_model import tiny_transformer
@@ -26,6 +27,10 @@ OPTIONS = {
     "value_channels": 9,
     "num_encoder_layers": 1,
     "num_decoder_layers": 1,
+    "counters": TokenCounters(
+        (TokenCounter((3, 4)),),
+        (TokenCounter((2, 5, 8)), TokenCounter((3, 6), (4, 7, 9))),
+    ),
 }
 MAX_LENGTH = 6
 # Cases that compute something else; the others put the same parts elsewhere.
