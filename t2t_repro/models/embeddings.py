@@ -14,7 +14,7 @@ from t2t_repro.layers.dropout import Dropout, SymbolDropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.options import LayerOptions
 from t2t_repro.layers.positions import Positions
-from t2t_repro.text.token_counters import TokenCounter
+from t2t_repro.models.token_counters import TokenCounter
 
 _COLUMNS: tuple[ColumnOrder, ...] = get_args(ColumnOrder)
 

@@ -20,9 +20,9 @@ from t2t_repro.models.cached_decoding import CachedDecoding
 from t2t_repro.models.embeddings import input_layers, token_matrices
 from t2t_repro.models.layer_options import layer_options
 from t2t_repro.models.packed_rows import PackedRows, packed_sides
+from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.text.token_counters import TokenCounters
 
 
 @register_model

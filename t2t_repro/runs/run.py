@@ -17,10 +17,11 @@ from t2t_repro.description_file import (
 )
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
+from t2t_repro.models.token_counters import TokenCounters
+from t2t_repro.runs.counting import token_counters
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
-from t2t_repro.text.token_counters import TokenCounters, token_counters
 from t2t_repro.text.tokenizer_files import (
     SIDES,
     load_tokenizers,

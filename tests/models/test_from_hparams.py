@@ -16,9 +16,9 @@ from t2t_repro.layers import (
     ParameterAttention,
 )
 from t2t_repro.models.layer_options import layer_options
+from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.text.token_counters import TokenCounter, TokenCounters
 
 SIZES = {
     "hidden_size": 20,

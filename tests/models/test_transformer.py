@@ -12,8 +12,8 @@ from t2t_repro import catalogue
 from t2t_repro.constants import PAD_ID
 from t2t_repro.layers.masks import padding_mask
 from t2t_repro.models.sizes import parameter_count
+from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.text.token_counters import TokenCounter, TokenCounters
 from tests.support.mean_loss import mean_loss
 from tests.support.numpy_transformer import NumpyTransformer, smoothed_cross_entropy
 from tests.support.tiny_model import (

@@ -10,11 +10,11 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.parsing import ParsingProblem
 from t2t_repro.errors import UserError
+from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.text import SymbolTokenizer
-from t2t_repro.text.token_counters import TokenCounter, TokenCounters
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import Recorder, record
 

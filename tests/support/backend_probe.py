@@ -13,7 +13,7 @@ import numpy as np
 from keras import ops
 
 from t2t_repro.decoding.beam_search import BeamSearchOptions, beam_search
-from t2t_repro.text.token_counters import TokenCounter, TokenCounters
+from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from tests.support import branch_probe
 from tests.support.mean_loss import mean_loss
 from tests.support.tiny_model import tiny_transformer

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from t2t_repro.models.token_counters import TokenCounter, TokenCounters
+from t2t_repro.runs.counting import token_counters
 from t2t_repro.text.subwords import SentencePieceTokenizer, train_sentencepiece
 from t2t_repro.text.symbols import SymbolTokenizer
-from t2t_repro.text.token_counters import TokenCounter, TokenCounters, token_counters
 from t2t_repro.text.tree_grammar import tree_grammar
 
 SYMBOLS = SymbolTokenizer(["(NP", ")NP", "d/NN", "r/VBZ", "d/DT"])
