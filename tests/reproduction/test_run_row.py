@@ -337,7 +337,7 @@ def test_a_parser_is_averaged_and_has_f1_and_repairs(stage, tmp_path):
     }
     ((settings,),) = stage.named("train")
     assert settings.average_last == 5
-    assert settings.save_checkpoints_steps == 500
+    assert settings.save_checkpoints_steps == 250
     assert stage.named("load") == [(tmp_path / "out", "averaged")]
     result = read_result(path.read_text())
     assert result.scores == {
