@@ -137,7 +137,8 @@ class Transformer(CachedDecoding, keras.Model):
             ValueError: If `counters` are needed and missing.
         """
         h = hparams.resolved()
-        if counters is None and (h.word_positions or h.depth_positions):
+        counting = h.word_positions or h.depth_positions
+        if counting and counters is None:
             raise ValueError(
                 "`word_positions` and `depth_positions` need `counters`. "
                 f"Received: counters={counters}"
@@ -152,7 +153,7 @@ class Transformer(CachedDecoding, keras.Model):
             max_positions=h.max_length,
             tie_embeddings=h.shared_embedding_and_softmax_weights,
             symbol_dropout=h.symbol_dropout,
-            counters=counters,
+            counters=counters if counting else None,
             dtype=DTYPE_POLICIES[h.activation_dtype],
             name="transformer",
         )

@@ -22,6 +22,7 @@ import keras
 import numpy as np
 
 from t2t_repro import catalogue, registry
+from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 
@@ -160,6 +161,12 @@ def cases() -> Iterator[tuple[str, HParams]]:
         yield f"variant: {name}", base.replace(**overrides)
 
 
+# Used only by sets that count words or brackets.
+COUNTERS = TokenCounters(
+    (TokenCounter((3, 4)),), (TokenCounter((2, 5)), TokenCounter((3,), (4,)))
+)
+
+
 def _digest(lines: list[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -185,7 +192,7 @@ def summary(hparams: HParams) -> dict[str, str | float]:
     # Keras numbers the seed generators of a process; this begins at 0 again.
     keras.utils.clear_session()
     keras.utils.set_random_seed(SEED)
-    model = Transformer.from_hparams(hparams, VOCAB_SIZE, VOCAB_SIZE)
+    model = Transformer.from_hparams(hparams, VOCAB_SIZE, VOCAB_SIZE, COUNTERS)
     variables = [f"{v.path} {tuple(v.shape)} {v.dtype}" for v in model.variables]
     seeds = [v for v in model.variables if v.name == "seed_generator_state"]
     weights = sorted(model.trainable_variables, key=lambda v: v.path)
