@@ -63,7 +63,7 @@ def import_weights(
     model = run.build_model(*tokenizers)
     description = Description.load(Path(arrays))
     _check_same_training(run, model.tie_embeddings, description)
-    optimizer = make_optimizer(run.hparams, run.training.get("train_steps"))
+    optimizer = make_optimizer(run.hparams, run.training.get("train_steps", 0))
     optimizer.build(model.trainable_variables)
     state = read_state(Path(arrays))
     variables = state_variables(model, optimizer)

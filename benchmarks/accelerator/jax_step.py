@@ -18,6 +18,7 @@ from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.errors import UserError
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.losses import token_losses
+from t2t_repro.training.rdrop import rdrop_losses, two_copies
 
 Batch = dict[str, Any]
 
@@ -90,7 +91,7 @@ def make_step(
     Args:
         model: A model that maps {"inputs", "targets"} to logits.
         optimizer: Its optimizer, built.
-        hparams: `label_smoothing` and `clip_grad_norm` are read here.
+        hparams: `label_smoothing`, `rdrop_weight` and `clip_grad_norm` are read here.
 
     Returns:
         A function of a state and a batch, int32 `[rows, length]` per side. It returns
@@ -109,13 +110,20 @@ def make_step(
     def loss_of(
         trainable: list[jax.Array], non_trainable: list[jax.Array], batch: Batch
     ) -> tuple[jax.Array, tuple[list[jax.Array], jax.Array]]:
+        smoothing, weight = hparams.label_smoothing, hparams.rdrop_weight
         logits, non_trainable = model.stateless_call(
-            trainable, non_trainable, batch, training=True
+            trainable,
+            non_trainable,
+            two_copies(batch) if weight else batch,
+            training=True,
         )
         targets = batch[TARGETS]
-        smoothed, _ = token_losses(targets, logits, hparams.label_smoothing)
+        if weight:
+            losses, _ = rdrop_losses(targets, logits, smoothing, weight)
+        else:
+            losses, _ = token_losses(targets, logits, smoothing)
         tokens = jnp.sum(targets != PAD_ID, dtype="float32")
-        return jnp.sum(smoothed) / jnp.maximum(tokens, 1.0), (non_trainable, tokens)
+        return jnp.sum(losses) / jnp.maximum(tokens, 1.0), (non_trainable, tokens)
 
     def step(
         state: TrainState, batch: Batch

@@ -78,11 +78,12 @@ def training_memory(
     """
     weights = FLOAT32 * parameter_count(hparams, source_vocab_size, target_vocab_size)
     per_pair = activation_bytes(hparams, target_vocab_size, length)
+    passes = 2 if hparams.rdrop_weight else 1
     return TrainingMemory(
         weights=weights,
         gradients=weights if micro_steps == 1 else 2 * weights,
         optimizer=optimizer_slots(hparams) * weights,
-        activations=rows * per_pair,
+        activations=passes * rows * per_pair,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from t2t_repro.errors import UserError
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.tokenizer import Tokenizer
@@ -26,7 +27,7 @@ def token_counters(
         depth: Whether to count open brackets.
 
     Raises:
-        ValueError: If open brackets are to be counted, and there is no grammar.
+        UserError: If open brackets are to be counted, and there is no grammar.
     """
     of_source, of_target = [], []
     if words:
@@ -35,7 +36,10 @@ def token_counters(
         of_target.append(TokenCounter(begins))
     if depth:
         if grammar is None:
-            raise ValueError("Targets without a grammar have no brackets to count.")
+            raise UserError(
+                "received depth_positions=True, expected False: the problem's targets "
+                "have no brackets."
+            )
         opening, closing = zip(*grammar.brackets, strict=True)
         of_target.append(TokenCounter(opening, closing))
     return TokenCounters(tuple(of_source), tuple(of_target))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
-import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from t2t_repro.description_file import (
 )
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
-from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.runs.counting import token_counters
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
@@ -255,32 +253,26 @@ class Run:
         if source_tokenizer is not target_tokenizer:
             hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
         sizes = source_tokenizer.vocab_size, target_tokenizer.vocab_size
-        from_hparams = catalogue.model(self.model).from_hparams
+        model = catalogue.model(self.model)
         if not (hparams.word_positions or hparams.depth_positions):
-            return from_hparams(hparams, *sizes)
-        if "counters" not in inspect.signature(from_hparams).parameters:
+            return model.from_hparams(hparams, *sizes)
+        # Imports Keras, which the descriptions of runs do without.
+        from t2t_repro.models.transformer import Transformer
+
+        if not issubclass(model, Transformer):
             raise UserError(
                 "received word_positions or depth_positions for the model "
-                f"{self.model}, expected False: its `from_hparams` has no parameter "
-                "counters."
+                f"{self.model}, expected False: only `Transformer` and its subclasses "
+                "count."
             )
-        counters = self._counters(source_tokenizer, target_tokenizer)
-        return from_hparams(hparams, *sizes, counters=counters)
-
-    def _counters(self, source: Tokenizer, target: Tokenizer) -> TokenCounters:
-        grammar = catalogue.problem(self.problem).target_grammar(target)
-        if self.hparams.depth_positions and grammar is None:
-            raise UserError(
-                f"received depth_positions=True for the problem {self.problem}, "
-                "expected False: its targets have no brackets."
-            )
-        return token_counters(
-            source,
-            target,
-            grammar,
-            words=self.hparams.word_positions,
-            depth=self.hparams.depth_positions,
+        counters = token_counters(
+            source_tokenizer,
+            target_tokenizer,
+            catalogue.problem(self.problem).target_grammar(target_tokenizer),
+            words=hparams.word_positions,
+            depth=hparams.depth_positions,
         )
+        return model.from_hparams(hparams, *sizes, counters=counters)
 
 
 def loop_settings(settings: TrainSettings) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     automatic = settings.xla == "auto"
     options = StepOptions(
         label_smoothing=hparams.label_smoothing,
+        rdrop_weight=hparams.rdrop_weight,
         clip_grad_norm=hparams.clip_grad_norm,
         jit_compile=should_use_xla(strategy) if automatic else settings.xla == "on",
         micro_steps=plan.update.steps,

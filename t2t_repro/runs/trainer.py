@@ -103,6 +103,7 @@ def make_trainer(
         checkpoints=checkpoints,
         step_options=StepOptions(
             label_smoothing=hparams.label_smoothing,
+            rdrop_weight=hparams.rdrop_weight,
             clip_grad_norm=hparams.clip_grad_norm,
             jit_compile=jit_compile,
             micro_steps=size.steps,

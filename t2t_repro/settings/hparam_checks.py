@@ -151,6 +151,15 @@ def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
         yield "learning_rate_warmup_steps", schedule + "linear_warmup or rsqrt_decay."
     if "linear_decay" not in factors:
         yield "learning_rate_decay_steps", schedule + "linear_decay."
+    if not any(
+        (
+            h.layer_prepostprocess_dropout,
+            h.attention_dropout,
+            h.relu_dropout,
+            h.symbol_dropout,
+        )
+    ):
+        yield "rdrop_weight", "there is no dropout, so both passes are the same."
     if h.num_encoder_layers and h.num_decoder_layers:
         reason = (
             "num_encoder_layers and num_decoder_layers are both set; override those, "

@@ -208,6 +208,12 @@ class HParamFields(TypedSettings):
         at_least=0,
         below=1,
     )
+    rdrop_weight: float = setting(
+        "weight of the divergence between two passes with different dropout (alpha of "
+        "Liang et al. 2021, R-Drop); 0 = one pass",
+        0.0,
+        at_least=0,
+    )
     shared_embedding_and_softmax_weights: bool = setting(
         "one matrix for both embeddings and the projection before the softmax"
     )

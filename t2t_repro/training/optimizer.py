@@ -11,7 +11,7 @@ from t2t_repro.training.schedules import FactorSchedule, FrozenSchedule
 BRANCH_WEIGHT_PATHS = ".*/(kappa|alpha)"
 
 
-def make_schedule(hparams: HParams, train_steps: int | None = None) -> FactorSchedule:
+def make_schedule(hparams: HParams, train_steps: int = 0) -> FactorSchedule:
     """Make the learning-rate schedule of the hparams; see `make_optimizer`."""
     return FactorSchedule(
         hparams.learning_rate_schedule,
@@ -45,7 +45,7 @@ def make_branch_schedule(hparams: HParams) -> FrozenSchedule:
 
 
 def make_optimizer(
-    hparams: HParams, train_steps: int | None = None
+    hparams: HParams, train_steps: int = 0
 ) -> keras.optimizers.Optimizer:
     """Make Adam with the schedule of the hparams (paper section 5.3).
 

@@ -12,7 +12,7 @@ rsqrt_hidden_size   d^-0.5
 linear_decay        min(1, max(0, (T + 1 - s) / c))
 =================== ===================================
 
-The product of all four with constant 1 is the paper's equation (3),
+The product of the first four with constant 1 is the paper's equation (3),
 d^-0.5 min(s^-0.5, s w^-1.5). Differs from tensor2tensor: steps count from 1, so
 that the first update is not multiplied by zero. Nor is the last.
 """
@@ -35,7 +35,7 @@ FACTORS: dict[str, Callable[[KerasTensor, FactorSchedule], KerasTensor]] = {
     ),
     "rsqrt_hidden_size": lambda step, schedule: schedule.hidden_size**-0.5,
     "linear_decay": lambda step, schedule: ops.clip(
-        ((schedule.train_steps or 0) + 1.0 - step) / schedule.decay_steps, 0.0, 1.0
+        (schedule.train_steps + 1.0 - step) / schedule.decay_steps, 0.0, 1.0
     ),
 }
 
@@ -51,8 +51,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: Number of updates in the warm-up (w).
         hidden_size: Width of the model (d).
         decay_steps: Number of updates in the linear decay (c).
-        train_steps: Number of updates of the training (T), or None if no factor reads
-            it.
+        train_steps: Number of updates of the training (T); 0 if no factor reads it.
 
     Raises:
         ValueError: If a factor is unknown, or needs `train_steps`.
@@ -65,7 +64,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: int,
         hidden_size: int,
         decay_steps: int = 1,
-        train_steps: int | None = None,
+        train_steps: int = 0,
     ) -> None:
         unknown = [name for name in factors.split("*") if name not in FACTORS]
         if unknown:
@@ -73,7 +72,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
                 f"`factors` must be a product of {sorted(FACTORS)}. "
                 f"Received: {factors!r} with {unknown}"
             )
-        if train_steps is None and "linear_decay" in factors.split("*"):
+        if not train_steps and "linear_decay" in factors.split("*"):
             raise ValueError(
                 "The factor linear_decay needs `train_steps`. Received: "
                 f"factors={factors!r}, train_steps={train_steps}"

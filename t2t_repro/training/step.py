@@ -13,6 +13,7 @@ from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, PACKED_SIGNATURE, Batch
 from t2t_repro.training.loss_scale import loss_scales_of
 from t2t_repro.training.losses import token_losses
+from t2t_repro.training.rdrop import rdrop_losses, two_copies
 from t2t_repro.training.setup import learning_rates_of
 from t2t_repro.training.update_guard import UpdateGuard, is_acceptable
 
@@ -28,12 +29,15 @@ class StepOptions:
         jit_compile: Whether XLA compiles the step, once per batch shape.
         micro_steps: Number of equal parts of a replica's rows. Their gradients are
             computed one after the other and added up, which needs less memory.
+        rdrop_weight: Weight of the divergence between two passes with different
+            dropout; 0 = one pass. See `rdrop_losses`.
     """
 
     label_smoothing: float
     clip_grad_norm: float = 0.0
     jit_compile: bool = False
     micro_steps: int = 1
+    rdrop_weight: float = 0.0
 
 
 def make_train_step(
@@ -190,16 +194,22 @@ class _ReplicaStep:
         divisor = tf.maximum(target_tokens, 1.0)
         weights = [v.value for v in self.model.trainable_variables]
         with tf.GradientTape() as tape:
-            logits = self.model(batch, training=True)
-            smoothed, nll = token_losses(
-                batch[TARGETS], logits, self.options.label_smoothing
-            )
-            loss = tf.reduce_sum(smoothed) / divisor
+            losses, nll = self._token_losses(batch)
+            loss = tf.reduce_sum(losses) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled_loss, weights)
         # The embedding's gradient is sparse.
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return {"loss": loss, "nll": tf.reduce_sum(nll) / divisor}, gradients
+
+    def _token_losses(self, batch: Batch) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the loss and the nll of every target token, `[rows, length]`."""
+        smoothing, weight = self.options.label_smoothing, self.options.rdrop_weight
+        if not weight:
+            logits = self.model(batch, training=True)
+            return token_losses(batch[TARGETS], logits, smoothing)
+        logits = self.model(two_copies(batch), training=True)
+        return rdrop_losses(batch[TARGETS], logits, smoothing, weight)
 
     def _apply(self, gradients: list[tf.Tensor]) -> tf.Tensor:
         """Update the weights and return the norm of the global gradient."""

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from t2t_repro.errors import UserError
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.runs.counting import token_counters
 from t2t_repro.text.subwords import SentencePieceTokenizer, train_sentencepiece
@@ -61,7 +62,7 @@ def test_words_come_before_depth():
 
 
 def test_depth_needs_a_grammar():
-    with pytest.raises(ValueError, match="no brackets to count"):
+    with pytest.raises(UserError, match="targets have no brackets"):
         token_counters(SYMBOLS, SYMBOLS, None, words=True, depth=True)
 
 

@@ -175,6 +175,16 @@ def test_the_batch_size_that_fits_does_fit_and_the_next_one_does_not():
     assert fitting_batch_size(hparams, 3000, 3000, 1e6) == 0
 
 
+def test_two_passes_have_twice_the_activations():
+    hparams = catalogue.hparams("transformer_tiny")
+    one, two = (
+        training_memory(h, 3000, 3000, rows=4, length=9)
+        for h in (hparams, hparams.replace(rdrop_weight=5.0))
+    )
+    assert two.activations == 2 * one.activations
+    assert two.fixed == one.fixed
+
+
 def test_the_batch_size_that_fits_leaves_room_for_the_sum_of_gradients():
     hparams = catalogue.hparams("transformer_tiny")
     several = hparams.replace(update_tokens=25_000)

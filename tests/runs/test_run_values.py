@@ -204,7 +204,8 @@ def counting(*names):
 )
 def test_the_model_counts_what_its_hparams_say(monkeypatch, names, counters):
     made = Recorder(Transformer.from_hparams, "model")
-    record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=made))
+    kind = type("Counting", (Transformer,), {"from_hparams": made})
+    record(monkeypatch, catalogue, "model", lambda name: kind)
     named = record(monkeypatch, catalogue, "problem", ParsingProblem())
     run = counting(*names)
     assert run.build_model(DIGITS, TREES) == "model"
@@ -213,15 +214,15 @@ def test_the_model_counts_what_its_hparams_say(monkeypatch, names, counters):
 
 
 def test_a_model_that_does_not_count_is_refused(monkeypatch):
-    record(monkeypatch, catalogue, "model", SimpleNamespace(from_hparams=from_hparams))
+    kind = type("Other", (), {"from_hparams": Transformer.from_hparams})
+    record(monkeypatch, catalogue, "model", lambda name: kind)
     with pytest.raises(UserError, match="for the model another, expected False"):
         counting("word_positions").build_model(DIGITS, LETTERS)
 
 
 def test_brackets_that_the_targets_do_not_have_are_not_counted(monkeypatch):
-    model = SimpleNamespace(from_hparams=Transformer.from_hparams)
-    record(monkeypatch, catalogue, "model", model)
-    with pytest.raises(UserError, match="depth_positions=True for the problem algo"):
+    record(monkeypatch, catalogue, "model", lambda name: Transformer)
+    with pytest.raises(UserError, match="the problem's targets have no brackets"):
         counting("depth_positions").build_model(DIGITS, LETTERS)
 
 

@@ -47,8 +47,8 @@ class NumpyTransformer:
         norm: "post" (LayerNorm(x + Sublayer(x)), section 3.1) or "pre".
         positions: "interleaved", "concatenated", "learned" or "none".
         epsilon: Added to the variance in layer normalization.
-        counters: For the source and for the target, up to two pairs of the tokens that
-            increase a number and of those that decrease it.
+        counters: For the source and for the target, up to two counters. Each is a pair:
+            the tokens that add one, and the tokens that subtract one.
         attention_weights: Filled by every attention of the last sentence pair: name of
             the layer to its weights, `[query][head]`, over the keys that query sees.
     """

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro.training.losses import token_losses
+from t2t_repro.training.rdrop import rdrop_losses, two_copies
+from t2t_repro.training.step import StepOptions, make_train_step
+from tests.support.numpy_transformer import softmax
+from tests.support.tiny_model import padded, random_sentences, tiny_transformer
+
+TARGETS = np.array([[3, 6, 1, 0], [2, 1, 0, 0]], "int32")
+REAL = TARGETS != 0
+LOGITS = 2.0 * np.random.default_rng(0).normal(size=(4, 4, 7)).astype("float32")
+BATCH = {
+    "inputs": tf.constant(padded(random_sentences(1, [5, 3, 7]))),
+    "targets": tf.constant(padded(random_sentences(2, [4, 6, 2]))),
+}
+WEIGHT = 5.0
+
+
+def divergence(p, q):
+    return np.sum(p * np.log(p / q), axis=-1)
+
+
+def rdrop_step(dropout, weight=WEIGHT, learning_rate=0.1, **options):
+    keras.utils.set_random_seed(1)
+    model = tiny_transformer(
+        num_encoder_layers=1, num_decoder_layers=1, residual_dropout=dropout
+    )
+    optimizer = keras.optimizers.SGD(learning_rate)
+    optimizer.build(model.trainable_variables)
+    options = StepOptions(0.1, rdrop_weight=weight, **options)
+    step = make_train_step(model, optimizer, tf.distribute.get_strategy(), options)
+    return step, model
+
+
+def test_the_loss_has_both_cross_entropies_and_both_divergences():
+    loss, nll = rdrop_losses(TARGETS, LOGITS, 0.1, WEIGHT)
+    passes = [token_losses(TARGETS, logits, 0.1) for logits in np.split(LOGITS, 2)]
+    p, q = np.split(softmax(LOGITS.astype("float64")), 2)
+    # Equation 3 of the paper, for a pair of passes; here it is divided by 2.
+    both = (divergence(p, q) + divergence(q, p)) / 2
+    expected = (passes[0][0] + passes[1][0] + WEIGHT * both) / 2
+    np.testing.assert_allclose(loss.numpy()[REAL], expected.numpy()[REAL], rtol=1e-5)
+    mean = (passes[0][1] + passes[1][1]) / 2
+    np.testing.assert_allclose(nll, mean, rtol=1e-6)
+
+
+def test_padding_costs_nothing():
+    for values in rdrop_losses(TARGETS, LOGITS, 0.1, WEIGHT):
+        assert np.all((values.numpy() == 0.0) == ~REAL)
+
+
+def test_passes_that_agree_have_the_loss_of_one():
+    twice = two_copies({"logits": LOGITS[:2]})["logits"]
+    found = rdrop_losses(TARGETS, twice, 0.1, WEIGHT)
+    for values, expected in zip(
+        found, token_losses(TARGETS, LOGITS[:2], 0.1), strict=True
+    ):
+        np.testing.assert_allclose(values, expected, rtol=1e-6)
+
+
+def test_without_dropout_the_update_is_that_of_one_pass():
+    weights = []
+    for weight in (0.0, WEIGHT):
+        step, model = rdrop_step(dropout=0.0, weight=weight)
+        step(BATCH)
+        weights.append(model.get_weights())
+    for found, expected in zip(*weights, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_the_passes_of_a_step_have_different_dropout():
+    step, _ = rdrop_step(dropout=0.4)
+    results = step(BATCH)
+    keras.utils.set_random_seed(1)
+    model = rdrop_step(dropout=0.4)[1]
+    logits = model(two_copies(BATCH), training=True)
+    first, second = np.split(logits.numpy(), 2)
+    assert not np.allclose(first, second)
+    loss, nll = rdrop_losses(BATCH["targets"], logits, 0.1, WEIGHT)
+    assert float(results["loss"]) == pytest.approx(np.sum(loss) / 12, rel=1e-5)
+    assert float(results["nll"]) == pytest.approx(np.sum(nll) / 12, rel=1e-5)
+    assert float(results["target_tokens"]) == 12
+
+
+def test_the_divergence_lowers_itself():
+    """Train on the divergence almost alone: the passes come closer together."""
+    step, model = rdrop_step(dropout=0.2, weight=100.0, learning_rate=0.01)
+
+    def distance():
+        logits = model(two_copies(BATCH), training=True).numpy()
+        p, q = np.split(softmax(logits), 2)
+        return np.mean((divergence(p, q) + divergence(q, p))[BATCH["targets"] != 0])
+
+    before = np.mean([distance() for _ in range(5)])
+    for _ in range(30):
+        step(BATCH)
+    assert np.mean([distance() for _ in range(5)]) < 0.5 * before
+
+
+def test_xla_and_several_steps_per_update_compute_it_too():
+    batch = {side: ids[:2] for side, ids in BATCH.items()}
+    losses = [
+        float(rdrop_step(0.0, micro_steps=n, jit_compile=n == 2)[0](batch)["loss"])
+        for n in (1, 2)
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
