@@ -18,15 +18,23 @@ class BatchPlan:
         rows: Number of rows in a global batch, for each boundary.
         packed_length: Tokens per side of a row that holds several pairs, none of them
             longer than the only boundary; 0 if each row holds one pair.
+        packed_source_length: Tokens of the source side of such a row, if it is shorter;
+            0 = packed_length.
     """
 
     boundaries: tuple[int, ...]
     rows: tuple[int, ...]
     packed_length: int = 0
+    packed_source_length: int = 0
+
+    @property
+    def packed_lengths(self) -> tuple[int, int]:
+        """Tokens of both sides of a packed row, source and target."""
+        return self.packed_source_length or self.packed_length, self.packed_length
 
     @property
     def shapes(self) -> list[tuple[int, int]]:
-        """Rows and length of every kind of global batch."""
+        """Rows and length, of the longer side, of every kind of global batch."""
         lengths = (self.packed_length,) if self.packed_length else self.boundaries
         return [*zip(self.rows, lengths, strict=True)]
 
@@ -70,21 +78,24 @@ class BatchPlan:
         batch_size: int,
         max_length: int,
         packed_length: int,
+        packed_source_length: int = 0,
         num_replicas: int = 1,
     ) -> BatchPlan:
         """Plan batches of one shape, whose rows have several pairs.
 
         Args:
-            batch_size: Tokens per replica of one side, including padding.
+            batch_size: Tokens per replica of the target side, including padding.
             max_length: Length of the longest side of a pair in tokens, including EOS.
             packed_length: Tokens per side of a row, at least `max_length`.
+            packed_source_length: Tokens of the source side, if it is shorter; 0 =
+                packed_length.
             num_replicas: Number of replicas that share a global batch.
 
         Returns:
             The plan.
         """
         rows = max(1, batch_size // packed_length) * num_replicas
-        return cls((max_length,), (rows,), packed_length)
+        return cls((max_length,), (rows,), packed_length, packed_source_length)
 
     @classmethod
     def for_training(cls, hparams: HParams, num_replicas: int = 1) -> BatchPlan:
@@ -100,6 +111,7 @@ class BatchPlan:
             batch_size=hparams.batch_size,
             max_length=hparams.max_length,
             packed_length=hparams.packed_length,
+            packed_source_length=hparams.packed_source_length,
             num_replicas=num_replicas,
         )
 

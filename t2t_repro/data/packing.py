@@ -35,22 +35,25 @@ PACKED_FEATURES = (
 PACKING_WINDOW = 2048
 
 
-def assign_rows(lengths: np.ndarray, packed_length: int) -> np.ndarray:
+def assign_rows(lengths: np.ndarray, packed_lengths: tuple[int, int]) -> np.ndarray:
     """Choose a row for every pair: longest first, each where it fits best.
 
     A pair fits a row if both of its sides do. The best row is the one with the least
     room left and with its two sides about equally full, because a row is closed as soon
-    as one side is full.
+    as one side is full. Room is relative to the side's length.
 
     Differs from tensor2tensor, which takes the first of ten open rows that fits.
 
     Args:
         lengths: Lengths of inputs and targets in tokens, int `[pairs, 2]`.
-        packed_length: Tokens per side of a row, at least as many as the longest side.
+        packed_lengths: Tokens of both sides of a row, source and target, at least as
+            many as the longest of each.
 
     Returns:
         Numbers of rows, counted from 0, int `[pairs]`.
     """
+    # Both sides in units of the target's tokens.
+    scale = np.array([packed_lengths[1] / packed_lengths[0], 1.0])
     free = np.empty_like(lengths)
     row_of = np.empty(len(lengths), np.int64)
     rows = 0
@@ -59,10 +62,10 @@ def assign_rows(lengths: np.ndarray, packed_length: int) -> np.ndarray:
         fitting = np.flatnonzero((left >= 0).all(axis=1))
         if len(fitting) == 0:
             row = rows
-            free[row] = packed_length
+            free[row] = packed_lengths
             rows += 1
         else:
-            left = left[fitting]
+            left = left[fitting] * scale
             unbalanced = np.abs(left[:, 0] - left[:, 1])
             row = fitting[np.argmin(left.sum(axis=1) + 2 * unbalanced)]
         free[row] -= lengths[pair]
@@ -73,7 +76,7 @@ def assign_rows(lengths: np.ndarray, packed_length: int) -> np.ndarray:
 def pack_pairs(
     inputs: list[np.ndarray],
     targets: list[np.ndarray],
-    packed_length: int,
+    packed_lengths: tuple[int, int],
     seed: int | Sequence[int],
 ) -> dict[str, np.ndarray]:
     """Pack pairs into rows, in a random order of rows.
@@ -81,14 +84,14 @@ def pack_pairs(
     Args:
         inputs: Ids of each source, int32 `[length]`.
         targets: Ids of each target, int32 `[length]`.
-        packed_length: Tokens per side of a row.
+        packed_lengths: Tokens of both sides of a row, source and target.
         seed: Seed of the order, because rows are made longest pair first.
 
     Returns:
-        The `PACKED_FEATURES`, int32 `[rows, packed_length]`.
+        The `PACKED_FEATURES`, int32 `[rows, length]` with the length of the side.
     """
     lengths = np.array([[len(x), len(y)] for x, y in zip(inputs, targets, strict=True)])
-    row_of = assign_rows(lengths, packed_length)
+    row_of = assign_rows(lengths, packed_lengths)
     rows = int(row_of.max()) + 1
     row_of = np.random.default_rng(seed).permutation(rows)[row_of]
     packed = {}
@@ -96,8 +99,8 @@ def pack_pairs(
         (inputs, INPUTS, INPUTS_SEGMENTATION, INPUTS_POSITION),
         (targets, TARGETS, TARGETS_SEGMENTATION, TARGETS_POSITION),
     ]
-    for texts, *names in sides:
-        packed |= zip(names, _fill_rows(texts, row_of, packed_length), strict=True)
+    for (texts, *names), length in zip(sides, packed_lengths, strict=True):
+        packed |= zip(names, _fill_rows(texts, row_of, length), strict=True)
     return packed
 
 
@@ -125,7 +128,10 @@ def _fill_rows(
 
 
 def batch_packed(
-    examples: tf.data.Dataset, packed_length: int, rows: int, seed: Sequence[int]
+    examples: tf.data.Dataset,
+    packed_lengths: tuple[int, int],
+    rows: int,
+    seed: Sequence[int],
 ) -> tf.data.Dataset:
     """Pack pairs into rows, and rows into batches of one shape.
 
@@ -133,21 +139,26 @@ def batch_packed(
 
     Args:
         examples: Dataset of {"inputs", "targets"}, int32 `[length]`, none longer than
-            `packed_length`.
-        packed_length: Tokens per side of a row.
+            its side of a row.
+        packed_lengths: Tokens of both sides of a row, source and target.
         rows: Rows of a batch.
         seed: Seed of the order of the rows.
 
     Returns:
-        Dataset of the `PACKED_FEATURES`, each int32 `[rows, packed_length]`.
+        Dataset of the `PACKED_FEATURES`, int32 `[rows, length]` with the length of the
+        side.
     """
+    half = len(PACKED_FEATURES) // 2
+    length_of = dict(
+        zip(PACKED_FEATURES, np.repeat(packed_lengths, half).tolist(), strict=True)
+    )
 
     def pack(number: np.ndarray, *ragged: np.ndarray) -> tuple[np.ndarray, ...]:
         inputs_ids, inputs_splits, targets_ids, targets_splits = ragged
         packed = pack_pairs(
             np.split(inputs_ids, inputs_splits[1:-1]),
             np.split(targets_ids, targets_splits[1:-1]),
-            packed_length,
+            packed_lengths,
             (*seed, int(number)),
         )
         return tuple(packed[name] for name in PACKED_FEATURES)
@@ -165,14 +176,14 @@ def batch_packed(
         )
         features = dict(zip(PACKED_FEATURES, packed, strict=True))
         for name, x in features.items():
-            features[name] = tf.ensure_shape(x, [None, packed_length])
+            features[name] = tf.ensure_shape(x, [None, length_of[name]])
         return features
 
     def fill(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         missing = rows - tf.shape(batch[INPUTS])[0]
         return {
             name: tf.ensure_shape(
-                tf.pad(x, [[0, missing], [0, 0]]), [rows, packed_length]
+                tf.pad(x, [[0, missing], [0, 0]]), [rows, length_of[name]]
             )
             for name, x in batch.items()
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, TARGETS
@@ -133,7 +134,8 @@ def training_epoch(
 
     Returns:
         Dataset of {"inputs", "targets"}, int32 `[rows / num_replicas, boundary]`, or of
-        the `PACKED_FEATURES`, int32 `[rows / num_replicas, packed_length]`.
+        the `PACKED_FEATURES`, int32 `[rows / num_replicas, length]` with the plan's
+        `packed_lengths`.
     """
     order = tf.random.experimental.stateless_shuffle(
         tf.constant(list(shards.paths)), seed=[seed, epoch]
@@ -159,8 +161,35 @@ def _batches(
 ) -> tf.data.Dataset:
     if not plan.packed_length:
         return batch_by_length(examples, plan)
-    short = examples.filter(lambda pair: longer_side(pair) <= plan.boundaries[-1])
-    return batch_packed(short, plan.packed_length, plan.rows[0], seed)
+    longest_source = plan.packed_lengths[0]
+    short = examples.filter(
+        lambda pair: (
+            (longer_side(pair) <= plan.boundaries[-1])
+            & (tf.size(pair[INPUTS]) <= longest_source)
+        )
+    )
+    return batch_packed(short, plan.packed_lengths, plan.rows[0], seed)
+
+
+def count_left_out_sources(shards: Shards, plan: BatchPlan) -> int:
+    """Count the pairs that only packing leaves out, by reading all of them.
+
+    Args:
+        shards: Files of the training split.
+        plan: Shapes of the global batches.
+
+    Returns:
+        Number of pairs that are short enough, but whose source is longer than the
+        source side of a packed row.
+    """
+    longest_source = plan.packed_lengths[0]
+    left_out = read_examples(shards).filter(
+        lambda pair: (
+            (longer_side(pair) <= plan.boundaries[-1])
+            & (tf.size(pair[INPUTS]) > longest_source)
+        )
+    )
+    return int(left_out.reduce(np.int64(0), lambda count, _: count + 1))
 
 
 def _split_rows(batch: Batch, parts: int, wanted: slice) -> tf.data.Dataset:

@@ -70,7 +70,8 @@ def training_flops(
 
     Every weight matrix is multiplied by every token of its side once forward and twice
     backward. The same holds for the products of attention; all sentences are assumed to
-    have one length. Normalizations, softmaxes and the optimizer are not counted.
+    have one length. R-Drop has two passes. Normalizations, softmaxes and the optimizer
+    are not counted.
 
     Args:
         hparams: Hparams of the model, with a built-in attention.
@@ -95,7 +96,8 @@ def training_flops(
         layers = h.num_encoder_layers + h.num_decoder_layers
         network = 2 * h.hidden_size * h.filter_size
         multiplications += layers * (h.num_heads - 1) * network
-    return 3 * 2 * float(tokens) * multiplications
+    passes = 2 if h.rdrop_weight else 1
+    return passes * 3 * 2 * float(tokens) * multiplications
 
 
 def _stack_matrices(h: HParams) -> tuple[int, int]:

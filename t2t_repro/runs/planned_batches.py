@@ -85,7 +85,11 @@ def plan_batches(
 def _packed_batch(
     hparams: HParams, vocab_size: int, plan: BatchPlan, counts: SplitCounts | None
 ) -> PlannedBatch:
-    """Plan packed rows as if the longer sides of the pairs filled every row."""
+    """Plan packed rows as if the longer sides of the pairs filled both of their sides.
+
+    With `packed_source_length`, training needs fewer operations and leaves out a few
+    pairs, which the manifest cannot count.
+    """
     ((rows, length),) = plan.shapes
     batches = None
     if counts is not None:

@@ -91,7 +91,9 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     step = make_train_step(model, optimizer, strategy, options)
     shape = plan.typical_batch
     rows = shape.rows // plan.update.replicas
-    batch = random_batch(rows, shape.length, plan.vocab_sizes)
+    batch = random_batch(
+        rows, shape.length, plan.vocab_sizes, hparams.packed_source_length
+    )
     dataset = tf.data.Dataset.from_tensors(batch).repeat()
     if replicas > 1:
         dataset = strategy.distribute_datasets_from_function(lambda _: dataset)
@@ -113,19 +115,22 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     )
 
 
-def random_batch(rows: int, length: int, vocab_sizes: tuple[int, int]) -> Batch:
+def random_batch(
+    rows: int, length: int, vocab_sizes: tuple[int, int], source_length: int = 0
+) -> Batch:
     """Draw a batch without padding.
 
     Args:
         rows: Sentence pairs.
         length: Tokens per side, including EOS.
         vocab_sizes: Sizes of the source and target vocabulary.
+        source_length: Tokens of the source, if it has another length; 0 = length.
 
     Returns:
         {"inputs", "targets"}, int32 `[rows, length]`, the same in every process.
     """
 
-    def side(seed: int, vocab_size: int) -> tf.Tensor:
+    def side(seed: int, vocab_size: int, length: int) -> tf.Tensor:
         words = tf.random.stateless_uniform(
             (rows, length - 1),
             seed=(seed, 0),
@@ -135,4 +140,7 @@ def random_batch(rows: int, length: int, vocab_sizes: tuple[int, int]) -> Batch:
         )
         return tf.pad(words, [[0, 0], [0, 1]], constant_values=EOS_ID)
 
-    return {INPUTS: side(0, vocab_sizes[0]), TARGETS: side(1, vocab_sizes[1])}
+    return {
+        INPUTS: side(0, vocab_sizes[0], source_length or length),
+        TARGETS: side(1, vocab_sizes[1], length),
+    }

@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_repro import registry
 from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan, shapes_text
-from t2t_repro.data.pipeline import evaluation_batches
+from t2t_repro.data.pipeline import count_left_out_sources, evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.problem_defaults import own_defaults
 from t2t_repro.decoding.text_forms import TextForms
@@ -272,19 +272,30 @@ def _log_summary(
         run.problem,
         f"{model.count_params():,}",
     )
-    for split, counts in data.manifest.splits.items():
-        left_out = counts.longer_than(hparams.max_length)
-        if left_out and split != "test":
-            logger.warning(
-                "%s: left out %d of %d pairs, which are longer than max_length=%d",
-                split,
-                left_out,
-                counts.pairs_written,
-                hparams.max_length,
-            )
+    _log_left_out(data, hparams.max_length, plan)
     logger.info(
         "%d batch shapes, rows x length: %s%s",
         len(plan.shapes),
         shapes_text(plan.shapes),
         "; XLA compiles each once" if jit_compile else "",
     )
+
+
+def _log_left_out(data: PreparedData, max_length: int, plan: BatchPlan) -> None:
+    for split, counts in data.manifest.splits.items():
+        left_out = counts.longer_than(max_length)
+        if left_out and split != "test":
+            logger.warning(
+                "%s: left out %d of %d pairs, which are longer than max_length=%d",
+                split,
+                left_out,
+                counts.pairs_written,
+                max_length,
+            )
+    if plan.packed_source_length:
+        logger.warning(
+            "train: left out %d more pairs, whose sources are longer than "
+            "packed_source_length=%d",
+            count_left_out_sources(data.shards("train"), plan),
+            plan.packed_source_length,
+        )

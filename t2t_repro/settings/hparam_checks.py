@@ -84,6 +84,12 @@ def _packing_contradictions(h: HParamFields) -> Iterator[str]:
             "packed_length must be at least max_length, or the longest pairs fit no "
             f"row: received packed_length={h.packed_length}, max_length={h.max_length}."
         )
+    if h.packed_source_length > h.packed_length:
+        yield (
+            "packed_source_length must not exceed packed_length: received "
+            f"packed_source_length={h.packed_source_length}, "
+            f"packed_length={h.packed_length}."
+        )
     if h.self_attention_type == "restricted":
         yield (
             f"packed_length={h.packed_length} needs a mask per query, which "
@@ -175,6 +181,8 @@ def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
     elif not h.branch_learning_rate_constant:
         for name in ("branch_learning_rate_warmup_steps", "branch_frozen_after_steps"):
             yield name, "branch_learning_rate_constant=0."
+    if not h.packed_length:
+        yield "packed_source_length", "packed_length=0, so no rows are packed."
     if h.min_length_bucket >= h.max_length:
         reason = (
             f"min_length_bucket={h.min_length_bucket} is not below "

@@ -253,6 +253,13 @@ class HParamFields(TypedSettings):
         default=0,
         at_least=0,
     )
+    packed_source_length: int = setting(
+        "length of the source side of packed rows, if sources are shorter than "
+        "targets; training leaves out longer sources; 0 = packed_length",
+        unit="tokens",
+        default=0,
+        at_least=0,
+    )
     optimizer_adam_beta1: float = setting(
         "decay of Adam's mean of gradients", at_least=0, below=1
     )

@@ -51,7 +51,7 @@ def try_largest_batch(
     with _unchanged(variables, strategy):
         try:
             batch = _global_batch(
-                _full_batch(rows // replicas, length, packed=plan.packed_length > 0),
+                _full_batch(rows // replicas, length, plan),
                 strategy,
             )
             train_step(batch)["loss"].numpy()
@@ -86,14 +86,16 @@ def _unchanged(
             copy.assign(value)
 
 
-def _full_batch(rows: int, length: int, *, packed: bool) -> Batch:
+def _full_batch(rows: int, length: int, plan: BatchPlan) -> Batch:
     """Return a batch without padding, int32 `[rows, length]` per feature.
 
     Packed rows have a single pair, which is as large as several.
     """
     text = [np.full(length, EOS_ID, np.int32)] * rows
-    if packed:
-        features = pack_pairs(text, text, length, seed=0)
+    if plan.packed_length:
+        source_length, _ = plan.packed_lengths
+        sources = [ids[:source_length] for ids in text]
+        features = pack_pairs(sources, text, plan.packed_lengths, seed=0)
     else:
         features = {INPUTS: np.stack(text), TARGETS: np.stack(text)}
     return {name: tf.constant(x) for name, x in features.items()}

@@ -9,7 +9,11 @@ import pytest
 
 from t2t_repro.data import packing
 from t2t_repro.data.packing import PACKED_FEATURES, assign_rows, pack_pairs
-from t2t_repro.data.pipeline import BatchPlan, training_epoch
+from t2t_repro.data.pipeline import (
+    BatchPlan,
+    count_left_out_sources,
+    training_epoch,
+)
 from tests.support.corpus import random_pairs, write_shards
 
 PAIRS = random_pairs(300, 24, 50)
@@ -74,6 +78,42 @@ def test_a_pair_that_is_too_long_is_left_out(shards):
     assert 0 < len(expected) < len(PAIRS)
 
 
+# Sources are half as long as targets, as the words of a tree are.
+SHORT_SOURCES = [
+    (source[: max(1, len(target) // 2)], target) for source, target in PAIRS
+]
+NARROW = BatchPlan.packed(
+    batch_size=130, max_length=24, packed_length=32, packed_source_length=11
+)
+
+
+@pytest.fixture(scope="module")
+def short_sources(tmp_path_factory):
+    return write_shards(tmp_path_factory.mktemp("narrow"), SHORT_SOURCES, 3)
+
+
+def test_the_source_side_of_a_row_can_be_shorter(short_sources):
+    batches = epoch(short_sources, plan=NARROW)
+    shapes = {(name.split("_")[0], x.shape) for b in batches for name, x in b.items()}
+    assert shapes == {("inputs", (4, 11)), ("targets", (4, 32))}
+    found = Counter(pair for batch in batches for pair in unpacked(batch))
+    fitting = [(tuple(s), tuple(t)) for s, t in SHORT_SOURCES if len(s) <= 11]
+    assert found == Counter(fitting)
+
+
+def test_sources_that_fit_no_row_are_counted(short_sources):
+    long = sum(len(source) > 11 for source, _ in SHORT_SOURCES)
+    assert long > 0
+    assert count_left_out_sources(short_sources, NARROW) == long
+
+
+def test_shorter_sources_need_no_more_rows():
+    lengths = np.array([[len(s), len(t)] for s, t in SHORT_SOURCES])
+    lengths = lengths[lengths[:, 0] <= 16]
+    equal, narrow = (assign_rows(lengths, (n, 32)).max() + 1 for n in (32, 16))
+    assert narrow <= 1.02 * equal
+
+
 def test_batches_are_a_function_of_seed_and_epoch(shards):
     def ids(**options):
         return np.concatenate([batch["inputs"] for batch in epoch(shards, **options)])
@@ -101,7 +141,7 @@ def test_replicas_have_equal_parts_of_a_batch(shards):
 @pytest.mark.parametrize("seed", range(5))
 def test_no_side_of_a_row_is_longer_than_the_row(seed):
     lengths = np.random.default_rng(seed).integers(1, 25, (400, 2))
-    rows = assign_rows(lengths, 32)
+    rows = assign_rows(lengths, (32, 32))
     assert sorted(set(rows)) == list(range(rows.max() + 1))
     for row in range(rows.max() + 1):
         assert (lengths[rows == row].sum(axis=0) <= 32).all()
@@ -113,13 +153,13 @@ def test_hardly_any_position_is_padding():
     sources = generator.gamma(9.0, 15 / 9, 2048).astype(int) + 1
     targets = np.maximum(1, sources + generator.normal(0, 2.5, 2048)).astype(int)
     lengths = np.stack([sources, targets], axis=1)
-    rows = assign_rows(lengths, 128).max() + 1
+    rows = assign_rows(lengths, (128, 128)).max() + 1
     assert lengths.sum() / (rows * 2 * 128) > 0.95
 
 
 def test_the_order_of_rows_is_random():
     texts = [np.arange(1, 1 + length, dtype=np.int32) for length in range(2, 60)]
-    one, same, other = (pack_pairs(texts, texts, 60, seed) for seed in (1, 1, 2))
+    one, same, other = (pack_pairs(texts, texts, (60, 60), seed) for seed in (1, 1, 2))
     assert np.array_equal(one["inputs"], same["inputs"])
     assert not np.array_equal(one["inputs"], other["inputs"])
     # Else the longest pairs would always come first.

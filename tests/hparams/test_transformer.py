@@ -28,6 +28,7 @@ PAPER_BASE = {
     "branch_normalization": "simplex",
     "branch_top_k": 0,
     "packed_length": 0,
+    "packed_source_length": 0,
     "update_tokens": 0,
     "branch_residual": "around",
     "branch_gain": "none",

@@ -25,7 +25,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def packed():
-    return pack_pairs(SOURCES, TARGETS, 20, seed=0)
+    return pack_pairs(SOURCES, TARGETS, (20, 20), seed=0)
 
 
 def in_rows_of_their_own(model):

@@ -40,6 +40,10 @@ def test_training_is_a_forward_and_two_backward_products_of_two_operations():
     assert flops() == 3 * 2 * TOKENS * multiplications == 29_568
 
 
+def test_rdrop_has_two_passes():
+    assert flops(rdrop_weight=5.0) == 2 * flops()
+
+
 def test_a_neighbourhood_narrows_self_attention_and_not_cross_attention():
     restricted = {"self_attention_type": "restricted"}
     fewer = 3 * 2 * TOKENS * (1 + 2) * (LENGTH - 3) * CHANNELS

@@ -13,6 +13,12 @@ from t2t_repro.training import setup
 from tests.support.recorder import record
 
 
+def test_a_random_batch_can_have_shorter_sources():
+    batch = timing.random_batch(3, 8, (20, 30), source_length=5)
+    assert batch["inputs"].shape == (3, 5)
+    assert batch["targets"].shape == (3, 8)
+
+
 class Timed(Exception):
     """Ends the timing after its devices are chosen."""
 

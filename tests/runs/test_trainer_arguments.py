@@ -410,6 +410,18 @@ def test_pairs_left_out_are_counted_in_train_and_dev_if_there_are_any(caplog):
     ]
 
 
+def test_sources_that_fit_no_packed_row_are_counted_as_well(monkeypatch, caplog):
+    counted = record(monkeypatch, trainer, "count_left_out_sources", 17)
+    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=30)
+    data = SimpleNamespace(manifest=SimpleNamespace(splits={}), shards=str.upper)
+    trainer._log_left_out(data, 40, plan)
+    assert counted.call == {"shards": "TRAIN", "plan": plan}
+    assert caplog.messages == [
+        "train: left out 17 more pairs, whose sources are longer than "
+        "packed_source_length=30"
+    ]
+
+
 def test_the_folder_of_checkpoints_is_the_runs(make, tmp_path):
     made = make(SETTINGS.replace(output_dir=str(tmp_path)))
     assert Path(made.calls["TrainingCheckpoints"][0]["output_dir"]) == tmp_path

@@ -354,6 +354,9 @@ def test_rows_of_several_pairs_are_for_training_only():
     plan = BatchPlan.for_training(hparams, 3)
     assert plan == BatchPlan((40,), (12,), packed_length=50)
     assert plan.shapes == [(12, 50)]
+    assert plan.packed_lengths == (50, 50)
+    narrow = BatchPlan.for_training(hparams.replace(packed_source_length=45), 3)
+    assert narrow.packed_lengths == (45, 50)
     assert BatchPlan.for_evaluation(hparams).packed_length == 0
 
 

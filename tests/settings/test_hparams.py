@@ -121,6 +121,10 @@ def test_parsing_nothing_changes_nothing(base):
         ),
         ("packed_length=63,max_length=64", "packed_length must be at least max_length"),
         (
+            "packed_length=256,packed_source_length=257",
+            "packed_source_length must not exceed packed_length: received",
+        ),
+        (
             "packed_length=256,self_attention_type=restricted,"
             "attention_neighbourhood=3",
             "use restricted_masked, which computes the same function",

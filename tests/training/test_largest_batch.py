@@ -9,9 +9,14 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import catalogue
+from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.models.training_memory import training_memory
 from t2t_repro.runs.memory_advice import memory_advice
-from t2t_repro.training.largest_batch import OutOfMemoryError, try_largest_batch
+from t2t_repro.training.largest_batch import (
+    OutOfMemoryError,
+    _full_batch,
+    try_largest_batch,
+)
 from tests.support.corpus import random_pairs, write_shards
 from tests.support.recorder import Recorder
 from tests.support.tiny_training import (
@@ -110,6 +115,16 @@ def test_the_advice_counts_packed_rows():
     assert f"batch_size=640 needs {needed(4, 160) / 1e9:.1f} GB of" in text
     text = memory_advice(packed, (900, 900), 1000)
     assert "not even one row of packed_length=160 tokens fits" in text
+
+
+def test_a_full_batch_of_packed_rows_fills_both_sides():
+    plan = BatchPlan.packed(
+        batch_size=64, max_length=9, packed_length=16, packed_source_length=11
+    )
+    batch = _full_batch(4, 16, plan)
+    sides = batch["inputs"].numpy(), batch["targets"].numpy()
+    assert [ids.shape for ids in sides] == [(4, 11), (4, 16)]
+    assert all(ids.all() for ids in sides)
 
 
 @pytest.mark.parametrize("available", [None, 10**12])

@@ -180,7 +180,7 @@ def test_pairs_in_one_row_make_the_update_of_a_row_each(first_step):
         [row[: np.count_nonzero(row)] for row in BATCH[side].numpy()]
         for side in ("inputs", "targets")
     ]
-    packed = pack_pairs(*sides, packed_length=20, seed=0)
+    packed = pack_pairs(*sides, packed_lengths=(20, 20), seed=0)
     assert len(packed["inputs"]) < len(BATCH["inputs"])
     step, model = step_and_model(packed=True)
     results = step({name: tf.constant(x) for name, x in packed.items()})
