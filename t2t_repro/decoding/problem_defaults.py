@@ -73,4 +73,10 @@ def with_problem_defaults(
             f"constrain={found.constrain}, hardly any output of {problem.name} needs "
             "repair. Leave out one of the two."
         )
+    idle = found.ineffective_settings()
+    if "word_cost" in idle:
+        raise UsageError(
+            f"{hparams.argument()}: received word_cost={found.word_cost}, which would "
+            f"have no effect: {idle['word_cost']}"
+        )
     return found

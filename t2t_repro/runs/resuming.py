@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro import catalogue
+from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.warm_starting import check_warm_start
+from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
@@ -97,6 +100,22 @@ def resolved_hparams(settings: TrainSettings) -> HParams:
     """
     catalogue.load(settings.t2t_usr_dir)
     return catalogue.hparams(settings.hparams_set).parse(settings.hparams).resolved()
+
+
+def search_after_training(settings: TrainSettings, problem: Problem) -> DecodeHParams:
+    """Return the search that scores a run after training, as the user gave it.
+
+    Args:
+        settings: Settings of the training.
+        problem: The problem, whose defaults complete the search.
+
+    Raises:
+        UserError: If a setting of the search is refused.
+        UsageError: If one would have no effect or cannot work.
+    """
+    search = DecodeHParams().parse_for("train", settings.decode_hparams)
+    with_problem_defaults(search, problem, resolved_hparams(settings).max_length)
+    return search
 
 
 def check_run_folder(settings: TrainSettings, problem: str) -> None:

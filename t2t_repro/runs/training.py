@@ -22,6 +22,7 @@ from t2t_repro.runs.resuming import (
     check_run_folder,
     resolved_hparams,
     resumable_run,
+    search_after_training,
     update_size,
 )
 from t2t_repro.runs.run import Run
@@ -91,6 +92,7 @@ def train(
     hparams = resolved_hparams(settings)
     # A problem that nobody can find again could never be loaded.
     catalogue.problem(data.problem.name)
+    search_after_training(settings, data.problem)
     check_run_folder(settings, data.problem.name)
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
     workers = Workers(strategy)

@@ -470,3 +470,11 @@ def test_a_problem_without_a_grammar_is_not_constrained(system):
     given = DecodeHParams().parse("constrain=tree")
     with pytest.raises(UsageError, match="problem has no grammar: leave it out"):
         system.with_problem_defaults(given)
+
+
+def test_a_cost_of_words_needs_a_grammar(system):
+    given = DecodeHParams(word_cost=0.5)
+    with pytest.raises(UsageError, match="which would have no effect"):
+        system.with_problem_defaults(given)
+    system.problem.decode_defaults = {"constrain": "tree"}
+    assert system.with_problem_defaults(given).word_cost == 0.5

@@ -379,6 +379,20 @@ def test_another_number_of_replicas_is_refused(trained, monkeypatch):
         trained.train()
 
 
+@pytest.mark.parametrize(
+    ("search", "answer"),
+    [
+        ("beam=3", "Did you mean beam_size"),
+        ("constrain=tree", "algorithmic_identity has no grammar"),
+        ("batch_size=39", "batch_size=39, expected at least 40 tokens"),
+    ],
+)
+def test_a_search_that_cannot_score_the_run_is_refused_first(trained, search, answer):
+    with pytest.raises(UserError, match=answer):
+        trained.train(decode_hparams=search)
+    assert not trained.output_dir.exists()
+
+
 @pytest.mark.parametrize(("steps", "is_refused"), [(171, True), (170, False)])
 def test_only_fewer_steps_than_the_run_has_are_refused(trained, steps, is_refused):
     trained.train()
