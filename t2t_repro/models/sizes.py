@@ -70,8 +70,8 @@ def training_flops(
 
     Every weight matrix is multiplied by every token of its side once forward and twice
     backward. The same holds for the products of attention; all sentences are assumed to
-    have one length. R-Drop has two passes. Normalizations, softmaxes and the optimizer
-    are not counted.
+    have one length. R-Drop has two passes, as if from the first update on.
+    Normalizations, softmaxes and the optimizer are not counted.
 
     Args:
         hparams: Hparams of the model, with a built-in attention.

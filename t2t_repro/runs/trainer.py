@@ -104,6 +104,7 @@ def make_trainer(
         step_options=StepOptions(
             label_smoothing=hparams.label_smoothing,
             rdrop_weight=hparams.rdrop_weight,
+            rdrop_after_steps=hparams.rdrop_after_steps,
             clip_grad_norm=hparams.clip_grad_norm,
             jit_compile=jit_compile,
             micro_steps=size.steps,

@@ -166,6 +166,8 @@ def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
         )
     ):
         yield "rdrop_weight", "there is no dropout, so both passes are the same."
+    if not h.rdrop_weight:
+        yield "rdrop_after_steps", "rdrop_weight=0, so no update has two passes."
     if h.num_encoder_layers and h.num_decoder_layers:
         reason = (
             "num_encoder_layers and num_decoder_layers are both set; override those, "

@@ -214,6 +214,12 @@ class HParamFields(TypedSettings):
         0.0,
         at_least=0,
     )
+    rdrop_after_steps: int = setting(
+        "updates of one pass, which take half the time, before those of rdrop_weight",
+        0,
+        unit="updates",
+        at_least=0,
+    )
     shared_embedding_and_softmax_weights: bool = setting(
         "one matrix for both embeddings and the projection before the softmax"
     )

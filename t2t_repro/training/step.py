@@ -31,6 +31,7 @@ class StepOptions:
             computed one after the other and added up, which needs less memory.
         rdrop_weight: Weight of the divergence between two passes with different
             dropout; 0 = one pass. See `rdrop_losses`.
+        rdrop_after_steps: Number of updates of one pass before the first of two.
     """
 
     label_smoothing: float
@@ -38,6 +39,7 @@ class StepOptions:
     jit_compile: bool = False
     micro_steps: int = 1
     rdrop_weight: float = 0.0
+    rdrop_after_steps: int = 0
 
 
 def make_train_step(
@@ -191,10 +193,23 @@ class _ReplicaStep:
         self, batch: Batch, target_tokens: tf.Tensor
     ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
         """Return the share of some rows in the global means, and their gradients."""
+        weight, start = self.options.rdrop_weight, self.options.rdrop_after_steps
+        if not (weight and start):
+            return self._passes(batch, target_tokens, weight)
+        return tf.cond(
+            tf.convert_to_tensor(self.optimizer.iterations) < start,
+            lambda: self._passes(batch, target_tokens, 0.0),
+            lambda: self._passes(batch, target_tokens, weight),
+        )
+
+    def _passes(
+        self, batch: Batch, target_tokens: tf.Tensor, rdrop_weight: float
+    ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
+        """Return what `_micro_step` returns, by two passes if there is a weight."""
         divisor = tf.maximum(target_tokens, 1.0)
         weights = [v.value for v in self.model.trainable_variables]
         with tf.GradientTape() as tape:
-            losses, nll = self._token_losses(batch)
+            losses, nll = self._token_losses(batch, rdrop_weight)
             loss = tf.reduce_sum(losses) / divisor
             scaled_loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled_loss, weights)
@@ -202,14 +217,16 @@ class _ReplicaStep:
         gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return {"loss": loss, "nll": tf.reduce_sum(nll) / divisor}, gradients
 
-    def _token_losses(self, batch: Batch) -> tuple[tf.Tensor, tf.Tensor]:
+    def _token_losses(
+        self, batch: Batch, rdrop_weight: float
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the loss and the nll of every target token, `[rows, length]`."""
-        smoothing, weight = self.options.label_smoothing, self.options.rdrop_weight
-        if not weight:
+        smoothing = self.options.label_smoothing
+        if not rdrop_weight:
             logits = self.model(batch, training=True)
             return token_losses(batch[TARGETS], logits, smoothing)
         logits = self.model(two_copies(batch), training=True)
-        return rdrop_losses(batch[TARGETS], logits, smoothing, weight)
+        return rdrop_losses(batch[TARGETS], logits, smoothing, rdrop_weight)
 
     def _apply(self, gradients: list[tf.Tensor]) -> tf.Tensor:
         """Update the weights and return the norm of the global gradient."""

@@ -49,6 +49,7 @@ PAPER_BASE = {
     "learning_rate_decay_steps": 5_000,
     "label_smoothing": 0.1,
     "rdrop_weight": 0.0,
+    "rdrop_after_steps": 0,
     "shared_embedding_and_softmax_weights": True,
     "activation_dtype": "float32",
     "batch_size": 3125,

@@ -109,3 +109,17 @@ def test_xla_and_several_steps_per_update_compute_it_too():
         for n in (1, 2)
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_the_second_pass_can_begin_later():
+    """Compare two updates with those of one pass, then of two."""
+    expected, plain = rdrop_step(dropout=0.4, weight=0.0)
+    losses = [float(expected(BATCH)["loss"])]
+    twice, model = rdrop_step(dropout=0.4)
+    for variable, value in zip(model.variables, plain.variables, strict=True):
+        variable.assign(value)
+    losses.append(float(twice(BATCH)["loss"]))
+    step, later = rdrop_step(dropout=0.4, rdrop_after_steps=1)
+    assert [float(step(BATCH)["loss"]) for _ in range(2)] == pytest.approx(losses)
+    for found, wanted in zip(later.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
