@@ -12,7 +12,9 @@ from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.f1_by_length import classes_in
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
+from t2t_repro.reproduction.page.derived import by_seed
 from t2t_repro.reproduction.results import NOT_YET, Result
+from t2t_repro.reproduction.small_scale import WIDTH_DIVISOR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -209,6 +211,36 @@ def _bleu_points(
             yield row.name, own[0].parameters, [x.scores["BLEU (dev)"] for x in own]
 
 
+def _draw_attention_functions(canvas: Canvas, data: FigureData) -> None:
+    axes = canvas.subplots()
+    for function, points in attention_points(data.results).items():
+        axes.plot(list(points), list(points.values()), marker="o", label=function)
+    axes.set(
+        xlabel="d_k",
+        xscale="log",
+        ylabel="dev perplexity",
+        title="query-key functions, Multi30k",
+    )
+    depths = sorted(
+        {depth for x in attention_points(data.results).values() for depth in x}
+    )
+    axes.set_xticks(depths, labels=[f"{depth}" for depth in depths], minor=False)
+    axes.tick_params(which="minor", bottom=False)
+    axes.legend()
+
+
+def attention_points(results: Sequence[Result]) -> dict[str, dict[int, float]]:
+    """Return the dev perplexity of each attention function, by the d_k trained."""
+    found: dict[str, dict[int, float]] = {}
+    for row in find_table("attention").rows:
+        function, _, depth = row.name.partition("_dk")
+        scores = by_seed(results, str(row.system), "perplexity (dev)").values()
+        if depth and scores:
+            trained = int(depth) // WIDTH_DIVISOR
+            found.setdefault(function, {})[trained] = statistics.mean(scores)
+    return found
+
+
 def _draw_f1_by_length(canvas: Canvas, data: FigureData) -> None:
     axes = canvas.subplots()
     found = f1_classes(data.results)
@@ -262,6 +294,11 @@ FIGURES = {
         "Kappa and alpha during a training",
         lambda data: bool(data.branch_curves),
         _draw_branch_weights,
+    ),
+    "attention_functions": Figure(
+        "Dev perplexity of attention functions against the depth of keys",
+        lambda data: len(attention_points(data.results)) > 1,
+        _draw_attention_functions,
     ),
     "f1_by_length": Figure(
         "F1 by the length of the sentence",

@@ -9,6 +9,7 @@ from t2t_repro.reproduction.measurements import shipped_measurements
 from t2t_repro.reproduction.page.figures import (
     FIGURES,
     FigureData,
+    attention_points,
     draw_figures,
     links,
     shared_points,
@@ -58,6 +59,21 @@ def test_figures_without_numbers_are_not_yet_measured():
         assert text == f"![{FIGURES[name].title}](figures/{name}.svg)"
 
 
+def test_attention_functions_are_compared_at_the_depth_that_was_trained():
+    results = [
+        dataclasses.replace(
+            RESULT, system=system, seed=seed, scores={"perplexity (dev)": perplexity}
+        )
+        for system, seed, perplexity in [
+            ("transformer_base", 1, 10.0),
+            ("transformer_base", 2, 11.0),
+            ("transformer_base_unscaled_dk16", 1, 16.0),
+            ("transformer_base_restricted_r15", 1, 12.0),
+        ]
+    ]
+    assert attention_points(results) == {"scaled": {16: 10.5}, "unscaled": {4: 16.0}}
+
+
 def test_a_training_without_branches_draws_no_branch_weights():
     data = dataclasses.replace(
         EVERYTHING, curves=(dataclasses.replace(CURVE, branches={}),)
@@ -74,6 +90,9 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert "shared (2 seeds)" in texts["learning_curves.svg"]
     assert "encoder/layer_0/kappa" in texts["branches.svg"]
     assert "c_d1024" in texts["bleu_parameters.svg"]
+    assert all(
+        kind in texts["attention_functions.svg"] for kind in ("scaled", "unscaled")
+    )
     lengths = texts["f1_by_length.svg"]
     assert lengths.index("1 to 10 words") < lengths.index("11 to 20 words")
     assert "over 40" not in lengths
