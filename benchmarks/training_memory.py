@@ -51,7 +51,11 @@ def main() -> None:
     model = Transformer.from_hparams(hparams, *vocab_sizes)
     optimizer = make_optimizer(hparams)
     optimizer.build(model.trainable_variables)
-    options = StepOptions(hparams.label_smoothing, jit_compile=args.xla)
+    options = StepOptions(
+        hparams.label_smoothing,
+        jit_compile=args.xla,
+        rdrop_weight=hparams.rdrop_weight,
+    )
     step = make_train_step(model, optimizer, tf.distribute.get_strategy(), options)
     batch = random_batch(rows, length, vocab_sizes)
     for _ in range(3):

@@ -101,7 +101,8 @@ def _check_run(run: Run) -> None:
     """Refuse a run whose updates the training on JAX does not make.
 
     Raises:
-        UserError: If the run has several replicas or packed rows.
+        UserError: If the run has several replicas or packed rows, or R-Drop begins
+            later.
     """
     if run.num_replicas != 1:
         raise UserError(
@@ -112,6 +113,11 @@ def _check_run(run: Run) -> None:
         raise UserError(
             f"received a run with packed_length={run.hparams.packed_length}, expected "
             "0: exported batches do not say which pair of a row a token belongs to."
+        )
+    if run.hparams.rdrop_after_steps:
+        raise UserError(
+            f"received a run with rdrop_after_steps={run.hparams.rdrop_after_steps}, "
+            "expected 0: on JAX, every update has two passes, or none has."
         )
 
 

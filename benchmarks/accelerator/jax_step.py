@@ -99,18 +99,12 @@ def make_step(
         "gradient_norm" and "target_tokens".
 
     Raises:
-        UserError: If activations are float16, whose loss would have to be scaled, or
-            R-Drop begins later.
+        UserError: If activations are float16, whose loss would have to be scaled.
     """
     if hparams.activation_dtype == "float16":
         raise UserError(
             "received activation_dtype=float16, expected float32 or bfloat16: the "
             "step on JAX does not scale the loss."
-        )
-    if hparams.rdrop_after_steps:
-        raise UserError(
-            f"received rdrop_after_steps={hparams.rdrop_after_steps}, expected 0: the "
-            "step on JAX has two passes from the first update on, or none."
         )
 
     def loss_of(

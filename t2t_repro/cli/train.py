@@ -13,7 +13,7 @@ from t2t_repro.cli.data_flags import add_data_flags
 from t2t_repro.cli.flags import add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.training_request import requested_training
-from t2t_repro.runs.resuming import check_run_folder, search_after_training
+from t2t_repro.runs.resuming import check_run_folder, checked_search
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.train_settings import TrainSettings
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     changes = named_set.diff(named_set.parse(settings.hparams))
     for name, (value, changed) in changes.items():
         logger.info("%s: %s instead of %s", name, changed, value)
-    decode_hparams = search_after_training(settings, problem)
+    decode_hparams = checked_search(settings, problem)
 
     import_tensorflow()
     from t2t_repro.cores import available_cores

@@ -148,10 +148,11 @@ def batch_packed(
         Dataset of the `PACKED_FEATURES`, int32 `[rows, length]` with the length of the
         side.
     """
-    half = len(PACKED_FEATURES) // 2
-    length_of = dict(
-        zip(PACKED_FEATURES, np.repeat(packed_lengths, half).tolist(), strict=True)
-    )
+    source_length, target_length = packed_lengths
+    length_of = {
+        name: source_length if name.startswith(INPUTS) else target_length
+        for name in PACKED_FEATURES
+    }
 
     def pack(number: np.ndarray, *ragged: np.ndarray) -> tuple[np.ndarray, ...]:
         inputs_ids, inputs_splits, targets_ids, targets_splits = ragged

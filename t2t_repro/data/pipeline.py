@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, TARGETS
@@ -171,25 +170,23 @@ def _batches(
     return batch_packed(short, plan.packed_lengths, plan.rows[0], seed)
 
 
-def count_left_out_sources(shards: Shards, plan: BatchPlan) -> int:
-    """Count the pairs that only packing leaves out, by reading all of them.
+def left_out_by_packing(shards: Shards, plan: BatchPlan) -> tf.data.Dataset:
+    """Return the pairs that are short enough, but have too long sources to be packed.
 
     Args:
         shards: Files of the training split.
         plan: Shapes of the global batches.
 
     Returns:
-        Number of pairs that are short enough, but whose source is longer than the
-        source side of a packed row.
+        Dataset of {"inputs", "targets"}, int32 `[length]`.
     """
     longest_source = plan.packed_lengths[0]
-    left_out = read_examples(shards).filter(
+    return read_examples(shards).filter(
         lambda pair: (
             (longer_side(pair) <= plan.boundaries[-1])
             & (tf.size(pair[INPUTS]) > longest_source)
         )
     )
-    return int(left_out.reduce(np.int64(0), lambda count, _: count + 1))
 
 
 def _split_rows(batch: Batch, parts: int, wanted: slice) -> tf.data.Dataset:

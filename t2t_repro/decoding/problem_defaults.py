@@ -21,7 +21,7 @@ def own_defaults(
     """
     own = {**problem.decode_defaults}
     if not (follows_grammar and problem.has_grammar):
-        own.pop("constrain", None)
+        own = {n: own[n] for n in own if n not in ("constrain", "word_cost")}
     return own
 
 
@@ -73,10 +73,12 @@ def with_problem_defaults(
             f"constrain={found.constrain}, hardly any output of {problem.name} needs "
             "repair. Leave out one of the two."
         )
-    idle = found.ineffective_settings()
-    if "word_cost" in idle:
+    if not found.word_cost or found.follows_grammar:
+        return found
+    if "word_cost" in given:
         raise UsageError(
-            f"{hparams.argument()}: received word_cost={found.word_cost}, which would "
-            f"have no effect: {idle['word_cost']}"
+            f"{hparams.argument()}: word_cost would have no effect: "
+            f"constrain={found.constrain} counts no words."
         )
-    return found
+    # The problem's own, for a grammar that the user does not want.
+    return found.replace(word_cost=0.0)

@@ -14,8 +14,11 @@ from t2t_repro.models.sizes import parameter_count
 from t2t_repro.settings.hparams import HParams
 
 FLOAT32 = 4  # bytes
-# Of the logits: the logits, their log-softmax and the gradient, all float32.
-LOGIT_TENSORS = 3
+# Of the logits: they and their gradient, both float32.
+LOGIT_TENSORS = 2
+# R-Drop keeps the distributions and the difference between the logits as well, which
+# have half as many rows as the two passes: about two more of the size of the logits.
+RDROP_LOGIT_TENSORS = 4
 # Of a sublayer of any kind, each of the hidden size: the output that dropout reads, the
 # sum with the residual, and the normalized sum.
 SUBLAYER_TENSORS = 3
@@ -98,11 +101,12 @@ def activation_bytes(hparams: HParams, target_vocab_size: int, length: int) -> i
     - feed-forward network: F, which dropout keeps a second time;
     - either of them: 3 d, see `SUBLAYER_TENSORS`;
     - embeddings: 2 d;
-    - softmax: 3 times the target vocabulary in float32, see `LOGIT_TENSORS`.
+    - softmax: twice the target vocabulary in float32, and four times with R-Drop.
 
     Measured on a CPU (`benchmarks/training_memory.py`, transformer_tiny, 32 x 64
-    tokens, vocabulary of 8,000): 1.00 times the estimate if XLA compiles the step, and
-    1.41 times without XLA, which keeps more intermediate tensors.
+    tokens, vocabulary of 8,000): 0.99 times the estimate if XLA compiles the step, and
+    1.2 times without XLA, which keeps more intermediate tensors; with dropout and
+    R-Drop, 0.92 and 1.2 times.
 
     A Weighted Transformer is counted as a Transformer. Restricted attention in blocks
     has 3 blocks of r / 2 weights per head in place of n.
@@ -124,7 +128,8 @@ def activation_bytes(hparams: HParams, target_vocab_size: int, length: int) -> i
     encoder = h.num_encoder_layers * (own + feed_forward)
     decoder = h.num_decoder_layers * (own + cross + feed_forward)
     embeddings = 2 * 2 * h.hidden_size * size
-    logits = LOGIT_TENSORS * target_vocab_size * FLOAT32
+    kept = RDROP_LOGIT_TENSORS if h.rdrop_weight else LOGIT_TENSORS
+    logits = kept * target_vocab_size * FLOAT32
     return length * (encoder + decoder + embeddings + logits)
 
 

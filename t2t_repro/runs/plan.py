@@ -72,6 +72,7 @@ class Plan:
         train_steps: Number of updates.
         update: Replicas, tokens and steps of an update.
         batches: Shapes of the batches, shortest first.
+        single_pass_steps: Updates of one pass before those of R-Drop have two.
         flops_per_step: Mean floating-point operations of an update: over an epoch, or
             over the shapes without data.
         flops_per_target_token: The same per target token, without padding if there is
@@ -90,6 +91,7 @@ class Plan:
     train_steps: int
     update: UpdateSize
     batches: tuple[PlannedBatch, ...]
+    single_pass_steps: int
     flops_per_step: float
     flops_per_target_token: float
     memory: TrainingMemory
@@ -140,7 +142,10 @@ def plan_training(
         if counts is None
         else plan_epochs(hparams, settings, batches, counts, problem.was_reversed)
     )
-    flops = mean_flops(batches)
+    single_pass_steps = min(hparams.rdrop_after_steps, settings.train_steps)
+    # The batches have the operations of two passes.
+    single_pass_share = single_pass_steps / settings.train_steps
+    flops = mean_flops(batches) * (1 - single_pass_share / 2)
     target_tokens = (
         mean_positions(batches) if epochs is None else epochs.target_tokens_per_step
     )
@@ -154,6 +159,7 @@ def plan_training(
         train_steps=settings.train_steps,
         update=size,
         batches=batches,
+        single_pass_steps=single_pass_steps,
         flops_per_step=flops,
         flops_per_target_token=flops / target_tokens,
         memory=_largest_memory(hparams, sizes, batches, size),

@@ -133,6 +133,8 @@ def _time_rows(plan: Plan, timing: Timing | None) -> list[tuple[str, str, str]]:
         f"{timing.length} tokens, {timing.num_replicas} replica(s), median of "
         f"{timing.steps}"
     )
+    if plan.single_pass_steps:
+        what += f"; the first {plan.single_pass_steps:,} have one pass and are faster"
     shapes = len(plan.batches)
     compiling = shapes * timing.compile_seconds / 60
     return [

@@ -102,8 +102,8 @@ def resolved_hparams(settings: TrainSettings) -> HParams:
     return catalogue.hparams(settings.hparams_set).parse(settings.hparams).resolved()
 
 
-def search_after_training(settings: TrainSettings, problem: Problem) -> DecodeHParams:
-    """Return the search that scores a run after training, as the user gave it.
+def checked_search(settings: TrainSettings, problem: Problem) -> DecodeHParams:
+    """Check the search that scores a run after training, and return it as given.
 
     Args:
         settings: Settings of the training.

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.runs.plan import Plan
 from t2t_repro.runs.resuming import resolved_hparams
@@ -91,9 +92,8 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     step = make_train_step(model, optimizer, strategy, options)
     shape = plan.typical_batch
     rows = shape.rows // plan.update.replicas
-    batch = random_batch(
-        rows, shape.length, plan.vocab_sizes, hparams.packed_source_length
-    )
+    source_length, _ = BatchPlan.for_training(hparams).packed_lengths
+    batch = random_batch(rows, shape.length, plan.vocab_sizes, source_length)
     dataset = tf.data.Dataset.from_tensors(batch).repeat()
     if replicas > 1:
         dataset = strategy.distribute_datasets_from_function(lambda _: dataset)

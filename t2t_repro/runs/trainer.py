@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_repro import registry
 from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan, shapes_text
-from t2t_repro.data.pipeline import count_left_out_sources, evaluation_batches
+from t2t_repro.data.pipeline import evaluation_batches, left_out_by_packing
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.problem_defaults import own_defaults
 from t2t_repro.decoding.text_forms import TextForms
@@ -29,6 +29,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.best_models import BestModels
+from t2t_repro.training.data_errors import readable
 from t2t_repro.training.loop import Trainer
 from t2t_repro.training.loop_options import (
     Evaluator,
@@ -87,6 +88,13 @@ def make_trainer(
         BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts),
     )
     _log_summary(run, data, model, training_data.plan, jit_compile)
+    if settings.train_steps <= hparams.rdrop_after_steps:
+        logger.warning(
+            "no update has a second pass: received rdrop_after_steps=%d, expected "
+            "fewer than train_steps=%d",
+            hparams.rdrop_after_steps,
+            settings.train_steps,
+        )
     logger.info("an update: %s", size)
     warn_of_unlikely_dev(data)
     guard = _guard(settings)
@@ -274,10 +282,12 @@ def _log_summary(
         f"{model.count_params():,}",
     )
     _log_left_out(data, hparams.max_length, plan)
+    source_length, length = plan.packed_lengths
     logger.info(
-        "%d batch shapes, rows x length: %s%s",
+        "%d batch shapes, rows x length: %s%s%s",
         len(plan.shapes),
         shapes_text(plan.shapes),
+        f" (of sources: {source_length})" if source_length < length else "",
         "; XLA compiles each once" if jit_compile else "",
     )
 
@@ -293,10 +303,14 @@ def _log_left_out(data: PreparedData, max_length: int, plan: BatchPlan) -> None:
                 counts.pairs_written,
                 max_length,
             )
-    if plan.packed_source_length:
+    if plan.packed_lengths[0] in (0, plan.packed_length):
+        return
+    pairs = left_out_by_packing(data.shards("train"), plan)
+    left_out = sum(1 for _ in readable(pairs, lambda: 0))
+    if left_out:
         logger.warning(
             "train: left out %d more pairs, whose sources are longer than "
             "packed_source_length=%d",
-            count_left_out_sources(data.shards("train"), plan),
+            left_out,
             plan.packed_source_length,
         )

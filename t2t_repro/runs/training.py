@@ -20,9 +20,9 @@ from t2t_repro.runs.describing import begin_or_resume, describe
 from t2t_repro.runs.memory_advice import device_memory, has_gpu, memory_advice
 from t2t_repro.runs.resuming import (
     check_run_folder,
+    checked_search,
     resolved_hparams,
     resumable_run,
-    search_after_training,
     update_size,
 )
 from t2t_repro.runs.run import Run
@@ -92,7 +92,8 @@ def train(
     hparams = resolved_hparams(settings)
     # A problem that nobody can find again could never be loaded.
     catalogue.problem(data.problem.name)
-    search_after_training(settings, data.problem)
+    # Refuse it before hours of training, not after them.
+    checked_search(settings, data.problem)
     check_run_folder(settings, data.problem.name)
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
     workers = Workers(strategy)
@@ -225,6 +226,10 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
             trainer.strategy,
             trainer.checkpoints.variables,
             advice=lambda: memory_advice(hparams, sizes, device_memory(), size.steps),
+            # Later updates have two passes.
+            prepare=lambda: trainer.optimizer.iterations.assign(
+                hparams.rdrop_after_steps
+            ),
         )
     _, length = trainer.batches.data.plan.shapes[-1]
     trainer.first_updates.add(length)  # it is compiled now

@@ -177,9 +177,7 @@ class DecodeHParams(TypedSettings):
             idle["prefer_unrepaired"] = (
                 f"constrain={self.constrain} writes hardly anything that needs repair."
             )
-        if self.word_cost and not self.follows_grammar:
-            idle["word_cost"] = f"constrain={self.constrain} counts no words."
-        elif self.word_cost and self.samples:
+        if self.word_cost and self.samples:
             idle["word_cost"] = "sampling compares no hypotheses."
         if not self.samples:
             reason = "sampling_method=argmax draws nothing at random."

@@ -29,6 +29,8 @@ def try_largest_batch(
     strategy: tf.distribute.Strategy,
     variables: Sequence[tf.Variable],
     advice: Callable[[], str],
+    *,
+    prepare: Callable[[], object] = lambda: None,
 ) -> None:
     """Make an update on a batch of the longest sentences, and undo it.
 
@@ -41,6 +43,8 @@ def try_largest_batch(
         strategy: The strategy of the replicas.
         variables: All variables that the step changes.
         advice: Returns the last sentence of the error's message.
+        prepare: Called before the update; may change the variables, so that the update
+            is one that needs the most memory.
 
     Raises:
         OutOfMemoryError: If the memory of a device is too small.
@@ -50,6 +54,7 @@ def try_largest_batch(
     start = time.perf_counter()
     with _unchanged(variables, strategy):
         try:
+            prepare()
             batch = _global_batch(
                 _full_batch(rows // replicas, length, plan),
                 strategy,

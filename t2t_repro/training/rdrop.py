@@ -7,7 +7,7 @@ heart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from keras import KerasTensor, ops
 
@@ -52,20 +52,58 @@ def rdrop_losses(
         Loss and negative log-likelihood in nats, both float32 `[rows, length]`, zero at
         padding.
     """
-    first, second = ops.split(logits, 2)
-    smoothed, nll = token_losses(targets, first, label_smoothing)
-    other_smoothed, other_nll = token_losses(targets, second, label_smoothing)
+    both = ops.concatenate([targets, targets])
+    smoothed, nll = (
+        sum(ops.split(values, 2)) / 2.0
+        for values in token_losses(both, logits, label_smoothing)
+    )
     real = ops.cast(ops.not_equal(targets, PAD_ID), logits.dtype)
-    divergence = _symmetric_divergence(first, second) * real
-    loss = (smoothed + other_smoothed) / 2.0 + weight / 4.0 * divergence
-    return loss, (nll + other_nll) / 2.0
+    return smoothed + weight / 4.0 * _symmetric_divergences(logits) * real, nll
 
 
-def _symmetric_divergence(logits: KerasTensor, others: KerasTensor) -> KerasTensor:
-    """Return KL(p || p') + KL(p' || p) of the last axis.
+def _symmetric_divergences(logits: KerasTensor) -> KerasTensor:
+    """Compute KL(p || p') + KL(p' || p) at every position.
 
-    With z for the logits, this is sum_v (p_v - p'_v) (z_v - z'_v): log p_v is z_v less
-    a term that does not depend on v, and p - p' sums to zero.
+    With z and z' for the logits and g = z - z', this is sum_v (p_v - p'_v) g_v: log p_v
+    is z_v less a term that does not depend on v, and p - p' sums to zero. The gradient
+    with respect to z is (p - p') + p (g - sum_v p_v g_v). Computed from the logits, it
+    keeps no other array of their size in memory.
+
+    Args:
+        logits: Logits of the two passes, float32 `[2 rows, length, V]`.
+
+    Returns:
+        Divergence in nats, float32 `[rows, length]`.
     """
-    difference = ops.softmax(logits, axis=-1) - ops.softmax(others, axis=-1)
-    return ops.sum(difference * (logits - others), axis=-1)
+
+    @ops.custom_gradient
+    def divergences(
+        logits: KerasTensor,
+    ) -> tuple[KerasTensor, Callable[..., KerasTensor]]:
+        first, second = ops.split(logits, 2)
+        gap = first - second
+        p, q = _distribution(first), _distribution(second)
+        gap_by_p, gap_by_q = _total(p * gap), _total(q * gap)
+
+        def gradient(upstream: KerasTensor) -> KerasTensor:
+            to_first = p - q + p * (gap - gap_by_p)
+            to_second = q - p - q * (gap - gap_by_q)
+            upstream = upstream[..., None]
+            return ops.concatenate([upstream * to_first, upstream * to_second])
+
+        return (gap_by_p - gap_by_q)[..., 0], gradient
+
+    return divergences(logits)
+
+
+def _distribution(logits: KerasTensor) -> KerasTensor:
+    """Compute the softmax as a function of each logit and its normalizer.
+
+    XLA computes this again wherever it is read. `ops.softmax` divides by a sum, and
+    stays in memory.
+    """
+    return ops.exp(logits - ops.logsumexp(logits, axis=-1, keepdims=True))
+
+
+def _total(values: KerasTensor) -> KerasTensor:
+    return ops.sum(values, axis=-1, keepdims=True)

@@ -76,9 +76,9 @@ def make_train_step(
     Returns:
         A function of a (distributed) batch, int32 `[rows, length]` per feature; the
         rows of each replica are a multiple of `micro_steps`. It returns float32 scalars
-        of the global batch: "loss" and "nll" (nats per target token),
-        "gradient_norm", "learning_rate", "source_tokens", "target_tokens" and
-        "positions" (of both sides, padding included). A Weighted Transformer adds
+        of the global batch: "loss" (with R-Drop's divergence) and "nll", in nats per
+        target token, "gradient_norm", "learning_rate", "source_tokens", "target_tokens"
+        and "positions" (of both sides, padding included). A Weighted Transformer adds
         "branch_learning_rate", loss scaling adds "loss_scale", and a guard adds
         "skipped", 1 or 0.
     """

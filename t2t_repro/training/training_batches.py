@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
+from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import Batch, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.training.data_errors import readable
@@ -55,7 +56,7 @@ class TrainingBatches:
             if step() == before and int(self.checkpoints.batches.numpy()) == 0:
                 raise UserError(
                     "no training pair is short enough: received "
-                    f"max_length={self.data.plan.boundaries[-1]}."
+                    f"{_limits(self.data.plan)}."
                 )
             self.checkpoints.epoch.assign_add(1)
             self.checkpoints.batches.assign(0)
@@ -76,3 +77,11 @@ class TrainingBatches:
         if replicas == 1:
             return dataset
         return self.strategy.distribute_datasets_from_function(lambda _: dataset)
+
+
+def _limits(plan: BatchPlan) -> str:
+    """Return the settings that leave out long pairs."""
+    longest = f"max_length={plan.boundaries[-1]}"
+    if not plan.packed_source_length:
+        return longest
+    return f"{longest}, packed_source_length={plan.packed_source_length}"

@@ -122,7 +122,6 @@ def test_a_word_does_not_have_a_negative_cost():
         ("sampling_keep_top_p=0.5", "sampling_keep_top_p"),
         ("sampling_seed=5", "sampling_seed"),
         ("constrain=tree,prefer_unrepaired=true", "prefer_unrepaired"),
-        ("word_cost=2.5", "word_cost"),
         (
             "beam_size=1,constrain=tree,sampling_method=random,word_cost=2.5",
             "word_cost",

@@ -156,7 +156,7 @@ def test_activations_are_the_tensors_that_the_rule_lists():
     attention = 2 * 8 + 2 * 4 + 2 * length * 2 + 3 * 6
     network = 10 + 3 * 6
     elements = (attention + network) + (2 * attention + network)
-    expected = 4 * length * (elements + 2 * 2 * 6 + 3 * vocabulary)
+    expected = 4 * length * (elements + 2 * 2 * 6 + 2 * vocabulary)
     assert activation_bytes(hparams, vocabulary, length) == expected
 
 
@@ -175,13 +175,14 @@ def test_the_batch_size_that_fits_does_fit_and_the_next_one_does_not():
     assert fitting_batch_size(hparams, 3000, 3000, 1e6) == 0
 
 
-def test_two_passes_have_twice_the_activations():
+def test_two_passes_have_twice_the_activations_and_four_times_the_logits():
     hparams = catalogue.hparams("transformer_tiny")
     one, two = (
         training_memory(h, 3000, 3000, rows=4, length=9)
         for h in (hparams, hparams.replace(rdrop_weight=5.0))
     )
-    assert two.activations == 2 * one.activations
+    logits = 4 * 9 * 3000 * 4
+    assert two.activations == 2 * (one.activations + 2 * logits)
     assert two.fixed == one.fixed
 
 
@@ -262,3 +263,16 @@ def test_an_update_that_has_no_room_for_a_sentence_is_not_planned(replicas, toke
         plan(replicas=replicas, hparams=hparams)
     enough = plan(replicas=replicas, hparams=f"{HPARAMS},update_tokens={tokens + 1}")
     assert enough.update.tokens == 8
+
+
+def test_updates_of_one_pass_need_half_of_the_operations():
+    def planned(**changes):
+        changes["attention_dropout"] = 0.1
+        hparams = ",".join(f"{name}={value}" for name, value in changes.items())
+        return plan("translate_ende_synthetic", hparams=hparams, train_steps=100)
+
+    one, two = planned(), planned(rdrop_weight=5)
+    some = planned(rdrop_weight=5, rdrop_after_steps=40)
+    assert two.flops_per_step == 2 * one.flops_per_step
+    assert some.flops_per_step == pytest.approx(1.6 * one.flops_per_step)
+    assert (two.single_pass_steps, some.single_pass_steps) == (0, 40)

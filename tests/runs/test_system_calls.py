@@ -12,6 +12,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Output, Problem
 from t2t_repro.data.reversed_problem import ReversedProblem
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.sentences import Hypothesis
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
@@ -472,9 +473,23 @@ def test_a_problem_without_a_grammar_is_not_constrained(system):
         system.with_problem_defaults(given)
 
 
-def test_a_cost_of_words_needs_a_grammar(system):
-    given = DecodeHParams(word_cost=0.5)
-    with pytest.raises(UsageError, match="which would have no effect"):
+def test_a_cost_of_words_belongs_to_a_grammar(system):
+    system.problem.decode_defaults = {"constrain": "tree", "word_cost": 0.7}
+    completed = system.with_problem_defaults(DecodeHParams())
+    assert (completed.constrain, completed.word_cost) == ("tree", 0.7)
+    plain = DecodeHParams().parse("constrain=none")
+    assert system.with_problem_defaults(plain).word_cost == 0
+    other = with_problem_defaults(
+        DecodeHParams(), system.problem, LONGEST, follows_grammar=False
+    )
+    assert (other.constrain, other.word_cost) == ("none", 0)
+
+
+@pytest.mark.parametrize(
+    "given", [DecodeHParams(word_cost=0.5), DecodeHParams().parse("word_cost=0.5")]
+)
+def test_a_cost_of_words_needs_a_grammar(system, given):
+    with pytest.raises(UsageError, match="word_cost would have no effect: constrain"):
         system.with_problem_defaults(given)
     system.problem.decode_defaults = {"constrain": "tree"}
     assert system.with_problem_defaults(given).word_cost == 0.5

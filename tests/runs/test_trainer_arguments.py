@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards
@@ -198,8 +199,13 @@ def test_every_option_of_the_loop_has_its_setting(make):
 
 
 def test_every_option_of_the_step_has_its_hparam(make):
-    assert make().arguments["step_options"] == StepOptions(
-        label_smoothing=0.17, clip_grad_norm=3.5, jit_compile=False
+    made = make(rdrop_weight=2.5, rdrop_after_steps=60)
+    assert made.arguments["step_options"] == StepOptions(
+        label_smoothing=0.17,
+        clip_grad_norm=3.5,
+        jit_compile=False,
+        rdrop_weight=2.5,
+        rdrop_after_steps=60,
     )
 
 
@@ -365,7 +371,7 @@ class Counts(SimpleNamespace):
         return {40: self.left_out}[length]
 
 
-def summary(caplog, jit_compile=False, **left_out):
+def summary(caplog, jit_compile=False, plan=None, **left_out):
     """Return what the summary of a run logs."""
     caplog.set_level(logging.INFO, "t2t_repro")
     splits = {split: Counts(left_out=count) for split, count in left_out.items()}
@@ -378,7 +384,7 @@ def summary(caplog, jit_compile=False, **left_out):
         ),
         SimpleNamespace(manifest=SimpleNamespace(splits=splits)),
         SimpleNamespace(count_params=lambda: 1234),
-        BatchPlan((13, 40), (8, 5)),
+        plan or BatchPlan((13, 40), (8, 5)),
         jit_compile,
     )
     return caplog.messages
@@ -410,16 +416,48 @@ def test_pairs_left_out_are_counted_in_train_and_dev_if_there_are_any(caplog):
     ]
 
 
-def test_sources_that_fit_no_packed_row_are_counted_as_well(monkeypatch, caplog):
-    counted = record(monkeypatch, trainer, "count_left_out_sources", 17)
-    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=30)
+@pytest.mark.parametrize(("source_length", "left_out"), [(30, 17), (30, 0), (50, 17)])
+def test_sources_that_fit_no_packed_row_are_counted_as_well(
+    monkeypatch, caplog, source_length, left_out
+):
+    found = record(monkeypatch, trainer, "left_out_by_packing", ["a pair"] * left_out)
+    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=source_length)
     data = SimpleNamespace(manifest=SimpleNamespace(splits={}), shards=str.upper)
     trainer._log_left_out(data, 40, plan)
-    assert counted.call == {"shards": "TRAIN", "plan": plan}
-    assert caplog.messages == [
+    if source_length == 50:
+        assert found.calls == []
+    else:
+        assert found.call == {"shards": "TRAIN", "plan": plan}
+    expected = [
         "train: left out 17 more pairs, whose sources are longer than "
         "packed_source_length=30"
     ]
+    assert caplog.messages == (
+        expected if (source_length, left_out) == (30, 17) else []
+    )
+
+
+def test_damaged_data_is_reported_while_sources_are_counted(monkeypatch):
+    def damaged(*_):
+        raise tf.errors.DataLossError(None, None, "corrupted record")
+        yield
+
+    monkeypatch.setattr(trainer, "left_out_by_packing", damaged)
+    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=30)
+    data = SimpleNamespace(manifest=SimpleNamespace(splits={}), shards=str.upper)
+    with pytest.raises(UserError, match="cannot read the prepared data"):
+        trainer._log_left_out(data, 40, plan)
+
+
+def test_the_shapes_say_that_sources_are_shorter(caplog, monkeypatch):
+    monkeypatch.setattr(trainer, "_log_left_out", lambda *_: None)
+    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=30)
+    assert summary(caplog, plan=plan)[-1].endswith("3 x 50 (of sources: 30)")
+
+
+def test_a_training_that_ends_before_its_second_passes_is_told_so(make, caplog):
+    make(SETTINGS, rdrop_weight=2.0, rdrop_after_steps=170)
+    assert "rdrop_after_steps=170, expected fewer than train_steps=170" in caplog.text
 
 
 def test_the_folder_of_checkpoints_is_the_runs(make, tmp_path):

@@ -167,6 +167,9 @@ def test_a_bad_override_names_the_received_and_the_expected_value(base, text, me
             "are both set",
         ),
         ("min_length_bucket=256,length_bucket_step=2", "there is one bucket"),
+        ("layer_prepostprocess_dropout=0,rdrop_weight=5", "there is no dropout"),
+        ("rdrop_after_steps=5", "rdrop_weight=0, so no update has two passes"),
+        ("packed_source_length=5", "packed_length=0, so no rows are packed"),
     ],
 )
 def test_an_override_without_effect_is_refused(base, text, reason):

@@ -51,20 +51,23 @@ class Case:
         replicas: Number of replicas.
         micro_steps: Number of steps per update.
         model: "transformer", "weighted", or the faster "bigrams".
+        rdrop_weight: Weight of R-Drop from the second update on. Without dropout, it
+            changes no update.
     """
 
     replicas: int
     micro_steps: int = 1
     model: str = "transformer"
+    rdrop_weight: float = 0.0
 
     def alone(self) -> Case:
-        """Return the same training on one replica, without micro-steps."""
+        """Return the same training on one replica, without micro-steps and R-Drop."""
         return Case(1, 1, self.model)
 
 
 CASES = {
     "2 weighted": Case(2, model="weighted"),
-    "2 x 4": Case(2, 4, "bigrams"),
+    "2 x 4": Case(2, 4, "bigrams", rdrop_weight=5.0),
     "4 x 2": Case(4, 2),
     "8": Case(8),
 }
@@ -112,7 +115,13 @@ def train(strategy: tf.distribute.Strategy, shards: Shards, case: Case) -> Array
     with strategy.scope():
         model = make_model(case.model)
         optimizer = _optimizer(case.model, model)
-    options = StepOptions(0.1, clip_grad_norm=1.0, micro_steps=case.micro_steps)
+    options = StepOptions(
+        0.1,
+        clip_grad_norm=1.0,
+        micro_steps=case.micro_steps,
+        rdrop_weight=case.rdrop_weight,
+        rdrop_after_steps=1,
+    )
     step = make_train_step(model, optimizer, strategy, options)
     metrics: dict[str, list[float]] = {}
     for _, batch in zip(range(STEPS), _batches(strategy, shards), strict=False):

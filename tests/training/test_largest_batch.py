@@ -127,6 +127,26 @@ def test_a_full_batch_of_packed_rows_fills_both_sides():
     assert all(ids.all() for ids in sides)
 
 
+def test_the_trial_may_be_of_a_later_update(shards, tmp_path):
+    trainer = tiny_trainer(tmp_path / "run", shards, train_steps=1)
+    iterations = trainer.optimizer.iterations
+    seen = []
+
+    def step(batch):
+        seen.append(int(iterations))
+        return trainer.train_step(batch)
+
+    try_largest_batch(
+        step,
+        trainer.batches.data.plan,
+        trainer.strategy,
+        trainer.checkpoints.variables,
+        advice=str,
+        prepare=lambda: iterations.assign(60),
+    )
+    assert (seen, int(iterations)) == ([60], 0)
+
+
 @pytest.mark.parametrize("available", [None, 10**12])
 def test_without_a_usable_estimate_the_advice_is_half_the_batch(available):
     text = memory_advice(BASE, (900, 900), available)

@@ -14,6 +14,11 @@ from tests.runs.test_run import make_run
     ("hparams", "replicas", "received"),
     [
         ("packed_length=96", 1, "packed_length=96, expected 0"),
+        (
+            "attention_dropout=0.1,rdrop_weight=1,rdrop_after_steps=5",
+            1,
+            "rdrop_after_steps=5, expected 0",
+        ),
         ("packed_length=0", 3, "a run of 3 replicas, expected one of 1"),
     ],
 )

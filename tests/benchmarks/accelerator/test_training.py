@@ -35,7 +35,7 @@ BEFORE, STEPS = 3, 4
 HPARAMS = (
     "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=1,batch_size=1400,"
     "max_length=24,min_length_bucket=24,learning_rate_constant=0.5,"
-    "learning_rate_warmup_steps=5,clip_grad_norm=0.8,rdrop_weight=3"
+    "learning_rate_warmup_steps=5,clip_grad_norm=0.8"
 )
 RATES = "layer_prepostprocess_dropout={0},attention_dropout={0},relu_dropout={0}"
 
@@ -61,7 +61,8 @@ def train_uninterrupted(output_dir: Path, data: PreparedData, dropout: float) ->
     settings = TrainSettings(
         output_dir=str(output_dir),
         hparams_set="transformer_tiny",
-        hparams=f"{HPARAMS},{RATES.format(dropout)}",
+        hparams=f"{HPARAMS},{RATES.format(dropout)}"
+        + (",rdrop_weight=3" if dropout else ""),
         random_seed=7,
         train_steps=BEFORE + STEPS,
         save_checkpoints_steps=BEFORE,
