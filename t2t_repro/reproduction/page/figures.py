@@ -225,7 +225,7 @@ def _draw_attention_functions(canvas: Canvas, data: FigureData) -> None:
         {depth for x in attention_points(data.results).values() for depth in x}
     )
     axes.set_xticks(depths, labels=[f"{depth}" for depth in depths], minor=False)
-    axes.tick_params(which="minor", bottom=False)
+    axes.minorticks_off()
     axes.legend()
 
 
