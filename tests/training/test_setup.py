@@ -101,7 +101,7 @@ def test_the_branch_schedule_has_the_values_of_the_hparams(base, layers):
         "warmup_steps": 30,
         "hidden_size": 96,
         "decay_steps": 1,
-        "train_steps": None,
+        "train_steps": 0,
     }
 
 
