@@ -23,9 +23,10 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", params=[(20, 20), (13, 20)])
-def packed(request):
-    return pack_pairs(SOURCES, TARGETS, request.param, seed=0)
+@pytest.fixture(scope="module")
+def packed():
+    # Sources have less room than targets.
+    return pack_pairs(SOURCES, TARGETS, (16, 20), seed=0)
 
 
 def in_rows_of_their_own(model):

@@ -161,6 +161,7 @@ def _french(
     hparams_set: str,
     train_steps: int,
     average_last: int = 0,
+    train_hours: float | None = None,
 ) -> Row:
     """Return a row of the English-French table.
 
@@ -171,6 +172,7 @@ def _french(
         hparams_set: Set that builds the system.
         train_steps: Number of updates.
         average_last: Number of checkpoints averaged.
+        train_hours: Training time on 8 P100 GPUs.
     """
     return Row(
         name,
@@ -179,6 +181,7 @@ def _french(
         hparams_set=hparams_set,
         system_name=f"{hparams_set.removesuffix('_enfr')}_enfr",
         train_steps=train_steps,
+        train_hours=train_hours,
         average_last=average_last,
         vocab_sizes=(FRENCH_VOCAB_SIZE, FRENCH_VOCAB_SIZE),
     )
@@ -197,6 +200,7 @@ ENFR = Table(
             "transformer_base",
             facts.BASE_STEPS,
             facts.BASE_AVERAGED,
+            train_hours=12,
         ),
         _french(
             "transformer_big",
@@ -205,6 +209,7 @@ ENFR = Table(
             "transformer_big_enfr",
             facts.BIG_STEPS,
             facts.BIG_AVERAGED,
+            train_hours=84,
         ),
         _french(
             "weighted_transformer_small",
