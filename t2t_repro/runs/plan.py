@@ -142,8 +142,10 @@ def plan_training(
         if counts is None
         else plan_epochs(hparams, settings, batches, counts, problem.was_reversed)
     )
-    single_pass_steps = min(hparams.rdrop_after_steps, settings.train_steps)
-    # The batches have the operations of two passes.
+    single_pass_steps = 0
+    if hparams.rdrop_weight:
+        # The batches have the operations of two passes.
+        single_pass_steps = min(hparams.rdrop_after_steps, settings.train_steps)
     single_pass_share = single_pass_steps / settings.train_steps
     flops = mean_flops(batches) * (1 - single_pass_share / 2)
     target_tokens = (

@@ -88,7 +88,7 @@ def make_trainer(
         BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts),
     )
     _log_summary(run, data, model, training_data.plan, jit_compile)
-    if settings.train_steps <= hparams.rdrop_after_steps:
+    if hparams.rdrop_weight and settings.train_steps <= hparams.rdrop_after_steps:
         logger.warning(
             "no update has a second pass: received rdrop_after_steps=%d, expected "
             "fewer than train_steps=%d",
@@ -303,7 +303,7 @@ def _log_left_out(data: PreparedData, max_length: int, plan: BatchPlan) -> None:
                 counts.pairs_written,
                 max_length,
             )
-    if plan.packed_lengths[0] in (0, plan.packed_length):
+    if not plan.packed_length or plan.packed_lengths[0] >= plan.boundaries[-1]:
         return
     pairs = left_out_by_packing(data.shards("train"), plan)
     left_out = sum(1 for _ in readable(pairs, lambda: 0))
