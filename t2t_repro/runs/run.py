@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -256,14 +257,11 @@ class Run:
         model = catalogue.model(self.model)
         if not (hparams.word_positions or hparams.depth_positions):
             return model.from_hparams(hparams, *sizes)
-        # Imports Keras, which the descriptions of runs do without.
-        from t2t_repro.models.transformer import Transformer
-
-        if not issubclass(model, Transformer):
+        if "counters" not in inspect.signature(model.from_hparams).parameters:
             raise UserError(
                 "received word_positions or depth_positions for the model "
-                f"{self.model}, expected False: only `Transformer` and its subclasses "
-                "count."
+                f"{self.model}, expected False: its `from_hparams` does not take "
+                "`counters`."
             )
         counters = token_counters(
             source_tokenizer,

@@ -213,11 +213,20 @@ def test_the_model_counts_what_its_hparams_say(monkeypatch, names, counters):
     assert made.call["counters"] == counters
 
 
-def test_a_model_that_does_not_count_is_refused(monkeypatch):
-    kind = type("Other", (), {"from_hparams": Transformer.from_hparams})
+@pytest.mark.parametrize("base", [object, Transformer])
+def test_a_model_whose_from_hparams_takes_no_counters_is_refused(monkeypatch, base):
+    kind = type("Own", (base,), {"from_hparams": staticmethod(from_hparams)})
     record(monkeypatch, catalogue, "model", lambda name: kind)
     with pytest.raises(UserError, match="for the model another, expected False"):
         counting("word_positions").build_model(DIGITS, LETTERS)
+
+
+def test_any_model_whose_from_hparams_takes_counters_may_count(monkeypatch):
+    made = Recorder(Transformer.from_hparams, "model")
+    kind = type("Own", (), {"from_hparams": made})
+    record(monkeypatch, catalogue, "model", lambda name: kind)
+    assert counting("word_positions").build_model(DIGITS, LETTERS) == "model"
+    assert made.call["counters"].source == (WORDS,)
 
 
 def test_brackets_that_the_targets_do_not_have_are_not_counted(monkeypatch):
