@@ -50,6 +50,8 @@ BATCH_TOKENS = {"small": 2048, "base": 1024}
 # Its lengths are those of Multi30k; the sizes are replaced.
 HPARAMS_SET = "transformer_multi30k"
 DROPOUT, LABEL_SMOOTHING, LONGEST = 0.1, 0.1, 64
+# The default of the C library: any of the user's settings stops `keep_freed_memory`.
+RETURN_MEMORY = "MALLOC_PERTURB_=0"
 
 
 def prepare(args: argparse.Namespace) -> dict[str, float]:
@@ -102,6 +104,8 @@ def commands_of(
     )
     ours = [folder, HPARAMS_SET, hparams_of(shape, tokens, args.hparams), threads]
     commands = {OURS: [sys.executable, HERE / "ours.py", *ours]}
+    if args.return_memory:
+        commands["memory returned"] = ["env", RETURN_MEMORY, *commands[OURS]]
     if args.marian_python:
         sentences = max(1, round(tokens / data["longer_side"]))
         marian = [HERE / "marian.py", folder, sizes, sentences, threads]
@@ -199,6 +203,11 @@ def parse_flags() -> argparse.Namespace:
         help=f"positions per batch and side; by default {BATCH_TOKENS}",
     )
     parser.add_argument("--hparams", default="", help="more changes to ours")
+    parser.add_argument(
+        "--return_memory",
+        action="store_true",
+        help="also train with ours while the C library returns freed memory",
+    )
     parser.add_argument("--marian_python")
     parser.add_argument("--onmt_python")
     parser.add_argument("--onmt_modes", nargs="*", default=["graph", "xla"])

@@ -19,6 +19,7 @@ from worker import Counts, serve
 
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import Batch
+from t2t_repro.heap import keep_freed_memory
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.loop import Trainer
 
@@ -65,6 +66,7 @@ def matmul_rate() -> dict[str, float]:
 
 def main(data_dir: str, hparams_set: str, hparams: str, threads: str) -> None:
     """Make the trainer and serve."""
+    keep_freed_memory()
     tf.config.threading.set_intra_op_parallelism_threads(int(threads))
     tf.config.threading.set_inter_op_parallelism_threads(int(threads))
     with tempfile.TemporaryDirectory() as output_dir:

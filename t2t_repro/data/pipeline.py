@@ -25,6 +25,8 @@ PACKED_SIGNATURE = {
 
 SHUFFLE_BUFFER = 2**17  # examples; about 40 MB at 30 tokens per side
 PARSE_BLOCK = 512  # records parsed by one call
+PARALLEL_PARSES = 2  # calls at the same time
+BATCHES_AHEAD = 8  # batches that wait for the training step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +66,7 @@ def read_examples(shards: Shards) -> tf.data.Dataset:
     return (
         tf.data.TFRecordDataset(list(shards.paths))
         .batch(PARSE_BLOCK)
-        .map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .map(parse, num_parallel_calls=PARALLEL_PARSES, deterministic=True)
         .unbatch()
         .map(lambda pair: {name: tf.convert_to_tensor(x) for name, x in pair.items()})
     )
@@ -152,7 +154,20 @@ def training_epoch(
         batches = batches.flat_map(
             lambda batch: _split_rows(batch, num_replicas, replicas_here)
         )
-    return batches.prefetch(tf.data.AUTOTUNE)
+    return _ahead(batches)
+
+
+def _ahead(batches: tf.data.Dataset) -> tf.data.Dataset:
+    """Prepare some batches ahead of their use, without tf.data's autotuning.
+
+    Autotuning runs in a thread that sleeps for up to a minute at a time. When an epoch
+    of more than a minute ends, its iterator can have to wait for that thread: 19 s were
+    measured with TensorFlow 2.21 (docs/training.md). The numbers here are fixed, so
+    there is nothing to tune.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return batches.prefetch(BATCHES_AHEAD).with_options(options)
 
 
 def _batches(
@@ -208,4 +223,4 @@ def evaluation_batches(shards: Shards, plan: BatchPlan) -> tf.data.Dataset:
     Returns:
         Dataset of {"inputs", "targets"}, int32 `[rows, boundary]`.
     """
-    return batch_by_length(read_examples(shards), plan).prefetch(tf.data.AUTOTUNE)
+    return _ahead(batch_by_length(read_examples(shards), plan))

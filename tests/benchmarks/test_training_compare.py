@@ -78,6 +78,7 @@ def flags() -> argparse.Namespace:
         threads=2,
         batch_tokens=2048,
         hparams="",
+        return_memory=False,
         marian_python="marian/python",
         onmt_python="onmt/python",
         onmt_modes=["graph", "xla"],
@@ -111,3 +112,12 @@ def test_the_peers_get_the_same_sizes_and_as_many_tokens(flags: argparse.Namespa
 def test_peers_without_an_environment_are_left_out(flags: argparse.Namespace):
     flags.marian_python = flags.onmt_python = None
     assert [*commands_of(flags, SHAPE, FACTS)] == ["t2t_repro"]
+
+
+def test_ours_with_returned_memory_differs_in_a_setting_of_the_allocator_only(
+    flags: argparse.Namespace,
+):
+    flags.return_memory = True
+    commands = commands_of(flags, SHAPE, FACTS)
+    setting = ["env", "MALLOC_PERTURB_=0"]
+    assert commands["memory returned"] == [*setting, *commands["t2t_repro"]]

@@ -12,6 +12,14 @@ import tensorflow as tf
 from t2t_repro.cli import framework
 
 
+def test_a_command_keeps_freed_memory_before_it_imports_tensorflow(monkeypatch):
+    order = []
+    monkeypatch.setattr(framework, "keep_freed_memory", lambda: order.append("keep"))
+    monkeypatch.setattr(framework.importlib, "import_module", order.append)
+    framework.import_tensorflow()
+    assert order == ["keep", "tensorflow", "keras"]
+
+
 def test_the_banner_of_the_import_is_left_out(capfd):
     with framework._without_banner():
         os.write(2, b"I0000 00:00:17.6 11225 port.cc:153] oneDNN is on.\n")
