@@ -100,7 +100,7 @@ def batch_by_length(examples: tf.data.Dataset, plan: BatchPlan) -> tf.data.Datas
         return {k: tf.pad(x, [[0, missing], [0, 0]]) for k, x in batch.items()}
 
     return (
-        examples.filter(lambda pair: longer_side(pair) <= plan.boundaries[-1])
+        examples.filter(lambda pair: _is_short(pair, plan))
         .bucket_by_sequence_length(
             longer_side,
             # exclusive upper bounds; padding goes to the bound minus one
@@ -175,14 +175,19 @@ def _batches(
 ) -> tf.data.Dataset:
     if not plan.packed_length:
         return batch_by_length(examples, plan)
-    longest_source = plan.packed_lengths[0]
-    short = examples.filter(
-        lambda pair: (
-            (longer_side(pair) <= plan.boundaries[-1])
-            & (tf.size(pair[INPUTS]) <= longest_source)
-        )
+    fitting = examples.filter(
+        lambda pair: _is_short(pair, plan) & _source_fits(pair, plan)
     )
-    return batch_packed(short, plan.packed_lengths, plan.rows[0], seed)
+    return batch_packed(fitting, plan.packed_lengths, plan.rows[0], seed)
+
+
+def _is_short(pair: Batch, plan: BatchPlan) -> tf.Tensor:
+    return longer_side(pair) <= plan.boundaries[-1]
+
+
+def _source_fits(pair: Batch, plan: BatchPlan) -> tf.Tensor:
+    """Return whether the source side of a packed row holds a pair's source."""
+    return tf.size(pair[INPUTS]) <= plan.packed_lengths[0]
 
 
 def left_out_by_packing(shards: Shards, plan: BatchPlan) -> tf.data.Dataset:
@@ -195,12 +200,8 @@ def left_out_by_packing(shards: Shards, plan: BatchPlan) -> tf.data.Dataset:
     Returns:
         Dataset of {"inputs", "targets"}, int32 `[length]`.
     """
-    longest_source = plan.packed_lengths[0]
     return read_examples(shards).filter(
-        lambda pair: (
-            (longer_side(pair) <= plan.boundaries[-1])
-            & (tf.size(pair[INPUTS]) > longest_source)
-        )
+        lambda pair: _is_short(pair, plan) & ~_source_fits(pair, plan)
     )
 
 

@@ -141,7 +141,8 @@ def scaled(hparams: HParams, scale: str = "small") -> HParams:
         name: getattr(hparams, name) // WIDTH_DIVISOR for name in _WIDTHS
     }
     changes |= {name: getattr(hparams, name) // LAYERS_DIVISOR for name in _LAYERS}
-    if hparams.branched_attention != "none":
+    # Kappa and alpha that never change have no schedule.
+    if hparams.branched_attention != "none" and hparams.branch_learning_rate_constant:
         changes["branch_learning_rate_warmup_steps"] = (
             training["learning_rate_warmup_steps"] // 10
         )

@@ -25,7 +25,7 @@ def test_without_a_table_all_tables_are_listed(capsys):
     assert names == [
         *("table1", "table2", "table3", "table4"),
         *("aop", "weighted", "sensitivity", "randomisation"),
-        *("enfr", "attention", "branches", "dropout", "text"),
+        *("enfr", "attention", "branches", "forms", "dropout", "text"),
     ]
 
 
@@ -148,7 +148,7 @@ def test_json_and_markdown_are_printed_on_request(capsys):
     assert names == [
         *("table1", "table2", "table3", "table4"),
         *("aop", "weighted", "sensitivity", "randomisation"),
-        *("enfr", "attention", "branches", "dropout", "text"),
+        *("enfr", "attention", "branches", "forms", "dropout", "text"),
     ]
     assert main(["reproduce", "table3", "--format", "markdown"]) == 0
     assert "| a_h4 | (A) h=4 | 5.00 | 25.5 |" in capsys.readouterr().out

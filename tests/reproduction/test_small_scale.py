@@ -49,6 +49,21 @@ def test_a_translator_is_trained_on_multi30k_for_2500_steps():
 
 
 @pytest.mark.parametrize("scale", ["small", "long"])
+@pytest.mark.parametrize("row", table("forms").rows, ids=lambda row: row.name)
+def test_every_form_trains_with_exactly_its_changes(row, scale):
+    found = recipe(f"forms/{row.name}", scale)
+    hparams = catalogue.hparams(row.hparams_set)
+    trained, unchanged = (
+        hparams.parse(found.hparams),
+        small_scale.scaled(hparams, scale),
+    )
+    changed = {name for name, _ in (x.split("=") for x in row.hparams.split(",") if x)}
+    idle = {"branch_learning_rate_warmup_steps", "branch_frozen_after_steps"}
+    assert {*unchanged.diff(trained)} - idle == changed
+    assert (row.name == "fixed") == (trained.branch_learning_rate_constant == 0)
+
+
+@pytest.mark.parametrize("scale", ["small", "long"])
 def test_a_translator_to_french_has_the_recipe_of_german_but_its_text(scale):
     french = recipe("enfr/weighted_transformer_large", scale)
     german = recipe("weighted/weighted_transformer_large", scale)

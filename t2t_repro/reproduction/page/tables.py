@@ -34,6 +34,12 @@ NEWER_TABLES = {
     "dropout": ("control for",),
 }
 _ROW_SCORES = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
+_FORM_SCORES = {
+    "nll (dev)": "dev nll",
+    "BLEU (dev)": "dev BLEU",
+    "BLEU (test)": "test2016 BLEU",
+    "BLEU (dev+test)": "both",
+}
 
 
 def measured_rows(results: Sequence[Result], scale: str) -> str:
@@ -95,6 +101,21 @@ def _newer_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
     if not results:
         return [*first, NOT_YET, *[""] * (len(_ROW_SCORES) + 1)]
     return [*first, *_measured_cells(results)]
+
+
+def forms(results: Sequence[Result]) -> str:
+    """Return the readings of the Weighted Transformer at the long scale."""
+    headings = ["row", "system", "changes", *_FORM_SCORES.values(), "seeds"]
+    of_scale = [result for result in results if result.scale == "long"]
+    lines = []
+    for row in find_table("forms").rows:
+        own = [x for x in of_scale if x.system == row.system]
+        scores = _means(own, [*_FORM_SCORES]) if own else [NOT_YET, "", "", ""]
+        changes = row.hparams.replace(",", ", ")
+        first = [f"`forms/{row.name}`", row.label, f"`{changes}`" if changes else ""]
+        seeds = ", ".join(str(result.seed) for result in own)
+        lines.append([*first, *scores, seeds])
+    return "\n".join(markdown([headings, *lines]))
 
 
 def parsers(results: Sequence[Result]) -> str:

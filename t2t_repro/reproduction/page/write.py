@@ -99,6 +99,7 @@ def page_values(
             "rows": tables.measured_rows(results, "small"),
             "long_rows": tables.measured_rows(results, "long"),
             "newer_rows": tables.newer_rows(results),
+            "forms": tables.forms(results),
             "parsers": tables.parsers(results),
             "agreement": tables.agreement(results),
             "commented": tables.commented_rows(),

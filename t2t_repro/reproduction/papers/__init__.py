@@ -19,6 +19,7 @@ from t2t_repro.reproduction.papers.variations import (
     SENSITIVITY,
     TABLE_3,
 )
+from t2t_repro.reproduction.papers.weighted_forms import FORMS
 from t2t_repro.reproduction.table1.orders import TABLE_1
 from t2t_repro.reproduction.tables import Table
 
@@ -34,6 +35,7 @@ TABLES: tuple[Table, ...] = (
     ENFR,
     ATTENTION,
     BRANCHES,
+    FORMS,
     DROPOUT,
     TEXT,
 )

@@ -92,6 +92,21 @@ def test_the_page_has_a_line_per_newer_row_measured_or_not():
             assert cells[5] == ", ".join(str(x.seed) for x in own)
 
 
+def test_the_page_has_a_line_per_form_measured_or_not():
+    long = [x for x in shipped_results() if x.scale == "long"]
+    text = PAGE.read_text(encoding="utf-8")
+    found = dict(re.findall(r"^\| `forms/(\w+)` \|(.*)$", text, re.M))
+    assert [*found] == [row.name for row in table("forms").rows]
+    for row in table("forms").rows:
+        own = [x for x in long if x.system == row.system]
+        cells = [cell.strip() for cell in found[row.name].split("|")]
+        names = ("nll (dev)", "BLEU (dev)", "BLEU (test)", "BLEU (dev+test)")
+        scores = [mean_and_spread([x.scores[name] for x in own]) for name in names]
+        assert cells[0] == row.label
+        assert cells[2:6] == (scores if own else ["not yet measured", "", "", ""])
+        assert cells[6] == ", ".join(str(x.seed) for x in own)
+
+
 def test_the_page_has_a_line_per_parser_of_ours_measured_or_not():
     text = PAGE.read_text(encoding="utf-8")
     found = re.findall(r"^\| `table4/(\w+)` \|(.*) \|$", text, re.M)
