@@ -99,8 +99,9 @@ def _export_ctranslate2(args: argparse.Namespace, hparams: DecodeHParams) -> int
     for line in parity.lines():
         print(f"  {line}")
     print(
-        "Use it with `t2t decode --engine ctranslate2 --export_dir "
-        f"{args.export_dir}`, or in any program with ctranslate2 and sentencepiece:\n"
+        f"Use it with `t2t decode --output_dir {args.output_dir} --engine ctranslate2 "
+        f"--export_dir {args.export_dir}`, or in any program with ctranslate2 and "
+        "sentencepiece:\n"
         "docs/serving_ctranslate2.md has one."
     )
     return 0

@@ -177,13 +177,13 @@ def test_the_last_position_is_that_of_the_table_and_the_next_one_fails(tmp_path)
 @pytest.mark.parametrize(
     ("quantization", "tolerance"),
     [
-        ("float16", 2e-2),
-        ("bfloat16", 0.1),
-        ("int16", 5e-2),
-        ("int8", 0.5),
-        ("int8_float32", 0.5),
-        ("int8_bfloat16", 0.5),
-        ("int8_float16", 0.5),
+        ("float16", 5e-3),
+        ("bfloat16", 0.05),
+        ("int16", 1e-2),
+        ("int8", 0.05),
+        ("int8_float32", 0.05),
+        ("int8_bfloat16", 0.05),
+        ("int8_float16", 0.05),
     ],
 )
 def test_quantized_weights_are_near_and_the_models_own_are_untouched(
@@ -195,10 +195,27 @@ def test_quantized_weights_are_near_and_the_models_own_are_untouched(
     folder = written(model, tmp_path / "model", quantization)
     for weight, old in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(weight, old)
-    found = scored(loaded(folder, quantization))
+    # In float32: the products of 8-bit integers saturate on processors without VNNI
+    # (docs/serving_ctranslate2.md), which is the engine's error and not the file's.
+    found = scored(loaded(folder, "float32"))
     assert_equal(found, expected, tolerance)
     exact = scored(loaded(written(model, tmp_path / "exact")))
     assert max(abs(a - b).max() for a, b in zip(found, exact, strict=True)) > 1e-5
+
+
+@pytest.mark.parametrize(
+    "quantization", ["int8", "int8_float32", "int8_bfloat16", "int8_float16"]
+)
+def test_products_of_8_bit_integers_run_where_the_file_asks_for_them(
+    quantization, tmp_path
+):
+    folder = written(tiny_transformer(seed=8), tmp_path / "model", quantization)
+    engine = loaded(folder, quantization)
+    assert engine.compute_type == "int8_float32"
+    lengths = [len(target) for target in TARGETS]
+    found = scored(engine)
+    assert [len(scores) for scores in found] == lengths
+    assert all((scores < 0).all() for scores in found)
 
 
 def test_the_configuration_names_tokens_and_epsilon_of_the_model(tmp_path):
