@@ -4,7 +4,7 @@ The limit is the rate of one large `tf.matmul` on the same device, for the step'
 multiplications (forward once, backward twice). The variants alternate in one process.
 The output shows medians, ratios, and the share of the matmul rate.
 
-    python benchmarks/training_step.py --hparams_set transformer_multi30k \
+    python benchmarks/training_step.py --hparams_set transformer_tiny \
         --vocab_size 8000 --rows 151 --length 27
 """
 

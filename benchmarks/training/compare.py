@@ -47,8 +47,9 @@ SHAPES = {
     "base": Shape(layers=6, width=512, filter=2048, heads=8),
 }
 BATCH_TOKENS = {"small": 2048, "base": 1024}
-# Its lengths are those of Multi30k; the sizes are replaced.
-HPARAMS_SET = "transformer_multi30k"
+# The sizes are replaced, and the buckets suit the lengths of Multi30k.
+HPARAMS_SET = "transformer_base"
+SHORTEST_BUCKET, BUCKET_STEP = 12, 1.25
 DROPOUT, LABEL_SMOOTHING, LONGEST = 0.1, 0.1, 64
 # The default of the C library: any of the user's settings stops `keep_freed_memory`.
 RETURN_MEMORY = "MALLOC_PERTURB_=0"
@@ -80,6 +81,8 @@ def hparams_of(shape: Shape, batch_tokens: int, extra: str) -> str:
         "layer_prepostprocess_dropout": DROPOUT,
         "label_smoothing": LABEL_SMOOTHING,
         "max_length": LONGEST,
+        "min_length_bucket": SHORTEST_BUCKET,
+        "length_bucket_step": BUCKET_STEP,
         "batch_size": batch_tokens,
     }
     changes = [f"{name}={value}" for name, value in values.items()]

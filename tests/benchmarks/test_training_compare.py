@@ -63,12 +63,14 @@ def test_the_table_shows_speed_ratio_padding_and_first_updates():
 
 def test_our_hparams_have_the_sizes_of_the_shape():
     load()
-    changes = hparams_of(SHAPE, 1024, "length_bucket_step=2")
+    changes = hparams_of(SHAPE, 1024, "packed_length=64")
     values = hparams(HPARAMS_SET).parse(changes).resolved()
     sizes = (values.num_encoder_layers, values.num_decoder_layers, values.hidden_size)
     assert sizes == (2, 2, 128)
     assert (values.filter_size, values.num_heads) == (512, 4)
-    assert (values.batch_size, values.length_bucket_step) == (1024, 2.0)
+    assert (values.batch_size, values.packed_length) == (1024, 64)
+    assert (values.max_length, values.min_length_bucket) == (64, 12)
+    assert values.length_bucket_step == 1.25
 
 
 @pytest.fixture
