@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,16 +207,14 @@ def test_quantized_weights_are_near_and_the_models_own_are_untouched(
 @pytest.mark.parametrize(
     "quantization", ["int8", "int8_float32", "int8_bfloat16", "int8_float16"]
 )
-def test_products_of_8_bit_integers_run_where_the_file_asks_for_them(
-    quantization, tmp_path
-):
-    folder = written(tiny_transformer(seed=8), tmp_path / "model", quantization)
-    engine = loaded(folder, quantization)
+def test_8_bit_arithmetic_is_near_the_models_own(quantization, tmp_path):
+    model = tiny_transformer(seed=8)
+    engine = loaded(written(model, tmp_path / "model", quantization), quantization)
     assert engine.compute_type == "int8_float32"
-    lengths = [len(target) for target in TARGETS]
-    found = scored(engine)
-    assert [len(scores) for scores in found] == lengths
-    assert all((scores < 0).all() for scores in found)
+    # Without VNNI, sums of two products saturate (docs/serving_ctranslate2.md).
+    cpuinfo = Path("/proc/cpuinfo")
+    has_vnni = cpuinfo.exists() and "vnni" in cpuinfo.read_text()
+    assert_equal(scored(engine), keras_log_probs(model), 0.5 if has_vnni else 1.0)
 
 
 def test_the_configuration_names_tokens_and_epsilon_of_the_model(tmp_path):

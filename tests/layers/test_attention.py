@@ -89,7 +89,7 @@ def test_without_scaling_the_logits_are_sqrt_d_k_times_as_large():
     plain = block(compatibility="dot_product")
     logits = [np.asarray(layer.logits(QUERY, KEY)) for layer in (scaled, plain)]
     # A sum of eight products of about 1 rounds to 1e-6, also where it is near 0.
-    np.testing.assert_allclose(logits[1], np.sqrt(8) * logits[0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(logits[1], np.sqrt(8) * logits[0], rtol=1e-5, atol=1e-6)
 
 
 def test_additive_attention_is_bahdanaus():
