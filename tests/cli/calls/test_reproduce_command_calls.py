@@ -84,6 +84,7 @@ def test_the_first_table_is_measured_and_drawn_on_request(
 
     measured = record(monkeypatch, table1, "measure_layers", measure)
     written = record(monkeypatch, table1, "complexity_report", "complexity")
+    checked = record(monkeypatch, reproduce, "check_plot")  # it needs matplotlib
     drawn = record(monkeypatch, reproduce, "plot_complexity")
     flags = [] if plot is None else ["--plot", plot]
     assert main(["reproduce", "table1/recurrent", *flags, "--format", "json"]) == 0
@@ -94,6 +95,8 @@ def test_the_first_table_is_measured_and_drawn_on_request(
     assert [*reports.one.call.values()] == ["complexity", "json"]
     plots = [[*call.values()] for call in drawn.calls]
     assert plots == ([] if plot is None else [["measurements", plot]])
+    checks = [[*call.values()] for call in checked.calls]
+    assert checks == ([] if plot is None else [[plot]])
 
 
 @pytest.fixture
