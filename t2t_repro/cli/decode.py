@@ -25,7 +25,8 @@ from t2t_repro.cli.streams import (
     write_lines,
 )
 from t2t_repro.cli.target_prefix import add_prefix_flag, read_prefixes
-from t2t_repro.decoding.sentences import CHUNK_SIZE, Hypothesis
+from t2t_repro.decoding.hypothesis import Hypothesis
+from t2t_repro.decoding.sentences import CHUNK_SIZE
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from t2t_repro.decoding.sentences import Hypothesis, count_repairs
+from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line
 

@@ -15,7 +15,7 @@ from t2t_repro.data.problem import Output, Problem, Vocabulary
 from t2t_repro.data.split_files import TreeFile
 from t2t_repro.data.text_files import read_lines
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.bracketing import BracketingScores, score_trees
+from t2t_repro.metrics.bracketing import BracketingScores, pairwise_f1, score_trees
 from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.symbols import split_symbols
 from t2t_repro.text.tokenizer import Tokenizer
@@ -77,6 +77,10 @@ class ParsingProblem(Problem):
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> BracketingScores:
         return score_trees([*map(read_tree, hypotheses)], [*map(read_tree, references)])
+
+    def similarities(self, outputs: Sequence[str]) -> list[list[float]]:
+        """Return F1 of the brackets of every tree against every other, 0 to 100."""
+        return pairwise_f1([*map(read_tree, outputs)])
 
 
 class TreeFileProblem(ParsingProblem, FileProblem[TreeFile]):

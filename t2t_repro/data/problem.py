@@ -240,6 +240,20 @@ class Problem:
 
         return score_translations(hypotheses, references)
 
+    def similarities(self, outputs: Sequence[str]) -> list[list[float]]:
+        """Compare outputs for one sentence with each other.
+
+        Args:
+            outputs: Outputs, after `postprocess`.
+
+        Returns:
+            In row i and column j, the score of output i if output j is the truth, 0 to
+            100: cased BLEU of the sentence.
+        """
+        from t2t_repro.metrics.translation import pairwise_bleu
+
+        return pairwise_bleu(outputs)
+
     def source_identities(
         self, tmp_dir: str | Path | None
     ) -> Mapping[str, Mapping[str, object]]:

@@ -91,3 +91,6 @@ class ReversedProblem(Problem):
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> TranslationScores | BracketingScores:
         return self._base.score(hypotheses, references)
+
+    def similarities(self, outputs: Sequence[str]) -> list[list[float]]:
+        return self._base.similarities(outputs)

@@ -12,6 +12,8 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from t2t_repro.decoding.hypothesis import Hypothesis
+from t2t_repro.decoding.minimum_risk import rank_by_expected_similarity
 from t2t_repro.decoding.pieces import (
     Piece,
     check_prefix_lengths,
@@ -29,31 +31,6 @@ logger = logging.getLogger(__name__)
 
 MIN_SOURCE_BUCKET = 8  # tokens
 CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
-
-
-@dataclasses.dataclass(frozen=True)
-class Hypothesis:
-    """One translation of a sentence.
-
-    Attributes:
-        text: The translation.
-        score: Log-probability divided by the length penalty, plus the coverage penalty
-            if there is one, in nats.
-        repairs: Repairs of the model's output; see `Output`.
-        ids: The ids that the model wrote, with EOS if it wrote one. If the source was
-            cut into pieces, their ids follow each other.
-    """
-
-    text: str
-    score: float
-    repairs: tuple[str, ...] = ()
-    ids: tuple[int, ...] = ()
-
-
-def count_repairs(hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
-    """Count the outputs per kind of repair, most frequent first."""
-    faults = Counter(fault for best in hypotheses for fault in best.repairs)
-    return dict(faults.most_common())
 
 
 def longest_piece(max_input_length: int) -> int:
@@ -155,6 +132,7 @@ class SentenceTranslator(abc.ABC):
         Returns:
             The hypotheses of each sentence, best first: `beam_size` of them if the
             hparams' `return_beams` is set (fewer if fewer exist), else one. With
+            `mbr_scale`, the best has the highest expected similarity. With
             `prefer_unrepaired`, repaired hypotheses rank below the others.
 
         Raises:
@@ -255,6 +233,10 @@ class SentenceTranslator(abc.ABC):
                 dataclasses.replace(
                     hypothesis, text=output.text, repairs=output.repairs
                 )
+            )
+        if self.hparams.mbr_scale:
+            finished = rank_by_expected_similarity(
+                finished, self.hparams.mbr_scale, self._forms.similarities
             )
         if self.hparams.prefer_unrepaired:
             finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from t2t_repro.data.problem import Output, Problem
@@ -14,24 +14,32 @@ def _as_written(source: str, written: str) -> Output:
     return Output(written)
 
 
+def _as_translations(outputs: Sequence[str]) -> list[list[float]]:
+    from t2t_repro.metrics.translation import pairwise_bleu
+
+    return pairwise_bleu(outputs)
+
+
 @dataclasses.dataclass(frozen=True)
 class TextForms:
-    """Functions that convert a user's text to the model's, and back.
+    """Functions of a problem on the text of users and of the model.
 
-    By default, they change nothing.
+    By default, they change nothing, and compare outputs as translations.
 
     Attributes:
         normalize_source: Maps a user's sentence to the form of the training sources.
         postprocess: Maps a source and the model's output to the output for the user.
+        similarities: Compares outputs for the user; see `Problem.similarities`.
     """
 
     normalize_source: Callable[[str], str] = str
     postprocess: Callable[[str, str], Output] = _as_written
+    similarities: Callable[[Sequence[str]], list[list[float]]] = _as_translations
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
         """Return the forms of a problem."""
-        return cls(problem.normalize_source, problem.postprocess)
+        return cls(problem.normalize_source, problem.postprocess, problem.similarities)
 
 
 # Users write and read the text of the model.

@@ -24,13 +24,13 @@ from t2t_repro.decoding.beam_search import (
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.coverage import initial_coverage, with_attention
 from t2t_repro.decoding.ensemble import memory_attentions
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.pieces import Piece
 from t2t_repro.decoding.row_arrays import row_arrays
 from t2t_repro.decoding.row_tensors import RowTensors
 from t2t_repro.decoding.sampling import Sampling
 from t2t_repro.decoding.sentences import (
     MIN_SOURCE_BUCKET,
-    Hypothesis,
     SentenceTranslator,
     longest_piece,
 )

@@ -14,8 +14,9 @@ from t2t_repro.decoding.ctranslate2_engine import (
     CTranslate2Translator,
     load_engine,
 )
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.length_penalty import length_penalty
-from t2t_repro.decoding.sentences import Hypothesis, longest_piece
+from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_figures import Parity, SearchParity

@@ -69,6 +69,16 @@ def sentence_bleu(hypothesis: str, reference: str) -> float:
     return score.score
 
 
+def pairwise_bleu(translations: Sequence[str]) -> list[list[float]]:
+    """Return `sentence_bleu` of all translations (rows) against all (columns)."""
+    metric = BLEU(effective_order=True)
+    columns = []
+    for reference in translations:
+        scores = {t: metric.sentence_score(t, [reference]).score for t in translations}
+        columns.append([scores[translation] for translation in translations])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
 def score_translations(
     hypotheses: Sequence[str], references: Sequence[str]
 ) -> TranslationScores:

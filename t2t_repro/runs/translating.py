@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.decoding.sentences import (
-    Hypothesis,
-    SentenceTranslator,
-    count_repairs,
-)
+from t2t_repro.decoding.sentences import SentenceTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.lines import as_line, check_same_length

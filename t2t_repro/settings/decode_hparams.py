@@ -72,6 +72,14 @@ class DecodeHParams(TypedSettings):
         False,
         read_by=("decode", "evaluate", "attention", "train"),
     )
+    mbr_scale: float = setting(
+        "choose the hypothesis of the beam that is most like the others in expectation "
+        "(minimum Bayes risk), each weighted by exp(mbr_scale * score); 0 = choose the "
+        "best score",
+        0.0,
+        at_least=0,
+        read_by=("decode", "evaluate", "attention", "train"),
+    )
 
     min_length: int = setting(
         "least number of tokens of a translation before its end",
@@ -163,7 +171,7 @@ class DecodeHParams(TypedSettings):
         """Number of hypotheses per sentence that the search must find."""
         # Inside a grammar, there is hardly anything to repair.
         prefers = self.prefer_unrepaired and not self.follows_grammar
-        whole_beam = self.return_beams or prefers
+        whole_beam = self.return_beams or prefers or self.mbr_scale > 0
         return self.beam_size if whole_beam else 1
 
     def ineffective_settings(self) -> dict[str, str]:
@@ -171,7 +179,10 @@ class DecodeHParams(TypedSettings):
         idle = {}
         if self.beam_size == 1:
             reason = "beam_size=1 finds one hypothesis."
-            names = ("return_beams", "prefer_unrepaired", "coverage_penalty")
+            names = (
+                *("return_beams", "prefer_unrepaired", "mbr_scale"),
+                "coverage_penalty",
+            )
             idle = {name: reason for name in names if getattr(self, name)}
         if self.prefer_unrepaired and self.follows_grammar:
             idle["prefer_unrepaired"] = (

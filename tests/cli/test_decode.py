@@ -11,7 +11,7 @@ import pytest
 
 from t2t_repro.cli import decode_output, streams
 from t2t_repro.cli.main import main
-from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.cli.conftest import printed_by

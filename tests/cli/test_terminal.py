@@ -22,7 +22,7 @@ QUICK_PROGRAM = """
 import sys
 from t2t_repro.cli import decode
 from t2t_repro.cli.main import main
-from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.progress import status
 
 class UpperCase:

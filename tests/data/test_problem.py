@@ -5,7 +5,9 @@ import pytest
 from t2t_repro import registry
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.reversed_problem import ReversedProblem
+from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.metrics.translation import pairwise_bleu
 
 
 class CountingGermanToEnglish(Problem):
@@ -86,8 +88,18 @@ def test_a_reversed_problem_is_scored_as_its_base():
         def score(self, hypotheses, references):
             return "scores"
 
+        def similarities(self, outputs):
+            return [[7.0]]
+
     reversed_problem = ReversedProblem(Scored())
     assert reversed_problem.metric == "inverse"
     assert reversed_problem.decode_defaults == {"beam_size": 2}
     assert reversed_problem.development_score([], []) == 42.0
     assert reversed_problem.score([], []) == "scores"
+    assert reversed_problem.similarities([]) == [[7.0]]
+
+
+def test_outputs_of_a_problem_are_compared_by_bleu_of_the_sentence():
+    outputs = ["a man rides a bike", "a man rides a red bike"]
+    assert Problem().similarities(outputs) == pairwise_bleu(outputs)
+    assert TextForms().similarities(outputs) == pairwise_bleu(outputs)

@@ -10,7 +10,7 @@ import pytest
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding import ctranslate2_engine
 from t2t_repro.decoding.ctranslate2_engine import CTranslate2Translator
-from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -158,6 +158,14 @@ def test_all_hypotheses_are_returned_on_request(package, changes, count):
     package.engine.found = [([c, "</s>"], -n) for n, c in enumerate("abc", 1)]
     (found,) = made.translate(["1"])
     assert [hypothesis.text for hypothesis in found] == ["a", "b", "c"][:count]
+
+
+def test_hypotheses_rank_by_their_similarity_on_request(package):
+    made = translator(HPARAMS.replace(mbr_scale=1.0))
+    outputs = ["a", "b c d d", "b c d c"]
+    package.engine.found = [([*o.split(), "</s>"], -0.1) for o in outputs]
+    ((found,),) = made.translate(["1"])
+    assert found.text == "b c d d"
 
 
 def test_sources_are_normalized_and_outputs_postprocessed(package):

@@ -82,6 +82,17 @@ def test_inside_a_grammar_one_hypothesis_is_enough(constrain, beams):
     assert hparams.num_hypotheses == beams
 
 
+@pytest.mark.parametrize("constrain", ["none", "tree"])
+def test_minimum_bayes_risk_needs_the_whole_beam(constrain):
+    hparams = DecodeHParams(beam_size=6, mbr_scale=0.5, constrain=constrain)
+    assert hparams.num_hypotheses == 6
+
+
+def test_a_model_is_not_exported_with_a_choice_that_needs_text():
+    with pytest.raises(UsageError, match="`t2t export` does not read it"):
+        DecodeHParams().parse_for("export", "mbr_scale=1")
+
+
 def test_sampling_hparams_become_settings_of_the_search(searched):
     hparams = DecodeHParams(
         beam_size=1,

@@ -12,14 +12,10 @@ from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
 from t2t_repro.decoding.beam_search import BeamSearchOptions, BeamSearchResult
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.row_arrays import uniform_numbers
 from t2t_repro.decoding.text_forms import TextForms
-from t2t_repro.decoding.translate import (
-    Hypothesis,
-    Translator,
-    longest_piece,
-    search_translations,
-)
+from t2t_repro.decoding.translate import Translator, longest_piece, search_translations
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
@@ -145,6 +141,34 @@ def test_sources_are_normalized_and_outputs_postprocessed_with_the_given_source(
 def test_all_hypotheses_are_returned_on_request(search, changes, count):
     (found,) = translator(HPARAMS.replace(**changes)).translate(["1"])
     assert [hypothesis.score for hypothesis in found] == [0.0, -1.0, -2.0][:count]
+
+
+def shortest_first(outputs):
+    """Compare outputs so that a shorter one is more like any other."""
+    return [[-len(one)] * len(outputs) for one in outputs]
+
+
+@pytest.mark.parametrize(
+    ("changes", "scores"),
+    [
+        ({"mbr_scale": 0.5}, [-2.0]),
+        ({"mbr_scale": 0.5, "return_beams": True}, [-2.0, -1.0, 0.0]),
+        # The only one without repairs still comes first.
+        ({"mbr_scale": 0.5, "prefer_unrepaired": True}, [-1.0]),
+    ],
+)
+def test_outputs_for_the_user_rank_by_their_similarity_on_request(
+    search, changes, scores
+):
+    calls = []
+
+    def postprocess(source, written):
+        output = repair_all_but_the_second(calls)(source, written)
+        return Output("x" * (9 - len(calls)), output.repairs)
+
+    forms = TextForms(postprocess=postprocess, similarities=shortest_first)
+    (found,) = translator(HPARAMS.replace(**changes), forms=forms).translate(["1"])
+    assert [hypothesis.score for hypothesis in found] == scores
 
 
 def repair_all_but_the_second(calls):

@@ -9,7 +9,7 @@ import sacrebleu
 import tensorflow as tf
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,

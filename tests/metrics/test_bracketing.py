@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.bracketing import brackets, score_trees
+from t2t_repro.metrics.bracketing import brackets, pairwise_f1, score_trees
 from t2t_repro.text.trees import read_trees
 
 
@@ -51,6 +51,21 @@ def test_repeated_brackets_match_as_often_as_both_trees_repeat_them():
     found = scores("(NP (NP (NP (NN a))))", "(NP (NP (NN a)))")
     assert found.precision == pytest.approx(100 * 2 / 3)
     assert found.recall == 100
+
+
+def test_pairwise_f1_is_that_of_each_pair():
+    given = trees(
+        "(S (NP (NN a)) (VP (VB b) (NP (NN c))))",
+        "(S (NP (NN a) (NN b)) (NP (NN c)))",
+        "(NP (NN a) (NN b) (NN c))",
+        "(S (NP (NN a)) (, b) (NP (NN c)))",
+    )
+    expected = [[score_trees([one], [other]).f1 for other in given] for one in given]
+    assert pairwise_f1(given) == expected
+    assert expected[0][1] == pytest.approx(100 * 2 * 2 / 7)
+    # The truth defines punctuation: without b, the second and the last are equal.
+    assert expected[1][3] == 100
+    assert expected[3][1] == pytest.approx(100 * 2 * 2 / 6)
 
 
 def test_scores_sum_the_brackets_of_all_trees():

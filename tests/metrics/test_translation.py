@@ -4,7 +4,12 @@ import pytest
 import sacrebleu
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.translation import bleu, score_translations, sentence_bleu
+from t2t_repro.metrics.translation import (
+    bleu,
+    pairwise_bleu,
+    score_translations,
+    sentence_bleu,
+)
 
 REFERENCES = ["the cat sat on the mat .", "It is Raining today in Oslo !", "a b c d e"]
 HYPOTHESES = ["the cat sat on a mat .", "it is raining today in Oslo !", "a b c d"]
@@ -69,3 +74,13 @@ def test_bleu_of_a_short_sentence_leaves_out_long_ngrams():
     found = sentence_bleu("two | three", "two or three")
     assert found == pytest.approx(100 * (2 / 3 / 4 / 4) ** (1 / 3))
     assert sentence_bleu("", "end") == 0.0
+
+
+def test_pairwise_bleu_is_that_of_each_pair_of_sentences():
+    given = ["a man rides a red bike", "the man rides a bike .", "", "a house"]
+    found = pairwise_bleu([*given, given[0]])
+    for row, translation in zip(found, [*given, given[0]], strict=True):
+        for score, reference in zip(row, [*given, given[0]], strict=True):
+            assert score == sentence_bleu(translation, reference)
+    # The brevity penalty depends on which of the two is the truth.
+    assert found[0][3] != found[3][0]

@@ -64,6 +64,15 @@ def test_the_scores_count_brackets():
     assert problem.score([JOHN], [JOHN]).complete_match == 100
 
 
+def test_trees_are_compared_by_their_brackets():
+    problem = catalogue.problem("parsing_ptb")
+    other = "(TOP (S (NP (XX John)) (XX runs) (XX .)))"
+    first, second = problem.similarities([JOHN, other])
+    assert first[0] == second[1] == 100
+    assert first[1] == problem.development_score([JOHN], [other])
+    assert second[0] == problem.development_score([other], [JOHN])
+
+
 def test_the_development_score_counts_sentences_of_more_than_40_words():
     # One true bracket of two: the long sentence has another label.
     leaves = " ".join(f"(NN w{number})" for number in range(41))

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.errors import UserError
 from t2t_repro.reproduction.silver import silver_trees, write_semi_supervised
 from t2t_repro.settings.decode_hparams import DecodeHParams

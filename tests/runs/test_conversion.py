@@ -257,7 +257,11 @@ def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
         "positions": 77,
         "quantization": "int16",
         "num_threads": None,
-        "forms": TextForms(system.problem.normalize_source, system.problem.postprocess),
+        "forms": TextForms(
+            system.problem.normalize_source,
+            system.problem.postprocess,
+            system.problem.similarities,
+        ),
     }
 
 

@@ -57,5 +57,7 @@ def test_the_problem_normalizes_sources_and_finishes_outputs(system, monkeypatch
     )
     system.translator()
     problem = system.problem
-    forms = TextForms(problem.normalize_source, problem.postprocess)
+    forms = TextForms(
+        problem.normalize_source, problem.postprocess, problem.similarities
+    )
     assert made == [{"forms": forms, "grammar": None}]

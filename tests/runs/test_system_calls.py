@@ -12,8 +12,8 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.problem import Output, Problem
 from t2t_repro.data.reversed_problem import ReversedProblem
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.decoding.sentences import Hypothesis
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.runs import System, checkpoint_choice
@@ -134,7 +134,11 @@ def test_a_translator_gets_every_part_of_the_system(system, translators):
         "target_tokenizer": LETTERS,
         "hparams": HPARAMS,
         "max_input_length": LONGEST,
-        "forms": TextForms(system.problem.normalize_source, system.problem.postprocess),
+        "forms": TextForms(
+            system.problem.normalize_source,
+            system.problem.postprocess,
+            system.problem.similarities,
+        ),
         "grammar": ("grammar of", LETTERS),
     }
 

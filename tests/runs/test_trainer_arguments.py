@@ -319,7 +319,9 @@ def test_dev_sentences_are_translated_greedily_with_the_problems_other_settings(
         "source_tokenizer": "source",
         "target_tokenizer": "target",
         "max_input_length": 40,
-        "forms": TextForms(problem.normalize_source, problem.postprocess),
+        "forms": TextForms(
+            problem.normalize_source, problem.postprocess, problem.similarities
+        ),
         "grammar": "grammar of target",
     }
     # The batch size is the general default: the problem's is meant for its beam.

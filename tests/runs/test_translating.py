@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.sentences import Hypothesis, count_repairs
+from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.runs import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams

@@ -278,7 +278,10 @@ def test_decoding_overrides_are_parsed():
     assert decoding == DecodeHParams(beam_size=8, alpha=1.0, return_beams=True)
 
 
-@pytest.mark.parametrize("name", ["return_beams", "prefer_unrepaired"])
-def test_asking_a_greedy_search_for_more_than_one_hypothesis_is_refused(name):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("return_beams", "true"), ("prefer_unrepaired", "true"), ("mbr_scale", "1")],
+)
+def test_asking_a_greedy_search_for_more_than_one_hypothesis_is_refused(name, value):
     with pytest.raises(UsageError, match=f"{name} would have no effect: beam_size=1"):
-        DecodeHParams().parse(f"beam_size=1,{name}=true")
+        DecodeHParams().parse(f"beam_size=1,{name}={value}")

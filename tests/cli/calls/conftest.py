@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue, runs
-from t2t_repro.decoding.sentences import Hypothesis
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.runs import PairScore
 from tests.runs.test_run import DIGITS, make_run
 from tests.support.recorder import Recorder, record

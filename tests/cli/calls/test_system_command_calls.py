@@ -393,6 +393,7 @@ def test_evaluate_searches_as_asked_completed_by_the_problem(stage, splits, caps
         "extra_length": 17,
         "batch_size": 2048,
         "prefer_unrepaired": False,
+        "mbr_scale": 0.0,
         "min_length": 0,
         "no_repeat_ngram_size": 0,
         "coverage_penalty": 0.0,

@@ -1,0 +1,39 @@
+"""Choose the hypothesis with the least expected loss instead of the most probable."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+
+from t2t_repro.decoding.hypothesis import Hypothesis
+
+Similarities = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+
+
+def rank_by_expected_similarity(
+    hypotheses: Sequence[Hypothesis], scale: float, similarities: Similarities
+) -> list[Hypothesis]:
+    """Sort hypotheses by their expected similarity to the true output, highest first.
+
+    Minimum Bayes risk (Kumar and Byrne 2004, equation 1) over the hypotheses of a
+    beam, with 1 - similarity as the loss:
+
+        sum_j w_j similarity(h_i, h_j),   w_j proportional to exp(scale * score_j)
+
+    Args:
+        hypotheses: Different outputs for one sentence, best score first.
+        scale: Factor of the scores. Large values choose the best score, and 0 weighs
+            all hypotheses alike.
+        similarities: Returns the similarity of every output (rows) to every output
+            as the truth (columns).
+
+    Returns:
+        The same hypotheses. Of equal ones, the one with the better score is first.
+    """
+    best = max(hypothesis.score for hypothesis in hypotheses)
+    weights = [math.exp(scale * (h.score - best)) for h in hypotheses]
+    table = similarities([hypothesis.text for hypothesis in hypotheses])
+    expected = [sum(map(operator.mul, weights, row)) for row in table]
+    order = sorted(range(len(expected)), key=lambda place: -expected[place])
+    return [hypotheses[place] for place in order]

@@ -1,0 +1,66 @@
+"""The best hypothesis by minimum Bayes risk equals brute force."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from t2t_repro.decoding.hypothesis import Hypothesis
+from t2t_repro.decoding.minimum_risk import rank_by_expected_similarity
+
+TEXTS = ["a", "b", "c", "d", "e"]
+
+
+def hypotheses(*scores):
+    return [Hypothesis(t, s) for t, s in zip(TEXTS, scores, strict=False)]
+
+
+def ranked(given, scale, table):
+    seen = []
+
+    def similarities(outputs):
+        seen.append(list(outputs))
+        return table
+
+    found = rank_by_expected_similarity(given, scale, similarities)
+    assert seen == [[hypothesis.text for hypothesis in given]]
+    return "".join(hypothesis.text for hypothesis in found)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.7, 1.0, 40.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_expected_similarities_are_a_matrix_times_the_probabilities(scale, seed):
+    rng = np.random.default_rng(seed)
+    scores = np.sort(rng.normal(-5, 1, 5))[::-1]
+    table = rng.uniform(0, 100, (5, 5))
+    probabilities = np.exp(scale * scores) / np.exp(scale * scores).sum()
+    expected = "".join(TEXTS[n] for n in np.argsort(-(table @ probabilities)))
+    assert ranked(hypotheses(*scores), scale, table.tolist()) == expected
+
+
+def test_two_similar_hypotheses_outvote_a_more_probable_one():
+    given = hypotheses(*np.log([0.4, 0.3, 0.3]))
+    table = [[100, 0, 0], [0, 100, 80], [0, 70, 100]]
+    assert ranked(given, 1.0, table) == "bca"
+    assert ranked(given, 3.0, table) == "abc"
+
+
+def test_rows_are_outputs_and_columns_truths():
+    given = hypotheses(*np.log([0.7, 0.3]))
+    assert ranked(given, 1.0, [[100, 0], [90, 100]]) == "ba"
+    assert ranked(given, 1.0, [[100, 90], [0, 100]]) == "ab"
+
+
+def test_equally_expected_hypotheses_keep_their_order():
+    assert ranked(hypotheses(-1, -2, -3), 1.0, [[5, 5, 5]] * 3) == "abc"
+
+
+def test_very_improbable_hypotheses_have_finite_weights():
+    given = hypotheses(-5000.0, -5000.0 + math.log(0.5))
+    assert ranked(given, 1.0, [[100, 0], [60, 100]]) == "ba"
+
+
+def test_one_hypothesis_stays():
+    assert ranked(hypotheses(-3.0), 1.0, [[100.0]]) == "a"
