@@ -34,6 +34,7 @@ PARSING = {
         "depth_positions": True,
         "batch_size": 2048,
         "packed_length": 192,
+        "packed_source_length": 112,
         "max_length": 192,
         "min_length_bucket": 20,
         "length_bucket_step": 1.5,
@@ -41,7 +42,7 @@ PARSING = {
             "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size*linear_decay"
         ),
         "learning_rate_warmup_steps": 1200,
-        "learning_rate_decay_steps": 3000,
+        "learning_rate_decay_steps": 6000,
     },
 }
 
