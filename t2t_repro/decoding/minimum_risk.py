@@ -16,7 +16,7 @@ def rank_by_expected_similarity(
 ) -> list[Hypothesis]:
     """Sort hypotheses by their expected similarity to the true output, highest first.
 
-    Minimum Bayes risk (Kumar and Byrne 2004, equation 1) over the hypotheses of a
+    Minimum Bayes risk (Kumar and Byrne 2004) over the hypotheses of a
     beam, with 1 - similarity as the loss:
 
         sum_j w_j similarity(h_i, h_j),   w_j proportional to exp(scale * score_j)
