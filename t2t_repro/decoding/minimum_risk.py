@@ -16,8 +16,8 @@ def rank_by_expected_similarity(
 ) -> list[Hypothesis]:
     """Sort hypotheses by their expected similarity to the true output, highest first.
 
-    Minimum Bayes risk (Kumar and Byrne 2004) over the hypotheses of a
-    beam, with 1 - similarity as the loss:
+    Minimum Bayes risk (Kumar and Byrne 2004) over the hypotheses of a beam, with
+    -similarity as the loss:
 
         sum_j w_j similarity(h_i, h_j),   w_j proportional to exp(scale * score_j)
 

@@ -14,12 +14,6 @@ def _as_written(source: str, written: str) -> Output:
     return Output(written)
 
 
-def _as_translations(outputs: Sequence[str]) -> list[list[float]]:
-    from t2t_repro.metrics.translation import pairwise_bleu
-
-    return pairwise_bleu(outputs)
-
-
 @dataclasses.dataclass(frozen=True)
 class TextForms:
     """Functions of a problem on the text of users and of the model.
@@ -34,7 +28,7 @@ class TextForms:
 
     normalize_source: Callable[[str], str] = str
     postprocess: Callable[[str, str], Output] = _as_written
-    similarities: Callable[[Sequence[str]], list[list[float]]] = _as_translations
+    similarities: Callable[[Sequence[str]], list[list[float]]] = Problem().similarities
 
     @classmethod
     def of(cls, problem: Problem) -> Self:

@@ -124,12 +124,7 @@ def score_trees(
 
 def pairwise_f1(trees: Sequence[Tree]) -> list[list[float]]:
     """Return F1, 0 to 100, of every tree (rows) if another is the truth (columns)."""
-    columns = []
-    for true in trees:
-        tags = [leaf.tag for leaf in true.leaves]
-        wanted = brackets(true, tags)
-        columns.append([_count(brackets(tree, tags), wanted).f1 for tree in trees])
-    return [list(row) for row in zip(*columns, strict=True)]
+    return [[_count(tree, true).f1 for true in trees] for tree in trees]
 
 
 def brackets(tree: Tree, tags: Sequence[str]) -> Brackets:
@@ -155,10 +150,10 @@ def _compare(hypothesis: Tree, reference: Tree, number: int) -> _Counts:
             f"tree {number} has other words than its reference: "
             f"{' '.join(hypothesis.words)!r} and {' '.join(reference.words)!r}"
         )
+    return _count(hypothesis, reference)
+
+
+def _count(hypothesis: Tree, reference: Tree) -> _Counts:
     tags = [leaf.tag for leaf in reference.leaves]
     found, true = brackets(hypothesis, tags), brackets(reference, tags)
-    return _count(found, true)
-
-
-def _count(found: Brackets, true: Brackets) -> _Counts:
     return _Counts(found.total(), true.total(), (found & true).total())

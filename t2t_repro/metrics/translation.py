@@ -72,11 +72,10 @@ def sentence_bleu(hypothesis: str, reference: str) -> float:
 def pairwise_bleu(translations: Sequence[str]) -> list[list[float]]:
     """Return `sentence_bleu` of all translations (rows) against all (columns)."""
     metric = BLEU(effective_order=True)
-    columns = []
-    for reference in translations:
-        scores = {t: metric.sentence_score(t, [reference]).score for t in translations}
-        columns.append([scores[translation] for translation in translations])
-    return [list(row) for row in zip(*columns, strict=True)]
+    return [
+        [metric.sentence_score(translation, [truth]).score for truth in translations]
+        for translation in translations
+    ]
 
 
 def score_translations(

@@ -180,7 +180,9 @@ class DecodeHParams(TypedSettings):
         if self.beam_size == 1:
             reason = "beam_size=1 finds one hypothesis."
             names = (
-                *("return_beams", "prefer_unrepaired", "mbr_scale"),
+                "return_beams",
+                "prefer_unrepaired",
+                "mbr_scale",
                 "coverage_penalty",
             )
             idle = {name: reason for name in names if getattr(self, name)}
