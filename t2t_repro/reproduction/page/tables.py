@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 
 from t2t_repro.reproduction.agreement import SCORES, grouped, order_of, scores_of
-from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import NOT_YET, Result
@@ -34,12 +32,6 @@ NEWER_TABLES = {
     "dropout": ("control for",),
 }
 _ROW_SCORES = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
-_FORM_SCORES = {
-    "nll (dev)": "dev nll",
-    "BLEU (dev)": "dev BLEU",
-    "BLEU (test)": "test2016 BLEU",
-    "BLEU (dev+test)": "both",
-}
 
 
 def measured_rows(results: Sequence[Result], scale: str) -> str:
@@ -103,21 +95,6 @@ def _newer_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
     return [*first, *_measured_cells(results)]
 
 
-def forms(results: Sequence[Result]) -> str:
-    """Return the readings of the Weighted Transformer at the long scale."""
-    headings = ["row", "system", "changes", *_FORM_SCORES.values(), "seeds"]
-    of_scale = [result for result in results if result.scale == "long"]
-    lines = []
-    for row in find_table("forms").rows:
-        own = [x for x in of_scale if x.system == row.system]
-        scores = _means(own, [*_FORM_SCORES]) if own else [NOT_YET, "", "", ""]
-        changes = row.hparams.replace(",", ", ")
-        first = [f"`forms/{row.name}`", row.label, f"`{changes}`" if changes else ""]
-        seeds = ", ".join(str(result.seed) for result in own)
-        lines.append([*first, *scores, seeds])
-    return "\n".join(markdown([headings, *lines]))
-
-
 def parsers(results: Sequence[Result]) -> str:
     """Return our parsers of Table 4 at the small scale, measured or not."""
     scores = {
@@ -179,25 +156,3 @@ def commented_rows() -> str:
         for line, layer in COMMENTED.items()
     ]
     return "\n".join(markdown([headings, *lines]))
-
-
-def recorded_runs(curves: Sequence[Curve]) -> str:
-    """Return the settings of recorded trainings, with the last nll on dev."""
-    if not curves:
-        return f"{NOT_YET.capitalize()}."
-    headings = ["setting", "seeds", "steps", "dev nll"]
-    names = dict.fromkeys(curve.name for curve in curves)
-    lines = [
-        _run_line(name, [curve for curve in curves if curve.name == name])
-        for name in names
-    ]
-    return "\n".join(markdown([headings, *lines]))
-
-
-def _run_line(name: str, curves: Sequence[Curve]) -> list[str]:
-    last = [curve.nll[-1] for curve in curves]
-    nll = f"{statistics.mean(last):.3f}"
-    if len(last) > 1:
-        nll += f" ± {statistics.stdev(last):.3f}"
-    seeds = ", ".join(str(curve.seed) for curve in curves)
-    return [f"`{name}`", seeds, f"{curves[0].steps[-1]:,}", nll]

@@ -21,7 +21,7 @@ from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
-from t2t_repro.reproduction.page import derived, figures, tables
+from t2t_repro.reproduction.page import ablation, derived, figures, tables
 from t2t_repro.reproduction.permutation import COVERAGE
 from t2t_repro.reproduction.report import write_report
 from t2t_repro.reproduction.results import Result
@@ -99,15 +99,13 @@ def page_values(
             "rows": tables.measured_rows(results, "small"),
             "long_rows": tables.measured_rows(results, "long"),
             "newer_rows": tables.newer_rows(results),
-            "forms": tables.forms(results),
+            "forms": ablation.forms(results, curves),
             "parsers": tables.parsers(results),
             "agreement": tables.agreement(results),
             "commented": tables.commented_rows(),
-            "runs": tables.recorded_runs(curves),
             "text": _text_figures(results),
         },
         "figures": figures.links(figures.FigureData(results, measurements, curves)),
-        "runs": {"steps": max((curve.steps[-1] for curve in curves), default=0)},
         "widths": derived.units_per_head(),
         "long": derived.long_scale(),
         "chance": {"percent": round(100 * COVERAGE)},

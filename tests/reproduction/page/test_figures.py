@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.measurements import shipped_measurements
 from t2t_repro.reproduction.page.figures import (
     FIGURES,
@@ -15,25 +14,9 @@ from t2t_repro.reproduction.page.figures import (
     shared_points,
 )
 from t2t_repro.reproduction.results import shipped_results
+from tests.support.curve import CURVE
 from tests.support.result import RESULT
 
-CURVE = Curve(
-    name="shared",
-    seed=1,
-    problem="text_pairs",
-    hparams_set="weighted_transformer_base",
-    settings={},
-    data_digest="d",
-    versions={},
-    steps=(10, 20),
-    nll=(3.0, 2.5),
-    branches={
-        f"encoder/layer_0/{kind}/{number}": (0.5, 0.25)
-        for kind in ("kappa", "alpha")
-        for number in range(2)
-    },
-    seconds=1.0,
-)
 PARSED = dataclasses.replace(
     RESULT,
     system="transformer_parsing_wsj",

@@ -30,11 +30,13 @@ PUBLISHED = {
 }
 
 
-def mean_and_spread(values: list[float]) -> str:
+def mean_and_spread(values: list[float], places: int = 2) -> str:
     if not values:
         return ""
-    text = f"{statistics.mean(values):.2f}"
-    return text if len(values) == 1 else f"{text} ± {statistics.stdev(values):.2f}"
+    text = f"{statistics.mean(values):.{places}f}"
+    if len(values) == 1:
+        return text
+    return f"{text} ± {statistics.stdev(values):.{places}f}"
 
 
 def line(name: str, row: Row, results: list[Result]) -> str:
@@ -101,7 +103,10 @@ def test_the_page_has_a_line_per_form_measured_or_not():
         own = [x for x in long if x.system == row.system]
         cells = [cell.strip() for cell in found[row.name].split("|")]
         names = ("nll (dev)", "BLEU (dev)", "BLEU (test)", "BLEU (dev+test)")
-        scores = [mean_and_spread([x.scores[name] for x in own]) for name in names]
+        scores = [
+            mean_and_spread([x.scores[name] for x in own], 3 if "nll" in name else 2)
+            for name in names
+        ]
         assert cells[0] == row.label
         assert cells[2:6] == (scores if own else ["not yet measured", "", "", ""])
         assert cells[6] == ", ".join(str(x.seed) for x in own)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import pytest
+from scipy import stats
+
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.page.ablation import forms
+from tests.support.curve import CURVE
+from tests.support.result import RESULT
+
+ROWS = find_table("forms").rows
+PLAIN, AROUND, SHARED = (
+    next(str(row.system) for row in ROWS if row.name == name)
+    for name in ("transformer", "around", "shared")
+)
+
+
+def result(system: str, seed: int, nll: float, bleu: float = 30.0):
+    scores = {
+        "nll (dev)": nll,
+        "BLEU (dev)": bleu,
+        "BLEU (test)": bleu + 2,
+        "BLEU (dev+test)": bleu + 1,
+    }
+    return dataclasses.replace(
+        RESULT, system=system, scale="long", seed=seed, scores=scores
+    )
+
+
+RESULTS = [
+    result(PLAIN, 1, 2.0),
+    result(PLAIN, 2, 2.125),
+    result(AROUND, 1, 2.5, 28.0),
+    result(AROUND, 2, 2.75, 28.5),
+    result(SHARED, 1, 2.25, 31.0),
+]
+CURVES = [
+    dataclasses.replace(CURVE, name=name, seed=seed, steps=(100, 200), nll=nll)
+    for name, seed, nll in [
+        (PLAIN, 1, (3.0, 2.0)),
+        (PLAIN, 2, (3.0, 2.0)),
+        (AROUND, 1, (3.0, 2.5)),
+        (AROUND, 2, (3.0, 2.25)),
+        (AROUND, 3, (3.0, 2.0)),
+    ]
+]
+
+
+def cells(row: str, results=RESULTS, curves=CURVES) -> dict[str, str]:
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in forms(results, curves).splitlines()
+    ]
+    (found,) = [line for line in lines if line[0] == f"`forms/{row}`"]
+    return dict(zip(lines[0], found, strict=True))
+
+
+def test_rows_without_results_are_not_yet_measured():
+    found = cells("inside")
+    assert found["dev nll"] == "not yet measured"
+    assert set(itertools.islice(found.values(), 4, None)) == {""}
+
+
+def test_scores_are_means_with_the_deviation_of_the_seeds():
+    found = cells("around")
+    assert found["dev nll"] == "2.625 ± 0.177"
+    assert found["dev BLEU"] == "28.25 ± 0.35"
+    assert found["both"] == "29.25 ± 0.35"
+    assert found["seeds"] == "1, 2"
+    assert cells("shared")["dev nll"] == "2.250"
+
+
+def test_other_scales_do_not_count():
+    small = [dataclasses.replace(x, scale="small") for x in RESULTS]
+    assert cells("around", small)["dev nll"] == "not yet measured"
+
+
+def test_p_values_use_the_deviation_of_all_rows():
+    """Two rows have two seeds each, so the deviation has two degrees of freedom."""
+    deviation = ((0.125**2 / 2 + 0.25**2 / 2) / 2) ** 0.5
+    expected = {
+        "around": (2.625 - 2.0625) / deviation,
+        "shared": (2.25 - 2.0625) / (deviation * 1.5**0.5),
+    }
+    for row, t in expected.items():
+        p_value = float(cells(row)["nll, p"])
+        assert p_value == pytest.approx(2 * stats.t.sf(t, 2), rel=0.05)
+    # Five scores of BLEU, one pair of which differs.
+    assert cells("around")["both, p"] != cells("around")["nll, p"]
+
+
+def test_the_first_row_has_no_p_value_and_neither_has_a_single_seed():
+    assert cells("transformer")["nll, p"] == ""
+    assert cells("around", RESULTS[::2])["nll, p"] == ""
+    assert cells("around", RESULTS[2:])["nll, p"] == ""
+
+
+def test_updates_are_those_of_the_seeds_that_both_have():
+    """Seed 1: 200 against 150 updates; seed 2: 200 against 175."""
+    assert cells("around")["updates"] == f"{(200 / 150 + 200 / 175) / 2:.2f}"
+    assert cells("shared")["updates"] == cells("transformer")["updates"] == ""

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from t2t_repro.reproduction.convergence import relative_updates, updates_to
+from tests.support.curve import CURVE
+
+SLOW = dataclasses.replace(CURVE, steps=(100, 200, 300, 400), nll=(4.0, 3.0, 2.5, 2.0))
+FAST = dataclasses.replace(CURVE, steps=(100, 200, 300, 400), nll=(3.0, 2.0, 1.5, 1.0))
+
+
+def test_between_two_evaluations_the_nll_changes_linearly():
+    assert updates_to(2.5, SLOW.steps, SLOW.nll) == 300
+    assert updates_to(2.75, SLOW.steps, SLOW.nll) == 250
+    assert updates_to(3.25, SLOW.steps, SLOW.nll) == 175
+
+
+def test_the_first_evaluation_that_is_low_enough_counts_even_if_the_nll_rises_later():
+    assert updates_to(2.0, (10, 20, 30, 40), (3.0, 2.0, 2.5, 1.0)) == 20
+    assert updates_to(9.0, (10, 20), (3.0, 2.0)) == 10
+
+
+def test_an_nll_that_is_never_reached_is_an_error():
+    with pytest.raises(ValueError, match=r"at most 1.5, received 2.0"):
+        updates_to(1.5, SLOW.steps, SLOW.nll)
+
+
+def test_updates_are_compared_at_the_nll_that_both_reach():
+    assert relative_updates(FAST, SLOW) == 200 / 400
+    assert relative_updates(SLOW, FAST) == 400 / 200
+    assert relative_updates(SLOW, SLOW) == 1
+
+
+def test_a_curve_that_rises_at_the_end_is_compared_at_its_lowest_point():
+    rising = dataclasses.replace(SLOW, nll=(4.0, 3.0, 2.5, 2.75))
+    assert relative_updates(rising, FAST) == 300 / 150
