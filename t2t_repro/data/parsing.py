@@ -17,6 +17,7 @@ from t2t_repro.data.text_files import read_lines
 from t2t_repro.errors import UserError
 from t2t_repro.metrics.bracketing import BracketingScores, pairwise_f1, score_trees
 from t2t_repro.text.bracket_grammar import BracketGrammar
+from t2t_repro.text.consensus_tree import consensus_tree
 from t2t_repro.text.symbols import split_symbols
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.text.tree_grammar import tree_grammar
@@ -81,6 +82,10 @@ class ParsingProblem(Problem):
     def similarities(self, outputs: Sequence[str]) -> list[list[float]]:
         """Return F1 of the brackets of every tree against every other, 0 to 100."""
         return pairwise_f1([*map(read_tree, outputs)])
+
+    def consensus(self, outputs: Sequence[str], weights: Sequence[float]) -> str:
+        """Return the tree of the constituents with more than half of the weight."""
+        return str(consensus_tree([*map(read_tree, outputs)], weights))
 
 
 class TreeFileProblem(ParsingProblem, FileProblem[TreeFile]):

@@ -254,6 +254,25 @@ class Problem:
 
         return pairwise_bleu(outputs)
 
+    def consensus(self, outputs: Sequence[str], weights: Sequence[float]) -> str:
+        """Combine outputs for one sentence into the one that they agree on.
+
+        A problem that overrides this can be decoded with `mbr_consensus`.
+
+        Args:
+            outputs: Outputs, after `postprocess`.
+            weights: Weight of each output; the sum is not 1.
+
+        Raises:
+            NotImplementedError: If the problem cannot combine outputs.
+        """
+        raise NotImplementedError
+
+    @property
+    def has_consensus(self) -> bool:
+        """Whether the problem can combine outputs."""
+        return type(self).consensus is not Problem.consensus
+
     def source_identities(
         self, tmp_dir: str | Path | None
     ) -> Mapping[str, Mapping[str, object]]:

@@ -37,6 +37,7 @@ _FOLLOWED = frozenset(
         "write_beam_scores",
         "prefer_unrepaired",
         "mbr_scale",
+        "mbr_consensus",
     }
 )
 

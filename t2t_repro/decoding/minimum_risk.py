@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from t2t_repro.decoding.hypothesis import Hypothesis
 
 Similarities = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+Consensus = Callable[[Sequence[str], Sequence[float]], str]
 
 
 def rank_by_expected_similarity(
@@ -31,9 +33,32 @@ def rank_by_expected_similarity(
     Returns:
         The same hypotheses. Of equal ones, the one with the better score is first.
     """
-    best = max(hypothesis.score for hypothesis in hypotheses)
-    weights = [math.exp(scale * (h.score - best)) for h in hypotheses]
+    weights = _weights(hypotheses, scale)
     table = similarities([hypothesis.text for hypothesis in hypotheses])
     expected = [sum(map(operator.mul, weights, row)) for row in table]
     order = sorted(range(len(expected)), key=lambda place: -expected[place])
     return [hypotheses[place] for place in order]
+
+
+def with_consensus(
+    hypotheses: Sequence[Hypothesis], scale: float, consensus: Consensus
+) -> list[Hypothesis]:
+    """Replace the text of the first hypothesis by what all of them agree on.
+
+    Args:
+        hypotheses: Different outputs for one sentence.
+        scale: Factor of the scores; see `rank_by_expected_similarity`.
+        consensus: Combines outputs by their weights.
+
+    Returns:
+        The hypotheses. The first one keeps its score, repairs and ids.
+    """
+    texts = [hypothesis.text for hypothesis in hypotheses]
+    agreed = consensus(texts, _weights(hypotheses, scale))
+    return [dataclasses.replace(hypotheses[0], text=agreed), *hypotheses[1:]]
+
+
+def _weights(hypotheses: Sequence[Hypothesis], scale: float) -> list[float]:
+    """Return exp(scale * score) of each hypothesis, over that of the best score."""
+    best = max(hypothesis.score for hypothesis in hypotheses)
+    return [math.exp(scale * (h.score - best)) for h in hypotheses]

@@ -55,6 +55,12 @@ def with_problem_defaults(
             f"{hparams.argument()}: received constrain={hparams.constrain}, but "
             f"{problem.name} has no grammar: leave it out."
         )
+    if hparams.mbr_consensus and not problem.has_consensus:
+        raise UsageError(
+            f"{hparams.argument()}: received mbr_consensus=true, but outputs of "
+            f"{problem.name} cannot be combined: leave it out, so that mbr_scale "
+            "chooses one of them."
+        )
     own = own_defaults(problem, follows_grammar=follows_grammar)
     # Settings that were completed before may have a small batch of the problem's own.
     is_own = hparams.batch_size == own.get("batch_size")

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.minimum_risk import rank_by_expected_similarity
+from t2t_repro.decoding.minimum_risk import rank_by_expected_similarity, with_consensus
 from t2t_repro.decoding.pieces import (
     Piece,
     check_prefix_lengths,
@@ -77,7 +77,8 @@ class SentenceTranslator(abc.ABC):
         grammar: Grammar of the model's outputs, needed if the hparams follow one.
 
     Raises:
-        UserError: If the hparams follow a grammar, and there is none.
+        UserError: If the hparams follow a grammar, and there is none, or ask for a
+            consensus that the forms do not have.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class SentenceTranslator(abc.ABC):
         self.hparams = hparams
         self._longest_piece = longest_piece(max_input_length)
         self._forms = forms
+        self._consensus = forms.required_consensus() if hparams.mbr_consensus else None
 
     @abc.abstractmethod
     def _search_batches(
@@ -133,7 +135,8 @@ class SentenceTranslator(abc.ABC):
             The hypotheses of each sentence, best first: `beam_size` of them if the
             hparams' `return_beams` is set (fewer if fewer exist), else one. With
             `mbr_scale`, the best has the highest expected similarity. With
-            `prefer_unrepaired`, repaired hypotheses rank below the others.
+            `prefer_unrepaired`, repaired hypotheses rank below the others. With
+            `mbr_consensus`, the text of the best is what they all agree on.
 
         Raises:
             UserError: If the numbers of sentences and prefixes differ, or a prefix is
@@ -240,6 +243,8 @@ class SentenceTranslator(abc.ABC):
             )
         if self.hparams.prefer_unrepaired:
             finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))
+        if self._consensus is not None:
+            finished = with_consensus(finished, self.hparams.mbr_scale, self._consensus)
         return finished if self.hparams.return_beams else finished[:1]
 
     def _report_cuts(self, pieces: list[Piece]) -> None:

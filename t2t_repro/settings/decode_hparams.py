@@ -80,6 +80,12 @@ class DecodeHParams(TypedSettings):
         at_least=0,
         read_by=("decode", "evaluate", "attention", "train"),
     )
+    mbr_consensus: bool = setting(
+        "mbr_scale: write what hypotheses with more than half of these weights agree "
+        "on, which need not be one of them; for trees",
+        False,
+        read_by=("decode", "evaluate", "train"),
+    )
 
     min_length: int = setting(
         "least number of tokens of a translation before its end",
@@ -183,6 +189,7 @@ class DecodeHParams(TypedSettings):
                 "return_beams",
                 "prefer_unrepaired",
                 "mbr_scale",
+                "mbr_consensus",
                 "coverage_penalty",
             )
             idle = {name: reason for name in names if getattr(self, name)}
@@ -190,6 +197,8 @@ class DecodeHParams(TypedSettings):
             idle["prefer_unrepaired"] = (
                 f"constrain={self.constrain} writes hardly anything that needs repair."
             )
+        if self.mbr_consensus and not self.mbr_scale:
+            idle["mbr_consensus"] = "mbr_scale=0 weighs no hypotheses."
         if self.word_cost and self.samples:
             idle["word_cost"] = "sampling compares no hypotheses."
         if not self.samples:
@@ -199,6 +208,11 @@ class DecodeHParams(TypedSettings):
         return idle
 
     def check_together(self) -> None:
+        if self.mbr_consensus and self.return_beams:
+            raise UserError(
+                "received mbr_consensus=true with return_beams=true, expected one of "
+                "them: a consensus is one output."
+            )
         if self.samples and self.beam_size > 1:
             raise UserError(
                 f"received sampling_method=random with beam_size={self.beam_size}, "

@@ -91,6 +91,7 @@ def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
         ("beam_size=2", "none", True),
         ("beam_size=2,constrain=tree", "tree", True),
         ("beam_size=3,constrain=tree,mbr_scale=1", "tree", True),
+        ("beam_size=3,constrain=tree,mbr_scale=1,mbr_consensus=true", "tree", True),
         ("beam_size=2,prefer_unrepaired=false", "none", False),
     ],
 )

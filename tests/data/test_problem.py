@@ -99,6 +99,21 @@ def test_a_reversed_problem_is_scored_as_its_base():
     assert reversed_problem.similarities([]) == [[7.0]]
 
 
+def test_outputs_are_combined_only_by_a_problem_that_overrides_it():
+    class Combined(Problem):
+        def consensus(self, outputs, weights):
+            return f"{outputs} {weights}"
+
+    assert not Problem().has_consensus
+    assert TextForms.of(Problem()).consensus is None
+    with pytest.raises(NotImplementedError):
+        Problem().consensus(["a"], [1.0])
+    combine = TextForms.of(Combined()).required_consensus()
+    assert combine(["a"], [1.0]) == "['a'] [1.0]"
+    # A reversed problem has other outputs.
+    assert not ReversedProblem(Combined()).has_consensus
+
+
 def test_outputs_of_a_problem_are_compared_by_bleu_of_the_sentence():
     outputs = ["a man rides a bike", "a man rides a red bike"]
     assert Problem().similarities(outputs) == pairwise_bleu(outputs)

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.minimum_risk import rank_by_expected_similarity
+from t2t_repro.decoding.minimum_risk import (
+    rank_by_expected_similarity,
+    with_consensus,
+)
 
 TEXTS = ["a", "b", "c", "d", "e"]
 
@@ -64,3 +67,21 @@ def test_very_improbable_hypotheses_have_finite_weights():
 
 def test_one_hypothesis_stays():
     assert ranked(hypotheses(-3.0), 1.0, [[100.0]]) == "a"
+
+
+def test_a_consensus_replaces_the_first_text_and_gets_the_weights_of_all():
+    seen = []
+
+    def consensus(texts, weights):
+        seen.append((list(texts), np.array(weights) / sum(weights)))
+        return "agreed"
+
+    first, second = (
+        Hypothesis("b", math.log(0.2), ("fault",), (4, 1)),
+        Hypothesis("a", math.log(0.6), (), (3, 1)),
+    )
+    found = with_consensus([first, second], 2.0, consensus)
+    assert found == [Hypothesis("agreed", first.score, ("fault",), (4, 1)), second]
+    ((texts, shares),) = seen
+    assert texts == ["b", "a"]
+    np.testing.assert_allclose(shares, [0.1, 0.9])  # 0.2^2 and 0.6^2

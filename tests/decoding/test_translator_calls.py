@@ -171,6 +171,42 @@ def test_outputs_for_the_user_rank_by_their_similarity_on_request(
     assert [hypothesis.score for hypothesis in found] == scores
 
 
+def joined(outputs, weights):
+    """Combine outputs; the best score of the three is 0, the others are below."""
+    heaviest = max(zip(weights, outputs, strict=True))[1]
+    return f"{'+'.join(outputs)} {heaviest}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "score"),
+    [({}, -2.0), ({"prefer_unrepaired": True}, -1.0)],
+)
+def test_the_text_of_the_best_is_a_consensus_on_request(search, changes, score):
+    calls = []
+    texts = iter("pqr")
+
+    def postprocess(source, written):
+        output = repair_all_but_the_second(calls)(source, written)
+        return Output(next(texts), output.repairs)
+
+    def similarities(outputs):
+        return [[number] * 3 for number in range(len(outputs))]  # the last is best
+
+    forms = TextForms(
+        postprocess=postprocess, similarities=similarities, consensus=joined
+    )
+    hparams = HPARAMS.replace(mbr_scale=0.5, mbr_consensus=True, **changes)
+    ((found,),) = translator(hparams, forms=forms).translate(["1"])
+    assert found.score == score
+    order = "q+r+p" if changes else "r+q+p"
+    assert found.text == f"{order} p"
+
+
+def test_outputs_without_a_consensus_cannot_be_combined():
+    with pytest.raises(UserError, match="cannot be combined: leave it out"):
+        translator(HPARAMS.replace(mbr_scale=0.5, mbr_consensus=True))
+
+
 def repair_all_but_the_second(calls):
     def postprocess(source, written):
         calls.append(written)

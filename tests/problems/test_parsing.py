@@ -73,6 +73,15 @@ def test_trees_are_compared_by_their_brackets():
     assert second[0] == problem.development_score([other], [JOHN])
 
 
+def test_trees_are_combined_by_the_weights_of_their_constituents():
+    problem = catalogue.problem("parsing_ptb")
+    other = "(TOP (S (NP (XX John)) (XX runs) (XX .)))"
+    with_verb = other.replace("(XX runs)", "(VP (XX runs))")
+    assert problem.has_consensus
+    assert problem.consensus([other, JOHN], [1.0, 1.5]) == with_verb
+    assert problem.consensus([other, JOHN], [1.5, 1.0]) == other
+
+
 def test_the_development_score_counts_sentences_of_more_than_40_words():
     # One true bracket of two: the long sentence has another label.
     leaves = " ".join(f"(NN w{number})" for number in range(41))

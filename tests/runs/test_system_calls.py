@@ -477,6 +477,14 @@ def test_a_problem_without_a_grammar_is_not_constrained(system):
         system.with_problem_defaults(given)
 
 
+def test_a_problem_that_cannot_combine_outputs_has_no_consensus(system):
+    given = DecodeHParams().parse("mbr_scale=1,mbr_consensus=true")
+    with pytest.raises(UsageError, match=r"outputs of .* cannot be combined: leave"):
+        system.with_problem_defaults(given)
+    system.problem = catalogue.problem("parsing_ptb")
+    assert system.with_problem_defaults(given).mbr_consensus
+
+
 def test_a_cost_of_words_belongs_to_a_grammar(system):
     system.problem.decode_defaults = {"constrain": "tree", "word_cost": 0.7}
     completed = system.with_problem_defaults(DecodeHParams())

@@ -285,3 +285,11 @@ def test_decoding_overrides_are_parsed():
 def test_asking_a_greedy_search_for_more_than_one_hypothesis_is_refused(name, value):
     with pytest.raises(UsageError, match=f"{name} would have no effect: beam_size=1"):
         DecodeHParams().parse(f"beam_size=1,{name}={value}")
+
+
+def test_a_consensus_needs_weights_and_is_one_output():
+    with pytest.raises(UsageError, match="mbr_scale=0 weighs no hypotheses"):
+        DecodeHParams().parse("mbr_consensus=true")
+    with pytest.raises(UserError, match="a consensus is one output"):
+        DecodeHParams().parse("mbr_scale=1,mbr_consensus=true,return_beams=true")
+    assert DecodeHParams().parse("mbr_scale=1,mbr_consensus=true").num_hypotheses == 4

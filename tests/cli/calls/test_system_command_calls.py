@@ -394,6 +394,7 @@ def test_evaluate_searches_as_asked_completed_by_the_problem(stage, splits, caps
         "batch_size": 2048,
         "prefer_unrepaired": False,
         "mbr_scale": 0.0,
+        "mbr_consensus": False,
         "min_length": 0,
         "no_repeat_ngram_size": 0,
         "coverage_penalty": 0.0,
