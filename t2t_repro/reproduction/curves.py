@@ -66,6 +66,13 @@ class Curve:
         """Name of the file of this curve."""
         return f"{self.name}-{self.seed}.json"
 
+    def branches_by_layer(self) -> dict[str, list[Sequence[float]]]:
+        """Return the weights of the branches by layer and kind, a list per branch."""
+        found: dict[str, list[Sequence[float]]] = {}
+        for name, values in self.branches.items():
+            found.setdefault(name.rpartition("/")[0], []).append(values)
+        return found
+
     def save(self, folder: str | Path) -> Path:
         """Write the curve to a folder, atomically, and return the path of its file.
 

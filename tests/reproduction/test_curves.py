@@ -91,6 +91,18 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path, name):
         curve_of(run(tmp_path), name)
 
 
+def test_branch_weights_are_grouped_by_layer_and_kind(tmp_path):
+    layer = ALPHA.rpartition("/")[0]
+    curve = dataclasses.replace(
+        curve_of(run(tmp_path), "shared_unit"),
+        branches={KAPPA: (0.375, 0.3), ALPHA: (0.1, 0.2), f"{layer}/9": (0.3, 0.4)},
+    )
+    assert curve.branches_by_layer() == {
+        KAPPA.rpartition("/")[0]: [(0.375, 0.3)],
+        layer: [(0.1, 0.2), (0.3, 0.4)],
+    }
+
+
 def test_a_transformer_has_no_branch_weights(tmp_path):
     records = [record for record in RECORDS if record["split"] != "branches"]
     assert curve_of(run(tmp_path, records), "plain").branches == {}

@@ -23,7 +23,7 @@ SCORES = {
 NLL, BLEU = "nll (dev)", "BLEU (dev+test)"
 _HEADINGS = (
     *("row", "system", "changes", *SCORES.values(), "seeds"),
-    *("nll, p", "both, p", "updates"),
+    *("nll, p", "both, p", "updates", "M kappa, M alpha"),
 )
 
 
@@ -55,6 +55,7 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
                 *_scores(measured[system]),
                 *_p_values(system, str(rows[0].system), measured),
                 _updates(system, str(rows[0].system), curves),
+                _weights(system, curves),
             ]
         )
     return "\n".join(markdown([_HEADINGS, *lines]))
@@ -106,3 +107,15 @@ def _updates(system: str, reference: str, curves: Sequence[Curve]) -> str:
         return ""
     ratios = [relative_updates(own[seed], other[seed]) for seed in seeds]
     return f"{statistics.mean(ratios):.2f}"
+
+
+def _weights(system: str, curves: Sequence[Curve]) -> str:
+    """Return the smallest and largest kappa or alpha at the end, times M."""
+    found = [
+        len(layer) * values[-1]
+        for curve in curves
+        if curve.name == system
+        for layer in curve.branches_by_layer().values()
+        for values in layer
+    ]
+    return f"{min(found):.2f} to {max(found):.2f}" if found else ""

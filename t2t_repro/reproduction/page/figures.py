@@ -12,12 +12,15 @@ from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.f1_by_length import classes_in
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
+from t2t_repro.reproduction.page.curve_figures import (
+    draw_branch_weights,
+    draw_learning_curves,
+)
 from t2t_repro.reproduction.page.derived import by_seed
 from t2t_repro.reproduction.results import NOT_YET, Result
 from t2t_repro.reproduction.small_scale import WIDTH_DIVISOR
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 FOLDER = "figures"
@@ -50,11 +53,6 @@ class FigureData:
     results: Sequence[Result]
     measurements: Mapping[str, Measurement]
     curves: Sequence[Curve]
-
-    @property
-    def branch_curves(self) -> list[Curve]:
-        """Trainings whose branch weights were recorded."""
-        return [curve for curve in self.curves if curve.branches]
 
 
 @dataclass(frozen=True)
@@ -111,58 +109,11 @@ def draw_figures(data: FigureData, folder: Path) -> list[Path]:
     return paths
 
 
-def _draw_learning_curves(canvas: Canvas, data: FigureData) -> None:
-    left, right = canvas.subplots(1, 2)
-    for name, curves in _by_name(data.curves).items():
-        _draw_mean(left, name, curves)
-    left.set(xlabel="steps", ylabel="dev nll per token", title="recorded trainings")
-    left.legend(fontsize=7)
+def _draw_multi30k(canvas: Canvas, data: FigureData) -> None:
+    axes = canvas.subplots()
     steps, nll = _columns(data.measurements[MULTI30K], "steps", "dev nll")
-    right.plot(steps, nll, marker="o")
-    right.set(xlabel="steps", title="Multi30k, English to German")
-
-
-def _draw_mean(axes: Axes, name: str, curves: Sequence[Curve]) -> None:
-    """Draw the mean of the seeds, with the range between them."""
-    points = shared_points(curves)
-    steps, columns = list(points), list(points.values())
-    seeds = f"{len(curves)} seed" + "s" * (len(curves) > 1)
-    (line,) = axes.plot(
-        steps, [statistics.mean(x) for x in columns], label=f"{name} ({seeds})"
-    )
-    axes.fill_between(
-        steps,
-        [min(x) for x in columns],
-        [max(x) for x in columns],
-        alpha=0.2,
-        color=line.get_color(),
-    )
-
-
-def shared_points(curves: Sequence[Curve]) -> dict[int, list[float]]:
-    """Return the nll of each curve at the steps that all of them have, by step."""
-    values = [dict(zip(curve.steps, curve.nll, strict=True)) for curve in curves]
-    steps = sorted(set(values[0]).intersection(*values))
-    return {step: [nll[step] for nll in values] for step in steps}
-
-
-def _draw_branch_weights(canvas: Canvas, data: FigureData) -> None:
-    """Draw kappa and alpha of the first layers of a training."""
-    curve = data.branch_curves[0]
-    groups: dict[str, list[Sequence[float]]] = {}
-    for name, values in curve.branches.items():
-        groups.setdefault(name.rpartition("/")[0], []).append(values)
-    layers = [name for name in groups if "layer_0" in name]
-    for axes, layer in zip(
-        canvas.subplots(1, len(layers), sharey=True, squeeze=False)[0],
-        layers,
-        strict=True,
-    ):
-        for values in groups[layer]:
-            axes.plot(curve.steps, values)
-        axes.set(xlabel="steps", title=layer)
-        axes.title.set_fontsize(8)
-    canvas.suptitle(f"{curve.name}, seed {curve.seed}; a line per branch", fontsize=9)
+    axes.plot(steps, nll, marker="o")
+    axes.set(xlabel="steps", ylabel="dev nll per token", title="transformer_multi30k")
 
 
 def _draw_bleu_parameters(canvas: Canvas, data: FigureData) -> None:
@@ -272,13 +223,6 @@ def _columns(measurement: Measurement, *headings: str) -> list[list[Any]]:
     ]
 
 
-def _by_name(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
-    groups: dict[str, list[Curve]] = {}
-    for curve in curves:
-        groups.setdefault(curve.name, []).append(curve)
-    return groups
-
-
 FIGURES = {
     "bleu_parameters": Figure(
         "Dev BLEU against the number of parameters",
@@ -286,14 +230,19 @@ FIGURES = {
         _draw_bleu_parameters,
     ),
     "learning_curves": Figure(
-        "Dev nll during trainings",
+        "Dev nll during the trainings of forms",
         lambda data: bool(data.curves),
-        _draw_learning_curves,
+        lambda canvas, data: draw_learning_curves(canvas, data.curves),
+    ),
+    "multi30k": Figure(
+        "Dev nll during the training of transformer_multi30k",
+        lambda data: MULTI30K in data.measurements,
+        _draw_multi30k,
     ),
     "branches": Figure(
         "Kappa and alpha during a training",
-        lambda data: bool(data.branch_curves),
-        _draw_branch_weights,
+        lambda data: any(curve.branches for curve in data.curves),
+        lambda canvas, data: draw_branch_weights(canvas, data.curves),
     ),
     "attention_functions": Figure(
         "Dev perplexity of attention functions against the depth of keys",

@@ -98,6 +98,15 @@ def test_the_first_row_has_no_p_value_and_neither_has_a_single_seed():
     assert cells("around", RESULTS[2:])["nll, p"] == ""
 
 
+def test_branch_weights_are_relative_to_equal_ones():
+    """Two branches with 0.25 each at the end."""
+    assert cells("around")["M kappa, M alpha"] == "0.50 to 0.50"
+    wide = dataclasses.replace(CURVES[2], seed=9, branches={"a/kappa/0": (0.5, 0.75)})
+    assert cells("around", curves=[*CURVES, wide])["M kappa, M alpha"] == "0.50 to 0.75"
+    plain = [dataclasses.replace(curve, branches={}) for curve in CURVES]
+    assert cells("around", curves=plain)["M kappa, M alpha"] == ""
+
+
 def test_updates_are_those_of_the_seeds_that_both_have():
     """Seed 1: 200 against 150 updates; seed 2: 200 against 175."""
     assert cells("around")["updates"] == f"{(200 / 150 + 200 / 175) / 2:.2f}"

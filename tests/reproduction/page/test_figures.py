@@ -11,7 +11,6 @@ from t2t_repro.reproduction.page.figures import (
     attention_points,
     draw_figures,
     links,
-    shared_points,
 )
 from t2t_repro.reproduction.results import shipped_results
 from tests.support.curve import CURVE
@@ -71,6 +70,7 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert [path.name for path in paths] == [f"{name}.svg" for name in FIGURES]
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
     assert "shared (2 seeds)" in texts["learning_curves.svg"]
+    assert "transformer_multi30k" in texts["multi30k.svg"]
     assert "encoder/layer_0/kappa" in texts["branches.svg"]
     assert "c_d1024" in texts["bleu_parameters.svg"]
     assert all(
@@ -82,18 +82,9 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     (tmp_path / "again").mkdir()
     curves = dataclasses.replace(EVERYTHING, results=())
     again = draw_figures(curves, tmp_path / "again")
-    assert len(again) == 2
+    assert len(again) == 3
     for path in again:
         assert path.read_text(encoding="utf-8") == texts[path.name]
-
-
-def test_seeds_are_averaged_at_the_steps_that_all_of_them_have():
-    shorter = dataclasses.replace(CURVE, steps=(10, 20, 40), nll=(3.0, 2.5, 2.0))
-    other = dataclasses.replace(CURVE, seed=2, steps=(5, 20, 40), nll=(9.0, 3.5, 2.25))
-    assert shared_points([shorter, other]) == {20: [2.5, 3.5], 40: [2.0, 2.25]}
-    longer = dataclasses.replace(CURVE, seed=3, steps=(20,), nll=(1.5,))
-    assert shared_points([shorter, other, longer]) == {20: [2.5, 3.5, 1.5]}
-    assert shared_points([CURVE]) == {10: [3.0], 20: [2.5]}
 
 
 def test_nothing_is_drawn_from_nothing(tmp_path):

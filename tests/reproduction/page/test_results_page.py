@@ -55,11 +55,11 @@ def line(name: str, row: Row, results: list[Result]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def lines() -> list[str]:
-    """Return a line per row that is measured at the small scale, in order."""
+def lines(scale: str) -> list[str]:
+    """Return a line per row that is measured at a scale, in order."""
     measured: dict[str, list[Result]] = {}
     for result in shipped_results():
-        if result.scale == "small":
+        if result.scale == scale:
             measured.setdefault(result.system, []).append(result)
     return [
         line(name, row, measured[str(row.system)])
@@ -72,7 +72,7 @@ def lines() -> list[str]:
 def test_the_page_has_a_line_per_measured_row():
     text = PAGE.read_text(encoding="utf-8")
     found = re.findall(rf"^\| `(?:{'|'.join(PUBLISHED)})/\w+` \|.*$", text, re.M)
-    assert found == lines()
+    assert found == [*lines("small"), *lines("long")]
 
 
 def test_the_page_has_a_line_per_newer_row_measured_or_not():
@@ -203,8 +203,8 @@ def test_a_number_without_a_file_is_an_error():
 
 def test_without_recorded_trainings_the_page_says_so():
     text = page(curves=())
-    assert "Not yet measured." in text
-    assert "Dev nll during trainings: not yet measured." in text
+    assert "Kappa and alpha during a training: not yet measured." in text
+    assert "Dev nll during the trainings of forms: not yet measured." in text
     assert "learning_curves.svg" not in text
 
 
