@@ -137,6 +137,7 @@ ROWS = {
         "decoder_self": "weighted_transformer_base",
         "one_network": "weighted_transformer_base",
         "shared_unit": "weighted_transformer_base",
+        "shared_initial": "weighted_transformer_base",
     },
     "dropout": {
         "big": "transformer_big",

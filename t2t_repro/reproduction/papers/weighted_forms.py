@@ -92,6 +92,11 @@ FORMS = Table(
             "shared, near_uniform and unit_gain together",
             "branch_residual=shared,branch_weights_init=near_uniform,branch_gain=unit",
         ),
+        _form(
+            "shared_initial",
+            "shared, near_uniform and initial_gain together",
+            "branch_residual=shared,branch_weights_init=near_uniform,branch_gain=initial",
+        ),
     ],
     notes=(
         NOT_OF_THE_PAPERS,
