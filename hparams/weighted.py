@@ -6,8 +6,9 @@ paper is not specific. These settings choose other readings:
 
 * `branch_residual`: the text says that layer normalization and residual connections
   "are retained", and that the mechanism adds 192 weights. "per_branch" and "shared"
-  retain both of a layer and add exactly 192; "around", the default, has one of each
-  less. "shared" is identical to the Transformer at kappa = alpha = 1, as the text says.
+  retain both of a layer and add exactly 192 at the base size (384 at the big one, which
+  the text names beside the number); "around", the default, has one of each less.
+  "shared" is identical to the Transformer at kappa = alpha = 1, as the text says.
 * `branch_gain`: the text has none.
 * `branch_weights_init`: "randomly, as with the rest of the Transformer weights" gives
   no distribution.

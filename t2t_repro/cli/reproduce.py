@@ -155,7 +155,8 @@ def _check_show_flags(args: argparse.Namespace) -> None:
 
 
 def _compare(table: Table, args: argparse.Namespace) -> Report:
-    return comparison_report(table, catalogue.hparams, results_with(args.result_dir))
+    results = results_with(args.result_dir)
+    return comparison_report(table, catalogue.hparams, results, shipped_curves())
 
 
 def _measure(table: Table, plot: str | None) -> Report:

@@ -38,7 +38,7 @@ class GroupAgreement(NamedTuple):
     """Agreement of a group of rows with the published order.
 
     Attributes:
-        group: "all", or the letter of a group of Table 3, such as "(A)".
+        group: "all", or a group of Table 3, such as "(A)".
         column: Published column.
         score: Name of our score.
         test: Agreement, and that of random orders.
@@ -104,7 +104,11 @@ def decimals(score: str) -> int:
 
 
 def group_agreements(
-    table: Table, results: Sequence[Result], scale: str
+    table: Table,
+    results: Sequence[Result],
+    scale: str,
+    key: Callable[[Row], str] | None = None,
+    fewest_rows: int = 2,
 ) -> list[GroupAgreement]:
     """Compare the order of groups of rows with the published order.
 
@@ -112,15 +116,17 @@ def group_agreements(
         table: The table.
         results: Results of any systems.
         scale: "small", "long" or "paper".
+        key: Function from a row to its group, `letter_of` by default.
+        fewest_rows: Smallest number of rows of a group, the baseline included.
 
     Returns:
-        The agreement of all rows and, in Table 3, of each letter's rows with the
+        The agreement of all rows and, in Table 3, of each group's rows with the
         baseline, per column and score. Groups without a pair whose published values
         differ are left out.
     """
     groups = {ALL_ROWS: table}
     if table.name == LETTERED_TABLE:
-        groups |= grouped(table, BASELINE, letter_of, fewest_rows=2)
+        groups |= grouped(table, BASELINE, key or letter_of, fewest_rows)
     of_scale = [result for result in results if result.scale == scale]
     found = []
     for name, group in groups.items():
@@ -152,8 +158,14 @@ def order_text(test: OrderTest) -> str:
 
 def p_value_text(p_value: float, places: int) -> str:
     """Write a p-value as "p = 0.04", or "p < 0.01" if it would be rounded to zero."""
+    cell = p_value_cell(p_value, places)
+    return f"p {cell}" if cell.startswith("<") else f"p = {cell}"
+
+
+def p_value_cell(p_value: float, places: int) -> str:
+    """Write a p-value as "0.04", or "< 0.01" if it would be rounded to zero."""
     text = f"{p_value:.{places}f}"
-    return f"p = {text}" if float(text) else f"p < {10**-places:.{places}f}"
+    return text if float(text) else f"< {10**-places:.{places}f}"
 
 
 def group_of(row: Row) -> str:
@@ -167,10 +179,7 @@ def letter_of(row: Row) -> str:
 
 
 def grouped(
-    table: Table,
-    baseline: str,
-    key: Callable[[Row], str] = group_of,
-    fewest_rows: int = FEWEST_ROWS,
+    table: Table, baseline: str, key: Callable[[Row], str], fewest_rows: int
 ) -> dict[str, Table]:
     """Split a table into groups of rows that vary the same value.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.comparison import Line, Measured, compare
+from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.ranking_report import ranking_blocks, ranking_data
 from t2t_repro.reproduction.report import (
     Column,
@@ -43,6 +44,7 @@ def comparison_report(
     table: Table,
     hparams_of: Callable[[str], HParams],
     results: Sequence[Result] = (),
+    curves: Sequence[Curve] = (),
 ) -> Report:
     """Report on a table: published values and our scores, then sizes and costs.
 
@@ -52,9 +54,10 @@ def comparison_report(
         table: The table.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
+        curves: Courses of any trainings.
     """
     if table.task == "text":
-        return text_report(table, hparams_of, results)
+        return text_report(table, hparams_of, results, curves)
     lines = compare(table, hparams_of, results)
     notes = [*table.notes, *agreement_notes(table, results)]
     own = [line for line in lines if line.hparams_set is not None]

@@ -1,7 +1,8 @@
-"""How many updates two trainings need for the same nll on dev."""
+"""What the papers say about the course of trainings, measured on curves."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -43,3 +44,21 @@ def updates_to(nll: float, steps: Sequence[int], values: Sequence[float]) -> flo
         if lower <= nll:
             return before + (after - before) * (higher - nll) / (higher - lower)
     raise ValueError(f"expected a value of at most {nll}, received {min(values)}.")
+
+
+def branch_spreads(curve: Curve) -> list[float]:
+    """Return the largest branch weight over the smallest at the end of a training.
+
+    Ahmed et al. see relative weights of branches differ by a factor of up to two within
+    a layer (section 4.3).
+
+    Args:
+        curve: The training.
+
+    Returns:
+        A ratio for each kappa and alpha of each layer; infinity if a branch is off.
+    """
+    last = (
+        [values[-1] for values in layer] for layer in curve.branches_by_layer().values()
+    )
+    return [max(x) / min(x) if min(x) > 0 else math.inf for x in last]

@@ -69,11 +69,32 @@ class Result:
         return f"{self.system}-{self.scale}-{self.seed}.json"
 
     def save(self, folder: str | Path) -> Path:
-        """Write the result to a folder, atomically, and return the path of its file."""
+        """Write the result to a folder, atomically, and return the path of its file.
+
+        If another row of the same system wrote the file, with other scores of as long
+        a training, both rows' scores are kept.
+        """
         path = Path(folder) / self.file_name
-        text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
+        result = self._with_scores_of(path) if path.is_file() else self
+        text = json.dumps(dataclasses.asdict(result), indent=2, ensure_ascii=False)
         atomic_write(path, text + "\n")
         return path
+
+    def _with_scores_of(self, path: Path) -> Result:
+        """Add the scores and commands of a file, unless this result replaces it."""
+        try:
+            other = read_result(path.read_text(encoding="utf-8"))
+        except ValueError:  # Damaged, so there is nothing to keep.
+            return self
+        same_training = (other.steps, other.data) == (self.steps, self.data)
+        if not same_training or other.scores.keys() & self.scores.keys():
+            return self
+        commands = dict.fromkeys((*other.commands, *self.commands))
+        return dataclasses.replace(
+            self,
+            scores={**other.scores, **self.scores},
+            commands=tuple(commands),
+        )
 
 
 def averaged_score(name: str) -> str:

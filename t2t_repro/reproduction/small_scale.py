@@ -8,7 +8,8 @@ paper's. Parsing has its own set; both parsers are trained alike, on different t
 
 The scale "long" has the same sizes, text and batches, and four times the steps at half
 the peak of the learning rate, so that its scores say less about how fast a system
-learns. There, kappa and alpha also learn at the lower rate.
+learns. There, the learning rates of kappa and alpha and of the other weights have the
+paper's ratio; at the small scale, only the other weights learn more slowly.
 """
 
 from __future__ import annotations

@@ -1,35 +1,15 @@
-"""Student's t-test of two groups, with a deviation estimated from more groups."""
+"""Student's t distribution.
+
+Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+"""
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Sequence
-
-
-def t_test(
-    first: Sequence[float], second: Sequence[float], deviation: float, degrees: int
-) -> float:
-    """Return the two-sided p-value of the difference between two means.
-
-    With two seeds per system, a permutation test cannot give a small p-value. If the
-    noise of all systems is the same, all of them tell how large it is.
-
-    Args:
-        first: Scores of one system, one per seed.
-        second: Scores of the other; their number may differ.
-        deviation: Standard deviation between seeds of the same system.
-        degrees: Degrees of freedom of the deviation.
-    """
-    error = deviation * math.sqrt(1 / len(first) + 1 / len(second))
-    difference = statistics.mean(first) - statistics.mean(second)
-    return two_sided_p(difference / error, degrees)
 
 
 def two_sided_p(t: float, degrees: int) -> float:
-    """Return the probability that |T| of Student's distribution is at least |t|.
-
-    Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+    """Return the probability that |T| is at least |t|, to an absolute error of 1e-12.
 
     Args:
         t: Value of the statistic.
@@ -43,4 +23,23 @@ def two_sided_p(t: float, degrees: int) -> float:
         total += term
         term *= math.cos(angle) ** 2 * power / (power + 1)
     within = math.sin(angle) * total
-    return 1 - (2 / math.pi * (angle + within) if odd else within)
+    return max(0.0, 1 - (2 / math.pi * (angle + within) if odd else within))
+
+
+def critical_value(coverage: float, degrees: int) -> float:
+    """Return the t whose interval from -t to t has a probability, by bisection.
+
+    Args:
+        coverage: Probability of the interval, above 0 and below 1.
+        degrees: Degrees of freedom, at least 1.
+    """
+    low, high = 0.0, 1.0
+    while two_sided_p(high, degrees) > 1 - coverage:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        if two_sided_p(middle, degrees) > 1 - coverage:
+            low = middle
+        else:
+            high = middle
+    return high

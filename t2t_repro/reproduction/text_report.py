@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from t2t_repro.models.sizes import parameter_count
+from t2t_repro.reproduction.convergence import branch_spreads, relative_updates
+from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.report import Column, Report, make_block
 from t2t_repro.reproduction.results import NOT_YET, Result
 from t2t_repro.reproduction.tables import VOCAB_SIZE, Row, Table
@@ -17,12 +19,14 @@ STEP_TIMES = {
     "base_step_seconds": "transformer_base",
     "big_step_seconds": "transformer_big",
 }
+PLAIN_CURVE, WEIGHTED_CURVE = "transformer_base-long", "weighted_transformer_base-long"
 
 
 def text_report(
     table: Table,
     hparams_of: Callable[[str], HParams],
     results: Sequence[Result] = (),
+    curves: Sequence[Curve] = (),
 ) -> Report:
     """Report on the figures in the papers' text.
 
@@ -30,8 +34,12 @@ def text_report(
         table: The table `text`, or some of its rows.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
+        curves: Courses of any trainings.
     """
-    ours = {row.name: our_figure(row.name, hparams_of, results) for row in table.rows}
+    ours = {
+        row.name: our_figure(row.name, hparams_of, results, curves)
+        for row in table.rows
+    }
     columns = [
         Column[Row]("row", lambda row: row.name, is_number=False),
         Column[Row]("figure", lambda row: row.label, is_number=False),
@@ -49,7 +57,10 @@ def text_report(
 
 
 def our_figure(
-    name: str, hparams_of: Callable[[str], HParams], results: Sequence[Result]
+    name: str,
+    hparams_of: Callable[[str], HParams],
+    results: Sequence[Result],
+    curves: Sequence[Curve],
 ) -> str:
     """Return our counterpart of a figure, or `NOT_YET`.
 
@@ -57,15 +68,57 @@ def our_figure(
         name: Name of its row.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
+        curves: Courses of any trainings.
     """
     if name == "added_weights":
         return f"{added_weights(hparams_of, 'big'):,}"
+    if name == "fewer_iterations":
+        return saved_iterations(curves)
+    if name == "branch_weight_spread":
+        return largest_spread(curves)
     seconds = [
         result.seconds / result.steps
         for result in results
         if result.scale == "paper" and result.system == STEP_TIMES.get(name)
     ]
     return f"{statistics.mean(seconds):.2f} s" if seconds else NOT_YET
+
+
+def saved_iterations(curves: Sequence[Curve]) -> str:
+    """Return the updates that the Weighted Transformer saves, over all seeds.
+
+    Args:
+        curves: Courses of any trainings; those of the long scale count.
+    """
+    plain, weighted = (
+        {curve.seed: curve for curve in curves if curve.name == name}
+        for name in (PLAIN_CURVE, WEIGHTED_CURVE)
+    )
+    saved = [
+        100 * (1 - relative_updates(weighted[seed], plain[seed]))
+        for seed in plain.keys() & weighted.keys()
+    ]
+    return _range([f"{value:.0f}" for value in sorted(saved)], " %")
+
+
+def largest_spread(curves: Sequence[Curve]) -> str:
+    """Return the largest spread of the branch weights of a layer, of each seed.
+
+    Args:
+        curves: Courses of any trainings; those of the long scale count.
+    """
+    largest = sorted(
+        max(branch_spreads(curve)) for curve in curves if curve.name == WEIGHTED_CURVE
+    )
+    return _range([f"{value:.1f}" for value in largest], " at most")
+
+
+def _range(values: Sequence[str], unit: str) -> str:
+    """Write sorted values as their range, or `NOT_YET` without any."""
+    if not values:
+        return NOT_YET
+    ends = dict.fromkeys((values[0], values[-1]))
+    return " to ".join(ends) + unit
 
 
 def added_weights(

@@ -9,6 +9,7 @@ from t2t_repro.reproduction.agreement import (
     Scores,
     agreement_notes,
     group_agreements,
+    group_of,
     grouped,
     order_of,
     order_text,
@@ -99,7 +100,7 @@ def test_the_sentence_names_chance_and_the_p_value():
 
 
 def test_rows_of_table_3_are_grouped_by_the_value_that_they_vary():
-    groups = grouped(table("table3"), "base")
+    groups = grouped(table("table3"), "base", group_of, 3)
     names = {name: [row.name for row in part.rows] for name, part in groups.items()}
     assert names == {
         "(A) h": ["base", "a_h1", "a_h4", "a_h16", "a_h32"],

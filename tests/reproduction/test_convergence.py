@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 
-from t2t_repro.reproduction.convergence import relative_updates, updates_to
+from t2t_repro.reproduction.convergence import (
+    branch_spreads,
+    relative_updates,
+    updates_to,
+)
 from tests.support.curve import CURVE
 
 SLOW = dataclasses.replace(CURVE, steps=(100, 200, 300, 400), nll=(4.0, 3.0, 2.5, 2.0))
@@ -36,3 +41,19 @@ def test_updates_are_compared_at_the_nll_that_both_reach():
 def test_a_curve_that_rises_at_the_end_is_compared_at_its_lowest_point():
     rising = dataclasses.replace(SLOW, nll=(4.0, 3.0, 2.5, 2.75))
     assert relative_updates(rising, FAST) == 300 / 150
+
+
+def test_spreads_are_those_of_each_layer_and_kind_at_the_end():
+    curve = dataclasses.replace(
+        CURVE,
+        branches={
+            "encoder/layer_0/kappa/0": (9.0, 0.25),
+            "encoder/layer_0/kappa/1": (0.5, 0.75),
+            "encoder/layer_0/alpha/0": (0.5, 0.5),
+            "encoder/layer_0/alpha/1": (0.5, 0.5),
+            "decoder/layer_0/alpha/0": (0.5, 1.0),
+            "decoder/layer_0/alpha/1": (0.5, 0.0),
+        },
+    )
+    assert branch_spreads(curve) == [3.0, 1.0, math.inf]
+    assert branch_spreads(dataclasses.replace(CURVE, branches={})) == []

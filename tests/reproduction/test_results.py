@@ -23,6 +23,37 @@ def test_a_result_is_read_as_it_was_written(tmp_path):
     assert read_result(path.read_text()) == RESULT
 
 
+def test_two_rows_of_a_system_keep_their_scores_of_different_splits(tmp_path):
+    dev = dataclasses.replace(RESULT, scores={"BLEU (dev)": 25.0}, commands=("a", "b"))
+    test = dataclasses.replace(
+        RESULT, scores={"BLEU (test)": 27.0}, commands=("a", "c")
+    )
+    dev.save(tmp_path)
+    found = read_result(test.save(tmp_path).read_text())
+    assert found.scores == {"BLEU (dev)": 25.0, "BLEU (test)": 27.0}
+    assert found.commands == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"steps": 7}, {"data": {"train.en": "0"}}, {"scores": {"BLEU (dev)": 1.0}}],
+    ids=str,
+)
+def test_a_result_of_another_training_or_of_the_same_scores_is_replaced(
+    tmp_path, changes
+):
+    before = dataclasses.replace(RESULT, scores={"BLEU (dev)": 25.0}, commands=("a",))
+    scores = {"BLEU (dev)": 26.0} if "scores" in changes else {"BLEU (test)": 27.0}
+    after = dataclasses.replace(RESULT, scores=scores, commands=("b",))
+    dataclasses.replace(before, **changes).save(tmp_path)
+    assert read_result(after.save(tmp_path).read_text()) == after
+
+
+def test_a_damaged_result_is_replaced(tmp_path):
+    (tmp_path / RESULT.file_name).write_text("{")
+    assert read_result(RESULT.save(tmp_path).read_text()) == RESULT
+
+
 @pytest.mark.parametrize("result", shipped_results(), ids=lambda r: r.file_name)
 def test_a_shipped_result_records_how_it_was_measured(result):
     systems = {row.system for table in TABLES for row in table.rows}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from t2t_repro.reproduction.agreement import decimals, pooled_deviation
-from t2t_repro.reproduction.convergence import relative_updates
+from t2t_repro.reproduction.additive_model import p_values
+from t2t_repro.reproduction.agreement import decimals, p_value_cell
+from t2t_repro.reproduction.convergence import branch_spreads, relative_updates
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import NOT_YET, Result
-from t2t_repro.reproduction.t_test import t_test
 from t2t_repro.text_tables import markdown
 
 SCORES = {
@@ -20,10 +20,12 @@ SCORES = {
     "BLEU (test)": "test2016 BLEU",
     "BLEU (dev+test)": "both",
 }
+SCALE = "long"
+LARGEST_RATIO = 100  # a branch may be switched off
 NLL, BLEU = "nll (dev)", "BLEU (dev+test)"
 _HEADINGS = (
     *("row", "system", "changes", *SCORES.values(), "seeds"),
-    *("nll, p", "both, p", "updates", "M kappa, M alpha"),
+    *("nll, p", "both, p", "updates", "spread"),
 )
 
 
@@ -32,15 +34,17 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
 
     Args:
         results: Results of any systems.
-        curves: Courses of trainings; those with the name of a system belong to it.
+        curves: Courses of trainings; those named SYSTEM-long belong to a system.
     """
     rows = find_table("forms").rows
     measured = {
         str(row.system): [
-            x for x in results if (x.system, x.scale) == (row.system, "long")
+            x for x in results if (x.system, x.scale) == (row.system, SCALE)
         ]
         for row in rows
     }
+    reference = str(rows[0].system)
+    tests = [_p_values(measured, reference, score) for score in (NLL, BLEU)]
     lines = []
     for row in rows:
         changes = row.hparams.replace(",", ", ")
@@ -53,9 +57,9 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
             [
                 *first,
                 *_scores(measured[system]),
-                *_p_values(system, str(rows[0].system), measured),
-                _updates(system, str(rows[0].system), curves),
-                _weights(system, curves),
+                *(column.get(system, "") for column in tests),
+                _updates(system, reference, curves),
+                _spread(system, curves),
             ]
         )
     return "\n".join(markdown([_HEADINGS, *lines]))
@@ -73,49 +77,47 @@ def _scores(results: Sequence[Result]) -> list[str]:
 
 
 def _p_values(
-    system: str, reference: str, measured: Mapping[str, Sequence[Result]]
-) -> Iterator[str]:
-    """Yield the p-values of the differences of nll and BLEU from the reference."""
-    for score in (NLL, BLEU):
-        groups = {
-            name: [x.scores[score] for x in results]
-            for name, results in measured.items()
-        }
-        own, other = groups[system], groups[reference]
-        deviation, degrees = _noise(list(groups.values()))
-        if system == reference or not other or deviation is None:
-            yield ""
-        else:
-            yield f"{t_test(own, other, deviation, degrees):.2g}"
-
-
-def _noise(groups: Sequence[Sequence[float]]) -> tuple[float | None, int]:
-    """Return the deviation between seeds of the same system, and its degrees."""
-    seeded = [group for group in groups if group]
-    degrees = sum(len(group) - 1 for group in seeded)
-    return pooled_deviation(seeded), degrees
+    measured: Mapping[str, Sequence[Result]], reference: str, score: str
+) -> dict[str, str]:
+    """Return the p-values of the differences of a score from the reference, as text."""
+    scores = {
+        name: {result.seed: result.scores[score] for result in results}
+        for name, results in measured.items()
+        if results
+    }
+    if reference not in scores:
+        return {}
+    return {
+        name: p_value_cell(p_value, 3)
+        for name, p_value in p_values(scores, reference).items()
+    }
 
 
 def _updates(system: str, reference: str, curves: Sequence[Curve]) -> str:
     """Return the mean of the relative updates over the seeds that both have."""
     own, other = (
-        {curve.seed: curve for curve in curves if curve.name == name}
+        {curve.seed: curve for curve in curves if curve.name == f"{name}-{SCALE}"}
         for name in (system, reference)
     )
     seeds = own.keys() & other.keys()
     if system == reference or not seeds:
         return ""
     ratios = [relative_updates(own[seed], other[seed]) for seed in seeds]
-    return f"{statistics.mean(ratios):.2f}"
+    return f"{statistics.geometric_mean(ratios):.2f}"
 
 
-def _weights(system: str, curves: Sequence[Curve]) -> str:
-    """Return the smallest and largest kappa or alpha at the end, times M."""
+def _spread(system: str, curves: Sequence[Curve]) -> str:
+    """Return the median and the largest spread of the branch weights at the end."""
     found = [
-        len(layer) * values[-1]
+        ratio
         for curve in curves
-        if curve.name == system
-        for layer in curve.branches_by_layer().values()
-        for values in layer
+        if curve.name == f"{system}-{SCALE}"
+        for ratio in branch_spreads(curve)
     ]
-    return f"{min(found):.2f} to {max(found):.2f}" if found else ""
+    if not found:
+        return ""
+    return f"{_ratio_text(statistics.median(found))}, {_ratio_text(max(found))}"
+
+
+def _ratio_text(ratio: float) -> str:
+    return f"{ratio:.1f}" if ratio <= LARGEST_RATIO else f"> {LARGEST_RATIO}"

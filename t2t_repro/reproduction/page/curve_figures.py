@@ -23,7 +23,7 @@ def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve]) -> None:
         curves: Courses of trainings; those of a row of `forms` get its name.
     """
     axes = canvas.subplots()
-    labels = {row.system: row.name for row in find_table("forms").rows}
+    labels = {f"{row.system}-long": row.name for row in find_table("forms").rows}
     groups = sorted(_by_name(curves).items(), key=lambda x: -_last_nll(x[1]))
     # More settings than colours.
     styles = itertools.cycle(["-"] * 10 + ["--"] * 10)

@@ -12,8 +12,13 @@ from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.agreement import pooled_deviation
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
-from t2t_repro.reproduction.permutation import permutation_test, sign_flip_test
+from t2t_repro.reproduction.permutation import (
+    COVERAGE,
+    permutation_test,
+    sign_flip_test,
+)
 from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.t_test import critical_value
 from t2t_repro.settings.hparams import HParams
 
 PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
@@ -24,8 +29,6 @@ SCORES = {
     "BLEU (dev)": "dev",
     "BLEU (test)": "test",
 }
-# Half of the 95 % interval of a normal distribution, in standard deviations.
-NORMAL_95 = 1.96
 
 
 def by_seed(results: Sequence[Result], system: str, score: str) -> dict[int, float]:
@@ -42,8 +45,9 @@ def spread(results: Sequence[Result], system: str) -> dict[str, float]:
     """Describe the scores of a system over its seeds.
 
     Returns:
-        For each score, its lowest and highest value, standard deviation, and the
-        smallest difference between two single runs that is beyond 95 % of the noise.
+        For each score, its lowest and highest value and its standard deviation, and the
+        smallest differences that are beyond 95 % of the noise: of two single runs, and
+        of a single run from the mean of this system.
     """
     numbers: dict[str, float] = {}
     for score, name in SCORES.items():
@@ -53,11 +57,56 @@ def spread(results: Sequence[Result], system: str) -> dict[str, float]:
         numbers |= {f"{name}_low": min(values), f"{name}_high": max(values)}
         deviation = pooled_deviation([values])
         if deviation is not None:
+            limit = deviation * critical_value(COVERAGE, len(values) - 1)
             numbers |= {
                 f"{name}_deviation": deviation,
-                f"{name}_threshold": NORMAL_95 * math.sqrt(2) * deviation,
+                f"{name}_threshold": limit * math.sqrt(2),
+                f"{name}_from_mean": limit * math.sqrt(1 + 1 / len(values)),
             }
     return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
+
+
+def update_minutes(results: Sequence[Result]) -> dict[str, float]:
+    """Return the shortest and longest time of a row's updates, per scale.
+
+    Returns:
+        "small_low", "small_high", "long_low" and "long_high", in minutes.
+    """
+    numbers: dict[str, float] = {}
+    for scale in ("small", "long"):
+        minutes = [
+            result.seconds / 60
+            for result in results
+            if result.scale == scale and "BLEU (dev)" in result.scores
+        ]
+        if minutes:
+            numbers[f"{scale}_low"] = min(minutes)
+            numbers[f"{scale}_high"] = max(minutes)
+    return numbers
+
+
+def depth_gaps(results: Sequence[Result], score: str) -> dict[str, float]:
+    """Return how much better the Weighted Transformer scores, by number of layers.
+
+    Args:
+        results: Results of any systems.
+        score: Name of the score.
+
+    Returns:
+        "n2", "n4", "n6" and "n8" of the paper's layers: the difference between the
+        means, weighted minus plain.
+    """
+    pairs = {
+        "n2": (f"{PLAIN}_c_n2", "weighted_transformer_n2"),
+        "n4": (f"{PLAIN}_c_n4", "weighted_transformer_n4"),
+        "n6": (PLAIN, WEIGHTED),
+        "n8": (f"{PLAIN}_c_n8", "weighted_transformer_n8"),
+    }
+    means = {
+        name: [statistics.mean(by_seed(results, x, score).values()) for x in pair]
+        for name, pair in pairs.items()
+    }
+    return {name: weighted - plain for name, (plain, weighted) in means.items()}
 
 
 def difference(results: Sequence[Result], first: str, second: str) -> dict[str, float]:
@@ -88,16 +137,15 @@ def published_differences() -> dict[str, float]:
     """Return differences between published values that the prose compares with."""
     rows = {row.name: row.published for row in find_table("weighted").rows}
     base, weighted = rows["transformer_small"], rows["weighted_transformer_small"]
-    sensitivity = find_table("sensitivity").row("base")
+    sensitivity = {row.name: row for row in find_table("sensitivity").rows}
     randomisation = {
         row.name: row.published["BLEU"] for row in find_table("randomisation").rows
     }
-    dev = {} if sensitivity is None else sensitivity.published
+    dev = sensitivity["base"].published
     return {
         "gain_test": _minus(weighted["en-de"], base["en-de"]),
-        "gain_dev": _minus(dev.get("Weighted"), dev.get("Transformer")),
-        "random_loss": _minus(randomisation["learned"], randomisation["random"]),
-        "uniform_loss": _minus(randomisation["learned"], randomisation["uniform"]),
+        "gain_dev": _minus(dev["Weighted"], dev["Transformer"]),
+        **{name: float(bleu or 0) for name, bleu in randomisation.items()},
     }
 
 

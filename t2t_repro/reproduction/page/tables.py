@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from t2t_repro.reproduction.agreement import SCORES, grouped, order_of, scores_of
+from t2t_repro.reproduction.agreement import (
+    FEWEST_ROWS,
+    LETTERED_TABLE,
+    group_agreements,
+    group_of,
+    p_value_cell,
+)
+from t2t_repro.reproduction.comparison_report import SCORE_HEADINGS
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import NOT_YET, Result
@@ -97,12 +104,14 @@ def _newer_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
 
 def parsers(results: Sequence[Result]) -> str:
     """Return our parsers of Table 4 at the small scale, measured or not."""
-    scores = {
-        "F1 (dev)": "dev F1",
-        "F1 up to 40 words (dev)": "up to 40 words",
-        "% repaired (dev)": "% repaired",
-    }
-    headings = ["row", "training", "published F1", *scores.values(), "seeds"]
+    scores = SCORE_HEADINGS["parsing"]
+    headings = [
+        "row",
+        "training in the paper",
+        "published F1",
+        *scores.values(),
+        "seeds",
+    ]
     lines = []
     for row in find_table("table4").rows:
         if row.hparams_set is None:
@@ -126,19 +135,18 @@ def agreement(results: Sequence[Result]) -> str:
 
 
 def _agreement_lines(results: Sequence[Result]) -> Iterator[list[str]]:
-    table = find_table("table3")
-    small = [result for result in results if result.scale == "small"]
-    for name, group in {"all": table, **grouped(table, "base")}.items():
-        for column in ("PPL", "BLEU"):
-            rows = scores_of(group, column, f"{SCORES[column]} (dev)", small)
-            test = order_of(rows)
-            yield [
-                name if column == "PPL" else "",
-                column,
-                f"{test.same} of {test.pairs}",
-                f"{test.low} to {test.high}",
-                f"{test.p_value:.2f}",
-            ]
+    before = ""
+    for group, column, _, test in group_agreements(
+        find_table(LETTERED_TABLE), results, "small", group_of, FEWEST_ROWS
+    ):
+        yield [
+            group if group != before else "",
+            column,
+            f"{test.same} of {test.pairs}",
+            f"{test.low} to {test.high}",
+            p_value_cell(test.p_value, 2),
+        ]
+        before = group
 
 
 def commented_rows() -> str:

@@ -103,7 +103,7 @@ def page_values(
             "parsers": tables.parsers(results),
             "agreement": tables.agreement(results),
             "commented": tables.commented_rows(),
-            "text": _text_figures(results),
+            "text": _text_figures(results, curves),
         },
         "figures": figures.links(figures.FigureData(results, measurements, curves)),
         "widths": derived.units_per_head(),
@@ -111,6 +111,8 @@ def page_values(
         "chance": {"percent": round(100 * COVERAGE)},
         "notes": "\n".join(agreement_notes(find_table("table3"), results)),
         "base": derived.spread(results, derived.PLAIN),
+        "times": derived.update_minutes(results),
+        "depth": derived.depth_gaps(results, "BLEU (dev)"),
         "gap": derived.difference(results, derived.PLAIN, derived.WEIGHTED),
         "no_attention_dropout": derived.share_of_the_gap(results, measurements),
         "random": derived.spread(results, "weighted_transformer_n2_random"),
@@ -119,8 +121,8 @@ def page_values(
     }
 
 
-def _text_figures(results: Sequence[Result]) -> str:
-    report = text_report(find_table("text"), catalogue.hparams, results)
+def _text_figures(results: Sequence[Result], curves: Sequence[Curve]) -> str:
+    report = text_report(find_table("text"), catalogue.hparams, results, curves)
     _, _, *lines = write_report(report, "markdown").splitlines()
     return "\n".join(lines)
 

@@ -12,7 +12,13 @@ from t2t_repro.reproduction.tables import Row, Table
 _BRANCHED = "weighted_transformer_base"
 
 
-def _form(name: str, label: str, changes: str, base: str = _BRANCHED) -> Row:
+def _form(
+    name: str,
+    label: str,
+    changes: str,
+    base: str = _BRANCHED,
+    train_steps: int = facts.WEIGHTED_BASE_STEPS,
+) -> Row:
     """Return a row that changes a set of the base size.
 
     Args:
@@ -20,6 +26,7 @@ def _form(name: str, label: str, changes: str, base: str = _BRANCHED) -> Row:
         label: What is different.
         changes: Changes to the set, in the form of `--hparams`.
         base: Name of the set.
+        train_steps: Number of updates in the paper.
     """
     settings = [change.partition("=")[0] for change in changes.split(",")]
     return Row(
@@ -29,7 +36,7 @@ def _form(name: str, label: str, changes: str, base: str = _BRANCHED) -> Row:
         hparams_set=base,
         hparams=changes,
         system_name=f"{base}_{name}" if changes else "",
-        train_steps=facts.WEIGHTED_BASE_STEPS,
+        train_steps=train_steps,
     )
 
 
@@ -38,12 +45,13 @@ FORMS = Table(
     "Readings of the Weighted Transformer, beside the Transformer",
     ("setting",),
     [
-        _form("transformer", "Transformer", "", "transformer_base"),
+        _form("transformer", "Transformer", "", "transformer_base", facts.BASE_STEPS),
         _form(
             "transformer_attention_dropout",
             "Transformer, dropout of attention weights 0.1",
             "attention_dropout=0.1",
             "transformer_base",
+            facts.BASE_STEPS,
         ),
         _form("around", "one residual connection around both sublayers", ""),
         _form(

@@ -11,6 +11,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.cli import reproduce
 from t2t_repro.cli.main import main
+from t2t_repro.reproduction.curves import shipped_curves
 from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.plan import RunFolders
 from tests.support.recorder import record
@@ -51,7 +52,11 @@ def test_a_table_is_compared_with_results_and_written_in_its_form(
     assert main(["reproduce", "table3", *flags]) == 0
     call = reports.compared.call
     assert call["table"].name == "table3"
-    assert [*call.values()][1:] == [catalogue.hparams, f"results in {place}"]
+    assert [*call.values()][1:] == [
+        catalogue.hparams,
+        f"results in {place}",
+        shipped_curves(),
+    ]
     assert [*reports.one.call.values()] == ["report of table3", form]
     assert capsys.readouterr().out == "one report\n"
 

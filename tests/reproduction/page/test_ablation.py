@@ -38,7 +38,9 @@ RESULTS = [
     result(SHARED, 1, 2.25, 31.0),
 ]
 CURVES = [
-    dataclasses.replace(CURVE, name=name, seed=seed, steps=(100, 200), nll=nll)
+    dataclasses.replace(
+        CURVE, name=f"{name}-long", seed=seed, steps=(100, 200), nll=nll
+    )
     for name, seed, nll in [
         (PLAIN, 1, (3.0, 2.0)),
         (PLAIN, 2, (3.0, 2.0)),
@@ -78,17 +80,11 @@ def test_other_scales_do_not_count():
     assert cells("around", small)["dev nll"] == "not yet measured"
 
 
-def test_p_values_use_the_deviation_of_all_rows():
-    """Two rows have two seeds each, so the deviation has two degrees of freedom."""
-    deviation = ((0.125**2 / 2 + 0.25**2 / 2) / 2) ** 0.5
-    expected = {
-        "around": (2.625 - 2.0625) / deviation,
-        "shared": (2.25 - 2.0625) / (deviation * 1.5**0.5),
-    }
-    for row, t in expected.items():
-        p_value = float(cells(row)["nll, p"])
-        assert p_value == pytest.approx(2 * stats.t.sf(t, 2), rel=0.05)
-    # Five scores of BLEU, one pair of which differs.
+def test_p_values_are_those_of_the_model_of_systems_and_seeds():
+    """Two rows have both seeds, so the differences per seed are a paired test."""
+    paired = stats.ttest_rel([2.0, 2.125], [2.5, 2.75]).pvalue
+    assert float(cells("around")["nll, p"]) == pytest.approx(paired, abs=5e-4)
+    assert float(cells("shared")["nll, p"]) < 1
     assert cells("around")["both, p"] != cells("around")["nll, p"]
 
 
@@ -98,16 +94,32 @@ def test_the_first_row_has_no_p_value_and_neither_has_a_single_seed():
     assert cells("around", RESULTS[2:])["nll, p"] == ""
 
 
-def test_branch_weights_are_relative_to_equal_ones():
-    """Two branches with 0.25 each at the end."""
-    assert cells("around")["M kappa, M alpha"] == "0.50 to 0.50"
-    wide = dataclasses.replace(CURVES[2], seed=9, branches={"a/kappa/0": (0.5, 0.75)})
-    assert cells("around", curves=[*CURVES, wide])["M kappa, M alpha"] == "0.50 to 0.75"
+def test_the_spread_is_the_median_and_the_largest_of_the_layers():
+    assert cells("around")["spread"] == "1.0, 1.0"
+    wide = dataclasses.replace(
+        CURVES[2],
+        seed=9,
+        branches={"a/kappa/0": (0.5, 0.75), "a/kappa/1": (0.5, 0.3)},
+    )
+    assert cells("around", curves=[*CURVES, wide])["spread"] == "1.0, 2.5"
+    off = dataclasses.replace(
+        wide, branches={"a/kappa/0": (0.5, 1.0), "a/kappa/1": (0.5, 0.0)}
+    )
+    assert cells("around", curves=[*CURVES, off])["spread"] == "1.0, > 100"
     plain = [dataclasses.replace(curve, branches={}) for curve in CURVES]
-    assert cells("around", curves=plain)["M kappa, M alpha"] == ""
+    assert cells("around", curves=plain)["spread"] == ""
 
 
 def test_updates_are_those_of_the_seeds_that_both_have():
     """Seed 1: 200 against 150 updates; seed 2: 200 against 175."""
-    assert cells("around")["updates"] == f"{(200 / 150 + 200 / 175) / 2:.2f}"
+    expected = ((200 / 150) * (200 / 175)) ** 0.5
+    assert cells("around")["updates"] == f"{expected:.2f}"
     assert cells("shared")["updates"] == cells("transformer")["updates"] == ""
+
+
+def test_curves_of_another_scale_do_not_count():
+    small = [
+        dataclasses.replace(x, name=x.name.replace("long", "small")) for x in CURVES
+    ]
+    assert cells("around", curves=small)["updates"] == ""
+    assert cells("around", curves=small)["spread"] == ""

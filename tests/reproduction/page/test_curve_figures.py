@@ -21,7 +21,7 @@ def canvas():
 
 
 def test_a_line_per_setting_is_in_the_order_of_the_ends(canvas):
-    lower = dataclasses.replace(CURVE, name="transformer_base", nll=(3.0, 2.0))
+    lower = dataclasses.replace(CURVE, name="transformer_base-long", nll=(3.0, 2.0))
     second = dataclasses.replace(CURVE, seed=2, nll=(3.0, 2.75))
     draw_learning_curves(canvas, [lower, CURVE, second])
     (axes,) = canvas.axes

@@ -244,5 +244,40 @@ def test_the_difference_of_the_weighted_transformer_is_that_of_its_files():
         assert values["gap"][f"{key}_error"] == pytest.approx(error)
     # Printed: 24.8, 21.1 and 23.4; 26.5 against 25.8; 28.4 against 27.3.
     assert values["published"] == pytest.approx(
-        {"random_loss": 3.7, "uniform_loss": 1.4, "gain_dev": 0.7, "gain_test": 1.1}
+        {
+            "learned": 24.8,
+            "random": 21.1,
+            "uniform": 23.4,
+            "gain_dev": 0.7,
+            "gain_test": 1.1,
+        }
+    )
+
+
+def test_differences_by_depth_are_those_of_the_rows():
+    values = page_values(shipped_results(), shipped_measurements(), shipped_curves())
+
+    def mean(system):
+        return statistics.mean(
+            x.scores["BLEU (dev)"]
+            for x in shipped_results()
+            if (x.system, x.scale) == (system, "small")
+        )
+
+    assert values["depth"]["n8"] == pytest.approx(
+        mean("weighted_transformer_n8") - mean("transformer_base_c_n8")
+    )
+    assert values["depth"]["n6"] == pytest.approx(-values["gap"]["dev"])
+
+
+def test_the_noise_of_five_seeds_has_four_degrees_of_freedom():
+    """Student's t of 4 degrees has 95 % between -2.776 and 2.776."""
+    base = page_values(shipped_results(), shipped_measurements(), shipped_curves())[
+        "base"
+    ]
+    deviation = base["dev_deviation"]
+    assert base["seeds"] == 5
+    assert base["dev_threshold"] == pytest.approx(2.776 * 2**0.5 * deviation, rel=1e-3)
+    assert base["dev_from_mean"] == pytest.approx(
+        2.776 * 1.2**0.5 * deviation, rel=1e-3
     )
