@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -51,11 +50,15 @@ def with_consensus(
         consensus: Combines outputs by their weights.
 
     Returns:
-        The hypotheses. The first one keeps its score, repairs and ids.
+        The hypotheses. The first one keeps its score, and its repairs and ids only if
+        its text stays.
     """
+    first, *others = hypotheses
     texts = [hypothesis.text for hypothesis in hypotheses]
     agreed = consensus(texts, _weights(hypotheses, scale))
-    return [dataclasses.replace(hypotheses[0], text=agreed), *hypotheses[1:]]
+    if agreed != first.text:
+        first = Hypothesis(agreed, first.score)
+    return [first, *others]
 
 
 def _weights(hypotheses: Sequence[Hypothesis], scale: float) -> list[float]:

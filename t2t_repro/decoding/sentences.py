@@ -282,7 +282,10 @@ class SentenceTranslator(abc.ABC):
 
 
 def _join(pieces: list[list[Hypothesis]]) -> list[Hypothesis]:
-    """Join the pieces of a sentence, best with best, second with second."""
+    """Join the pieces of a sentence, best with best, second with second.
+
+    There are as many as the piece with the fewest hypotheses has.
+    """
     if len(pieces) == 1:
         return pieces[0]
     return [

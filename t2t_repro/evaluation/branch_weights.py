@@ -120,7 +120,10 @@ def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:
         )
     random = np.random.default_rng(seed)
     for _, owners in layers:
-        for weight in (owners["kappa"].kappa, owners["alpha"].alpha):
+        for kind, owner in owners.items():
+            weight = getattr(owner, kind)
             (size,) = weight.shape
             draw = random.random(size) if mode == "random" else np.ones(size)
-            weight.assign(draw / draw.sum())
+            values = draw / draw.sum()
+            is_softmax = owner.normalization == "softmax"
+            weight.assign(np.log(values) if is_softmax else values)

@@ -130,6 +130,7 @@ class BranchNetworks(keras.layers.Layer):
         Returns:
             `[batch, length, hidden_size]`.
         """
+        total = self.cast_weight(ops.sum(alpha))
         alpha, second = (
             self.cast_weight(alpha),
             self.cast_weight(self.feed_forward_kernel),
@@ -139,8 +140,8 @@ class BranchNetworks(keras.layers.Layer):
             output = ops.einsum("BTF,FD->BTD", ops.sum(hidden, axis=2), second[0])
         else:
             output = ops.einsum("BTNF,NFD->BTD", hidden, second)
-        # A bias of the sum: no gain.
-        return output + self.cast_weight(self.feed_forward_bias) * ops.sum(alpha)
+        # A bias of every network: no gain, and with `top_k` only the kept alphas.
+        return output + self.cast_weight(self.feed_forward_bias) * total
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

@@ -61,33 +61,28 @@ def add_branch_weight(
         name: "kappa" or "alpha". The optimizer finds the weight by it.
         num_branches: Number of branches (M).
         normalization: "simplex" or "softmax".
-        init: "random": uniform numbers divided by their sum, or for a softmax a normal
-            distribution. "near_uniform": (1 + 0.1 N(0, 1)) / M projected, or for a
-            softmax its logarithm to first order. "uniform": 1 / M.
+        init: "random": uniform numbers divided by their sum. "near_uniform":
+            (1 + 0.1 N(0, 1)) / M projected. "uniform": 1 / M. Before a softmax, the
+            weight holds their logarithms.
 
     Returns:
         The weight, `[num_branches]`, before `applied_branch_weight`.
     """
     on_simplex = normalization == "simplex"
+    initializer = _initializer(init)
     return layer.add_weight(
         name=name,
         shape=(num_branches,),
-        initializer=_on_simplex(init) if on_simplex else _before_softmax(init),
+        initializer=initializer if on_simplex else Logarithm(initializer),
         constraint=Simplex() if on_simplex else None,
         autocast=False,
     )
 
 
-def _on_simplex(init: BranchWeightsInit) -> keras.initializers.Initializer:
+def _initializer(init: BranchWeightsInit) -> keras.initializers.Initializer:
     if init == "random":
         return RandomOnSimplex()
     return NearUniformOnSimplex(spread=0.1 if init == "near_uniform" else 0.0)
-
-
-def _before_softmax(init: BranchWeightsInit) -> keras.initializers.Initializer:
-    if init == "random":
-        return keras.initializers.RandomNormal()
-    return keras.initializers.RandomNormal(stddev=0.1 if init == "near_uniform" else 0)
 
 
 def applied_branch_weight(
@@ -158,6 +153,29 @@ class Scaled(keras.initializers.Initializer):
     def from_config(cls, config: dict[str, Any]) -> Self:
         inner = keras.saving.deserialize_keras_object(config["initializer"])
         return cls(inner, config["factor"])
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class Logarithm(keras.initializers.Initializer):
+    """Take the logarithm of the values of another initializer, for a softmax.
+
+    Args:
+        initializer: Initializer of values that are at least zero.
+    """
+
+    def __init__(self, initializer: keras.initializers.Initializer) -> None:
+        self.initializer = initializer
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
+        values = self.initializer(shape, dtype)
+        return ops.log(ops.maximum(values, keras.config.epsilon()))
+
+    def get_config(self) -> dict[str, object]:
+        return {"initializer": keras.saving.serialize_keras_object(self.initializer)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(keras.saving.deserialize_keras_object(config["initializer"]))
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

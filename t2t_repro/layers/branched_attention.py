@@ -254,10 +254,16 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         heads = heads * kappa[:, None, None]
         if self.residual == "inside":
             return self._normalized_sum(heads, alpha, training)
-        # W_i^O and the first matrix of FFN_i follow each other, so their product is
-        # computed first: fewer multiplications.
-        products = ops.einsum("BNTH,NHF->BTNF", heads, self._first_kernel())
+        products = self._first_products(heads)
         return self.weighted_sum(self.hidden_units(products, training), alpha)
+
+    def _first_products(self, heads: KerasTensor) -> KerasTensor:
+        """Multiply heads by W_i^O and the first matrix of FFN_i, `[B, T, N, F]`."""
+        if heads.shape[2] == 1:  # A step of decoding.
+            inputs = ops.einsum("BNTH,NHD->BNTD", heads, output_matrices(self))
+            return self.first_products(inputs)
+        # For many positions, multiplying the matrices first is cheaper.
+        return ops.einsum("BNTH,NHF->BTNF", heads, self._first_kernel())
 
     def _normalized_sum(
         self, heads: KerasTensor, alpha: KerasTensor, training: bool | None

@@ -123,8 +123,15 @@ def score_trees(
 
 
 def pairwise_f1(trees: Sequence[Tree]) -> list[list[float]]:
-    """Return F1, 0 to 100, of every tree (rows) if another is the truth (columns)."""
-    return [[_count(tree, true).f1 for true in trees] for tree in trees]
+    """Return F1, 0 to 100, of every tree (rows) if another is the truth (columns).
+
+    Two trees without brackets that count are equal, so they have 100.
+    """
+    counts = [[_count(tree, true) for true in trees] for tree in trees]
+    return [
+        [count.f1 if count.found or count.true else 100.0 for count in row]
+        for row in counts
+    ]
 
 
 def brackets(tree: Tree, tags: Sequence[str]) -> Brackets:

@@ -70,10 +70,18 @@ def sentence_bleu(hypothesis: str, reference: str) -> float:
 
 
 def pairwise_bleu(translations: Sequence[str]) -> list[list[float]]:
-    """Return `sentence_bleu` of all translations (rows) against all (columns)."""
+    """Return `sentence_bleu` of all translations (rows) against all (columns).
+
+    Two empty translations are equal, so they have 100.
+    """
     metric = BLEU(effective_order=True)
     return [
-        [metric.sentence_score(translation, [truth]).score for truth in translations]
+        [
+            metric.sentence_score(translation, [truth]).score
+            if translation or truth
+            else 100.0
+            for truth in translations
+        ]
         for translation in translations
     ]
 

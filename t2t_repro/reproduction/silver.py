@@ -60,8 +60,8 @@ def silver_trees(
 ) -> list[str]:
     """Parse sentences, and return the trees that the parser is surest of.
 
-    Outputs that need repair, and trees of sentences that are parsed in pieces, are left
-    out.
+    Outputs that need repair, and trees without a log-probability, such as those of
+    sentences that are parsed in pieces, are left out.
 
     Args:
         parser: A trained parser.
@@ -80,7 +80,7 @@ def silver_trees(
         zip(sentences, outputs, strict=True)
     ):
         (ranked,) = rank(parser, sentence, [best], hparams)
-        if not best.repairs and ranked.log_prob is not None:
+        if not best.repairs and ranked.log_prob is not None and ranked.tokens:
             found.append((ranked.log_prob / ranked.tokens, place, best.text))
     surest = sorted(found, reverse=True)[: int(share * len(sentences))]
     return [text for _, _, text in sorted(surest, key=lambda tree: tree[1])]

@@ -20,18 +20,20 @@ class RankedHypothesis:
         rank: 1 for the best.
         text: The translation.
         score: Log-probability divided by the length penalty, plus the coverage penalty
-            if there is one, in nats.
-        log_prob: Log-probability of the tokens, in nats. None if the source was
-            translated in pieces, or if there is a coverage penalty: the score is then
-            a sum.
+            if there is one, in nats. None for a consensus, which the model did not
+            write.
+        log_prob: Log-probability of the tokens, in nats. None without a score, if the
+            source was translated in pieces, or if there is a coverage penalty: the
+            score is then a sum.
         tokens: Number of tokens that the model wrote, including the end of sentence.
+            None without a score.
     """
 
     rank: int
     text: str
-    score: float
+    score: float | None
     log_prob: float | None
-    tokens: int
+    tokens: int | None
 
 
 def rank(
@@ -49,6 +51,11 @@ def rank(
         decode_hparams: Settings of the search.
     """
     hparams = system.with_problem_defaults(decode_hparams)
+    if hparams.mbr_consensus:
+        return [
+            RankedHypothesis(place, hypothesis.text, None, None, None)
+            for place, hypothesis in enumerate(hypotheses, start=1)
+        ]
     ids = system.source_tokenizer.encode(system.problem.normalize_source(source))
     is_sum = len(ids) > longest_piece(system.max_input_length)
     is_sum = is_sum or bool(hparams.coverage_penalty)

@@ -202,15 +202,11 @@ class System(TranslatingSystem):
 
         Raises:
             UserError: If the folder exists or cannot be written; or for an ensemble.
-            UsageError: If the settings ask for random translations, or
-                `max_source_tokens` is less than 1.
+            UsageError: If the settings ask for random translations or minimum Bayes
+                risk, or `max_source_tokens` is less than 1.
         """
         self._check_single("an export has one model")
-        if decode_hparams is not None and decode_hparams.samples:
-            raise UsageError(
-                f"{decode_hparams.argument()}: received sampling_method=random, "
-                "expected argmax: an export does not draw at random."
-            )
+        _check_exportable(decode_hparams or DecodeHParams())
         self._warn_of_raw_output()
         served = ServedTranslator(
             self.model,
@@ -286,3 +282,21 @@ class System(TranslatingSystem):
                 "into the outputs of %s",
                 self.problem.name,
             )
+
+
+def _check_exportable(hparams: DecodeHParams) -> None:
+    """Refuse settings of the search that an export cannot follow.
+
+    Raises:
+        UsageError: If there is one.
+    """
+    if hparams.samples:
+        raise UsageError(
+            f"{hparams.argument()}: received sampling_method=random, expected argmax: "
+            "an export does not draw at random."
+        )
+    if hparams.mbr_scale:
+        raise UsageError(
+            f"{hparams.argument()}: received mbr_scale={hparams.mbr_scale}, expected "
+            "0: an export cannot compare the texts of hypotheses."
+        )

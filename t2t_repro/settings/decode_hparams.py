@@ -197,8 +197,6 @@ class DecodeHParams(TypedSettings):
             idle["prefer_unrepaired"] = (
                 f"constrain={self.constrain} writes hardly anything that needs repair."
             )
-        if self.mbr_consensus and not self.mbr_scale:
-            idle["mbr_consensus"] = "mbr_scale=0 weighs no hypotheses."
         if self.word_cost and self.samples:
             idle["word_cost"] = "sampling compares no hypotheses."
         if not self.samples:
@@ -207,12 +205,26 @@ class DecodeHParams(TypedSettings):
             idle |= {name: reason for name in names if name != "sampling_method"}
         return idle
 
-    def check_together(self) -> None:
-        if self.mbr_consensus and self.return_beams:
+    def _check_consensus(self) -> None:
+        if not self.mbr_consensus:
+            return
+        if not self.mbr_scale:
             raise UserError(
-                "received mbr_consensus=true with return_beams=true, expected one of "
-                "them: a consensus is one output."
+                "received mbr_consensus=true with mbr_scale=0, expected a scale above "
+                "0: without it, no hypothesis has a weight."
             )
+        for name, reason in {
+            "return_beams": "a consensus is one output",
+            "write_beam_scores": "a consensus has no score",
+        }.items():
+            if getattr(self, name):
+                raise UserError(
+                    f"received mbr_consensus=true with {name}=true, expected one of "
+                    f"them: {reason}."
+                )
+
+    def check_together(self) -> None:
+        self._check_consensus()
         if self.samples and self.beam_size > 1:
             raise UserError(
                 f"received sampling_method=random with beam_size={self.beam_size}, "

@@ -81,7 +81,12 @@ def test_a_consensus_replaces_the_first_text_and_gets_the_weights_of_all():
         Hypothesis("a", math.log(0.6), (), (3, 1)),
     )
     found = with_consensus([first, second], 2.0, consensus)
-    assert found == [Hypothesis("agreed", first.score, ("fault",), (4, 1)), second]
+    assert found == [Hypothesis("agreed", first.score), second]
     ((texts, shares),) = seen
     assert texts == ["b", "a"]
     np.testing.assert_allclose(shares, [0.1, 0.9])  # 0.2^2 and 0.6^2
+
+
+def test_a_consensus_that_is_the_first_hypothesis_keeps_its_ids():
+    first, second = Hypothesis("b", -1.0, ("fault",), (4, 1)), Hypothesis("a", -2.0)
+    assert with_consensus([first, second], 1.0, lambda *_: "b") == [first, second]

@@ -98,6 +98,18 @@ def test_random_weights_lie_on_the_simplex_and_follow_the_seed(model):
     assert len(np.unique(draws[0])) == draws[0].size
 
 
+def test_weights_before_a_softmax_are_replaced_by_logarithms():
+    model = tiny_transformer(branched="split", branch_normalization="softmax")
+    random = tiny_transformer(branched="split")
+    for each in (model, random):
+        replace_branch_weights(each, "random", seed=3)
+    for one, other in zip(branch_values(model), branch_values(random), strict=True):
+        assert one["kappa"] == pytest.approx(other["kappa"], rel=1e-5)
+        assert one["alpha"] == pytest.approx(other["alpha"], rel=1e-5)
+    replace_branch_weights(model, "uniform", seed=3)
+    assert branch_values(model)[0]["alpha"] == pytest.approx([0.5, 0.5])
+
+
 def test_learned_weights_stay_as_they_are(model):
     before = all_weights(model)
     replace_branch_weights(model, "learned", seed=1)

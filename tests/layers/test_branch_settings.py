@@ -143,9 +143,10 @@ def test_an_initial_gain_multiplies_the_output_matrices_by_the_branches(residual
 @pytest.mark.parametrize("normalization", ["simplex", "softmax"])
 @pytest.mark.parametrize("residual", ["around", "inside", *TWO_RESIDUALS])
 @pytest.mark.parametrize(
-    ("init", "spread"), [("uniform", (0, 1e-6)), ("near_uniform", (0.04, 0.2))]
+    ("init", "spread"),
+    [("uniform", (0, 1e-6)), ("near_uniform", (0.04, 0.2)), ("random", (0.35, 1.0))],
 )
-def test_branch_weights_begin_near_one_over_the_branches(
+def test_branch_weights_begin_on_the_simplex_with_their_spread(
     residual, init, spread, normalization
 ):
     keras.utils.set_random_seed(3)

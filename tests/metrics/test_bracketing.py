@@ -68,6 +68,13 @@ def test_pairwise_f1_is_that_of_each_pair():
     assert expected[3][1] == pytest.approx(100 * 2 * 2 / 6)
 
 
+def test_two_trees_without_brackets_are_alike():
+    """Otherwise, minimum Bayes risk would never choose such a tree."""
+    given = trees("(CD 1)", "(NP (CD 1))")
+    assert pairwise_f1(given) == [[100, 0], [0, 100]]
+    assert pairwise_f1(trees("(NP (. .))", "(. .)")) == [[100, 100], [100, 100]]
+
+
 def test_scores_sum_the_brackets_of_all_trees():
     true = trees("(S (NP (NN a)) (VP (VB b)))", "(NP (NN a))")
     found = trees("(S (NN a) (VB b))", "(NP (NN a))")

@@ -211,6 +211,11 @@ def test_an_export_has_every_part_of_the_system(system, exported, tmp_path):
     assert Path(written.call["export_dir"]) == tmp_path / "export"
 
 
+def test_an_export_refuses_to_compare_texts(system):
+    with pytest.raises(UsageError, match=r"mbr_scale=0\.5, expected 0"):
+        system.export("folder", HPARAMS.replace(mbr_scale=0.5))
+
+
 def test_an_export_searches_as_the_problem_prefers_by_default(system, exported):
     system.export("folder")
     expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)

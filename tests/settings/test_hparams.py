@@ -288,8 +288,14 @@ def test_asking_a_greedy_search_for_more_than_one_hypothesis_is_refused(name, va
 
 
 def test_a_consensus_needs_weights_and_is_one_output():
-    with pytest.raises(UsageError, match="mbr_scale=0 weighs no hypotheses"):
+    with pytest.raises(UserError, match="expected a scale above 0"):
         DecodeHParams().parse("mbr_consensus=true")
-    with pytest.raises(UserError, match="a consensus is one output"):
-        DecodeHParams().parse("mbr_scale=1,mbr_consensus=true,return_beams=true")
+    with pytest.raises(UserError, match="expected a scale above 0"):
+        DecodeHParams(mbr_consensus=True)
+    for name, reason in [
+        ("return_beams", "a consensus is one output"),
+        ("write_beam_scores", "a consensus has no score"),
+    ]:
+        with pytest.raises(UserError, match=reason):
+            DecodeHParams().parse(f"mbr_scale=1,mbr_consensus=true,{name}=true")
     assert DecodeHParams().parse("mbr_scale=1,mbr_consensus=true").num_hypotheses == 4

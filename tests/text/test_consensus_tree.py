@@ -60,6 +60,17 @@ def test_constituents_of_one_span_keep_their_order():
         assert str(consensus_tree(order, [1, 1, 1])) == "(TOP (S (VP (A a))))"
 
 
+def test_brackets_elsewhere_do_not_change_the_order_within_a_span():
+    trees = read(
+        "(TOP (S (NP (X (A a)) (Y (A b))) (Q (P (A c)))))",
+        "(TOP (S (A a) (A b) (Q (A c))))",
+        "(TOP (S (A a) (A b) (P (A c))))",
+        "(TOP (S (NP (X (A a)) (Y (A b))) (Q (A c))))",
+        "(TOP (S (A a) (A b) (P (A c))))",
+    )
+    assert "(Q (P (A c)))" in str(consensus_tree(trees, [1, 1, 1, 1, 1]))
+
+
 def random_tree(rng: np.random.Generator, words: int) -> Tree:
     """Return nested constituents over some words."""
     found: list[Constituent] = []
