@@ -1,21 +1,36 @@
 """The Weighted Transformer (Ahmed, Keskar and Socher 2017, arXiv 1711.02132).
 
 The paper's "small" and "large" are the base and big models with branched attention.
-`layers.BranchedAttention` and `layers.weighted_sublayers` explain our choices where the
-paper is not specific. These settings choose other readings:
+Its text leaves several points open. The sets take the reading that the text supports
+best, layer by layer, with u the sum of attention and x, y the output, and M branches::
 
-* `branch_residual`: the text says that layer normalization and residual connections
-  "are retained", and that the mechanism adds 192 weights. "per_branch" and "shared"
-  retain both of a layer and add exactly 192 at the base size (384 at the big one, which
-  the text names beside the number); "around", the default, has one of each less.
-  "shared" is identical to the Transformer at kappa = alpha = 1, as the text says.
-* `branch_gain`: the text has none.
-* `branch_weights_init`: "randomly, as with the rest of the Transformer weights" gives
-  no distribution.
-* `branch_learning_rate_constant`: the text's schedule has the factor 1. At another
-  scale, the value of `learning_rate_constant` keeps the ratio of both learning rates.
-* `branched_in_decoder`: "masked in the decoder layers" supports "self".
-* `branched_attention`: "identical to Equation (4)" supports "shared", one network.
+    u = LN1(x + sum_i (M kappa_i) head_i W_i^O)
+    y = LN2(u + sum_i (M alpha_i) FFN_i(u))
+
+* `branch_residual="shared"`: "layer normalization and residual connections [...] are
+  retained", and "without these additional trainable weights, the proposed mechanism is
+  identical to" the Transformer's (section 3). Both hold here. The sets add 192 weights
+  at the base size, the number in the text (and 384 at the big one, beside which the
+  text names it). "per_branch" adds as many, but is not the Transformer without the
+  weights; "around" and "inside" do not retain the normalizations.
+* `branch_gain="unit"`: the text has no factor M. Without it, kappa and alpha of about
+  1 / M make every sublayer smaller by M, and the Transformer, which "weighs all heads
+  equally", is not on the simplex. With it, equal weights are the Transformer, and
+  training moves away from there.
+* `branch_weights_init="near_uniform"`: "randomly" gives no distribution. Uniform
+  numbers divided by their sum begin with some branches nearly switched off.
+* `branch_learning_rate_constant=1`: the schedule of section 4.1. At another scale, the
+  value of `learning_rate_constant` keeps the ratio of both learning rates.
+* `branched_in_decoder="memory"`: 192 weights are those of one attention per decoder
+  layer. "Masked in the decoder layers" supports "self", but the network comes after the
+  other one.
+* `branched_attention="split"`: divides the Transformer's network, so it costs nothing.
+  "Identical to Equation (4)" supports "shared", one network for all branches; applied
+  to one input, its branches would be equal.
+
+`t2t reproduce forms` has these readings as rows, and docs/results.md their scores: this
+one learns as fast as the Transformer, and the others more slowly.
+`layers.weighted_sublayers` and `layers.BranchedAttention` have the equations.
 """
 
 from t2t_repro.registry import register_hparams
@@ -24,6 +39,23 @@ from t2t_repro.settings.hparams import HParams
 from .transformer import transformer_base, transformer_big
 
 FROZEN_AT_THE_END = 10_000  # steps, section 4.1
+
+
+def _weighted(plain: HParams, train_steps: int) -> HParams:
+    """Return the Weighted Transformer of a Transformer's set.
+
+    Args:
+        plain: The set of the Transformer.
+        train_steps: Number of updates in the paper.
+    """
+    return plain.replace(
+        attention_dropout=0.1,
+        branched_attention="split",
+        branch_residual="shared",
+        branch_gain="unit",
+        branch_weights_init="near_uniform",
+        branch_frozen_after_steps=train_steps - FROZEN_AT_THE_END,
+    )
 
 
 @register_hparams
@@ -39,11 +71,7 @@ def weighted_transformer_base() -> HParams:
         weighted_transformer_base --data_dir DATA --output_dir OUT --train_steps 60000
         --average_last 0
     """
-    return transformer_base().replace(
-        attention_dropout=0.1,
-        branched_attention="split",
-        branch_frozen_after_steps=60_000 - FROZEN_AT_THE_END,
-    )
+    return _weighted(transformer_base(), 60_000)
 
 
 @register_hparams
@@ -57,11 +85,7 @@ def weighted_transformer_big() -> HParams:
         weighted_transformer_big --data_dir DATA --output_dir OUT --train_steps 250000
         --average_last 0
     """
-    return transformer_big().replace(
-        attention_dropout=0.1,
-        branched_attention="split",
-        branch_frozen_after_steps=250_000 - FROZEN_AT_THE_END,
-    )
+    return _weighted(transformer_big(), 250_000)
 
 
 @register_hparams

@@ -66,13 +66,10 @@ def test_saved_iterations_and_the_spread_of_branches_are_those_of_the_long_scale
 
 def test_two_residuals_add_one_kappa_and_one_alpha_per_branch():
     """In 12 layers: 8 branches give the paper's 192, and 16 twice as many."""
-    base, big = (
-        added_weights(catalogue.hparams, size, branch_residual="shared")
-        for size in ("base", "big")
-    )
+    base, big = (added_weights(catalogue.hparams, size) for size in ("base", "big"))
     assert (base, big) == (12 * 2 * 8, 12 * 2 * 16)
     (note,) = [x for x in report().notes if x.startswith("added_weights")]
-    assert "branch_residual=shared: 384, and 192 for" in note
+    assert note.endswith("weighted_transformer_base has 192.")
 
 
 def report():

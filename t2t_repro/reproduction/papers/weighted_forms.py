@@ -40,6 +40,9 @@ def _form(
     )
 
 
+# One residual connection around attention and network, and the equations as printed.
+_AROUND = "branch_residual=around,branch_gain=none,branch_weights_init=random"
+
 FORMS = Table(
     "forms",
     "Readings of the Weighted Transformer, beside the Transformer",
@@ -53,63 +56,78 @@ FORMS = Table(
             "transformer_base",
             facts.BASE_STEPS,
         ),
-        _form("around", "one residual connection around both sublayers", ""),
+        _form("weighted", "the set weighted_transformer_base", ""),
         _form(
-            "per_branch",
-            "both residual connections, in each branch",
-            "branch_residual=per_branch",
+            "random_start",
+            "kappa and alpha begin as uniform numbers over their sum",
+            "branch_weights_init=random",
         ),
-        _form(
-            "shared",
-            "both residual connections, for the sums of branches",
-            "branch_residual=shared",
-        ),
-        _form(
-            "inside",
-            "one more residual connection inside each branch",
-            "branch_residual=inside",
-        ),
-        _form(
-            "near_uniform",
-            "kappa and alpha begin near 1/M",
-            "branch_weights_init=near_uniform",
-        ),
-        _form(
-            "fixed",
-            "kappa and alpha are 1/M throughout",
-            "branch_weights_init=uniform,branch_learning_rate_constant=0",
-        ),
-        _form("unit_gain", "kappa and alpha times M", "branch_gain=unit"),
         _form(
             "initial_gain",
-            "initial output matrices times M",
+            "initial output matrices times M in place of the gain",
             "branch_gain=initial",
         ),
         _form(
-            "decoder_self",
+            "shared",
+            "no gain, random start",
+            "branch_gain=none,branch_weights_init=random",
+        ),
+        _form(
+            "per_branch",
+            "residual connections in each branch, no gain, random start",
+            "branch_residual=per_branch,branch_gain=none,branch_weights_init=random",
+        ),
+        _form(
+            "self_attention",
             "the decoder's self-attention is branched",
             "branched_in_decoder=self",
         ),
         _form(
-            "one_network",
-            "one feed-forward network of full width",
-            "branched_attention=shared",
+            "around",
+            "one residual connection around both sublayers, no gain, random start",
+            _AROUND,
         ),
         _form(
-            "shared_unit",
-            "shared, near_uniform and unit_gain together",
-            "branch_residual=shared,branch_weights_init=near_uniform,branch_gain=unit",
+            "around_near_uniform",
+            "around; kappa and alpha begin near 1/M",
+            "branch_residual=around,branch_gain=none",
         ),
         _form(
-            "shared_initial",
-            "shared, near_uniform and initial_gain together",
-            "branch_residual=shared,branch_weights_init=near_uniform,branch_gain=initial",
+            "around_fixed",
+            "around; kappa and alpha are 1/M throughout",
+            "branch_residual=around,branch_gain=none,branch_weights_init=uniform,"
+            "branch_learning_rate_constant=0",
+        ),
+        _form(
+            "around_unit_gain",
+            "around; kappa and alpha times M",
+            "branch_residual=around,branch_weights_init=random",
+        ),
+        _form(
+            "around_initial_gain",
+            "around; initial output matrices times M",
+            "branch_residual=around,branch_gain=initial,branch_weights_init=random",
+        ),
+        _form(
+            "around_self_attention",
+            "around; the decoder's self-attention is branched",
+            f"{_AROUND},branched_in_decoder=self",
+        ),
+        _form(
+            "around_one_network",
+            "around; one feed-forward network of full width",
+            f"{_AROUND},branched_attention=shared",
+        ),
+        _form(
+            "inside",
+            "around, with one more residual connection inside each branch",
+            "branch_residual=inside,branch_gain=none,branch_weights_init=random",
         ),
     ],
     notes=(
         NOT_OF_THE_PAPERS,
         "M: number of branches. At the long scale, the rate of kappa and alpha is the "
         "schedule of section 4.1 times learning_rate_constant.",
-        "transformer is table3/base, and around is sensitivity/base.",
+        "transformer is table3/base, and weighted is sensitivity/base.",
     ),
 )
