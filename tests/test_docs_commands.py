@@ -13,6 +13,7 @@ from t2t_repro.cli.tensor2tensor import tables
 from t2t_repro.cli.tensor2tensor.bleu import run as run_bleu
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.cli.tensor2tensor.translator import given_flags, translate
+from t2t_repro.cli.training_request import DEMO_FOLDER
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.command_lines import parsed
@@ -153,3 +154,10 @@ def test_a_wrong_command_is_noticed(words):
         test_a_command_is_accepted_by_its_parser(
             Command("page", ("t2t", *words.split()))
         )
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_the_demonstration_is_read_from_the_folder_that_it_writes(page):
+    demo = re.escape(str(DEMO_FOLDER))
+    runs = re.findall(rf'(?:--output_dir |load\(")({demo}[^\s")]*)', TEXTS[page])
+    assert set(runs) <= {str(DEMO_FOLDER / "run")}

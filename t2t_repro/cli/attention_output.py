@@ -55,10 +55,21 @@ def write_figure(args: argparse.Namespace, attention: Attention) -> None:
         path = folder / f"figure_{args.figure}.svg"
         atomic_write(path, figure.to_svg())
         print(path)
-        atomic_write(path.with_suffix(".pdf"), figure.to_pdf())
-        print(path.with_suffix(".pdf"))
+        _write_pdf(path.with_suffix(".pdf"), figure)
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror}.") from error
+
+
+def _write_pdf(path: Path, figure: Figure) -> None:
+    """Write a figure as PDF; without one, leave no older file beside the new SVG."""
+    from t2t_repro.visualization.pdf import MissingCharacter
+
+    try:
+        atomic_write(path, figure.to_pdf())
+        print(path)
+    except MissingCharacter as error:
+        path.unlink(missing_ok=True)
+        logger.warning("no PDF: %s", error)
 
 
 def write_alignments(

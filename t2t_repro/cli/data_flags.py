@@ -131,7 +131,8 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
         "--drop_duplicates",
         action="store_const",
         const=True,
-        help="leave out repeated training pairs (default for text_pairs)",
+        help="leave out repeated training pairs (default for text_pairs and "
+        "translate_tfds)",
     )
     repeats.add_argument(
         "--keep_duplicates",
@@ -151,8 +152,18 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
         help="processes that encode a long text; the data does not depend on it "
         "(default: all cores)",
     )
-    add_refused_flag(parser, "--seed", "it is now called --shuffle_seed")
-    add_refused_flag(parser, "--max_length", "it is now called --max_pair_length")
+    add_refused_flag(
+        parser,
+        "--seed",
+        "--shuffle_seed orders the prepared data, and --random_seed of t2t train seeds "
+        "the training",
+    )
+    add_refused_flag(
+        parser,
+        "--max_length",
+        "--max_pair_length limits the prepared pairs, and --hparams max_length=N of "
+        "t2t train those that are used",
+    )
 
 
 def _add_number(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,10 @@ def _training_files(
 
 def _split(path: Path) -> list[Path]:
     """Split a list of files at its commas, unless a file has this name."""
-    return [path] if path.exists() else [Path(name) for name in str(path).split(",")]
+    # `Path.exists` raises an error if the list is too long for a name.
+    if os.path.exists(path):
+        return [path]
+    return [Path(name) for name in str(path).split(",")]
 
 
 def _copies(weights: str | None, corpora: int) -> tuple[int, ...]:

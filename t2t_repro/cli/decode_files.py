@@ -12,8 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2t_repro.cli.live_input import LiveLines
-from t2t_repro.cli.streams import STANDARD_STREAM, open_input, read_input
-from t2t_repro.errors import UsageError
+from t2t_repro.cli.streams import (
+    STANDARD_STREAM,
+    check_replaces_no_input,
+    open_input,
+    read_input,
+)
+from t2t_repro.errors import UsageError, UserError
 
 
 def add_file_flags(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +72,8 @@ def output_names(args: argparse.Namespace, inputs: Sequence[str]) -> list[str]:
         outputs = _names_in_folder(args, inputs)
     else:
         outputs = args.decode_to_file or [STANDARD_STREAM]
+        for output in outputs:
+            check_replaces_no_input("--decode_to_file", output, inputs)
     if len(outputs) != len(inputs):
         raise UsageError(
             f"received {len(inputs)} --decode_from_file and "
@@ -93,6 +100,10 @@ def _names_in_folder(args: argparse.Namespace, inputs: Sequence[str]) -> list[st
             "--decode_to_file."
         )
     folder = Path(args.translations_dir)
+    if not folder.is_dir():
+        raise UserError(
+            f"received --translations_dir {folder}, expected an existing folder."
+        )
     outputs = [folder / Path(name).name.removesuffix(".gz") for name in inputs]
     for name, output in zip(inputs, outputs, strict=True):
         if output.resolve() == Path(name).resolve():

@@ -23,6 +23,7 @@ from t2t_repro.cli.score_card import (
 )
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
+    check_replaces_no_input,
     check_writable,
     read_input,
     write_lines,
@@ -159,6 +160,8 @@ def _check_flags(args: argparse.Namespace) -> None:
             f"{CTRANSLATE2}, which has no Weighted Transformer: leave out one of the "
             "two."
         )
+    if args.branch_seed is not None and args.branch_weights != "random":
+        raise UsageError("--branch_seed needs --branch_weights random.")
     if args.decode_to_file == STANDARD_STREAM:
         raise UsageError(
             f"received --decode_to_file {STANDARD_STREAM}, expected a file: the scores "
@@ -166,6 +169,8 @@ def _check_flags(args: argparse.Namespace) -> None:
         )
     if args.decode_to_file:
         check_writable("--decode_to_file", args.decode_to_file)
+        inputs = (args.source, args.reference)
+        check_replaces_no_input("--decode_to_file", args.decode_to_file, inputs)
 
 
 def _read_split(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from t2t_repro.cli.engine import add_quantization_flag, check_needed
 from t2t_repro.cli.flags import (
@@ -15,7 +16,7 @@ from t2t_repro.cli.streams import read_input
 from t2t_repro.decoding.ctranslate2_engine import check_followed
 from t2t_repro.errors import UsageError
 from t2t_repro.export.ctranslate2_folder import check_exportable
-from t2t_repro.export.limits import MAX_SOURCE_TOKENS
+from t2t_repro.export.limits import MAX_SOURCE_TOKENS, check_new_folder
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
@@ -69,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
             )
         check_followed(hparams)  # the library checks it, too, after loading the system
         return _export_ctranslate2(args, hparams)
+    check_new_folder(args.export_dir)
     system = load_system(args, hparams)
     limit = args.max_source_tokens or MAX_SOURCE_TOKENS
     system.export(args.export_dir, hparams, limit)
@@ -99,9 +101,9 @@ def _export_ctranslate2(args: argparse.Namespace, hparams: DecodeHParams) -> int
     for line in parity.lines():
         print(f"  {line}")
     print(
-        f"Use it with `t2t decode --output_dir {args.output_dir} --engine ctranslate2 "
-        f"--export_dir {args.export_dir}`, or in any program with ctranslate2 and "
-        "sentencepiece:\n"
-        "docs/serving_ctranslate2.md has one."
+        f"Use it with `t2t decode --output_dir {shlex.quote(args.output_dir)} --engine "
+        f"ctranslate2 --export_dir {shlex.quote(args.export_dir)}`, or in any program "
+        "with ctranslate2 and\n"
+        "sentencepiece; docs/serving_ctranslate2.md has such a program."
     )
     return 0

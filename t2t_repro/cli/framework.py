@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
@@ -138,7 +137,7 @@ def _left_out(names: Sequence[str]) -> Iterator[None]:
 def several_checkpoints(text: str | None) -> list[str]:
     """Return the checkpoints of a list with commas, or nothing if there is only one."""
     names = [name.strip() for name in (text or "").split(",")]
-    is_path = len(names) > 1 and Path(f"{text}.index").exists()
+    is_path = len(names) > 1 and os.path.exists(f"{text}.index")
     return [] if len(names) == 1 or is_path else names
 
 

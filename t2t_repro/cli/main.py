@@ -57,7 +57,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def flags(self) -> list[str]:
         """Return the long flags, as the usage names them."""
-        return sorted(set(re.findall(r"--[a-z]\w*", self.format_usage())))
+        return sorted(set(re.findall(r"--[a-z][\w-]*", self.format_usage())))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

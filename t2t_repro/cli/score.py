@@ -14,6 +14,7 @@ from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     add_output_format_flag,
+    check_replaces_no_input,
     check_writable,
     read_input,
     write_lines,
@@ -64,6 +65,9 @@ def run(args: argparse.Namespace) -> int:
     """Score and write."""
     hparams = DecodeHParams().parse_for("score", args.decode_hparams)
     check_writable("--scores_to_file", args.scores_to_file)
+    check_replaces_no_input(
+        "--scores_to_file", args.scores_to_file, (args.source, args.target)
+    )
     # Report broken files before TensorFlow is imported and a model is loaded.
     sources, targets = read_input(args.source), read_input(args.target)
     if len(sources) != len(targets):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from t2t_repro.cli.live_input import LiveLines
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import INCOMPLETE
 
 STANDARD_STREAM = "-"
@@ -22,20 +22,33 @@ SECONDS_FOR_A_PIPE = 0.2  # long enough for `cat file |` to end
 
 
 def read_input(name: str) -> list[str]:
-    """Read the lines of a file or, for "-", of standard input.
+    """Read the lines of a file, a pipe or, for "-", of standard input.
 
     Raises:
         UserError: If it cannot be read, or is not UTF-8 text.
     """
     if name != STANDARD_STREAM:
-        return _lines_of(Path(name))
+        if not Path(name).is_fifo():
+            return _lines_of(Path(name))
+        with Path(name).open("rb") as stream:
+            return _lines_of_stream(stream, name)
     if sys.stdin is None:
         raise UserError("standard input is closed: give a file.")
+    return _lines_of_stream(sys.stdin.buffer, STANDARD_INPUT)
+
+
+def _lines_of_stream(stream: BinaryIO, name: str) -> list[str]:
+    """Read a stream to its end, by way of a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        return _lines_of(path, piped_from=STANDARD_INPUT)
+        try:
+            with path.open("wb") as file:
+                shutil.copyfileobj(stream, file)
+        except OSError as error:
+            raise UserError(
+                f"cannot copy {name} to {folder}: {error.strerror or error}."
+            ) from error
+        return _lines_of(path, piped_from=name)
 
 
 def add_output_format_flag(parser: argparse.ArgumentParser) -> None:
@@ -91,9 +104,7 @@ def _show_on_terminal(text: str) -> None:
 def _lines_of(path: Path, piped_from: str | None = None) -> list[str]:
     from t2t_repro.data.text_files import read_lines
 
-    if path.is_file() and path.stat().st_size == 0:
-        return []
-    return list(read_lines(path, piped_from))
+    return list(read_lines(path, piped_from, allow_empty=True))
 
 
 def check_writable(flag: str, name: str) -> None:
@@ -114,6 +125,25 @@ def check_writable(flag: str, name: str) -> None:
             f"received {flag} {name}, expected a file in an existing folder "
             "that can be written to."
         )
+
+
+def check_replaces_no_input(
+    flag: str, output: str | None, inputs: Iterable[str | None]
+) -> None:
+    """Refuse an output file that is one of the inputs, which would be lost.
+
+    Raises:
+        UsageError: If it is one.
+    """
+    if output in (None, STANDARD_STREAM):
+        return
+    path = Path(output).resolve()
+    for name in inputs:
+        if name not in (None, STANDARD_STREAM) and path == Path(name).resolve():
+            raise UsageError(
+                f"received {flag} {output}, which is also an input, expected another "
+                "file: the input would be lost."
+            )
 
 
 def _is_device(path: Path) -> bool:

@@ -195,4 +195,6 @@ def _batches(
 
 def _write_lines(file: BinaryIO, texts: Iterable[str]) -> None:
     for text in texts:
-        file.write(text.replace("\n", " ").encode("utf-8", "replace") + b"\n")
+        # A NUL would make the file look damaged; SentencePiece cannot read one either.
+        line = text.replace("\n", " ").replace("\0", " ")
+        file.write(line.encode("utf-8", "replace") + b"\n")

@@ -36,13 +36,16 @@ _HEAD_BYTES = 4096
 _BLOCK_BYTES = 2**20
 
 
-def read_lines(path: Path, piped_from: str | None = None) -> Iterator[str]:
+def read_lines(
+    path: Path, piped_from: str | None = None, *, allow_empty: bool = False
+) -> Iterator[str]:
     """Yield the lines of a plain or gzipped UTF-8 file.
 
     Args:
         path: Path of the file.
         piped_from: Name of the stream of which the file is a copy, such as "standard
             input". Messages then show how to convert the stream instead of the file.
+        allow_empty: Whether the file may have no lines.
 
     Raises:
         UserError: If the file is missing, empty, damaged or not UTF-8, or has NUL
@@ -55,7 +58,7 @@ def read_lines(path: Path, piped_from: str | None = None) -> Iterator[str]:
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
             yield _text_of(raw, origin, number)
-    if number == 0:
+    if number == 0 and not allow_empty:
         raise UserError(f"received text file {origin}, which is empty")
 
 

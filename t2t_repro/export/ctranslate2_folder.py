@@ -11,6 +11,7 @@ from t2t_repro.decoding.ctranslate2_engine import import_ctranslate2, needed_pos
 from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
+from t2t_repro.export.limits import check_new_folder
 from t2t_repro.files import atomic_write
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text.tokenizer import Tokenizer
@@ -116,11 +117,7 @@ def check_exportable(
     """
     check_quantization(quantization)
     check_expressible(model, hparams)
-    if Path(export_dir).exists():
-        raise UserError(
-            f"received export folder {export_dir}, which exists: remove it or give "
-            "another."
-        )
+    check_new_folder(export_dir)
     import_ctranslate2()
 
 

@@ -33,8 +33,8 @@ _EXACT = Tolerance(mean=1e-5, largest=2e-4, equal=0.98)
 _HALF = Tolerance(mean=0.02, largest=0.5, equal=0.9)
 _EIGHT_BITS = Tolerance(mean=0.05, largest=2.0, equal=0.75)
 
-# Format of the weights -> how far it may differ. On a CPU, CTranslate2 computes with
-# float32 where a name has float16 or bfloat16.
+# Format of the weights -> how far it may differ. A CPU without 16-bit arithmetic
+# computes with float32 where a name has float16 or bfloat16.
 QUANTIZATIONS = {
     "float32": _EXACT,
     "bfloat16": _HALF,

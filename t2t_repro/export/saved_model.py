@@ -25,7 +25,7 @@ from t2t_repro.decoding.vocabulary import MINUS_INFINITY
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.export.given_targets import PAIRS, ScoredPairs
 from t2t_repro.export.groups import map_groups
-from t2t_repro.export.limits import MAX_SOURCE_TOKENS
+from t2t_repro.export.limits import MAX_SOURCE_TOKENS, check_new_folder
 from t2t_repro.export.pieces import cut_into_pieces, truncate
 from t2t_repro.export.warm_up import write_warm_up_requests
 from t2t_repro.export.words import kinds_of_pieces, padded_kinds, word_kinds
@@ -223,11 +223,7 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
         UserError: If the folder exists or cannot be written.
     """
     export_dir = Path(export_dir)
-    if export_dir.exists():
-        raise UserError(
-            f"received export folder {export_dir}, which exists: remove it or give "
-            "another."
-        )
+    check_new_folder(export_dir)
     signatures = {
         "serving_default": served.translate,
         "n_best": served.n_best,

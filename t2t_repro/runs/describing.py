@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.errors import UsageError
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.files import current_folder
 from t2t_repro.runs.resuming import resumable_run
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.settings.hparams import HParams
@@ -18,6 +19,9 @@ from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     BEST_FOLDER,
     BEST_MODELS_FOLDER,
+    CHECKPOINT_NAME,
+    all_checkpoints,
+    latest_step,
 )
 from t2t_repro.training.event_files import event_files
 
@@ -40,7 +44,8 @@ def begin_or_resume(
 
     Raises:
         UsageError: If the user asked for one vocabulary, and the data has two.
-        UserError: If the folder holds another run.
+        UserError: If the folder holds another run, or an average without its
+            checkpoints.
     """
     output_dir = Path(settings.output_dir)
     tokenizers = data.tokenizers()
@@ -50,6 +55,7 @@ def begin_or_resume(
     if before is not None:
         before.check_same_tokenizers(output_dir, *tokenizers)
         before.check_resumable(asked, output_dir)
+        _warn_of_a_rising_rate(before, settings)
         # The data and the package may have moved.
         run = dataclasses.replace(
             before,
@@ -59,6 +65,7 @@ def begin_or_resume(
             usr_dir=asked.usr_dir,
         )
     else:
+        _refuse_to_lose_an_average(output_dir)
         for stale in (BEST_FOLDER, BEST_MODELS_FOLDER, AVERAGED_FOLDER):
             shutil.rmtree(output_dir / stale, ignore_errors=True)
         for events in event_files(output_dir):
@@ -67,6 +74,37 @@ def begin_or_resume(
         run = dataclasses.replace(asked, tokenizers=names)
     run.save(output_dir)
     return run
+
+
+def _warn_of_a_rising_rate(before: Run, settings: TrainSettings) -> None:
+    """Log that training further raises a learning rate that has begun to decay."""
+    hparams = before.hparams.resolved()
+    end, new_end = before.training.get("train_steps", 0), settings.train_steps
+    step, decay = latest_step(settings.output_dir), hparams.learning_rate_decay_steps
+    if "linear_decay" not in hparams.learning_rate_schedule or new_end <= end:
+        return
+    if step > end - decay:
+        was, becomes = (min(1.0, (last + 1 - step) / decay) for last in (end, new_end))
+        logger.warning(
+            "the learning rate rises again: with train_steps=%d, linear_decay was at "
+            "%.2g of the rate at step %d, and with train_steps=%d it is at %.2g",
+            *(end, was, step, new_end, becomes),
+        )
+
+
+def _refuse_to_lose_an_average(output_dir: Path) -> None:
+    """Refuse a folder whose training was complete, but has no checkpoint any more.
+
+    Raises:
+        UserError: If it holds an average, which a new run would remove.
+    """
+    averaged = all_checkpoints(current_folder(output_dir / AVERAGED_FOLDER))
+    if averaged and Run.load(output_dir) and not all_checkpoints(output_dir):
+        raise UserError(
+            f"received output_dir={output_dir}, which holds an averaged checkpoint but "
+            f"no {CHECKPOINT_NAME}-* to resume from, expected another folder: a new "
+            "run would remove the average."
+        )
 
 
 def describe(

@@ -60,7 +60,7 @@ def _model_rows(plan: Plan) -> list[tuple[str, str, str]]:
     )
     embeddings = f"{plan.embedding_parameters:,} of them in embeddings and softmax"
     return [
-        ("model", plan.hparams_set, f"on {plan.problem}; {vocabulary}"),
+        ("set", plan.hparams_set, f"on {plan.problem}; {vocabulary}"),
         ("parameters", f"{plan.parameters:,}", embeddings),
     ]
 
@@ -94,10 +94,10 @@ def _memory_rows(plan: Plan) -> list[tuple[str, str, str]]:
 def _length_rows(plan: Plan) -> list[tuple[str, str, str]]:
     steps = ("steps", f"{plan.train_steps:,}", "")
     if plan.epochs is None:
-        return [(*steps[:2], "epochs unknown: no prepared data given")]
+        return [(*steps[:2], "epochs unknown: no prepared data")]
     epochs = plan.epochs
     left_out = (
-        f"; {epochs.left_out:,} longer pairs are left out" if epochs.left_out else ""
+        f"; longer pairs, left out: {epochs.left_out:,}" if epochs.left_out else ""
     )
     copies = (
         f" ({epochs.copies_per_pair:,.3g} copies of each)"

@@ -132,6 +132,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
         UsageError: If an hparam is refused, or the run has more steps.
     """
     _check_spike_factor(settings)
+    _check_scored_evaluations(settings)
     output_dir = Path(settings.output_dir)
     hparams = resolved_hparams(settings)
     output_dir.mkdir(parents=True, exist_ok=True)
@@ -157,6 +158,24 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
             f"{output_dir} is at step {step}: give more to train further, or leave it "
             "out."
         )
+
+
+def _check_scored_evaluations(settings: TrainSettings) -> None:
+    """Refuse settings that need scores without evaluations that give any.
+
+    Raises:
+        UsageError: If there is one.
+    """
+    needy = {
+        "early_stopping_patience": settings.early_stopping_patience,
+        "keep_best": settings.keep_best - 1,
+    }
+    for name in (name for name, value in needy.items() if value):
+        if not settings.eval_sentences:
+            raise UsageError(
+                f"received {name}={getattr(settings, name)}, which has no effect with "
+                "eval_sentences=0: give eval_sentences as well."
+            )
 
 
 def _check_spike_factor(settings: TrainSettings) -> None:

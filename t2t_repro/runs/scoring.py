@@ -1,7 +1,7 @@
 """Log-probabilities of given pairs of source and target.
 
-tensor2tensor: `t2t-decoder --score_file` (`utils/decoding.py`), which prints the
-negative log-likelihood of a target; here it is the log-probability, and per token, too.
+tensor2tensor: `t2t-decoder --score_file` (`utils/decoding.py`), which prints the loss
+per token of a target; here it is the log-probability, of all and of each token.
 """
 
 from __future__ import annotations

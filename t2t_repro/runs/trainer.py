@@ -101,7 +101,12 @@ def make_trainer(
     is_chief = Workers(strategy).is_chief
     kind = TrainingCheckpoints if is_chief else ReadOnlyCheckpoints
     checkpoints = kind(
-        settings.output_dir, model, optimizer, settings.checkpoints_to_keep, guard
+        settings.output_dir,
+        model,
+        optimizer,
+        settings.checkpoints_to_keep,
+        guard,
+        settings.steps_between_checkpoints,
     )
     return Trainer(
         model=model,

@@ -79,7 +79,7 @@ class TrainSettings(TypedSettings):
         at_least=1,
     )
     average_last: int = setting(
-        "checkpoints to average after training; 0 = do not average",
+        "checkpoints to average after training; 0 or 1 = do not average",
         CHECKPOINTS_TO_AVERAGE,
         unit="checkpoints",
         at_least=0,

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
 from tensorboard.compat.proto import event_pb2
 
-# A record: its length (uint64, little-endian), the length's checksum, the content, the
-# content's checksum (TensorFlow's core/lib/io/record_writer.cc).
-_LENGTH = struct.Struct("<Q")
-_CHECKSUM_BYTES = 4
+from t2t_repro.data.record_framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    DamagedRecordError,
+    record_length,
+)
+from t2t_repro.files import INCOMPLETE
+
+# Folders of events that a run writes; others belong to other programs.
+SPLITS = ("train", "eval", "branches")
 
 
 def event_files(output_dir: Path) -> list[Path]:
-    """Return the event files of all splits of a run, such as those in `train/`."""
-    return sorted(output_dir.glob("*/events.out.tfevents.*"))
+    """Return the event files of all splits of a run, such as those in `train/`.
+
+    Files that a killed process left incomplete are removed.
+    """
+    found = []
+    for split in SPLITS:
+        for path in sorted((output_dir / split).glob("events.out.tfevents.*")):
+            if path.name.endswith(INCOMPLETE):
+                path.unlink(missing_ok=True)
+            else:
+                found.append(path)
+    return found
 
 
 def without_later_events(path: Path, step: int) -> bytes | None:
@@ -36,17 +51,16 @@ def without_later_events(path: Path, step: int) -> bytes | None:
 
 def _records_until(content: bytes, step: int) -> Iterator[bytes]:
     """Yield the complete records of events up to a step, with their checksums."""
-    start, header = 0, _LENGTH.size + _CHECKSUM_BYTES
-    while start + header <= len(content):
-        (length,) = _LENGTH.unpack_from(content, start)
-        end = start + header + length + _CHECKSUM_BYTES
-        if end > len(content):
-            return
+    start = 0
+    while start + HEADER_BYTES <= len(content):
+        data = start + HEADER_BYTES
         try:
-            event = event_pb2.Event.FromString(
-                content[start + header : end - _CHECKSUM_BYTES]
-            )
-        except DecodeError:
+            length = record_length(content[start:data])
+            end = data + length + FOOTER_BYTES
+            if end > len(content):
+                return
+            event = event_pb2.Event.FromString(content[data : data + length])
+        except (DecodeError, DamagedRecordError):
             return  # TensorBoard reads no further than a damaged record, either.
         if event.step <= step:
             yield content[start:end]

@@ -99,7 +99,7 @@ class Recovery:
         last_good = error.step - int(self.guard.in_row.numpy())
         if rollbacks >= self._limits.max_rollbacks:
             raise error.after(rollbacks)
-        path = self._checkpoints.roll_back(last_good, self._save_every_steps)
+        path = self._checkpoints.roll_back(last_good)
         if path is None:
             raise error
         self.guard.total.assign(total)

@@ -59,6 +59,8 @@ class TrainingCheckpoints:
         optimizer: Its optimizer, built.
         keep: Number of checkpoints to keep, the newest ones.
         guard: The guard of the training step, if it has one.
+        save_every_steps: Number of steps between two regular checkpoints; 0 = they are
+            saved by time, so all are regular.
 
     Attributes:
         epoch: int64 variable, number of complete passes over the data.
@@ -73,8 +75,11 @@ class TrainingCheckpoints:
         optimizer: keras.optimizers.Optimizer,
         keep: int,
         guard: UpdateGuard | None = None,
+        save_every_steps: int = 0,
     ) -> None:
         self.output_dir = Path(output_dir)
+        self._save_every_steps = save_every_steps
+        self._stopped_at: str | None = None
         self.epoch = tf.Variable(0, dtype=tf.int64, name="epoch")
         self.batches = tf.Variable(0, dtype=tf.int64, name="batches")
         self.window = tf.Variable("", dtype=tf.string, name="window")
@@ -102,6 +107,10 @@ class TrainingCheckpoints:
         anew if it is lost or the clock has been set back.
         """
         path = write_checkpoint(self._variables, self.output_dir, step)
+        stopped_at, self._stopped_at = self._stopped_at, None
+        if stopped_at != path and stopped_at in all_checkpoints(self.output_dir):
+            # An uninterrupted run would not have it, and would not average it.
+            remove_checkpoint(stopped_at)
         self._tidy(step)
         return path
 
@@ -157,22 +166,28 @@ class TrainingCheckpoints:
         path = self._restore_newest(all_checkpoints(self.output_dir))
         if path is not None:
             self._tidy(step_of(path))
+            if not self._is_regular(path):
+                self._stopped_at = path
         return path
 
-    def roll_back(self, last_step: int, every: int) -> str | None:
+    def _is_regular(self, path: str) -> bool:
+        """Return whether an uninterrupted run would have saved a checkpoint."""
+        every = self._save_every_steps
+        return not every or step_of(path) % every == 0
+
+    def roll_back(self, last_step: int) -> str | None:
         """Restore an earlier checkpoint, except for the position in the data.
 
-        Newer checkpoints are removed.
+        Newer checkpoints are removed. Regular ones are preferred.
 
         Args:
             last_step: The checkpoint is of this step or an earlier one.
-            every: Prefer checkpoints whose step is a multiple of this; 0 = any.
 
         Returns:
             Path of the checkpoint, or None if the folder has none so early.
         """
         paths = [p for p in all_checkpoints(self.output_dir) if step_of(p) <= last_step]
-        regular = [p for p in paths if not every or step_of(p) % every == 0]
+        regular = [path for path in paths if self._is_regular(path)]
         position = [v.numpy() for v in (self.epoch, self.batches)]
         self.window.assign("")  # a checkpoint of an earlier version has none
         path = self._restore_newest(regular or paths)

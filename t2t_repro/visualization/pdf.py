@@ -23,11 +23,15 @@ from t2t_repro.visualization.drawing import (
 _ENCODING = "cp1252"  # PDF's WinAnsiEncoding
 
 
+class MissingCharacter(UserError):
+    """A text has a character that the PDF's font does not have."""
+
+
 def pdf(drawing: Drawing) -> bytes:
     """Return a drawing as a PDF document.
 
     Raises:
-        UserError: If a word has a character that Helvetica does not have.
+        MissingCharacter: If a word has a character that Helvetica does not have.
     """
     painted = [shape for shape in drawing.shapes if not isinstance(shape, Label)]
     alphas = sorted({_alpha(shape.opacity) for shape in painted})
@@ -109,13 +113,13 @@ def _string(text: str) -> str:
     """Escape a text for a PDF string.
 
     Raises:
-        UserError: If Helvetica does not have one of its characters.
+        MissingCharacter: If Helvetica does not have one of its characters.
     """
     for character in text:
         if not character.isprintable() or not _encodable(character):
-            raise UserError(
+            raise MissingCharacter(
                 f"received the word {text!r}, whose character {character!r} the PDF's "
-                "font does not have: write the figure as SVG."
+                "font does not have: use the SVG."
             )
     return text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
 
@@ -128,7 +132,7 @@ def _encodable(character: str) -> bool:
 
 
 def _utf16(text: str) -> bytes:
-    return b"<" + text.encode("utf-16").hex().encode() + b">"
+    return b"<" + f"\ufeff{text}".encode("utf-16-be").hex().encode() + b">"
 
 
 def _alpha(opacity: float) -> str:

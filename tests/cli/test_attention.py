@@ -155,6 +155,15 @@ def test_a_figure_is_written_as_svg_and_pdf(trained, tmp_path, capsys, number):
     assert f"figure {number}: " in capsys.readouterr().err
 
 
+def test_a_figure_that_the_pdfs_font_cannot_write_is_an_svg(trained, tmp_path, capsys):
+    (tmp_path / "figure_4.pdf").write_bytes(b"an older figure")
+    flags = ["--figure", "4", "--source", "собака", "--figure_dir", str(tmp_path)]
+    printed = printed_by(attention_arguments(trained, *flags, "--layer", "1"))
+    assert printed.splitlines() == [str(tmp_path / "figure_4.svg")]
+    assert [path.name for path in tmp_path.iterdir()] == ["figure_4.svg"]
+    assert "no PDF: received the word" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("word", ["ship", "3"])
 def test_a_figure_shows_the_requested_heads_at_the_requested_word(
     trained, system, tmp_path, word

@@ -6,6 +6,7 @@ import io
 import os
 import shutil
 import sys
+import threading
 
 import pytest
 
@@ -233,6 +234,33 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path):
     assert os.read(reader, 100).decode() == "grün\n"
     assert pipe.is_fifo()
     os.close(reader)
+
+
+def test_a_pipe_is_read_like_a_file(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("grün\nrot\n",))
+    writer.start()
+    assert streams.read_input(str(pipe)) == ["grün", "rot"]
+    writer.join()
+
+
+@pytest.mark.parametrize("name", ["empty.txt", "empty.txt.gz"])
+def test_an_empty_file_has_no_lines(tmp_path, name):
+    write = gzip.open if name.endswith(".gz") else open
+    with write(tmp_path / name, "wb"):
+        pass
+    assert streams.read_input(str(tmp_path / name)) == []
+
+
+def test_a_stream_that_cannot_be_copied_names_the_folder(tmp_path, monkeypatch):
+    def fill_disk(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(streams.shutil, "copyfileobj", fill_disk)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n")))
+    with pytest.raises(UserError, match=r"cannot copy standard input to .*: No space"):
+        streams.read_input("-")
 
 
 def test_the_target_of_a_link_is_replaced_and_the_link_stays(tmp_path):

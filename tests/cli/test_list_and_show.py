@@ -167,6 +167,7 @@ def test_show_explains_problems_and_models(name, expected, capsys):
         (["show", "transformer_bas"], "t2t show: unknown name 'transformer_bas'."),
         (["show"], "the following arguments are required: NAME"),
         (["show", "x", "--dif", "y"], "unknown flag '--dif'.\nDid you mean --diff"),
+        (["train", "--no-xla"], "unknown flag '--no-xla'.\nDid you mean --xla or"),
         (["list", "models", "two"], "unexpected argument 'two'"),
         (["--bad"], "unrecognized arguments: --bad"),
     ],

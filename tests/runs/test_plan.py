@@ -65,8 +65,8 @@ def test_copies_of_pairs_are_part_of_an_epoch_and_named():
     assert (planned.epochs.copies_per_pair, plain.epochs.copies_per_pair) == (2, 1)
     assert planned.epochs.steps_per_epoch == plain.epochs.steps_per_epoch
     text, plain_text = ("\n".join(plan_lines(p, None)) for p in (planned, plain))
-    assert "12 pairs (2 copies of each); 2 longer pairs are left out" in text
-    assert "12 pairs; 2 longer pairs are left out" in plain_text
+    assert "12 pairs (2 copies of each); longer pairs, left out: 2" in text
+    assert "12 pairs; longer pairs, left out: 2" in plain_text
 
 
 def test_batches_and_epochs_follow_from_the_lengths_of_the_data():

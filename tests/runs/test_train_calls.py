@@ -268,6 +268,16 @@ def test_a_new_run_is_averaged_although_a_dead_one_left_an_average(trained):
     assert not (trained.output_dir / "best").exists()
 
 
+def test_the_average_of_a_run_that_lost_its_checkpoints_is_not_removed(trained):
+    trained.train()
+    trained.write_checkpoints(170, folder="averaged")
+    for path in trained.output_dir.glob("model.ckpt-*.index"):
+        path.unlink()
+    with pytest.raises(UserError, match="a new run would remove the average"):
+        trained.train()
+    assert list((trained.output_dir / "averaged").iterdir())
+
+
 def test_a_new_run_drops_the_events_of_a_dead_one(trained):
     (trained.output_dir / "train").mkdir(parents=True)
     events = trained.output_dir / "train" / "events.out.tfevents.1.host"
@@ -307,6 +317,24 @@ def test_a_resumed_run_keeps_its_past_and_takes_what_may_change(trained):
 
 
 @pytest.mark.parametrize(
+    ("steps", "warned"), [(170, False), (180, True), (230, True)], ids=str
+)
+def test_training_further_after_the_decay_began_is_warned_of(
+    trained, caplog, steps, warned
+):
+    schedule = catalogue.hparams("transformer_tiny").learning_rate_schedule
+    hparams = VALUES["hparams"] + (
+        f",learning_rate_schedule={schedule}*linear_decay,learning_rate_decay_steps=50"
+    )
+    trained.train(hparams=hparams)
+    trained.train(hparams=hparams, train_steps=steps)
+    assert ("the learning rate rises again" in caplog.text) == warned
+    if steps == 230:
+        assert "linear_decay was at 0.02 of the rate at step 170" in caplog.text
+        assert "with train_steps=230 it is at 1" in caplog.text
+
+
+@pytest.mark.parametrize(
     ("changes", "answer"),
     [
         ({"random_seed": 12}, "random_seed is 11 there, 12 now"),
@@ -336,6 +364,15 @@ def test_a_factor_of_spikes_without_sense_is_refused(trained, factor, skipped, a
     changes = {"spike_factor": factor, "max_skipped_updates": skipped}
     with pytest.raises(UsageError, match=answer):
         training.check_run_folder(trained.settings(**changes), PROBLEM.name)
+    assert not trained.output_dir.exists()
+
+
+@pytest.mark.parametrize("name", ["early_stopping_patience", "keep_best"])
+def test_settings_that_need_scores_need_evaluations_that_give_some(trained, name):
+    others = {"early_stopping_patience": 0, "keep_best": 1, "eval_sentences": 0}
+    settings = trained.settings(**(others | {name: 3}))
+    with pytest.raises(UsageError, match=f"{name}=3, which has no effect with eval_s"):
+        training.check_run_folder(settings, PROBLEM.name)
     assert not trained.output_dir.exists()
 
 

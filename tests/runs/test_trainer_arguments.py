@@ -253,6 +253,7 @@ def test_checkpoints_are_of_this_model_and_as_many_as_requested(make):
             "optimizer": made.optimizer,
             "keep": 19,
             "guard": None,
+            "save_every_steps": 9,
         }
     ]
 

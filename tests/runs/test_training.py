@@ -172,9 +172,9 @@ def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
     kept = []
     original = trainer.TrainingCheckpoints
 
-    def checkpoints(output_dir, model, optimizer, keep, guard):
+    def checkpoints(output_dir, model, optimizer, keep, *others):
         kept.append(keep)
-        return original(output_dir, model, optimizer, keep, guard)
+        return original(output_dir, model, optimizer, keep, *others)
 
     class Idle:
         stop_signal = None

@@ -183,7 +183,9 @@ def tiny_trainer(
     kit.reset()
     model, optimizer, guard = kit.model, kit.optimizer, kit.guard
     loop_options = LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options))
-    checkpoints = TrainingCheckpoints(output_dir, model, optimizer, keep, guard)
+    checkpoints = TrainingCheckpoints(
+        output_dir, model, optimizer, keep, guard, loop_options.save_every_steps
+    )
     recovery = None
     if guard and limits:
         every = loop_options.save_every_steps
@@ -237,10 +239,13 @@ def saved_steps(output_dir: Path) -> list[int]:
 
 
 def checkpoints_of(
-    model: keras.Model, folder: Path, keep: int = 5
+    model: keras.Model, folder: Path, keep: int = 5, save_every_steps: int = 0
 ) -> TrainingCheckpoints:
     """Make the checkpoints of a run of this model."""
-    return TrainingCheckpoints(folder, model, tiny_optimizer(model), keep)
+    optimizer = tiny_optimizer(model)
+    return TrainingCheckpoints(
+        folder, model, optimizer, keep, save_every_steps=save_every_steps
+    )
 
 
 def fill(model: keras.Model, value: float) -> None:

@@ -90,3 +90,28 @@ def test_events_before_a_damaged_one_stay(tmp_path):
     path.write_bytes(content)
     MetricsLog(tmp_path).truncate_after(2)
     assert {step for step, _ in points_of(tmp_path / "train")} <= {1, 2}
+
+
+def test_a_rewriting_that_was_killed_is_cleaned_up(tmp_path):
+    write(tmp_path, "train", (1, 2, 3))
+    (path,) = (tmp_path / "train").iterdir()
+    leftover = path.with_name(path.name + ".incomplete")
+    leftover.write_bytes(path.read_bytes()[:50])
+    MetricsLog(tmp_path).truncate_after(2)
+    assert not leftover.exists()
+    assert points_of(tmp_path / "train") == [(1, 1.0), (2, 1.0)]
+
+
+def test_events_of_other_programs_stay(tmp_path):
+    write(tmp_path, "other_run", (1, 2, 3)).truncate_after(2)
+    assert len(points_of(tmp_path / "other_run")) == 3
+
+
+def test_events_before_a_damaged_length_stay(tmp_path):
+    write(tmp_path, "train", (1, 2, 3))
+    (path,) = (tmp_path / "train").iterdir()
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+    MetricsLog(tmp_path).truncate_after(3)
+    assert path.read_bytes() == b""

@@ -21,6 +21,7 @@ from tests.support.tiny_training import (
     checkpoints_of,
     fill,
     one_value,
+    saved_steps,
     tiny_model,
     tiny_optimizer,
 )
@@ -76,6 +77,28 @@ def test_a_resumed_run_still_keeps_only_the_newest(model, tmp_path):
     for step in (1, 2, 3):
         checkpoints_of(model, tmp_path, keep=2).save(step)
     assert [step_of(path) for path in all_checkpoints(tmp_path)] == [2, 3]
+
+
+def test_the_checkpoint_of_a_stop_is_removed_after_the_next_one(model, tmp_path):
+    """It would be averaged, and an uninterrupted run does not have it."""
+    for step in (10, 20, 25):
+        checkpoints_of(model, tmp_path, 5, 10).save(step)
+    resumed = checkpoints_of(model, tmp_path, 5, 10)
+    resumed.restore_latest()
+    assert saved_steps(tmp_path) == [10, 20, 25]
+    resumed.save(30)
+    assert saved_steps(tmp_path) == [10, 20, 30]
+    resumed.save(33)  # the end of a training
+    resumed.save(40)
+    assert saved_steps(tmp_path) == [10, 20, 30, 33, 40]
+
+
+def test_checkpoints_by_time_all_stay(model, tmp_path):
+    checkpoints_of(model, tmp_path, 5).save(25)
+    resumed = checkpoints_of(model, tmp_path, 5)
+    resumed.restore_latest()
+    resumed.save(30)
+    assert saved_steps(tmp_path) == [25, 30]
 
 
 def test_only_one_best_checkpoint_is_kept(model, tmp_path):

@@ -17,7 +17,7 @@ from t2t_repro.visualization.figures import (
     figure_4,
     figure_5,
 )
-from t2t_repro.visualization.pdf import pdf
+from t2t_repro.visualization.pdf import MissingCharacter, pdf
 from t2t_repro.visualization.svg import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -270,7 +270,7 @@ def test_a_pdf_states_its_opacities():
 
 def test_a_pdf_refuses_letters_that_its_font_does_not_have():
     attention = attention_of("собака is a dog")
-    with pytest.raises(UserError, match=r"собака.*write the figure as SVG"):
+    with pytest.raises(MissingCharacter, match=r"собака.*use the SVG"):
         figure_5(attention).to_pdf()
     assert "собака" in figure_5(attention).to_svg()
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from t2t_repro.cli.tensor2tensor.commands import run
+from t2t_repro.cli.tensor2tensor.commands import run_named
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1], sys.argv[2:]))
+    sys.exit(run_named(sys.argv[1:]))

@@ -99,9 +99,16 @@ def _score_folder(
 ) -> None:
     """Score every file that is named after a step, in the order of steps."""
     paths = numbered_files(folder, whole_number(given, "min_steps"))
+    translations = {path: read_input(str(path)) for _, path in paths}
+    for path, lines in translations.items():
+        if len(lines) != len(references):
+            raise UserError(
+                f"received {len(lines)} translations in {path} and {len(references)} "
+                "references, expected one reference per translation."
+            )
     found = []
     for step, path in paths:
-        named = scores(read_input(str(path)), references, variants)
+        named = scores(translations[path], references, variants)
         found.append((step, path.stat().st_mtime, named))
         for name, score in named:
             print(f"{path}: {name} = {score:6.2f}")

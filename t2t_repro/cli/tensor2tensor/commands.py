@@ -11,6 +11,7 @@ from t2t_repro.cli.tensor2tensor.flags import Flag
 from t2t_repro.cli.tensor2tensor.shared_flags import NOT_NEEDED
 from t2t_repro.cli.tensor2tensor.translation import OF_THE_RUN, REMEMBERED, Translation
 from t2t_repro.cli.tensor2tensor.translator import given_flags, translate
+from t2t_repro.errors import UsageError
 from t2t_repro.text_tables import aligned
 
 _HELP = ("--help", "-h", "-help", "--helpfull", "--helpshort")
@@ -32,6 +33,20 @@ def run(old_command: str, arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     return run_reported(old_command, lambda: _run(old_command, given))
+
+
+def run_named(arguments: Sequence[str]) -> int:
+    """Run the command of tensor2tensor that the first argument names."""
+    name, *flags = arguments or [""]
+    if name in tables.COMMANDS:
+        return run(name, flags)
+    return run_reported("t2t_repro.cli.tensor2tensor", lambda: _refuse(name))
+
+
+def _refuse(name: str) -> int:
+    raise UsageError(
+        f"received command {name!r}, expected one of {', '.join(tables.COMMANDS)}."
+    )
 
 
 def _run(old_command: str, arguments: Sequence[str]) -> int:

@@ -181,6 +181,12 @@ def test_decode_loads_one_system_for_several_files(stage, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_decode_names_a_folder_that_is_missing(stage, capsys):
+    files = ["--decode_from_file", stage.file("a", "a"), "--translations_dir", "none"]
+    assert main(["decode", *stage.flags, *files]) == 1
+    assert "received --translations_dir none, expected an" in capsys.readouterr().err
+
+
 def test_decode_names_files_in_a_folder_like_their_inputs(stage):
     first, second = stage.file("first.en", "a"), stage.file("second.en.gz", "b")
     folder = stage.folder / "translations"
@@ -199,6 +205,8 @@ def test_decode_names_files_in_a_folder_like_their_inputs(stage):
         (["a", "b", "--decode_to_file", "c", "c"], "2 inputs whose translations"),
         (["a", "--decode_to_file", "c", "--translations_dir", "."], "give either"),
         (["a", "--translations_dir", "."], "which is the folder of the input a"),
+        (["a", "--decode_to_file", "./a"], "./a, which is also an input"),
+        (["a", "b", "--decode_to_file", "c", "a"], "--decode_to_file a, which is also"),
         (["-", "--translations_dir", "."], "standard input has no name"),
         (["x/a", "y/a", "--translations_dir", "."], "2 inputs whose translations"),
     ],
@@ -540,6 +548,11 @@ def test_evaluate_prepares_the_search_on_a_terminal(
         (["--reference", "a"], "--source and --reference go together"),
         (["--source", "a", "--reference", "b", "--split", "dev"], "not both"),
         (["--decode_to_file", "-"], "expected a file"),
+        (["--branch_seed", "3"], "--branch_seed needs --branch_weights random"),
+        (
+            ["--branch_seed", "3", "--branch_weights", "uniform"],
+            "--branch_seed needs --branch_weights random",
+        ),
     ],
 )
 def test_evaluate_refuses_flags_that_contradict_each_other(
@@ -548,6 +561,15 @@ def test_evaluate_refuses_flags_that_contradict_each_other(
     assert evaluate(stage, *flags) == 2
     assert answer in capsys.readouterr().err
     assert stage.loaded.calls == []
+
+
+@pytest.mark.parametrize("lost", ["source", "reference"])
+def test_evaluate_refuses_to_replace_an_input(stage, capsys, lost):
+    files = {name: stage.file(name, "a") for name in ("source", "reference")}
+    flags = ["--source", files["source"], "--reference", files["reference"]]
+    assert evaluate(stage, *flags, "--decode_to_file", files[lost]) == 2
+    assert "which is also an input" in capsys.readouterr().err
+    assert Path(files[lost]).read_text() == "a\n"
 
 
 def test_evaluate_refuses_a_file_that_cannot_be_written(stage, capsys):

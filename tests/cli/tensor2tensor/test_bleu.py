@@ -93,6 +93,18 @@ def test_a_variant_prints_one_line(files, capsys, variant):
     assert line.startswith(f"BLEU_{variant} = ")
 
 
+def test_a_file_of_a_folder_that_is_a_line_short_is_named(files, capsys):
+    folder = files / "translations"
+    folder.mkdir()
+    (folder / "p-1").write_text("".join(f"{line}\n" for line in HYPOTHESES))
+    (folder / "p-2").write_text("".join(f"{line}\n" for line in HYPOTHESES[1:]))
+    flags = [f"--translations_dir={folder}", f"--reference={files}/ref"]
+    assert run("t2t-bleu", flags) == 1
+    printed = capsys.readouterr()
+    assert f"translations in {folder}/p-2 and {len(REFERENCES)} ref" in printed.err
+    assert printed.out == ""
+
+
 def test_a_folder_is_scored_in_the_order_of_steps_and_plotted(files, capsys):
     folder, events = files / "translations", files / "events"
     folder.mkdir()

@@ -372,3 +372,10 @@ def test_a_usage_error_answers_without_tensorflow():
     )
     assert ended.returncode == 2
     assert "Did you mean --worker_gpu" in ended.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["t2t-blue"]])
+def test_the_module_needs_the_name_of_a_command(capsys, arguments):
+    assert commands.run_named(arguments) == 2
+    assert "expected one of t2t-trainer, " in capsys.readouterr().err
+    assert commands.run_named(["t2t-bleu", "--help"]) == 0
