@@ -38,7 +38,7 @@ from t2t_repro.training.checkpoint_paths import (
     latest_step,
     step_of,
 )
-from t2t_repro.training.largest_batch import try_largest_batch
+from t2t_repro.training.largest_batch import largest_shape, try_largest_batch
 from t2t_repro.training.loop import Trainer
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.moving_average import averaged_weights
@@ -231,7 +231,7 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
                 hparams.rdrop_after_steps
             ),
         )
-    _, length = trainer.batches.data.plan.shapes[-1]
+    _, length = largest_shape(trainer.batches.data.plan)
     trainer.first_updates.add(length)  # it is compiled now
 
 

@@ -23,6 +23,15 @@ class OutOfMemoryError(UserError):
     """The largest batch does not fit into the memory of the device."""
 
 
+def largest_shape(plan: BatchPlan) -> tuple[int, int]:
+    """Return the rows and the length of the batches with the most tokens.
+
+    Of equal ones, those of the longest sentences, whose attention is largest. With a
+    small `batch_size`, one sentence of `max_length` has fewer tokens than others.
+    """
+    return max(plan.shapes, key=lambda shape: (shape[0] * shape[1], shape[1]))
+
+
 def try_largest_batch(
     train_step: Callable[[Batch], dict[str, tf.Tensor]],
     plan: BatchPlan,
@@ -32,7 +41,7 @@ def try_largest_batch(
     *,
     prepare: Callable[[], object] = lambda: None,
 ) -> None:
-    """Make an update on a batch of the longest sentences, and undo it.
+    """Make an update on a batch with the most tokens, and undo it.
 
     All variables get their values back, on every replica, so the run is the same as
     without the trial. The compiled step is the one that training uses.
@@ -49,7 +58,7 @@ def try_largest_batch(
     Raises:
         OutOfMemoryError: If the memory of a device is too small.
     """
-    rows, length = plan.shapes[-1]
+    rows, length = largest_shape(plan)
     replicas = strategy.num_replicas_in_sync
     start = time.perf_counter()
     with _unchanged(variables, strategy):

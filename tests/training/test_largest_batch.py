@@ -15,6 +15,7 @@ from t2t_repro.runs.memory_advice import memory_advice
 from t2t_repro.training.largest_batch import (
     OutOfMemoryError,
     _full_batch,
+    largest_shape,
     try_largest_batch,
 )
 from tests.support.corpus import random_pairs, write_shards
@@ -156,3 +157,17 @@ def test_without_a_usable_estimate_the_advice_is_half_the_batch(available):
 def test_a_device_without_room_for_a_pair_needs_another_model():
     text = memory_advice(BASE, (900, 900), 1000)
     assert "not even one row of max_length=64 tokens fits" in text
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "expected"), [(512, (2, 256)), (500, (10, 50)), (100, (1, 256))]
+)
+def test_the_largest_batch_is_the_one_with_the_most_tokens(batch_size, expected):
+    plan = BatchPlan.from_token_budget(
+        batch_size=batch_size,
+        max_length=256,
+        min_length_bucket=8,
+        length_bucket_step=1.1,
+        num_replicas=1,
+    )
+    assert largest_shape(plan) == expected
