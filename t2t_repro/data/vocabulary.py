@@ -7,7 +7,7 @@ import json
 import logging
 import operator
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from t2t_repro.data.pairs import Pair, checked_pairs
@@ -94,9 +94,12 @@ def learn_tokenizers(
         UserError: If the problem does not yield pairs of strings, or its text does not
             allow a vocabulary of the requested size.
     """
+    to_symbols = problem.vocabulary.kind == "subwords_to_symbols"
+    symbols: set[str] = set()
+    read = checked_pairs(problem, "train", tmp_dir)
     pairs = random_sample(
         counted(
-            checked_pairs(problem, "train", tmp_dir),
+            _collecting(read, problem, symbols) if to_symbols else read,
             problem.num_pairs("train", tmp_dir),
             show_progress=execution.show_progress,
         ),
@@ -104,19 +107,23 @@ def learn_tokenizers(
     )
     logger.info("learning %d subwords from %d pairs", settings.vocab_size, len(pairs))
     sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
-    if problem.vocabulary.kind == "subwords_to_symbols":
+    if to_symbols:
         own = settings.source_model
         source = _learn(sources, settings, work) if own is None else _own_model(own)
-        return source, _symbols_of(map(problem.encode_target, targets))
+        return source, SymbolTokenizer(sorted(symbols))
     if settings.shared_vocabulary:
         shared = _learn((*sources, *targets), settings, work)
         return shared, shared
     return _learn(sources, settings, work), _learn(targets, settings, work)
 
 
-def _symbols_of(texts: Iterable[str]) -> SymbolTokenizer:
-    """Make the vocabulary of all symbols in the texts."""
-    return SymbolTokenizer(sorted({s for text in texts for s in split_symbols(text)}))
+def _collecting(
+    pairs: Iterable[Pair], problem: Problem, symbols: set[str]
+) -> Iterator[Pair]:
+    """Yield pairs, and add the symbols of every target: a sample may miss rare ones."""
+    for pair in pairs:
+        symbols.update(split_symbols(problem.encode_target(pair[1])))
+        yield pair
 
 
 def _own_model(path: str) -> SentencePieceTokenizer:

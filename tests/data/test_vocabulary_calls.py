@@ -134,6 +134,15 @@ def test_text_is_sampled_up_to_a_limit(learn, sentencepiece_calls, monkeypatch):
     assert [source for source in SOURCES if source in lines] == lines
 
 
+def test_symbols_that_a_sample_misses_are_in_the_vocabulary(
+    learn, sentencepiece_calls, monkeypatch
+):
+    monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", 1)
+    _, target = learn(symbols_problem("subwords_to_symbols"), SETTINGS, None)
+    assert len(lines_of(sentencepiece_calls.call)) == 1
+    assert target.symbols == SymbolTokenizer(["A", "B", "C"]).symbols
+
+
 def test_a_model_is_learned_once_if_the_preparation_is_resumed(
     sentencepiece_calls, tmp_path
 ):
