@@ -12,6 +12,8 @@ from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoint_paths import (
     best_checkpoints,
     last_checkpoints,
+    latest_step,
+    step_of,
     steps_text,
 )
 
@@ -44,7 +46,16 @@ def average(
     """
     run = Run.load_existing(output_dir)
     run.load_catalogue(t2t_usr_dir)
-    return average_paths(run, output_dir, paths_to_average(output_dir, last, best))
+    paths = paths_to_average(output_dir, last, best)
+    averaged = average_paths(run, output_dir, paths)
+    step = step_of(paths[-1])
+    if step < latest_step(output_dir):
+        logger.warning(
+            "the average ends at step %d, before the newest checkpoint, which other "
+            "commands use by default: give them checkpoint_path=averaged",
+            step,
+        )
+    return averaged
 
 
 def paths_to_average(

@@ -121,3 +121,19 @@ def test_the_best_models_are_averaged(tmp_path):
         (folder / f"model.ckpt-{step}.index").touch()
     found = [step_of(path) for path in paths_to_average(tmp_path, last=1, best=2)]
     assert found == [30, 40]
+
+
+def test_an_average_older_than_the_newest_checkpoint_must_be_named(
+    folder, averaged, caplog
+):
+    best = folder / "best_models"
+    best.mkdir()
+    (best / "scores.json").write_text('{"30": 9.0, "200": 5.0}')
+    for step in (30, 200):
+        (best / f"model.ckpt-{step}.index").touch()
+    averaging.average(folder, best=2)
+    assert caplog.messages == []
+    averaging.average(folder, best=1)
+    (message,) = caplog.messages
+    assert "ends at step 30" in message
+    assert "checkpoint_path=averaged" in message
