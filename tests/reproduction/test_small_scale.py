@@ -60,7 +60,7 @@ def test_every_form_trains_with_exactly_its_changes(row, scale):
     changed = {name for name, _ in (x.split("=") for x in row.hparams.split(",") if x)}
     idle = {"branch_learning_rate_warmup_steps", "branch_frozen_after_steps"}
     assert {*unchanged.diff(trained)} - idle == changed
-    assert (row.name == "fixed") == (trained.branch_learning_rate_constant == 0)
+    assert (row.name == "around_fixed") == (trained.branch_learning_rate_constant == 0)
 
 
 @pytest.mark.parametrize("scale", ["small", "long"])

@@ -59,12 +59,12 @@ FORMS = Table(
         _form("weighted", "the set weighted_transformer_base", ""),
         _form(
             "random_start",
-            "kappa and alpha begin as uniform numbers over their sum",
+            "kappa and alpha start at random",
             "branch_weights_init=random",
         ),
         _form(
             "initial_gain",
-            "initial output matrices times M in place of the gain",
+            "no gain; initial output matrices times M",
             "branch_gain=initial",
         ),
         _form(
@@ -74,7 +74,7 @@ FORMS = Table(
         ),
         _form(
             "per_branch",
-            "residual connections in each branch, no gain, random start",
+            "residuals in each branch, no gain, random start",
             "branch_residual=per_branch,branch_gain=none,branch_weights_init=random",
         ),
         _form(
@@ -84,12 +84,12 @@ FORMS = Table(
         ),
         _form(
             "around",
-            "one residual connection around both sublayers, no gain, random start",
+            "one residual around both, no gain, random start",
             _AROUND,
         ),
         _form(
             "around_near_uniform",
-            "around; kappa and alpha begin near 1/M",
+            "around; kappa and alpha start near 1/M",
             "branch_residual=around,branch_gain=none",
         ),
         _form(
@@ -120,7 +120,7 @@ FORMS = Table(
         ),
         _form(
             "inside",
-            "around, with one more residual connection inside each branch",
+            "around; one more residual in each branch",
             "branch_residual=inside,branch_gain=none,branch_weights_init=random",
         ),
     ],
