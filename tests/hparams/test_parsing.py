@@ -31,7 +31,7 @@ PARSING = {
         "layer_postprocess_sequence": "da",
         "attention_dropout": 0.1,
         "relu_dropout": 0.1,
-        "symbol_dropout": 0.1,
+        "symbol_dropout": 0.05,
         "layer_prepostprocess_dropout": 0.2,
         "word_positions": True,
         "depth_positions": True,
@@ -45,7 +45,7 @@ PARSING = {
             "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size*linear_decay"
         ),
         "learning_rate_warmup_steps": 1200,
-        "learning_rate_decay_steps": 8000,
+        "learning_rate_decay_steps": 10_500,
     },
 }
 

@@ -89,7 +89,7 @@ def test_a_parser_at_the_small_scale():
         "t2t train --problem parsing_ptb_initials --hparams_set "
         "transformer_parsing_small --train_trees TEXT/craft.train.mrg --dev_trees "
         "TEXT/craft.dev.mrg --vocab_size 8000 --data_dir DATA --output_dir OUT "
-        "--random_seed 2 --train_steps 18000 --average_last 5 "
+        "--random_seed 2 --train_steps 23000 --average_last 5 "
         "--save_checkpoints_steps 250 --no_final_score",
         "t2t evaluate --output_dir OUT --split dev --decode_to_file "
         "OUT/dev.transformer_parsing_wsj.txt --checkpoint_path averaged",

@@ -75,11 +75,11 @@ def test_a_translator_to_french_has_the_recipe_of_german_but_its_text(scale):
     assert dataclasses.replace(french, text=german.text) == german
 
 
-def test_a_parser_is_trained_on_craft_for_18000_steps_and_averaged():
+def test_a_parser_is_trained_on_craft_for_23000_steps_and_averaged():
     found = recipe("table4/transformer_4_layers_wsj_only")
     assert found.problem == "parsing_ptb_initials"
     assert (found.hparams_set, found.hparams) == ("transformer_parsing_small", "")
-    assert found.train_steps == 18_000
+    assert found.train_steps == 23_000
     assert found.vocab_size == 8_000
     assert found.average_last == 5
     assert found.splits == ("dev",)
