@@ -97,7 +97,16 @@ def dead_run(own_run):
     """Return a run that ended before its first checkpoint."""
     for path in own_run.glob("model.ckpt-*"):
         path.unlink()
+    shutil.rmtree(own_run / "averaged")  # only a complete training has one
     return own_run
+
+
+def test_the_average_of_a_run_without_checkpoints_is_not_lost(own_run, capsys):
+    for path in own_run.glob("model.ckpt-*"):
+        path.unlink()
+    assert main(["train", "--output_dir", str(own_run)]) == 1
+    assert "a new run would remove the average" in capsys.readouterr().err
+    assert (own_run / "averaged" / "model.ckpt-60.index").exists()
 
 
 @pytest.mark.usefixtures("eager")
@@ -120,7 +129,6 @@ def test_a_new_run_takes_nothing_from_one_without_a_checkpoint(trained, dead_run
     run = Run.load_existing(dead_run)
     assert (run.hparams.hidden_size, run.hparams.filter_size) == (48, 512)
     assert not (dead_run / "best").exists()
-    assert not (dead_run / "averaged").exists()
 
 
 def test_a_run_of_an_earlier_version_asks_for_the_number_of_steps(own_run, capsys):
