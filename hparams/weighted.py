@@ -28,8 +28,7 @@ best, layer by layer, with u the sum of attention and x, y the output, and M bra
   "Identical to Equation (4)" supports "shared", one network for all branches; applied
   to one input, its branches would be equal.
 
-`t2t reproduce forms` has these readings as rows, and docs/results.md their scores: this
-one learns as fast as the Transformer, and the others more slowly.
+`t2t reproduce forms` has these readings as rows, and docs/results.md their scores.
 `layers.weighted_sublayers` and `layers.BranchedAttention` have the equations.
 """
 
