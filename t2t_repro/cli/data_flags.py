@@ -161,8 +161,8 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
     add_refused_flag(
         parser,
         "--max_length",
-        "--max_pair_length limits the prepared pairs, and --hparams max_length=N of "
-        "t2t train those that are used",
+        "--max_pair_length limits the pairs that are prepared, and --hparams "
+        "max_length=N of t2t train limits the pairs that are trained on",
     )
 
 

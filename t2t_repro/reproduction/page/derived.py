@@ -135,7 +135,7 @@ def difference(results: Sequence[Result], first: str, second: str) -> dict[str, 
 
 
 def published_differences() -> dict[str, float]:
-    """Return differences between published values that the prose compares with."""
+    """Return published values, and differences between some, for the prose."""
     rows = {row.name: row.published for row in find_table("weighted").rows}
     base, weighted = rows["transformer_small"], rows["weighted_transformer_small"]
     sensitivity = {row.name: row for row in find_table("sensitivity").rows}
@@ -146,7 +146,7 @@ def published_differences() -> dict[str, float]:
     return {
         "gain_test": _minus(weighted["en-de"], base["en-de"]),
         "gain_dev": _minus(dev["Weighted"], dev["Transformer"]),
-        **{name: float(bleu or 0) for name, bleu in randomisation.items()},
+        **{name: _number(bleu) for name, bleu in randomisation.items()},
     }
 
 
@@ -200,4 +200,8 @@ def _peak(hparams: HParams) -> float:
 
 
 def _minus(first: Any, second: Any) -> float:
-    return float(first) - float(second)
+    return _number(first) - _number(second)
+
+
+def _number(value: Any) -> float:
+    return float(value)
