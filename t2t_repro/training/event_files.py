@@ -21,17 +21,21 @@ SPLITS = ("train", "eval", "branches")
 
 
 def event_files(output_dir: Path) -> list[Path]:
-    """Return the event files of all splits of a run, such as those in `train/`.
+    """Return the event files of all splits of a run, such as those in `train/`."""
+    return [path for path in _files(output_dir) if not path.name.endswith(INCOMPLETE)]
 
-    Files that a killed process left incomplete are removed.
-    """
+
+def remove_incomplete(output_dir: Path) -> None:
+    """Remove the files that a process left when it was killed while it rewrote one."""
+    for path in _files(output_dir):
+        if path.name.endswith(INCOMPLETE):
+            path.unlink(missing_ok=True)
+
+
+def _files(output_dir: Path) -> list[Path]:
     found = []
     for split in SPLITS:
-        for path in sorted((output_dir / split).glob("events.out.tfevents.*")):
-            if path.name.endswith(INCOMPLETE):
-                path.unlink(missing_ok=True)
-            else:
-                found.append(path)
+        found += sorted((output_dir / split).glob("events.out.tfevents.*"))
     return found
 
 

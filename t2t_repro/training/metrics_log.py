@@ -14,7 +14,11 @@ import tensorflow as tf
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
 from t2t_repro.files import atomic_write
-from t2t_repro.training.event_files import event_files, without_later_events
+from t2t_repro.training.event_files import (
+    event_files,
+    remove_incomplete,
+    without_later_events,
+)
 from t2t_repro.training.metrics_file import (
     METRICS_FILE,
     read_lines,
@@ -95,6 +99,7 @@ class MetricsLog:
 
     def _truncate_events(self, step: int) -> None:
         is_evaluated = self.has_line("eval", step)
+        remove_incomplete(self.output_dir)
         for path in event_files(self.output_dir):
             repeats = path.parent.name == "eval" and not is_evaluated
             last = max(step - 1, 0) if repeats else step
