@@ -161,7 +161,7 @@ def _recovery(
     if guard is None:
         return None
     limits = RecoveryLimits(settings.max_skipped_updates, settings.max_rollbacks)
-    return Recovery(guard, checkpoints, limits, settings.steps_between_checkpoints)
+    return Recovery(guard, checkpoints, limits)
 
 
 def _best_models(model: keras.Model, settings: TrainSettings) -> BestModels | None:

@@ -44,8 +44,6 @@ class Recovery:
         guard: The guard of the training step.
         checkpoints: The checkpoints of the run, which save the guard.
         limits: See `RecoveryLimits`.
-        save_every_steps: Number of steps between two regular checkpoints; 0 = they are
-            saved by time, and every one is regular.
     """
 
     def __init__(
@@ -53,12 +51,10 @@ class Recovery:
         guard: UpdateGuard,
         checkpoints: TrainingCheckpoints,
         limits: RecoveryLimits,
-        save_every_steps: int,
     ) -> None:
         self.guard = guard
         self._checkpoints = checkpoints
         self._limits = limits
-        self._save_every_steps = save_every_steps
 
     def skipped(self, results: dict[str, tf.Tensor]) -> str | None:
         """Return why an update was skipped, or None if it was made."""
@@ -76,8 +72,8 @@ class Recovery:
 
     def before_save(self, step: int) -> None:
         """Forget earlier returns if a regular checkpoint is about to be saved."""
-        is_regular = not self._save_every_steps or not step % self._save_every_steps
-        if is_regular and not int(self.guard.in_row.numpy()):
+        in_row = int(self.guard.in_row.numpy())
+        if self._checkpoints.is_regular(step) and not in_row:
             self.guard.rollbacks.assign(0)
 
     def go_back(self, error: DivergedError) -> int:

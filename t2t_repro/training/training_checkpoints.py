@@ -166,14 +166,13 @@ class TrainingCheckpoints:
         path = self._restore_newest(all_checkpoints(self.output_dir))
         if path is not None:
             self._tidy(step_of(path))
-            if not self._is_regular(path):
+            if not self.is_regular(step_of(path)):
                 self._stopped_at = path
         return path
 
-    def _is_regular(self, path: str) -> bool:
-        """Return whether an uninterrupted run would have saved a checkpoint."""
-        every = self._save_every_steps
-        return not every or step_of(path) % every == 0
+    def is_regular(self, step: int) -> bool:
+        """Return whether an uninterrupted run would save a checkpoint at a step."""
+        return not self._save_every_steps or step % self._save_every_steps == 0
 
     def roll_back(self, last_step: int) -> str | None:
         """Restore an earlier checkpoint, except for the position in the data.
@@ -187,7 +186,7 @@ class TrainingCheckpoints:
             Path of the checkpoint, or None if the folder has none so early.
         """
         paths = [p for p in all_checkpoints(self.output_dir) if step_of(p) <= last_step]
-        regular = [path for path in paths if self._is_regular(path)]
+        regular = [path for path in paths if self.is_regular(step_of(path))]
         position = [v.numpy() for v in (self.epoch, self.batches)]
         self.window.assign("")  # a checkpoint of an earlier version has none
         path = self._restore_newest(regular or paths)

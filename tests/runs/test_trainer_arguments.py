@@ -271,7 +271,7 @@ def test_a_guard_has_its_settings_and_is_saved(make):
     assert made.calls["TrainingCheckpoints"][0]["guard"] == "guard"
 
 
-def test_the_recovery_watches_the_guard_and_knows_regular_checkpoints(make):
+def test_the_recovery_watches_the_guard_and_the_checkpoints(make):
     made = make(GUARDED)
     assert made.arguments["recovery"] == "recovery"
     assert made.calls["Recovery"] == [
@@ -279,7 +279,6 @@ def test_the_recovery_watches_the_guard_and_knows_regular_checkpoints(make):
             "guard": "guard",
             "checkpoints": "checkpoints",
             "limits": RecoveryLimits(max_skips=13, max_rollbacks=4),
-            "save_every_steps": 9,
         }
     ]
 

@@ -188,8 +188,7 @@ def tiny_trainer(
     )
     recovery = None
     if guard and limits:
-        every = loop_options.save_every_steps
-        recovery = Recovery(guard, checkpoints, limits, every)
+        recovery = Recovery(guard, checkpoints, limits)
     with mock.patch.object(loop, "make_train_step", _traced_step):
         return Trainer(
             model=model,

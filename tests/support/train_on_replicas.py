@@ -154,7 +154,7 @@ def _trainer(
         model = make_model("bigrams", dropout)
         optimizer = _optimizer("bigrams", model)
     guard = UpdateGuard()
-    checkpoints = TrainingCheckpoints(output_dir, model, optimizer, 1, guard)
+    checkpoints = TrainingCheckpoints(output_dir, model, optimizer, 1, guard, 1000)
     return Trainer(
         model=model,
         optimizer=optimizer,
@@ -163,7 +163,7 @@ def _trainer(
         checkpoints=checkpoints,
         step_options=StepOptions(0.1),
         options=LoopOptions(train_steps=steps, seed=1, log_every_steps=1),
-        recovery=Recovery(guard, checkpoints, RecoveryLimits(3, 1), 1000),
+        recovery=Recovery(guard, checkpoints, RecoveryLimits(3, 1)),
     )
 
 
