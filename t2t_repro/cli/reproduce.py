@@ -147,9 +147,12 @@ def _check_show_flags(args: argparse.Namespace) -> None:
             raise UsageError(f"--{flag} needs --run TABLE/ROW.")
     if args.format is not None and args.table is None:
         raise UsageError("--format needs a table.")
+    measured = (args.table or "").partition("/")[0] == MEASURED_TABLE
+    if args.result_dir is not None and (args.table is None or measured):
+        raise UsageError("--result_dir needs a table with scores.")
     if args.plot is None:
         return
-    if (args.table or "").partition("/")[0] != MEASURED_TABLE:
+    if not measured:
         raise UsageError(f"--plot needs {MEASURED_TABLE}.")
     check_plot(args.plot)
 

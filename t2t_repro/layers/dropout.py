@@ -2,8 +2,8 @@
 
 Dropout needs one biased bit per unit, not random numbers of the quality that
 simulations need. Differs from `keras.layers.Dropout`, which draws Philox numbers:
-compiled by XLA for a CPU, they took a third of a training step (`docs/results.md`). A
-hash of the unit's number costs a tenth and is also a function of the seed alone.
+compiled by XLA for a CPU, they take a large part of a training step. A hash of the
+unit's number costs less (`benchmarks/dropout.py`) and is a function of the seed alone.
 """
 
 from __future__ import annotations

@@ -100,29 +100,6 @@ def permutation_test(first: Sequence[float], second: Sequence[float]) -> float:
     )
 
 
-def sign_flip_test(differences: Sequence[float]) -> float:
-    """Return the two-sided p-value of paired differences, such as one per seed.
-
-    Args:
-        differences: Differences between two systems on the same items.
-
-    Returns:
-        Share of all choices of signs whose mean is at least as far from zero. With n
-        differences, it is at least 2 / 2^n.
-
-    Raises:
-        ValueError: If there is no difference, or there are too many choices.
-    """
-    if not differences or 2 ** len(differences) > EXACT_SPLITS:
-        raise ValueError(
-            f"expected 1 to {int(math.log2(EXACT_SPLITS))} differences, received "
-            f"{len(differences)}."
-        )
-    signs = np.array(list(itertools.product((1, -1), repeat=len(differences))))
-    means = (signs * np.asarray(differences, dtype=float)).mean(axis=1)
-    return _share_at_least(means, statistics.mean(differences))
-
-
 def _orders(count: int) -> np.ndarray:
     """Return orders of rows: indices `[orders, count]`."""
     if count <= EXACT_ROWS:

@@ -1,4 +1,4 @@
-"""Student's t distribution.
+"""Student's t distribution, and intervals of differences.
 
 Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
 """
@@ -6,6 +6,8 @@ Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
 
 
 def two_sided_p(t: float, degrees: int) -> float:
@@ -43,3 +45,26 @@ def critical_value(coverage: float, degrees: int) -> float:
         else:
             high = middle
     return high
+
+
+def confidence_interval(
+    coverage: float, first: Sequence[float], second: Sequence[float]
+) -> tuple[float, float]:
+    """Return the confidence interval of the difference between two means.
+
+    Welch 1947, with the degrees of freedom rounded down.
+
+    Args:
+        coverage: Probability of the interval, above 0 and below 1.
+        first: At least two scores of one system.
+        second: At least two scores of the other, which are subtracted.
+    """
+    groups = first, second
+    parts = [statistics.variance(group) / len(group) for group in groups]
+    inverse = sum(
+        part**2 / (len(group) - 1) for part, group in zip(parts, groups, strict=True)
+    )
+    error = math.sqrt(sum(parts))
+    limit = error * critical_value(coverage, math.floor(error**4 / inverse))
+    middle = statistics.mean(first) - statistics.mean(second)
+    return middle - limit, middle + limit

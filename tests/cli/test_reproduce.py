@@ -86,6 +86,8 @@ def test_a_mistyped_name_is_answered_with_the_closest_name(what, answer, capsys)
         (["--page", "p.md", "--scale", "long"], "--scale has no effect with --page"),
         (["--page", "p.md", "--record", "run"], "received --record and --page, exp"),
         (["--format", "json"], "--format needs a table"),
+        (["--result_dir", "."], "--result_dir needs a table with scores"),
+        (["table1", "--result_dir", "."], "--result_dir needs a table with scores"),
         (["table3", "--format", "xml"], "invalid choice: 'xml'"),
         (["table3", "--scale", "paper"], "--scale needs --run"),
         (["--plot", "x.png"], "--plot needs table1"),

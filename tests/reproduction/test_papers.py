@@ -81,7 +81,7 @@ def test_figures_of_the_text():
         "aop_step_time": f"+{longer} %",
         # The Weighted Transformer's text has no figures.
         "added_weights": "192",
-        "fewer_iterations": "15 to 40 %",
+        "fewer_iterations": "15 to 40 % fewer",
         "branch_weight_spread": "up to 2",
     }
 

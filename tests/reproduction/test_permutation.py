@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 import statistics
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from t2t_repro.reproduction.permutation import (
     order_test,
     permutation_test,
-    sign_flip_test,
 )
 
 
@@ -87,33 +85,11 @@ def test_the_difference_of_two_systems_is_compared_with_all_splits():
 
 def test_equal_systems_do_not_differ():
     assert permutation_test([1.0, 2.0], [1.0, 2.0]) == 1.0
-    assert sign_flip_test([0.0, 0.0]) == 1.0
-
-
-def test_paired_differences_are_compared_with_all_signs():
-    rng = random.Random(3)
-    differences = [rng.gauss(0.8, 1) for _ in range(6)]
-    observed = abs(statistics.mean(differences))
-    means = [
-        statistics.mean(s * d for s, d in zip(signs, differences, strict=True))
-        for signs in itertools.product((-1, 1), repeat=6)
-    ]
-    expected = sum(abs(mean) >= observed - 1e-9 for mean in means) / 64
-    assert 2 / 64 < expected < 1
-    assert sign_flip_test(differences) == pytest.approx(expected)
-    assert sign_flip_test([1.0, 2.0, 0.5]) == 2 / 8
 
 
 @pytest.mark.parametrize(
-    ("test", "arguments"),
-    [
-        (permutation_test, ([], [1.0])),
-        (permutation_test, ([1.0], [])),
-        (permutation_test, ([1.0] * 20, [1.0] * 20)),
-        (sign_flip_test, ([],)),
-        (sign_flip_test, ([1.0] * 15,)),
-    ],
+    ("first", "second"), [([], [1.0]), ([1.0], []), ([1.0] * 20, [1.0] * 20)]
 )
-def test_too_few_and_too_many_scores_are_refused(test, arguments):
+def test_too_few_and_too_many_scores_are_refused(first, second):
     with pytest.raises(ValueError, match="received"):
-        test(*arguments)
+        permutation_test(first, second)

@@ -57,9 +57,11 @@ def test_saved_iterations_and_the_spread_of_branches_are_those_of_the_long_scale
     ]
     figures = ours(curves=curves)
     # 20 against 13.3 and 16.7 updates.
-    assert figures["fewer_iterations"] == "17 to 33 %"
-    assert figures["branch_weight_spread"] == "1.0 to 3.0 at most"
-    assert ours(curves=curves[:4])["fewer_iterations"] == "33 %"
+    assert figures["fewer_iterations"] == "33 % fewer to 17 % fewer (2 seeds)"
+    assert figures["branch_weight_spread"] == "1.0 to 3.0 (2 seeds)"
+    assert ours(curves=curves[:4])["fewer_iterations"] == "33 % fewer (1 seed)"
+    slow = dataclasses.replace(curves[4], seed=1, nll=(3.0, 2.5))
+    assert ours(curves=[curves[0], slow])["fewer_iterations"] == "33 % more (1 seed)"
     assert ours(curves=curves[-1:])["fewer_iterations"] == NOT_YET
     assert ours(curves=curves[-1:])["branch_weight_spread"] == NOT_YET
 

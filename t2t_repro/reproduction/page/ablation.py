@@ -11,21 +11,24 @@ from t2t_repro.reproduction.convergence import branch_spreads, relative_updates
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.report import mean_and_spread
-from t2t_repro.reproduction.results import NOT_YET, Result
+from t2t_repro.reproduction.results import NOT_YET, Result, averaged_score
 from t2t_repro.text_tables import markdown
 
+NLL, BLEU = "nll (dev)", "BLEU (dev+test)"
 SCORES = {
-    "nll (dev)": "dev nll",
+    NLL: "dev nll",
     "BLEU (dev)": "dev BLEU",
     "BLEU (test)": "test2016 BLEU",
-    "BLEU (dev+test)": "both",
+    BLEU: "both",
+    averaged_score(NLL): "dev nll, average",
+    averaged_score(BLEU): "both, average",
 }
+TESTED = {NLL: "nll, p", BLEU: "both, p"}
 SCALE = "long"
 LARGEST_RATIO = 100  # a branch may be switched off
-NLL, BLEU = "nll (dev)", "BLEU (dev+test)"
 _HEADINGS = (
     *("row", "system", "changes", *SCORES.values(), "seeds"),
-    *("nll, p", "both, p", "updates", "spread"),
+    *(*TESTED.values(), "updates", "spread"),
 )
 
 
@@ -44,7 +47,7 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
         for row in rows
     }
     reference = str(rows[0].system)
-    tests = [_p_values(measured, reference, score) for score in (NLL, BLEU)]
+    tests = [_p_values(measured, reference, score) for score in TESTED]
     lines = []
     for row in rows:
         changes = row.hparams.replace(",", ", ")
@@ -62,17 +65,25 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
                 _spread(system, curves),
             ]
         )
-    return "\n".join(markdown([_HEADINGS, *lines]))
+    return "\n".join(markdown(_without_empty_columns([_HEADINGS, *lines])))
+
+
+def _without_empty_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Leave out the columns of a table that hold a heading alone."""
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _scores(results: Sequence[Result]) -> list[str]:
-    """Return the mean and spread of each score, and the seeds."""
+    """Return the mean and spread of each score, and the number of seeds."""
     return [
         *(
-            mean_and_spread([x.scores[name] for x in results], decimals(name))
+            mean_and_spread(
+                [x.scores[name] for x in results if name in x.scores], decimals(name)
+            )
             for name in SCORES
         ),
-        ", ".join(str(result.seed) for result in results),
+        str(len(results)),
     ]
 
 

@@ -12,13 +12,11 @@ from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.agreement import pooled_deviation
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
-from t2t_repro.reproduction.permutation import (
-    COVERAGE,
-    permutation_test,
-    sign_flip_test,
-)
+from t2t_repro.reproduction.papers import facts
+from t2t_repro.reproduction.permutation import COVERAGE, permutation_test
+from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import Result
-from t2t_repro.reproduction.t_test import critical_value
+from t2t_repro.reproduction.t_test import confidence_interval, critical_value
 from t2t_repro.settings.hparams import HParams
 
 PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
@@ -42,29 +40,60 @@ def by_seed(results: Sequence[Result], system: str, score: str) -> dict[int, flo
     }
 
 
-def spread(results: Sequence[Result], system: str) -> dict[str, float]:
+def spread(results: Sequence[Result], system: str) -> dict[str, float | str]:
     """Describe the scores of a system over its seeds.
 
     Returns:
-        For each score, its lowest and highest value and its standard deviation, and the
-        smallest differences that are beyond 95 % of the noise: of two single runs, and
-        of a single run from the mean of this system.
+        For each score, its lowest and highest value, and the mean with the standard
+        deviation of several seeds as text; and the number of seeds.
     """
-    numbers: dict[str, float] = {}
+    numbers: dict[str, float | str] = {}
     for score, name in SCORES.items():
         values = list(by_seed(results, system, score).values())
-        if not values:
-            continue
-        numbers |= {f"{name}_low": min(values), f"{name}_high": max(values)}
-        deviation = pooled_deviation([values])
+        if values:
+            numbers |= {
+                f"{name}_low": min(values),
+                f"{name}_high": max(values),
+                name: mean_and_spread(values, 1),
+            }
+    return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
+
+
+def noise(results: Sequence[Result]) -> dict[str, float]:
+    """Describe the noise between the seeds of a system at the small scale.
+
+    It is pooled over all systems with several seeds: of BLEU, and of perplexity in
+    percent of it.
+
+    Returns:
+        The number of systems and of seeds; for each of the two scores on dev, the
+        standard deviation and the smallest difference between two systems with one
+        seed each that is beyond 95 % of the noise.
+    """
+    small = [result for result in results if result.scale == "small"]
+    systems = {result.system for result in small}
+    groups = {
+        "dev": [[*by_seed(small, x, "BLEU (dev)").values()] for x in systems],
+        "perplexity": [
+            [100 * math.log(y) for y in by_seed(small, x, "perplexity (dev)").values()]
+            for x in systems
+        ],
+    }
+    repeated = [group for group in groups["dev"] if len(group) > 1]
+    numbers: dict[str, float] = {
+        "systems": len(repeated),
+        "seeds": sum(map(len, repeated)),
+    }
+    for name, values in groups.items():
+        deviation = pooled_deviation(values)
         if deviation is not None:
-            limit = deviation * critical_value(COVERAGE, len(values) - 1)
+            degrees = sum(max(len(group) - 1, 0) for group in values)
+            limit = deviation * critical_value(COVERAGE, degrees)
             numbers |= {
                 f"{name}_deviation": deviation,
                 f"{name}_threshold": limit * math.sqrt(2),
-                f"{name}_from_mean": limit * math.sqrt(1 + 1 / len(values)),
             }
-    return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
+    return numbers
 
 
 def update_minutes(results: Sequence[Result]) -> dict[str, float]:
@@ -114,27 +143,28 @@ def difference(results: Sequence[Result], first: str, second: str) -> dict[str, 
     """Describe the difference between two systems, first minus second.
 
     Returns:
-        For each score, the difference between the means, its standard error, and the
-        p-values of a permutation test and of a test of the differences per seed.
+        For each score, the difference between the means, the ends of its 95 %
+        confidence interval, and the p-value of a permutation test of the seeds; and the
+        number of seeds of each.
     """
     numbers: dict[str, float] = {}
     for score, name in SCORES.items():
-        one, other = by_seed(results, first, score), by_seed(results, second, score)
-        both = sorted(one.keys() & other.keys())
-        groups = list(one.values()), list(other.values())
-        error = math.sqrt(sum(statistics.variance(x) / len(x) for x in groups))
+        groups = [
+            list(by_seed(results, system, score).values()) for system in (first, second)
+        ]
+        low, high = confidence_interval(COVERAGE, *groups)
         numbers |= {
             name: statistics.mean(groups[0]) - statistics.mean(groups[1]),
-            f"{name}_error": error,
+            f"{name}_low": low,
+            f"{name}_high": high,
             f"{name}_p": permutation_test(*groups),
-            f"{name}_paired_p": sign_flip_test([one[s] - other[s] for s in both]),
-            "seeds": len(both),
-            "smallest_paired_p": 2 / 2 ** len(both),
+            "seeds": len(groups[0]),
+            "other_seeds": len(groups[1]),
         }
     return numbers
 
 
-def published_differences() -> dict[str, float]:
+def published_values() -> dict[str, float]:
     """Return published values, and differences between some, for the prose."""
     rows = {row.name: row.published for row in find_table("weighted").rows}
     base, weighted = rows["transformer_small"], rows["weighted_transformer_small"]
@@ -146,6 +176,9 @@ def published_differences() -> dict[str, float]:
     return {
         "gain_test": _minus(weighted["en-de"], base["en-de"]),
         "gain_dev": _minus(dev["Weighted"], dev["Transformer"]),
+        "plain_steps": facts.BASE_STEPS,
+        "weighted_steps": facts.WEIGHTED_BASE_STEPS,
+        "multi30k": facts.MULTI30K_BLEU,
         **{name: _number(bleu) for name, bleu in randomisation.items()},
     }
 

@@ -66,10 +66,10 @@ def _row_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
 
 
 def _measured_cells(results: Sequence[Result]) -> list[str]:
-    """Return the scores, seeds and parameters of a system."""
+    """Return the scores, the number of seeds and the parameters of a system."""
     return [
         *_means(results, _ROW_SCORES),
-        ", ".join(str(result.seed) for result in results),
+        str(len(results)),
         f"{results[0].parameters:,}",
     ]
 
@@ -122,7 +122,7 @@ def parsers(results: Sequence[Result]) -> str:
                 f"`table4/{row.name}`",
                 *(str(row.published[name]) for name in ("training", "F1")),
                 *(_means(own, [*scores]) if own else [NOT_YET, "", ""]),
-                ", ".join(str(result.seed) for result in own),
+                str(len(own) or ""),
             ]
         )
     return "\n".join(markdown([headings, *lines]))

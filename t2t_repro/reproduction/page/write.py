@@ -111,15 +111,18 @@ def page_values(
         "chance": {"percent": round(100 * COVERAGE)},
         "notes": "\n".join(agreement_notes(find_table("table3"), results)),
         "base": derived.spread(results, derived.PLAIN),
+        "noise": derived.noise(results),
         "times": derived.update_minutes(results),
         "depth": derived.depth_gaps(results, "BLEU (dev)"),
+        "plain_n8": derived.spread(results, f"{derived.PLAIN}_c_n8"),
+        "weighted_n8": derived.spread(results, "weighted_transformer_n8"),
         "gap": derived.difference(results, derived.WEIGHTED, derived.PLAIN),
         "around": derived.difference(results, derived.AROUND, derived.PLAIN),
         "no_attention_dropout": derived.share_of_the_gap(results, measurements),
         "learned": derived.spread(results, "weighted_transformer_n2"),
         "random": derived.spread(results, "weighted_transformer_n2_random"),
         "uniform": derived.spread(results, "weighted_transformer_n2_uniform"),
-        "published": derived.published_differences(),
+        "published": derived.published_values(),
     }
 
 

@@ -24,6 +24,8 @@ def result(system: str, seed: int, nll: float, bleu: float = 30.0):
         "BLEU (dev)": bleu,
         "BLEU (test)": bleu + 2,
         "BLEU (dev+test)": bleu + 1,
+        "nll (dev), averaged": nll - 0.5,
+        "BLEU (dev+test), averaged": bleu + 2,
     }
     return dataclasses.replace(
         RESULT, system=system, scale="long", seed=seed, scores=scores
@@ -71,7 +73,9 @@ def test_scores_are_means_with_the_deviation_of_the_seeds():
     assert found["dev nll"] == "2.625 ± 0.177"
     assert found["dev BLEU"] == "28.25 ± 0.35"
     assert found["both"] == "29.25 ± 0.35"
-    assert found["seeds"] == "1, 2"
+    assert found["seeds"] == "2"
+    assert found["dev nll, average"] == "2.125 ± 0.177"
+    assert found["both, average"] == "30.25 ± 0.35"
     assert cells("shared")["dev nll"] == "2.250"
 
 
@@ -88,10 +92,16 @@ def test_p_values_are_those_of_the_model_of_systems_and_seeds():
     assert cells("around")["both, p"] != cells("around")["nll, p"]
 
 
-def test_the_first_row_has_no_p_value_and_neither_has_a_single_seed():
+def test_the_first_row_has_no_p_value():
     assert cells("transformer")["nll, p"] == ""
-    assert cells("around", RESULTS[::2])["nll, p"] == ""
-    assert cells("around", RESULTS[2:])["nll, p"] == ""
+
+
+def test_columns_without_any_value_are_left_out():
+    """Without a second seed, or without the first row, there is no p-value."""
+    assert not {"nll, p", "both, p"} & cells("around", RESULTS[::2]).keys()
+    assert not {"nll, p", "both, p"} & cells("around", RESULTS[2:]).keys()
+    plain = [dataclasses.replace(curve, branches={}) for curve in CURVES]
+    assert "spread" not in cells("around", curves=plain)
 
 
 def test_the_spread_is_the_median_and_the_largest_of_the_layers():
@@ -106,8 +116,6 @@ def test_the_spread_is_the_median_and_the_largest_of_the_layers():
         wide, branches={"a/kappa/0": (0.5, 1.0), "a/kappa/1": (0.5, 0.0)}
     )
     assert cells("around", curves=[*CURVES, off])["spread"] == "1.0, > 100"
-    plain = [dataclasses.replace(curve, branches={}) for curve in CURVES]
-    assert cells("around", curves=plain)["spread"] == ""
 
 
 def test_updates_are_those_of_the_seeds_that_both_have():
@@ -121,5 +129,4 @@ def test_curves_of_another_scale_do_not_count():
     small = [
         dataclasses.replace(x, name=x.name.replace("long", "small")) for x in CURVES
     ]
-    assert cells("around", curves=small)["updates"] == ""
-    assert cells("around", curves=small)["spread"] == ""
+    assert not {"updates", "spread"} & cells("around", curves=small).keys()

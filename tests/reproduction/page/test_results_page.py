@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import statistics
 from functools import cache
@@ -14,10 +15,12 @@ from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.curves import shipped_curves
 from t2t_repro.reproduction.lookup import find_table as table
 from t2t_repro.reproduction.measurements import shipped_measurements
-from t2t_repro.reproduction.page import figures, tables
+from t2t_repro.reproduction.page import derived, figures, tables
 from t2t_repro.reproduction.page.write import page_values, results_page, template
 from t2t_repro.reproduction.results import Result, shipped_results
+from t2t_repro.reproduction.t_test import confidence_interval
 from t2t_repro.reproduction.tables import Row
+from tests.support.result import RESULT
 
 PAGE = Path(__file__).parents[3] / "docs" / "results.md"
 COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
@@ -49,7 +52,7 @@ def line(name: str, row: Row, results: list[Result]) -> str:
             mean_and_spread([r.scores[name] for r in results if name in r.scores])
             for name in COLUMNS
         ),
-        ", ".join(str(result.seed) for result in results),
+        str(len(results)),
         f"{results[0].parameters:,}",
     ]
     return f"| {' | '.join(cells)} |"
@@ -91,7 +94,7 @@ def test_the_page_has_a_line_per_newer_row_measured_or_not():
             expected = scores if own else ["not yet measured", "", ""]
             assert cells[0] == row.label
             assert cells[2:5] == expected
-            assert cells[5] == ", ".join(str(x.seed) for x in own)
+            assert cells[5] == (str(len(own)) if own else "")
 
 
 def test_the_page_has_a_line_per_form_measured_or_not():
@@ -102,14 +105,18 @@ def test_the_page_has_a_line_per_form_measured_or_not():
     for row in table("forms").rows:
         own = [x for x in long if x.system == row.system]
         cells = [cell.strip() for cell in found[row.name].split("|")]
-        names = ("nll (dev)", "BLEU (dev)", "BLEU (test)", "BLEU (dev+test)")
+        names = (
+            *("nll (dev)", "BLEU (dev)", "BLEU (test)", "BLEU (dev+test)"),
+            *("nll (dev), averaged", "BLEU (dev+test), averaged"),
+        )
         scores = [
             mean_and_spread([x.scores[name] for x in own], 3 if "nll" in name else 2)
             for name in names
         ]
         assert cells[0] == row.label
-        assert cells[2:6] == (scores if own else ["not yet measured", "", "", ""])
-        assert cells[6] == ", ".join(str(x.seed) for x in own)
+        assert cells[2:9] == (
+            [*scores, str(len(own))] if own else ["not yet measured", *[""] * 6]
+        )
 
 
 def test_the_page_has_a_line_per_parser_of_ours_measured_or_not():
@@ -166,7 +173,8 @@ def test_the_page_is_the_one_that_the_result_files_give():
 
 # Names, and numbers of tables and sections, that nobody measured.
 NAMES = re.compile(
-    r"Multi30k|test2016|Table \d|\"Figure 1\"|results\.md|table1\.png|chrF|task 1|F1"
+    r"Multi30k|test2016|newstest201\d|Table \d|\"Figure 1\"|results\.md|table1\.png"
+    r"|chrF|task 1|F1"
 )
 
 
@@ -227,21 +235,27 @@ def test_every_figure_of_the_page_is_in_the_repository():
     assert all((PAGE.parent / name).is_file() for name in linked)
 
 
+def small_scores(system: str, name: str) -> list[float]:
+    return [
+        result.scores[name]
+        for result in shipped_results()
+        if (result.system, result.scale) == (system, "small")
+    ]
+
+
 def test_the_difference_of_the_weighted_transformer_is_that_of_its_files():
     values = page_values(shipped_results(), shipped_measurements(), shipped_curves())
-
-    def scores(system, name):
-        found = [
-            x.scores[name] for x in shipped_results() if (x.system, x.scale) == system
-        ]
-        return statistics.mean(found), statistics.variance(found) / len(found)
-
     for key, name in (("dev", "BLEU (dev)"), ("test", "BLEU (test)")):
-        plain = scores(("transformer_base", "small"), name)
-        weighted = scores(("weighted_transformer_base", "small"), name)
-        assert values["gap"][key] == pytest.approx(weighted[0] - plain[0])
-        error = (plain[1] + weighted[1]) ** 0.5
-        assert values["gap"][f"{key}_error"] == pytest.approx(error)
+        plain = small_scores("transformer_base", name)
+        weighted = small_scores("weighted_transformer_base", name)
+        gap = values["gap"]
+        assert (gap["seeds"], gap["other_seeds"]) == (len(weighted), len(plain))
+        assert gap[key] == pytest.approx(
+            statistics.mean(weighted) - statistics.mean(plain)
+        )
+        assert (gap[f"{key}_low"], gap[f"{key}_high"]) == pytest.approx(
+            confidence_interval(0.95, weighted, plain)
+        )
     # Printed: 24.8, 21.1 and 23.4; 26.5 against 25.8; 28.4 against 27.3.
     assert values["published"] == pytest.approx(
         {
@@ -250,6 +264,9 @@ def test_the_difference_of_the_weighted_transformer_is_that_of_its_files():
             "uniform": 23.4,
             "gain_dev": 0.7,
             "gain_test": 1.1,
+            "plain_steps": 100_000,
+            "weighted_steps": 60_000,
+            "multi30k": 41.02,
         }
     )
 
@@ -270,14 +287,39 @@ def test_differences_by_depth_are_those_of_the_rows():
     assert values["depth"]["n6"] == pytest.approx(values["gap"]["dev"])
 
 
-def test_the_noise_of_five_seeds_has_four_degrees_of_freedom():
+def test_the_noise_is_that_of_all_systems_with_several_seeds():
     """Student's t of 4 degrees has 95 % between -2.776 and 2.776."""
-    base = page_values(shipped_results(), shipped_measurements(), shipped_curves())[
-        "base"
+    results = [
+        dataclasses.replace(
+            RESULT,
+            system=system,
+            scale=scale,
+            seed=seed,
+            scores={"BLEU (dev)": bleu, "perplexity (dev)": perplexity},
+        )
+        for system, scale, seed, bleu, perplexity in [
+            ("a", "small", 1, 20.0, 10.0),
+            ("a", "small", 2, 22.0, 10.0),
+            ("b", "small", 1, 30.0, 10.0),
+            ("b", "small", 2, 31.0, 10.0),
+            ("b", "small", 3, 32.0, 10.0),
+            ("c", "small", 1, 24.0, 10.0),
+            ("c", "small", 2, 26.0, 11.0),
+            ("d", "small", 1, 90.0, 90.0),
+            ("a", "long", 1, 70.0, 70.0),
+        ]
     ]
-    deviation = base["dev_deviation"]
-    assert base["seeds"] == 5
-    assert base["dev_threshold"] == pytest.approx(2.776 * 2**0.5 * deviation, rel=1e-3)
-    assert base["dev_from_mean"] == pytest.approx(
-        2.776 * 1.2**0.5 * deviation, rel=1e-3
-    )
+    noise = derived.noise(results)
+    assert (noise["systems"], noise["seeds"]) == (3, 7)
+    deviation = ((1 + 1 + 1 + 1 + 1 + 1) / 4) ** 0.5
+    assert noise["dev_deviation"] == pytest.approx(deviation)
+    assert noise["dev_threshold"] == pytest.approx(2.776 * 2**0.5 * deviation, rel=1e-3)
+    percent = 100 * math.log(1.1) * 0.5**0.5 / 2
+    assert noise["perplexity_deviation"] == pytest.approx(percent)
+
+
+def test_the_level_of_a_system_has_the_deviation_of_its_seeds():
+    base = derived.spread(shipped_results(), "transformer_base")
+    scores = small_scores("transformer_base", "BLEU (dev)")
+    assert (base["dev_low"], base["dev_high"]) == (min(scores), max(scores))
+    assert base["dev"] == mean_and_spread(scores, 1)
