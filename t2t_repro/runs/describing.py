@@ -8,19 +8,15 @@ import shutil
 from pathlib import Path
 
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.files import current_folder
+from t2t_repro.errors import UsageError
 from t2t_repro.runs.resuming import resumable_run
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoint_paths import (
-    AVERAGED_FOLDER,
     BEST_FOLDER,
     BEST_MODELS_FOLDER,
-    CHECKPOINT_NAME,
-    all_checkpoints,
     latest_step,
 )
 from t2t_repro.training.event_files import event_files
@@ -44,8 +40,7 @@ def begin_or_resume(
 
     Raises:
         UsageError: If the user asked for one vocabulary, and the data has two.
-        UserError: If the folder holds another run, or an average without its
-            checkpoints.
+        UserError: If the folder holds another run.
     """
     output_dir = Path(settings.output_dir)
     tokenizers = data.tokenizers()
@@ -65,11 +60,7 @@ def begin_or_resume(
             usr_dir=asked.usr_dir,
         )
     else:
-        _refuse_to_lose_an_average(output_dir)
-        for stale in (BEST_FOLDER, BEST_MODELS_FOLDER, AVERAGED_FOLDER):
-            shutil.rmtree(output_dir / stale, ignore_errors=True)
-        for events in event_files(output_dir):
-            events.unlink()
+        _remove_what_a_dead_run_left(output_dir)
         names = save_tokenizers(output_dir, *tokenizers)
         run = dataclasses.replace(asked, tokenizers=names)
     run.save(output_dir)
@@ -92,19 +83,17 @@ def _warn_of_a_rising_rate(before: Run, settings: TrainSettings) -> None:
         )
 
 
-def _refuse_to_lose_an_average(output_dir: Path) -> None:
-    """Refuse a folder whose training was complete, but has no checkpoint any more.
+def _remove_what_a_dead_run_left(output_dir: Path) -> None:
+    """Remove the best models and events of a run that has no checkpoint to resume from.
 
-    Raises:
-        UserError: If it holds an average, which a new run would remove.
+    Such a run wrote its description first. Without one, everything belongs to others.
     """
-    averaged = all_checkpoints(current_folder(output_dir / AVERAGED_FOLDER))
-    if averaged and Run.load(output_dir) and not all_checkpoints(output_dir):
-        raise UserError(
-            f"received output_dir={output_dir}, which holds an averaged checkpoint but "
-            f"no {CHECKPOINT_NAME}-* to resume from, expected another folder: a new "
-            "run would remove the average."
-        )
+    if Run.load(output_dir) is None:
+        return
+    for stale in (BEST_FOLDER, BEST_MODELS_FOLDER):
+        shutil.rmtree(output_dir / stale, ignore_errors=True)
+    for events in event_files(output_dir):
+        events.unlink()
 
 
 def describe(

@@ -15,12 +15,18 @@ from t2t_repro import catalogue
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.files import current_folder
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.warm_starting import check_warm_start
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
+from t2t_repro.training.checkpoint_paths import (
+    AVERAGED_FOLDER,
+    CHECKPOINT_NAME,
+    all_checkpoints,
+    latest_step,
+)
 from t2t_repro.training.update_size import UpdateSize
 
 
@@ -128,7 +134,8 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
         problem: Name of the problem.
 
     Raises:
-        UserError: If the run in the folder has other settings.
+        UserError: If the run in the folder has other settings, or the folder holds
+            checkpoints that a new run would resume from or replace.
         UsageError: If an hparam is refused, or the run has more steps.
     """
     _check_spike_factor(settings)
@@ -139,6 +146,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
     run = resumable_run(output_dir)
     check_warm_start(settings, run)
     if run is None:
+        _check_folder_of_new_run(output_dir)
         _check_batch_size(hparams)
         update_size(hparams, num_replicas=1)  # more replicas need larger updates
         return
@@ -160,22 +168,49 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
         )
 
 
+def _check_folder_of_new_run(output_dir: Path) -> None:
+    """Refuse a folder whose checkpoints a new run would resume from, or remove.
+
+    Raises:
+        UserError: If it holds checkpoints without the description of their run, or an
+            average without the checkpoints of its run.
+    """
+    described = Run.load(output_dir) is not None
+    if all_checkpoints(output_dir):
+        raise UserError(
+            f"received output_dir={output_dir}, which holds {CHECKPOINT_NAME}-* "
+            f"without the {RUN_FILE} of their run: restore that file to resume the "
+            "run, or give another output_dir. To begin a new run with weights of "
+            "another run, give that run's folder as warm_start_from."
+        )
+    if described and all_checkpoints(current_folder(output_dir / AVERAGED_FOLDER)):
+        raise UserError(
+            f"received output_dir={output_dir}, which holds an averaged checkpoint but "
+            f"no {CHECKPOINT_NAME}-* to resume from, expected another folder: a new "
+            "run would replace the average."
+        )
+
+
 def _check_scored_evaluations(settings: TrainSettings) -> None:
     """Refuse settings that need scores without evaluations that give any.
 
     Raises:
         UsageError: If there is one.
     """
+    for name in [] if settings.eval_sentences else settings_that_need_scores(settings):
+        raise UsageError(
+            f"received {name}={getattr(settings, name)}, which has no effect with "
+            "eval_sentences=0: give eval_sentences as well."
+        )
+
+
+def settings_that_need_scores(settings: TrainSettings) -> list[str]:
+    """Return the names of settings that depend on the scores of evaluations."""
     needy = {
         "early_stopping_patience": settings.early_stopping_patience,
         "keep_best": settings.keep_best - 1,
     }
-    for name in (name for name, value in needy.items() if value):
-        if not settings.eval_sentences:
-            raise UsageError(
-                f"received {name}={getattr(settings, name)}, which has no effect with "
-                "eval_sentences=0: give eval_sentences as well."
-            )
+    return [name for name, value in needy.items() if value]
 
 
 def _check_spike_factor(settings: TrainSettings) -> None:

@@ -23,6 +23,7 @@ from t2t_repro.runs.resuming import (
     checked_search,
     resolved_hparams,
     resumable_run,
+    settings_that_need_scores,
     update_size,
 )
 from t2t_repro.runs.run import Run
@@ -95,6 +96,7 @@ def train(
     # Refuse it before hours of training, not after them.
     checked_search(settings, data.problem)
     check_run_folder(settings, data.problem.name)
+    _check_for_dev_split(settings, data)
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
     workers = Workers(strategy)
     _check_for_workers(settings, workers)
@@ -108,6 +110,19 @@ def train(
         # A worker that ends early would disturb the others.
         workers.wait_for_all()
     return result
+
+
+def _check_for_dev_split(settings: TrainSettings, data: PreparedData) -> None:
+    """Refuse settings that need scores if nothing can be scored.
+
+    Raises:
+        UsageError: If there is one, and the data has no dev split.
+    """
+    for name in [] if "dev" in data.splits else settings_that_need_scores(settings):
+        raise UsageError(
+            f"received {name}={getattr(settings, name)} and data without a dev split, "
+            "whose scores it needs: leave it out, or prepare the data with dev text."
+        )
 
 
 def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
@@ -179,13 +194,11 @@ def _train(
         if complete and isinstance(trainer.model, Transformer):
             write_end(trainer.log, trainer.model, data.tokenizers())
         averaged = None
-        if complete and hparams.ema_decay:
-            with averaged_weights(trainer.model, trainer.optimizer):
-                averaged = write_averaged(trainer.model, settings.output_dir, steps)
-        elif complete and settings.average_last > 1:
+        if complete and (hparams.ema_decay or settings.average_last > 1):
             trained = steps > step_before or before is None
-            keep = not trained and before.training == run.training
-            averaged = _averaged(run, settings, keep_existing=keep)
+            changed = trained or before.training != run.training
+            averaged = None if changed else _current_average(settings.output_dir)
+            averaged = averaged or _average(trainer, run, settings)
     return TrainResult(
         Path(settings.output_dir), steps, complete, averaged, trainer.stop_signal
     )
@@ -235,20 +248,43 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
     trainer.first_updates.add(length)  # it is compiled now
 
 
-def _averaged(run: Run, settings: TrainSettings, *, keep_existing: bool) -> str:
-    """Average the last checkpoints, or as many as a short training has.
+def _average(trainer: Trainer, run: Run, settings: TrainSettings) -> str:
+    """Write the average that the settings ask for, and return its path.
 
-    Args:
-        run: Description of the run.
-        settings: Settings of the training.
-        keep_existing: Whether an average of the last step is kept.
+    It is the moving average of the weights, or that of the last checkpoints, or of as
+    many as a short training has.
     """
-    existing = all_checkpoints(Path(settings.output_dir) / AVERAGED_FOLDER)
-    if (
-        keep_existing
-        and existing
-        and step_of(existing[-1]) == latest_step(settings.output_dir)
-    ):
-        return existing[-1]
+    if run.hparams.ema_decay:
+        with averaged_weights(trainer.model, trainer.optimizer):
+            return write_averaged(trainer.model, settings.output_dir, trainer.step)
     paths = all_checkpoints(settings.output_dir)[-settings.average_last :]
     return average_paths(run, settings.output_dir, paths)
+
+
+def _current_average(output_dir: str) -> str | None:
+    """Return the path of an average as new as the last checkpoint, or None."""
+    checkpoints = all_checkpoints(output_dir)
+    averages = all_checkpoints(Path(output_dir) / AVERAGED_FOLDER)
+    if averages and _is_current(averages[-1], checkpoints):
+        return averages[-1]
+    return None
+
+
+def _is_current(averaged: str, checkpoints: list[str]) -> bool:
+    """Return whether an average is as new as the last of a run's checkpoints.
+
+    Args:
+        averaged: Path of the average.
+        checkpoints: Paths of the checkpoints, oldest step first.
+    """
+    if not checkpoints or step_of(averaged) > step_of(checkpoints[-1]):
+        return False
+    # The best checkpoints, which `t2t average --best` reads, may end before the last.
+    return step_of(averaged) == step_of(checkpoints[-1]) or _written_at(
+        averaged
+    ) > _written_at(checkpoints[-1])
+
+
+def _written_at(checkpoint: str) -> float:
+    """Return the time at which a checkpoint was written, in seconds."""
+    return Path(f"{checkpoint}.index").stat().st_mtime

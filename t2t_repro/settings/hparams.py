@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from t2t_repro import registry
@@ -90,4 +90,10 @@ class HParams(HParamFields):
             "parameter_attention_value_channels": self.hidden_size,
         }
         open_names = {n: v for n, v in meanings.items() if not getattr(self, n)}
-        return self.replace(**open_names).with_origin("derived")
+        # A zero that the user gave is still an override of the set.
+        given = {n: at for n, at in self.origins.items() if n in open_names}
+        given = {n: at for n, at in given.items() if at == self.flag}
+        resolved = self.replace(**open_names)
+        return replace(resolved, origins={**resolved.origins, **given}).with_origin(
+            "derived"
+        )

@@ -105,7 +105,7 @@ def test_the_average_of_a_run_without_checkpoints_is_not_lost(own_run, capsys):
     for path in own_run.glob("model.ckpt-*"):
         path.unlink()
     assert main(["train", "--output_dir", str(own_run)]) == 1
-    assert "a new run would remove the average" in capsys.readouterr().err
+    assert "a new run would replace the average" in capsys.readouterr().err
     assert (own_run / "averaged" / "model.ckpt-60.index").exists()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,6 +55,7 @@ class Training:
             problem=PROBLEM,
             folder=folder / "data",
             digest="the digest",
+            splits=("train", "dev"),
             tokenizers=lambda: (SOURCE, TARGET),
         )
         self.package = folder / "package_of_a_user"
@@ -77,6 +80,8 @@ class Training:
             stopped_early=self.stopped_early,
             log=None,
             model=None,
+            optimizer=None,
+            step=self.steps,
         )
 
     def _train(self):
@@ -205,6 +210,19 @@ def test_a_finished_run_keeps_its_average(trained):
     assert trained.averaged.calls == []
 
 
+def test_a_moving_average_does_not_replace_a_later_average(trained, monkeypatch):
+    monkeypatch.setattr(
+        training, "averaged_weights", lambda *_: contextlib.nullcontext()
+    )
+    written = record(monkeypatch, training, "write_averaged", "moving")
+    hparams = f"{VALUES['hparams']},ema_decay=0.999"
+    assert trained.train(hparams=hparams).averaged == "moving"
+    trained.write_checkpoints(170, folder="averaged")
+    kept = trained.path(170, "averaged")
+    assert trained.train(hparams=hparams).averaged == kept
+    assert written.call["step"] == 170
+
+
 def test_a_finished_run_with_other_settings_is_averaged_again(trained):
     finished(trained)
     assert trained.train(average_last=3).averaged == "averaged"
@@ -216,11 +234,26 @@ def test_a_run_that_is_trained_further_is_averaged_again(trained):
     assert trained.train(train_steps=190).averaged == "averaged"
 
 
-def test_an_average_of_an_earlier_step_is_replaced(trained):
-    finished(trained)
+def average_ends_early(trained, *, age):
+    """Let the average end before the last checkpoint, `age` seconds older than it."""
     averaged = trained.output_dir / "averaged"
-    (averaged / "model.ckpt-170.index").rename(averaged / "model.ckpt-160.index")
+    index = averaged / "model.ckpt-160.index"
+    (averaged / "model.ckpt-170.index").rename(index)
+    written = (trained.output_dir / "model.ckpt-170.index").stat().st_mtime
+    os.utime(index, (written - age, written - age))
+
+
+def test_an_average_that_is_older_than_the_last_checkpoint_is_replaced(trained):
+    finished(trained)
+    average_ends_early(trained, age=1)
     assert trained.train().averaged == "averaged"
+
+
+def test_a_later_average_of_the_best_checkpoints_is_kept(trained):
+    finished(trained)
+    average_ends_early(trained, age=-1)
+    assert trained.train().averaged == trained.path(160, "averaged")
+    assert trained.averaged.calls == []
 
 
 def test_a_finished_run_without_an_average_gets_one(trained):
@@ -237,10 +270,12 @@ def test_a_run_whose_last_checkpoint_was_lost_is_averaged_again(trained):
     assert trained.train().averaged == "averaged"
 
 
-def test_checkpoints_without_a_description_are_those_of_a_new_run(trained):
+def test_checkpoints_without_the_description_of_their_run_are_refused(trained):
     trained.write_checkpoints(170)
-    trained.write_checkpoints(170, folder="averaged")
-    assert trained.train().averaged == "averaged"
+    before = sorted(trained.output_dir.rglob("*"))
+    with pytest.raises(UserError, match=r"without the hparams\.json of their run"):
+        trained.train()
+    assert sorted(trained.output_dir.rglob("*")) == before
 
 
 def test_a_run_without_a_checkpoint_gives_way_to_a_new_one(trained):
@@ -260,25 +295,41 @@ def test_the_folder_of_a_run_is_made_with_those_above_it(trained):
         assert folder.is_dir()
 
 
-def test_a_new_run_is_averaged_although_a_dead_one_left_an_average(trained):
-    trained.write_checkpoints(170, folder="averaged")
+def lose_checkpoints(trained):
+    """Make a run a dead one, which has no checkpoint to resume from."""
+    for path in trained.output_dir.glob("model.ckpt-*.index"):
+        path.unlink()
+
+
+def test_a_new_run_removes_the_best_models_of_a_dead_one(trained):
+    trained.train()
+    lose_checkpoints(trained)
     trained.write_checkpoints(170, folder="best")
-    assert trained.train().averaged == "averaged"
-    assert not (trained.output_dir / "averaged").exists()
+    trained.train()
     assert not (trained.output_dir / "best").exists()
+
+
+def test_a_new_run_keeps_what_is_not_of_a_run(trained):
+    for folder in ("best", "best_models", "averaged", "train"):
+        (trained.output_dir / folder).mkdir(parents=True)
+        (trained.output_dir / folder / "events.out.tfevents.1.host").touch()
+    before = set(trained.output_dir.rglob("*"))
+    trained.train()
+    assert before < set(trained.output_dir.rglob("*"))
 
 
 def test_the_average_of_a_run_that_lost_its_checkpoints_is_not_removed(trained):
     trained.train()
     trained.write_checkpoints(170, folder="averaged")
-    for path in trained.output_dir.glob("model.ckpt-*.index"):
-        path.unlink()
-    with pytest.raises(UserError, match="a new run would remove the average"):
+    lose_checkpoints(trained)
+    with pytest.raises(UserError, match="a new run would replace the average"):
         trained.train()
     assert list((trained.output_dir / "averaged").iterdir())
 
 
 def test_a_new_run_drops_the_events_of_a_dead_one(trained):
+    trained.train()
+    lose_checkpoints(trained)
     (trained.output_dir / "train").mkdir(parents=True)
     events = trained.output_dir / "train" / "events.out.tfevents.1.host"
     events.touch()
