@@ -19,7 +19,12 @@ from t2t_repro.cli.flags import (
     number_in_range,
 )
 from t2t_repro.cli.framework import load_system, warm_up
-from t2t_repro.cli.streams import check_writable, read_input
+from t2t_repro.cli.streams import (
+    check_read_once,
+    check_replaces_no_input,
+    check_writable,
+    read_input,
+)
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -162,13 +167,21 @@ def _check_flags(args: argparse.Namespace) -> None:
         raise UsageError("--word belongs to --figure 3 and 4: leave it out.")
     if args.alignments is not None and args.heads and args.layer is None:
         raise UsageError("--heads of --alignments needs --layer.")
+    if args.data_dir is not None and args.layer is not None:
+        raise UsageError(
+            "--data_dir serves to choose the heads of --alignments, which --layer "
+            "gives: leave out one of the two."
+        )
     if args.decode_hparams and (args.target or args.target_file):
         raise UsageError("--decode_hparams would have no effect on given translations.")
     if args.figure_dir is not None and Path(args.figure_dir).is_file():
         raise UserError(f"received --figure_dir {args.figure_dir}, expected a folder.")
+    inputs = (args.decode_from_file, args.target_file)
+    check_read_once(inputs)
     for flag in ("html", "alignments"):
         if getattr(args, flag) is not None:
             check_writable(f"--{flag}", getattr(args, flag))
+            check_replaces_no_input(f"--{flag}", getattr(args, flag), inputs)
 
 
 def _texts(args: argparse.Namespace) -> tuple[list[str], list[str] | None]:

@@ -40,9 +40,10 @@ def _figure(args: argparse.Namespace, attention: Attention) -> Figure:
     kind = args.kind or "encoder_self"
     if args.figure == 5:
         return figure_5(attention, kind=kind, layer=args.layer, heads=args.heads)
-    word = int(args.word) if args.word and args.word.isdecimal() else args.word
     draw = figure_3 if args.figure == 3 else figure_4
-    return draw(attention, kind=kind, layer=args.layer, heads=args.heads, word=word)
+    return draw(
+        attention, kind=kind, layer=args.layer, heads=args.heads, word=args.word
+    )
 
 
 def write_figure(args: argparse.Namespace, attention: Attention) -> None:

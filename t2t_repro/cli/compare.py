@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from t2t_repro.cli.flags import number_in_range
-from t2t_repro.cli.streams import read_input
+from t2t_repro.cli.streams import check_read_once, read_input
 from t2t_repro.errors import UsageError
 from t2t_repro.metrics.comparison_table import comparison_lines, comparison_markdown
 from t2t_repro.metrics.significance import TESTS, Comparison, compare_translations
@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     names = [args.baseline, *args.systems]
     if len(set(names)) < len(names):
         raise UsageError("received one file twice, expected different translations.")
+    check_read_once([*names, args.reference])
     systems = {name: read_input(name) for name in names}
     references = read_input(args.reference)
     found = compare_translations(systems, references, args.test, args.samples)

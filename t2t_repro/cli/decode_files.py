@@ -14,6 +14,7 @@ from pathlib import Path
 from t2t_repro.cli.live_input import LiveLines
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
+    check_read_once,
     check_replaces_no_input,
     open_input,
     read_input,
@@ -54,11 +55,7 @@ def input_names(args: argparse.Namespace) -> list[str]:
         UsageError: If standard input is named twice.
     """
     names = args.decode_from_file or [STANDARD_STREAM]
-    if names.count(STANDARD_STREAM) > 1:
-        raise UsageError(
-            f"received --decode_from_file {STANDARD_STREAM} twice, expected it once: "
-            "standard input can be read only once."
-        )
+    check_read_once([*names, args.target_prefix])
     return names
 
 
@@ -72,8 +69,9 @@ def output_names(args: argparse.Namespace, inputs: Sequence[str]) -> list[str]:
         outputs = _names_in_folder(args, inputs)
     else:
         outputs = args.decode_to_file or [STANDARD_STREAM]
-        for output in outputs:
-            check_replaces_no_input("--decode_to_file", output, inputs)
+    flag = "--decode_to_file" if args.translations_dir is None else "--translations_dir"
+    for output in outputs:
+        check_replaces_no_input(flag, output, [*inputs, args.target_prefix])
     if len(outputs) != len(inputs):
         raise UsageError(
             f"received {len(inputs)} --decode_from_file and "
@@ -104,14 +102,7 @@ def _names_in_folder(args: argparse.Namespace, inputs: Sequence[str]) -> list[st
         raise UserError(
             f"received --translations_dir {folder}, expected an existing folder."
         )
-    outputs = [folder / Path(name).name.removesuffix(".gz") for name in inputs]
-    for name, output in zip(inputs, outputs, strict=True):
-        if output.resolve() == Path(name).resolve():
-            raise UsageError(
-                f"received --translations_dir {folder}, which is the folder of the "
-                f"input {name}, expected another one."
-            )
-    return [str(output) for output in outputs]
+    return [str(folder / Path(name).name.removesuffix(".gz")) for name in inputs]
 
 
 def open_inputs(names: Sequence[str]) -> list[list[str] | LiveLines]:

@@ -20,9 +20,11 @@ from t2t_repro.cli.score_card import (
     check_card_flags,
     check_card_outputs,
     show_report,
+    wants_card,
 )
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
+    check_read_once,
     check_replaces_no_input,
     check_writable,
     read_input,
@@ -151,6 +153,7 @@ def _report(
 def _check_flags(args: argparse.Namespace) -> None:
     if (args.source is None) != (args.reference is None):
         raise UsageError("--source and --reference go together: give both or neither.")
+    check_read_once((args.source, args.reference))
     if args.source is not None and args.split is not None:
         raise UsageError("give either --split or --source and --reference, not both.")
     replaced = args.branch_weights not in (None, BRANCH_WEIGHT_MODES[0])
@@ -159,6 +162,11 @@ def _check_flags(args: argparse.Namespace) -> None:
             f"received --branch_weights {args.branch_weights} and --engine "
             f"{CTRANSLATE2}, which has no Weighted Transformer: leave out one of the "
             "two."
+        )
+    if args.data_dir and args.source is not None and not wants_card(args):
+        raise UsageError(
+            "received --data_dir with --source, which only a score card reads then: "
+            "add --card or --card_html, or leave out --data_dir."
         )
     if args.branch_seed is not None and args.branch_weights != "random":
         raise UsageError("--branch_seed needs --branch_weights random.")

@@ -10,7 +10,7 @@ import dataclasses
 
 from t2t_repro.cli.engine import TENSORFLOW
 from t2t_repro.cli.score_card import check_card_flags, show_report, wants_card
-from t2t_repro.cli.streams import read_input
+from t2t_repro.cli.streams import check_read_once, read_input
 from t2t_repro.errors import UsageError, UserError
 
 # Flags that name a run, or say what it translates.
@@ -50,7 +50,7 @@ def score_hypothesis(args: argparse.Namespace) -> int:
     """
     if args.reference is None:
         raise UsageError("--hypothesis and --reference go together: give both.")
-    given = [name for name in _OF_A_RUN if getattr(args, name)]
+    given = [name for name in _OF_A_RUN if getattr(args, name) not in (None, "")]
     if args.engine != TENSORFLOW:  # its default
         given.append("engine")
     if given:
@@ -63,6 +63,7 @@ def score_hypothesis(args: argparse.Namespace) -> int:
             "received --hypothesis and --source: only a score card reads the source. "
             "Add --card or --card_html, or leave out --source."
         )
+    check_read_once((args.hypothesis, args.reference, args.source))
     check_card_flags(args)
     hypotheses = read_input(args.hypothesis)
     references = _read_aligned(args.reference, args.hypothesis, len(hypotheses))

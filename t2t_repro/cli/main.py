@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import logging
 import os
 import re
@@ -69,10 +70,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit code: 0 = success, 1 = failure, 2 = wrong usage.
     """
-    _open_closed_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0].startswith("-"):
-        return _top_level(arguments)
+        return run_reported("t2t", lambda: _top_level(arguments))
     return run_reported(_prog(arguments[0]), lambda: run_command(arguments))
 
 
@@ -86,6 +86,8 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
     Returns:
         Exit code.
     """
+    _open_closed_streams()
+    _escape_what_stdout_lacks()
     try:
         with _log_to_stderr():
             code = action()
@@ -110,11 +112,24 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
         # Of code that the user wrote, only the file and line matter.
         from t2t_repro.catalogue import located_error
 
-        located = located_error(error)
-        if located is None:
+        reported = located_error(error) or _out_of_memory(error)
+        if reported is None:
             raise
-        print(f"{prog}: {located}", file=sys.stderr)
-        return located.exit_code
+        print(f"{prog}: {reported}", file=sys.stderr)
+        return reported.exit_code
+
+
+def _out_of_memory(error: Exception) -> UserError | None:
+    """Return the error of a device without enough memory in plain words, or None.
+
+    TensorFlow, whose error it is, may not be imported.
+    """
+    if type(error).__name__ != "ResourceExhaustedError":
+        return None
+    return UserError(
+        "out of memory: lower batch_size of --hparams to train or time, or of "
+        f"--decode_hparams to translate.\nTensorFlow: {str(error).splitlines()[0]}"
+    )
 
 
 def _prog(command: str) -> str:
@@ -136,9 +151,6 @@ def _top_level(arguments: Sequence[str]) -> int:
         parser.parse_args(arguments)
     except SystemExit as stop:
         return int(stop.code or 0)
-    except UsageError as error:
-        print(f"t2t: {error}", file=sys.stderr)
-        return error.exit_code
     parser.print_help(sys.stderr)
     return UsageError.exit_code
 
@@ -164,6 +176,8 @@ def run_command(arguments: Sequence[str]) -> int:
     # without a GPU driver, it would report the missing driver as an error.
     has_driver = Path("/proc/driver/nvidia").exists()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_driver else "3")
+    # Data, training and export are TensorFlow; keras.json may name another backend.
+    os.environ["KERAS_BACKEND"] = "tensorflow"
     module = importlib.import_module(COMMANDS[command][0])
     parser = CommandParser(prog=f"t2t {command}", description=module.DESCRIPTION)
     module.add_flags(parser)
@@ -217,6 +231,16 @@ def _open_closed_streams() -> None:
                 os.close(nowhere)
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
+def _escape_what_stdout_lacks() -> None:
+    """Write a character that the encoding of standard output lacks as an escape.
+
+    Without this, printing a sample translation could end a training with an error.
+    """
+    stdout = sys.stdout
+    if isinstance(stdout, io.TextIOWrapper) and stdout.errors == "strict":
+        stdout.reconfigure(errors="backslashreplace")
 
 
 def _discard_stdout() -> None:

@@ -14,6 +14,7 @@ from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     add_output_format_flag,
+    check_read_once,
     check_replaces_no_input,
     check_writable,
     read_input,
@@ -64,6 +65,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Score and write."""
     hparams = DecodeHParams().parse_for("score", args.decode_hparams)
+    check_read_once((args.source, args.target))
     check_writable("--scores_to_file", args.scores_to_file)
     check_replaces_no_input(
         "--scores_to_file", args.scores_to_file, (args.source, args.target)

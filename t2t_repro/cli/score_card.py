@@ -6,9 +6,15 @@ import argparse
 import json
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro.cli.streams import STANDARD_STREAM, check_writable, write_lines
+from t2t_repro.cli.streams import (
+    STANDARD_STREAM,
+    check_replaces_no_input,
+    check_writable,
+    write_lines,
+)
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.metrics.card import ScoreCard, WordCounts, card_lines, make_card
 from t2t_repro.metrics.card.card import DEFAULT_LANGUAGE
@@ -72,12 +78,30 @@ def check_card_flags(args: argparse.Namespace) -> None:
         )
     if args.card_html:
         check_writable("--card_html", args.card_html)
+        _check_card_file(args)
     if args.card_language is None:
         return
     if not wants_card(args):
         raise UsageError("--card_language needs --card or --card_html.")
     if is_available():
         MosesTokenizer(args.card_language)
+
+
+def _check_card_file(args: argparse.Namespace) -> None:
+    """Refuse a page in place of another file of the same command.
+
+    Raises:
+        UsageError: If the page would replace an input or the translations.
+    """
+    inputs = (args.hypothesis, args.source, args.reference)
+    check_replaces_no_input("--card_html", args.card_html, inputs)
+    if args.decode_to_file and (
+        Path(args.decode_to_file).resolve() == Path(args.card_html).resolve()
+    ):
+        raise UsageError(
+            f"received --card_html and --decode_to_file {args.decode_to_file}, "
+            "expected different files."
+        )
 
 
 def check_card_outputs(args: argparse.Namespace, problem: Problem) -> None:

@@ -127,6 +127,19 @@ def check_writable(flag: str, name: str) -> None:
         )
 
 
+def check_read_once(inputs: Iterable[str | None]) -> None:
+    """Refuse standard input as several inputs, because it can be read only once.
+
+    Raises:
+        UsageError: If it is named more than once.
+    """
+    if list(inputs).count(STANDARD_STREAM) > 1:
+        raise UsageError(
+            f"received {STANDARD_STREAM} as several inputs, expected it once: standard "
+            "input can be read only once."
+        )
+
+
 def check_replaces_no_input(
     flag: str, output: str | None, inputs: Iterable[str | None]
 ) -> None:

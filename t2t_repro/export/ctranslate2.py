@@ -22,7 +22,7 @@ from t2t_repro.export.ctranslate2_parity import (
 )
 from t2t_repro.files import atomic_folder
 from t2t_repro.text.tokenizer_files import SIDES, tokenizer_file_names
-from t2t_repro.training.checkpoint_paths import step_of
+from t2t_repro.training.checkpoint_paths import step_in_name
 
 _DECODE_HPARAMS = ("beam_size", "alpha", "extra_length")
 
@@ -102,7 +102,7 @@ def _describe(
         problem=origin.problem,
         hparams_set=origin.hparams_set,
         checkpoint=origin.checkpoint,
-        step=step_of(origin.checkpoint),
+        step=step_in_name(origin.checkpoint),
         checkpoint_digest=checkpoint_digest(origin.checkpoint),
         quantization=system.quantization,
         positions=system.positions,

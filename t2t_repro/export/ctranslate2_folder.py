@@ -32,7 +32,7 @@ class ExportDescription:
         problem: Name of the problem, including `_rev`.
         hparams_set: Name of the hparams set of the training.
         checkpoint: Path of the checkpoint.
-        step: Number of updates of the checkpoint.
+        step: Number of updates of the checkpoint; None if its name does not tell it.
         checkpoint_digest: See `checkpoint_digest`.
         quantization: Format of the weights.
         positions: Longest source or translation in tokens, including EOS.
@@ -48,7 +48,7 @@ class ExportDescription:
     problem: str
     hparams_set: str
     checkpoint: str
-    step: int
+    step: int | None
     checkpoint_digest: str
     quantization: str
     positions: int

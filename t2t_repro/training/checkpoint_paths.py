@@ -136,8 +136,14 @@ def find_checkpoint(output_dir: str | Path, which: str = "latest") -> str:
 
 
 def step_of(path: str) -> int:
-    """Return the step in a checkpoint's name."""
+    """Return the step in the name of a run's checkpoint."""
     return int(path.rpartition("-")[2])
+
+
+def step_in_name(path: str) -> int | None:
+    """Return the step in a checkpoint's name, or None if a user renamed it."""
+    found = re.fullmatch(rf"{CHECKPOINT_NAME}-(\d+)", Path(path).name)
+    return int(found[1]) if found else None
 
 
 def steps_text(paths: list[str]) -> str:

@@ -235,6 +235,11 @@ def test_without_a_layer_the_heads_are_chosen_on_the_dev_data(
         (["--alignments", "-", "--layer", "7"], 1, "received layer 7"),
         (["--alignments", "-", "--heads", "1"], 2, "--heads of --alignments needs"),
         (["--alignments", "-", "--data_dir", "nowhere"], 1, "nowhere"),
+        (
+            ["--alignments", "-", "--layer", "1", "--data_dir", "a"],
+            2,
+            "leave out one of the two",
+        ),
         (["--figure", "3", "--figure_dir", "/dev/null/x"], 1, "cannot write to"),
         (["--figure", "3", "--figure_dir", __file__], 1, "expected a folder"),
     ],
@@ -244,6 +249,19 @@ def test_unknown_layers_heads_and_words_are_named(
 ):
     assert main(attention_arguments(trained, "--source", SOURCE, *flags)) == code
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--html", "--alignments"])
+@pytest.mark.parametrize("lost", ["sources", "targets"])
+def test_no_output_replaces_an_input(trained, tmp_path, capsys, flag, lost):
+    files = {name: tmp_path / name for name in ("sources", "targets")}
+    for path in files.values():
+        path.write_text(f"{SOURCE}\n")
+    given = ["--decode_from_file", str(files["sources"])]
+    given += ["--target_file", str(files["targets"])]
+    assert main(attention_arguments(trained, *given, flag, str(files[lost]))) == 2
+    assert "which is also an input" in capsys.readouterr().err
+    assert files[lost].read_text() == f"{SOURCE}\n"
 
 
 def test_a_paper_sentence_that_is_too_long_is_named(trained, capsys):

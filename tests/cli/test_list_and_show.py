@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -241,3 +242,54 @@ def test_a_closed_stream_is_no_traceback(command, code, answer):
     assert ended.returncode == code, ended.stderr
     assert ended.stderr.startswith(answer)
     assert ended.stderr.count("\n") == bool(answer)
+
+
+def test_messages_to_a_closed_stream_are_not_among_the_results(tmp_path):
+    for name in ("hypothesis", "reference"):
+        (tmp_path / name).write_text("a b c d e\n")
+    line = (
+        f"{shlex.quote(sys.executable)} -m t2t_repro.cli.tensor2tensor t2t-bleu "
+        "--translation hypothesis --reference reference 2>&-"
+    )
+    ended = subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ended.returncode == 0
+    assert ended.stdout.count("\n") == 2
+    assert "sacrebleu" not in ended.stdout
+
+
+def test_a_character_that_stdout_lacks_is_written_as_an_escape():
+    program = (
+        "from t2t_repro.cli.main import run_reported\n"
+        "run_reported('t2t', lambda: print('\u201eja'))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (ended.stdout, ended.stderr) == ("\\u201eja\n", "")
+
+
+def test_a_lack_of_memory_is_reported_in_plain_words(capsys):
+    class ResourceExhaustedError(Exception):
+        pass
+
+    def allocate():
+        raise ResourceExhaustedError("OOM when allocating a tensor\nmore lines")
+
+    assert cli.run_reported("t2t train", allocate) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "t2t train: out of memory: lower batch_size of --hparams to train or time, or "
+        "of --decode_hparams to translate.",
+        "TensorFlow: OOM when allocating a tensor",
+    ]
+
+
+def test_commands_use_tensorflow_whatever_backend_keras_has(monkeypatch, capsys):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    assert main(["list", "hparams"]) == 0
+    assert os.environ["KERAS_BACKEND"] == "tensorflow"

@@ -39,8 +39,8 @@ _FALSE = ("false", "0")
 
 HPARAMS = {
     "learning_rate": OldHParam(
-        "tensor2tensor 1.5 and later does not read it either; in earlier versions, "
-        "learning_rate_constant was 10 times its value"
+        "tensor2tensor 1.5 and later reads it in transformer_base_v1 and _v2 alone; "
+        "there, and in earlier versions, learning_rate_constant is 10 times its value"
     ),
     "residual_dropout": OldHParam(
         "the name before version 1.2", renamed="layer_prepostprocess_dropout"

@@ -49,6 +49,7 @@ DATAGEN = by_name(
         passed("t2t_usr_dir", path=True),
         passed("num_shards"),
         passed("random_seed", "shuffle_seed"),
+        passed("num_concurrent_processes", "num_workers"),
         read("only_list", "`t2t list problems`", boolean=True),
         *refused("one problem is prepared at a time", "exclude_problems"),
         *refused(
@@ -57,13 +58,12 @@ DATAGEN = by_name(
             harmless=("0",),
         ),
         *refused(
-            "one process prepares all shards",
+            "one command prepares all shards",
             "task_id",
             "task_id_start",
             "task_id_end",
             harmless=("-1",),
         ),
-        *dropped("one process prepares all shards", "num_concurrent_processes"),
         *refused(
             "give the trees to `t2t datagen --problem parsing_ptb --train_trees FILE "
             "--dev_trees FILE`",

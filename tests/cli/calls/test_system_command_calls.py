@@ -200,11 +200,13 @@ def test_decode_names_files_in_a_folder_like_their_inputs(stage):
 @pytest.mark.parametrize(
     ("flags", "answer"),
     [
-        (["-", "-"], "received --decode_from_file - twice"),
+        (["-", "-"], "received - as several inputs, expected it once"),
         (["a", "b"], "received 2 --decode_from_file and 0 --decode_to_file"),
         (["a", "b", "--decode_to_file", "c", "c"], "2 inputs whose translations"),
         (["a", "--decode_to_file", "c", "--translations_dir", "."], "give either"),
-        (["a", "--translations_dir", "."], "which is the folder of the input a"),
+        (["a", "--translations_dir", "."], "--translations_dir a, which is also an"),
+        (["a", "--target_prefix", "p", "--decode_to_file", "p"], "p, which is also an"),
+        (["-", "--target_prefix", "-"], "received - as several inputs"),
         (["a", "--decode_to_file", "./a"], "./a, which is also an input"),
         (["a", "b", "--decode_to_file", "c", "a"], "--decode_to_file a, which is also"),
         (["-", "--translations_dir", "."], "standard input has no name"),
@@ -323,6 +325,12 @@ def test_score_writes_an_object_per_pair(stage, capsys):
     }
     score(stage, "--output_format", "json")
     assert "pieces" not in capsys.readouterr().out
+
+
+def test_score_reads_standard_input_once(stage, capsys):
+    assert score(stage, "--source", "-", "--target", "-") == 2
+    assert "received - as several inputs" in capsys.readouterr().err
+    assert stage.loaded.calls == []
 
 
 def test_score_refuses_files_of_different_lengths(stage, capsys):
@@ -547,6 +555,11 @@ def test_evaluate_prepares_the_search_on_a_terminal(
         (["--source", "a"], "--source and --reference go together"),
         (["--reference", "a"], "--source and --reference go together"),
         (["--source", "a", "--reference", "b", "--split", "dev"], "not both"),
+        (["--source", "-", "--reference", "-"], "received - as several inputs"),
+        (
+            ["--source", "a", "--reference", "b", "--data_dir", "c"],
+            "received --data_dir with --source",
+        ),
         (["--decode_to_file", "-"], "expected a file"),
         (["--branch_seed", "3"], "--branch_seed needs --branch_weights random"),
         (
@@ -570,6 +583,18 @@ def test_evaluate_refuses_to_replace_an_input(stage, capsys, lost):
     assert evaluate(stage, *flags, "--decode_to_file", files[lost]) == 2
     assert "which is also an input" in capsys.readouterr().err
     assert Path(files[lost]).read_text() == "a\n"
+
+
+@pytest.mark.parametrize("lost", ["source", "reference", "translations"])
+def test_the_page_of_a_card_replaces_no_other_file(stage, capsys, lost):
+    files = {name: stage.file(name, "a") for name in ("source", "reference")}
+    files["translations"] = str(stage.folder / "translations")
+    flags = ["--source", files["source"], "--reference", files["reference"]]
+    flags += ["--decode_to_file", files["translations"]]
+    assert evaluate(stage, *flags, "--card_html", files[lost]) == 2
+    assert "received --card_html" in capsys.readouterr().err
+    assert Path(files["source"]).read_text() == "a\n"
+    assert stage.loaded.calls == []
 
 
 def test_evaluate_refuses_a_file_that_cannot_be_written(stage, capsys):

@@ -195,9 +195,9 @@ def test_the_new_line_is_one_that_t2t_accepts(old, new):
         ),
         (
             "t2t-trainer --hparams=learning_rate=0.2 --problem=text_pairs",
-            "--hparams learning_rate=0.2: tensor2tensor 1.5 and later does not read "
-            "it either; in earlier versions, learning_rate_constant was 10 times its "
-            "value",
+            "--hparams learning_rate=0.2: tensor2tensor 1.5 and later reads it in "
+            "transformer_base_v1 and _v2 alone; there, and in earlier versions, "
+            "learning_rate_constant is 10 times its value",
         ),
         (
             "t2t-trainer --hparams_set=transformer_tiny",
