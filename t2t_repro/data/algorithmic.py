@@ -1,7 +1,7 @@
 """Functions of sequences of decimal digits.
 
 After tensor2tensor's `data_generators/algorithmic.py`, with two differences: lengths
-stay below 20 in every split, and no two splits share an input.
+are at most 20 in every split, and no two splits share an input.
 """
 
 from __future__ import annotations

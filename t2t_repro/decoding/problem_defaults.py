@@ -34,6 +34,9 @@ def with_problem_defaults(
 ) -> DecodeHParams:
     """Use a problem's defaults for settings that the user did not give.
 
+    A value that equals the general default counts as given only if `parse` read it:
+    `DecodeHParams().parse("beam_size=4")`, not `DecodeHParams(beam_size=4)`.
+
     Args:
         hparams: Settings of the search.
         problem: The problem.

@@ -118,8 +118,13 @@ def _translations(
     system: ComparedSystem, model_dir: str | Path, sentences: list[str], beam_size: int
 ) -> tuple[list[Hypothesis], list[Hypothesis]]:
     """Return the best translations by the trained model and by CTranslate2."""
+    # The most probable translations are compared, whatever chooses among them later.
     hparams = system.hparams.replace(
-        beam_size=beam_size, return_beams=False, prefer_unrepaired=False
+        beam_size=beam_size,
+        return_beams=False,
+        prefer_unrepaired=False,
+        mbr_scale=0.0,
+        mbr_consensus=False,
     )
     tokenizers = (system.source_tokenizer, system.target_tokenizer)
     length = system.max_input_length

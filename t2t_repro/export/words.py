@@ -26,7 +26,7 @@ def word_kinds(texts: tf.Tensor, grammar: BracketGrammar) -> tf.RaggedTensor:
     )
     table = tf.constant(grammar.kind_by_byte, tf.int32)
     return words.with_flat_values(
-        tf.gather(table, tf.cast(first_bytes[:, 0], tf.int32))
+        tf.gather(table, tf.cast(tf.reshape(first_bytes, [-1]), tf.int32))
     )
 
 
@@ -53,7 +53,8 @@ def kinds_of_pieces(
     )
     counts = tf.reduce_sum(begins, axis=1)
     # A sentence begins with a word, even without a space before it.
-    counts += tf.where(pieces.is_first, 1 - begins[:, :1].to_tensor()[:, 0], 0)
+    first_token = tf.gather(begins.flat_values, begins.row_starts())
+    counts += tf.where(pieces.is_first, 1 - first_token, 0)
     ends = tf.cumsum(counts)
     before = tf.boolean_mask(ends - counts, pieces.is_first)
     number = tf.cumsum(tf.cast(pieces.is_first, tf.int32)) - 1

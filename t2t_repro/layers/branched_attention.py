@@ -259,7 +259,7 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
 
     def _first_products(self, heads: KerasTensor) -> KerasTensor:
         """Multiply heads by W_i^O and the first matrix of FFN_i, `[B, T, N, F]`."""
-        if heads.shape[2] == 1:  # Cached decoding computes one position at a time.
+        if heads.shape[2] == 1:  # Cached greedy search computes one position at a time.
             inputs = ops.einsum("BNTH,NHD->BNTD", heads, output_matrices(self))
             return self.first_products(inputs)
         # For many positions, multiplying the matrices first is cheaper.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import keras
 from keras import KerasTensor, ops
 
+from t2t_repro.errors import UserError
 from t2t_repro.layers.attention_capture import CapturedWeights, capture_weights
 from t2t_repro.models.transformer import Transformer
 
@@ -49,8 +50,14 @@ def attention_weights(
         features: "inputs" and "targets"; see `Transformer`.
 
     Raises:
-        ValueError: If an attention layer does not call `keep_weights`.
+        UserError: If it is not a `Transformer`, whose attention layers are known, or an
+            attention layer does not call `keep_weights`.
     """
+    if not isinstance(model, Transformer):
+        raise UserError(
+            f"received a model of {type(model).__name__}, expected a Transformer: only "
+            "its attention can be shown and exported."
+        )
     with capture_weights() as captured:
         logits = model(features, training=False)
     encoder, decoder = model.encoder.layers, model.decoder.layers
@@ -70,9 +77,9 @@ def _stacked(
     """Stack the weights of layers, `[batch, layer, head, query, key]`."""
     for layer in layers:
         if layer not in captured:
-            raise ValueError(
-                f"{type(layer).__name__} does not show its attention weights: it must "
-                "call `keep_weights` of t2t_repro.layers.attention_capture."
+            raise UserError(
+                f"{type(layer).__name__} does not show its attention weights: its "
+                "`call` must call `keep_weights` of t2t_repro.layers.attention_capture."
             )
     return ops.stack([captured[layer] for layer in layers], axis=1)
 

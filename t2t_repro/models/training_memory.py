@@ -98,7 +98,9 @@ def activation_bytes(hparams: HParams, target_vocab_size: int, length: int) -> i
 
     - attention: 2 K + 2 V for queries, keys, values and the heads' outputs, and h n
       weights in float32, which dropout keeps a second time;
-    - feed-forward network: F, which dropout keeps a second time;
+    - additive attention: K n more, for tanh(q + k);
+    - feed-forward network: F, which dropout keeps a second time; or attention over F
+      parameters: K + V of its own channels, and h F weights in float32;
     - either of them: 3 d, see `SUBLAYER_TENSORS`;
     - embeddings: 2 d;
     - softmax: twice the target vocabulary in float32, and four times with R-Drop.
@@ -119,7 +121,7 @@ def activation_bytes(hparams: HParams, target_vocab_size: int, length: int) -> i
     h = hparams.resolved()
     size = FLOAT32 if h.activation_dtype == "float32" else FLOAT32 // 2
     sublayer = SUBLAYER_TENSORS * h.hidden_size * size
-    feed_forward = sublayer + _kept_twice(h.relu_dropout) * h.filter_size * size
+    feed_forward = sublayer + _network_bytes(h, size)
     seen = length
     if h.self_attention_type == "restricted":
         seen = 3 * max(h.attention_neighbourhood // 2, 1)
@@ -133,10 +135,21 @@ def activation_bytes(hparams: HParams, target_vocab_size: int, length: int) -> i
     return length * (encoder + decoder + embeddings + logits)
 
 
+def _network_bytes(h: HParams, size: int) -> int:
+    """Return the bytes per token of the feed-forward network, or what replaces it."""
+    if h.ffn_layer != "parameter_attention":
+        return _kept_twice(h.relu_dropout) * h.filter_size * size
+    channels = h.parameter_attention_key_channels + h.parameter_attention_value_channels
+    weights = h.parameter_attention_heads * h.filter_size
+    return channels * size + weights * FLOAT32
+
+
 def _attention_bytes(h: HParams, keys: int, size: int) -> int:
     """Return the bytes per query of attention to this number of keys."""
     projections = 2 * (h.attention_key_channels + h.attention_value_channels) * size
     weights = h.num_heads * keys * (FLOAT32 + size * (h.attention_dropout > 0))
+    if h.attention_compatibility == "additive":
+        weights += keys * h.attention_key_channels * size
     return projections + weights
 
 

@@ -207,7 +207,7 @@ class System(TranslatingSystem):
         """
         self._check_single("an export has one model")
         _check_exportable(decode_hparams or DecodeHParams())
-        self._warn_of_raw_output()
+        self._warn_of_raw_text()
         served = ServedTranslator(
             self.model,
             self.source_tokenizer,
@@ -244,12 +244,14 @@ class System(TranslatingSystem):
 
         Raises:
             UserError: If CTranslate2 is not installed or cannot compute the model, the
-                two differ too much, or the folder exists or cannot be written.
+                two differ too much, or the folder exists or cannot be written; or for
+                an ensemble.
             UsageError: If `quantization` is unknown, CTranslate2 does not follow a
                 setting, or as for `translator`.
         """
+        self._check_single("an export has one model")
         check_exportable(self.run.model, self.run.hparams, export_dir, quantization)
-        self._warn_of_raw_output()
+        self._warn_of_raw_text()
         longest = self.max_input_length
         hparams = with_problem_defaults(
             decode_hparams or DecodeHParams(),
@@ -275,12 +277,20 @@ class System(TranslatingSystem):
             [*map(self.problem.normalize_source, sentences)],
         )
 
-    def _warn_of_raw_output(self) -> None:
+    def _warn_of_raw_text(self) -> None:
+        """Log what `t2t decode` does to the text and an export does not."""
+        name = self.problem.name
+        if type(self.problem).normalize_source is not Problem.normalize_source:
+            logger.warning(
+                "the export reads sources as the training text of %s has them: call "
+                "the problem's `normalize_source` before it, as `t2t decode` does",
+                name,
+            )
         if not self.problem.writes_targets:
             logger.warning(
                 "the export returns the model's raw output, which `t2t decode` turns "
                 "into the outputs of %s",
-                self.problem.name,
+                name,
             )
 
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from t2t_repro import registry
 from t2t_repro.choices import SELF_ATTENTIONS
+from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
 from t2t_repro.data.batch_plan import BatchPlan, shapes_text
 from t2t_repro.data.pipeline import evaluation_batches, left_out_by_packing
 from t2t_repro.data.prepared import PreparedData
@@ -22,6 +23,7 @@ from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
 )
+from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.resuming import update_size
 from t2t_repro.runs.run import Run
@@ -216,11 +218,25 @@ def _evaluators(
     if sentences:
         evaluators.append(_translation_evaluator(model, hparams, sentences, data))
     # Only models of this class say what their attention layers are.
-    if samples and isinstance(model, Transformer):
-        evaluators.append(_attention_evaluator(model, hparams, samples, data))
+    if isinstance(model, Transformer) and samples:
+        if _shows_attention(model, hparams.self_attention_type):
+            evaluators.append(_attention_evaluator(model, hparams, samples, data))
         if hparams.branched_attention != "none":
             evaluators.append(_branch_evaluator(model))
     return evaluators
+
+
+def _shows_attention(model: Transformer, name: str) -> bool:
+    """Return whether attention weights can be captured, and log why not."""
+    if name in SELF_ATTENTIONS:
+        return True
+    token = tf.constant([[EOS_ID]])
+    try:
+        attention_weights(model, {INPUTS: token, TARGETS: token})
+    except UserError as error:
+        logger.warning("TensorBoard gets no attention: %s", error)
+        return False
+    return True
 
 
 def _attention_evaluator(

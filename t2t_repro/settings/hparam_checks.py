@@ -157,11 +157,14 @@ def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
         yield "learning_rate_warmup_steps", schedule + "linear_warmup or rsqrt_decay."
     if "linear_decay" not in factors:
         yield "learning_rate_decay_steps", schedule + "linear_decay."
+    has_network = h.ffn_layer == "dense_relu_dense"
+    if not has_network:
+        yield "relu_dropout", f"ffn_layer={h.ffn_layer}."
     if not any(
         (
             h.layer_prepostprocess_dropout,
             h.attention_dropout,
-            h.relu_dropout,
+            h.relu_dropout and has_network,
             h.symbol_dropout,
         )
     ):

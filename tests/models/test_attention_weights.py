@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_repro.errors import UserError
 from t2t_repro.layers.attention_capture import capture_weights, keep_weights
 from t2t_repro.models.attention_weights import AttentionWeights, attention_weights
 from t2t_repro.models.transformer import Transformer
@@ -232,6 +233,11 @@ def test_captures_can_be_nested():
     keep_weights(layer, lambda: pytest.fail("computed outside of a capture"))
 
 
+def test_a_model_of_another_kind_is_named():
+    with pytest.raises(UserError, match="received a model of Sequential"):
+        attention_weights(keras.Sequential(), BATCH)
+
+
 def test_an_attention_that_keeps_no_weights_is_named():
     model = tiny_transformer(seed=3)
 
@@ -240,5 +246,5 @@ def test_an_attention_that_keeps_no_weights_is_named():
             return query
 
     object.__setattr__(model.encoder.layers[1], "self_attention", Silent())
-    with pytest.raises(ValueError, match="Silent does not show its attention weights"):
+    with pytest.raises(UserError, match="Silent does not show its attention weights"):
         attention_weights(model, BATCH)

@@ -58,7 +58,7 @@ def shortened(text: str) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Return a number with two decimals, or "-" for None."""
+    """Return a number with `digits` decimals, or "-" for None."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
