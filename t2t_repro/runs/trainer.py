@@ -230,9 +230,9 @@ def _shows_attention(model: Transformer, name: str) -> bool:
     """Return whether attention weights can be captured, and log why not."""
     if name in SELF_ATTENTIONS:
         return True
-    token = tf.constant([[EOS_ID]])
+    tokens = tf.constant([[EOS_ID, EOS_ID]])  # Keras warns of a softmax over one value.
     try:
-        attention_weights(model, {INPUTS: token, TARGETS: token})
+        attention_weights(model, {INPUTS: tokens, TARGETS: tokens})
     except UserError as error:
         logger.warning("TensorBoard gets no attention: %s", error)
         return False

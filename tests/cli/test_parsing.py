@@ -126,6 +126,9 @@ def test_an_export_counts_words_and_brackets(trained, tmp_path, constrain):
     preference = "" if constrain == "tree" else ",prefer_unrepaired=false"
     search = DecodeHParams().parse(f"beam_size=2,constrain={constrain}{preference}")
     assert found == system.translate(sentences, search)
+    for empty in ([""], [" ", ""], []):
+        outputs = serve(tf.constant(empty, tf.string))["outputs"]
+        assert outputs.numpy().tolist() == [b""] * len(empty)
 
 
 def test_a_preference_without_effect_is_refused(trained, capsys):

@@ -128,6 +128,22 @@ def test_an_export_is_compared_and_described(origin, tmp_path):
     }
 
 
+def test_a_choice_among_hypotheses_does_not_change_what_is_compared(origin, tmp_path):
+    system = make_system(beam_size=3)
+    consensus = system.hparams.replace(mbr_scale=1.0, mbr_consensus=True)
+    expected = export(system, origin, tmp_path / "beam")
+    system = dataclasses.replace(system, hparams=consensus)
+    assert export(system, origin, tmp_path / "consensus") == expected
+
+
+def test_a_renamed_checkpoint_is_exported_without_a_step(origin, tmp_path):
+    (tmp_path / "final.index").write_bytes(b"index")
+    renamed = dataclasses.replace(origin, checkpoint=str(tmp_path / "final"))
+    export(make_system(), renamed, tmp_path / "export")
+    written = json.loads((tmp_path / "export" / "t2t_repro.json").read_text())
+    assert written["step"] is None
+
+
 @pytest.mark.parametrize(
     "damage",
     ["encoder position", "decoder scale", "query scale", "gain", "projection"],

@@ -113,6 +113,8 @@ def test_what_needs_one_model_refuses_an_ensemble(runs, loaded, tmp_path):
     system = load_ensemble(runs[0], ["averaged", str(runs[1])])
     with pytest.raises(UserError, match="ensemble of 2 models, expected one model"):
         system.export(tmp_path / "export")
+    with pytest.raises(UserError, match="ensemble of 2 models, expected one model"):
+        system.export_ctranslate2(tmp_path / "export")
     with pytest.raises(UserError, match="attention shows one model"):
         system.attention("1 2")
 

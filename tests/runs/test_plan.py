@@ -158,6 +158,21 @@ def test_activations_are_the_tensors_that_the_rule_lists():
     elements = (attention + network) + (2 * attention + network)
     expected = 4 * length * (elements + 2 * 2 * 6 + 2 * vocabulary)
     assert activation_bytes(hparams, vocabulary, length) == expected
+    additive = hparams.replace(attention_compatibility="additive")
+    sums = 3 * length * 8
+    assert activation_bytes(additive, vocabulary, length) == (
+        expected + 4 * length * sums
+    )
+    parameters = hparams.replace(
+        ffn_layer="parameter_attention",
+        parameter_attention_heads=2,
+        parameter_attention_key_channels=8,
+        parameter_attention_value_channels=4,
+    )
+    more = 2 * (8 + 4 + 2 * 10 - 10)
+    assert activation_bytes(parameters, vocabulary, length) == (
+        expected + 4 * length * more
+    )
 
 
 def test_the_batch_size_that_fits_does_fit_and_the_next_one_does_not():

@@ -303,6 +303,7 @@ def test_an_export_of_raw_output_is_reported(
     system.problem = problem
     system.export("folder")
     assert ("raw output" in caplog.text) == is_warned
+    assert ("`normalize_source`" in caplog.text) == is_warned
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,15 @@ def trained(tmp_path, monkeypatch):
     return Training(tmp_path, monkeypatch)
 
 
+def test_settings_that_need_scores_need_a_dev_split(trained):
+    trained.data.splits = ("train",)
+    with pytest.raises(UsageError, match="early_stopping_patience=5 and data without"):
+        trained.train()
+    with pytest.raises(UsageError, match="keep_best=4 and data without a dev split"):
+        trained.train(early_stopping_patience=0)
+    trained.train(early_stopping_patience=0, keep_best=1)
+
+
 def test_the_trainer_gets_run_settings_data_and_strategy(trained):
     trained.train()
     call = trained.made.call

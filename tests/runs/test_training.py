@@ -212,6 +212,27 @@ def test_an_attention_that_forgets_the_weights_of_its_base_is_named(data, tmp_pa
             train(settings, data)
 
 
+def test_an_attention_that_hides_its_weights_is_trained_without_pictures(
+    recording, data, tmp_path, caplog
+):
+    class Silent(MultiheadAttention):
+        def call(self, query, memory, attention_mask=None, training=None):
+            key, value = self.project_memory(memory)
+            weights = self.weights_of(query, key, attention_mask)
+            return self.merge(weights @ value, training)
+
+    caplog.set_level(logging.INFO, "t2t_repro")
+    hparams = f"{HPARAMS},self_attention_type=silent"
+    with registry.attentions.isolated():
+        registry.register_attention("silent")(Silent)
+        settings = TrainSettings(
+            output_dir=str(tmp_path / "silent"), **(SETTINGS | {"hparams": hparams})
+        )
+        train(settings, data)
+    assert "no attention: Silent does not show its attention weights" in caplog.text
+    assert len(recording.arguments["evaluators"]) == 2
+
+
 def test_batches_have_the_shapes_of_the_hparams(recorded):
     plan = recorded.arguments["data"].plan
     assert plan.boundaries == (13, 22, 37, 40)

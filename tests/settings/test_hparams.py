@@ -169,6 +169,15 @@ def test_a_bad_override_names_the_received_and_the_expected_value(base, text, me
         ("min_length_bucket=256,length_bucket_step=2", "there is one bucket"),
         ("layer_prepostprocess_dropout=0,rdrop_weight=5", "there is no dropout"),
         ("rdrop_after_steps=5", "rdrop_weight=0, so no update has two passes"),
+        (
+            "ffn_layer=parameter_attention,relu_dropout=0.1",
+            "ffn_layer=parameter_attention",
+        ),
+        (
+            "ffn_layer=parameter_attention,layer_prepostprocess_dropout=0,"
+            "rdrop_weight=5",
+            "there is no dropout",
+        ),
         ("packed_source_length=5", "packed_length=0, so no rows are packed"),
     ],
 )
@@ -210,6 +219,15 @@ def test_values_remember_the_set_they_come_from():
 
 def test_an_override_remembers_the_flag(base):
     assert base.parse("hidden_size=256").origins["hidden_size"] == "--hparams"
+
+
+def test_an_overridden_zero_stays_an_override_when_it_is_resolved():
+    """A run must find it again, or its folder could not be resumed."""
+    narrow = catalogue.hparams("transformer_base_b_dk16")
+    resolved = narrow.parse("attention_key_channels=0").resolved()
+    assert resolved.attention_key_channels == 512
+    assert resolved.origins["attention_key_channels"] == "--hparams"
+    assert narrow.resolved().origins["num_encoder_layers"] == "derived"
 
 
 def test_origins_do_not_count_in_comparisons(base):

@@ -9,6 +9,7 @@ from t2t_repro.training.checkpoint_paths import (
     last_checkpoints,
     latest_step,
     run_checkpoints,
+    step_in_name,
 )
 
 
@@ -42,6 +43,12 @@ def test_only_whole_names_with_a_step_are_checkpoints(tmp_path):
     assert all_checkpoints(tmp_path) == found
     assert latest_step(tmp_path) == 10
     assert latest_step(tmp_path / "empty") == 0
+
+
+def test_a_renamed_checkpoint_has_no_step():
+    assert step_in_name("run/model.ckpt-70") == 70
+    assert step_in_name("run-3/final") is None
+    assert step_in_name("run/averaged-70") is None
 
 
 def test_the_last_checkpoints_are_the_newest_ones(tmp_path):
