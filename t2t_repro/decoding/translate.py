@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID
 from t2t_repro.cores import available_cores
-from t2t_repro.data.pipeline import BatchPlan
+from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
     BeamSearchResult,

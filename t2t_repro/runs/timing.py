@@ -19,7 +19,7 @@ from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.setup import (
     make_local_strategy,
     make_repeatable,
-    should_use_xla,
+    uses_xla,
 )
 from t2t_repro.training.step import StepOptions, make_train_step
 
@@ -81,12 +81,11 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         model = catalogue.model(settings.model).from_hparams(hparams, *plan.vocab_sizes)
         optimizer = make_optimizer(hparams, settings.train_steps)
         optimizer.build(model.trainable_variables)
-    automatic = settings.xla == "auto"
     options = StepOptions(
         label_smoothing=hparams.label_smoothing,
         rdrop_weight=hparams.rdrop_weight,
         clip_grad_norm=hparams.clip_grad_norm,
-        jit_compile=should_use_xla(strategy) if automatic else settings.xla == "on",
+        jit_compile=uses_xla(settings.xla, strategy),
         micro_steps=plan.update.steps,
     )
     step = make_train_step(model, optimizer, strategy, options)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from t2t_repro.data.pipeline import BatchPlan, Shards
+from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.pipeline import Shards
 from t2t_repro.training.metrics_log import MetricsLog
 
 # Takes the step, returns metrics, and may write more to the log.

@@ -106,6 +106,16 @@ def should_use_xla(strategy: tf.distribute.Strategy) -> bool:
     return on_gpu or strategy.num_replicas_in_sync == 1
 
 
+def uses_xla(xla: str, strategy: tf.distribute.Strategy) -> bool:
+    """Return whether XLA compiles training steps, as the user or the strategy decides.
+
+    Args:
+        xla: "on", "off", or "auto", which asks `should_use_xla`.
+        strategy: The strategy of the replicas.
+    """
+    return should_use_xla(strategy) if xla == "auto" else xla == "on"
+
+
 def seed_dropout_per_replica(
     model: keras.Model, strategy: tf.distribute.Strategy, first_replica: int = 0
 ) -> None:

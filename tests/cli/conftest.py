@@ -143,10 +143,10 @@ def shared_translators() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def without_xla(monkeypatch):
     """Compile nothing: XLA takes seconds per batch shape and never frees its code."""
-    import t2t_repro.runs.trainer
+    import t2t_repro.training.setup
 
     monkeypatch.setattr(
-        t2t_repro.runs.trainer, "should_use_xla", lambda strategy: False
+        t2t_repro.training.setup, "should_use_xla", lambda strategy: False
     )
 
 

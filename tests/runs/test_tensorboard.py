@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.plugins.projector import ProjectorConfig
 
-from t2t_repro.runs import trainer
+from t2t_repro.runs.evaluators import branch_evaluator
 from t2t_repro.runs.tensorboard import write_end
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.metrics_log import MetricsLog
@@ -58,7 +58,7 @@ def test_the_end_marks_the_run_as_successful(tmp_path):
 def test_branch_weights_are_written_at_the_step_of_the_evaluation(tmp_path):
     model = tiny_transformer(seed=2, branched="split")
     log = MetricsLog(tmp_path)
-    evaluate = trainer._branch_evaluator(model)
+    evaluate = branch_evaluator(model)
     for step in (7, 13):
         assert evaluate(step, log) == {}
     accumulator = EventAccumulator(str(tmp_path / "eval")).Reload()

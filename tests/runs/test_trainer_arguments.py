@@ -9,14 +9,19 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UserError
-from t2t_repro.runs import DecodeHParams, TrainSettings, trainer
+from t2t_repro.runs import (
+    DecodeHParams,
+    TrainSettings,
+    evaluators,
+    trainer,
+)
+from t2t_repro.training import setup
 from t2t_repro.training.loop import LoopOptions
 from t2t_repro.training.recovery import RecoveryLimits
 from t2t_repro.training.step import StepOptions
@@ -143,16 +148,19 @@ def make(monkeypatch):
             "TrainingCheckpoints": "checkpoints",
             "UpdateGuard": "guard",
             "Recovery": "recovery",
+            "branch_monitor": "monitor",
+            "warn_of_unlikely_dev": None,
+        }
+        of_evaluators = {
             "evaluation_batches": "dev batches",
             "likelihood_evaluator": "likelihood",
             "Translator": "translator",
             "translation_evaluator": "translation",
-            "branch_monitor": "monitor",
-            "warn_of_unlikely_dev": None,
         }
         calls = {
-            name: record(monkeypatch, trainer, name, result).calls
-            for name, result in names.items()
+            name: record(monkeypatch, module, name, result).calls
+            for module, recorded in ((trainer, names), (evaluators, of_evaluators))
+            for name, result in recorded.items()
         }
         for name, value in (("make_repeatable", None), ("make_optimizer", optimizer)):
             monkeypatch.setattr(trainer, name, under_scope(name, value))
@@ -237,7 +245,7 @@ def test_xla_is_used_as_requested_or_if_it_is_wise(
 ):
     asked = []
     monkeypatch.setattr(
-        trainer, "should_use_xla", lambda strategy: asked.append(strategy) or is_wise
+        setup, "should_use_xla", lambda strategy: asked.append(strategy) or is_wise
     )
     made = make(SETTINGS.replace(xla=xla))
     assert made.arguments["step_options"].jit_compile is compiled
@@ -364,97 +372,12 @@ def test_branch_weights_are_watched_if_there_are_branches(make, branched, monito
     assert made.calls["branch_monitor"] == calls
 
 
-class Counts(SimpleNamespace):
-    """Counts of a split of which three pairs are longer than 40 tokens."""
-
-    pairs_written = 500
-
-    def longer_than(self, length):
-        return {40: self.left_out}[length]
-
-
-def summary(caplog, jit_compile=False, plan=None, **left_out):
-    """Return what the summary of a run logs."""
-    caplog.set_level(logging.INFO, "t2t_repro")
-    splits = {split: Counts(left_out=count) for split, count in left_out.items()}
-    trainer._log_summary(
-        SimpleNamespace(
-            hparams=catalogue.hparams("transformer_tiny").replace(**HPARAMS),
-            hparams_set="the set",
-            problem="the problem",
-            num_replicas=REPLICAS,
-        ),
-        SimpleNamespace(manifest=SimpleNamespace(splits=splits)),
-        SimpleNamespace(count_params=lambda: 1234),
-        plan or BatchPlan((13, 40), (8, 5)),
-        jit_compile,
-    )
-    return caplog.messages
-
-
 @pytest.mark.parametrize("xla", ["on", "off"])
 def test_the_summary_is_logged_before_training(make, caplog, xla):
     caplog.set_level(logging.INFO, "t2t_repro")
     make(SETTINGS.replace(xla=xla))
     assert caplog.messages[0] == "the set on the problem: 1,234 parameters"
     assert ("XLA compiles each once" in caplog.text) == (xla == "on")
-
-
-def test_the_summary_names_model_data_and_shapes(caplog):
-    assert summary(caplog) == [
-        "the set on the problem: 1,234 parameters",
-        "2 batch shapes, rows x length: 8 x 13, 5 x 40",
-    ]
-
-
-def test_the_summary_warns_of_xla_only_if_it_is_used(caplog):
-    assert summary(caplog, jit_compile=True)[-1].endswith("; XLA compiles each once")
-
-
-def test_pairs_left_out_are_counted_in_train_and_dev_if_there_are_any(caplog):
-    lines = summary(caplog, train=0, dev=3, test=4)
-    assert [line for line in lines if "left out" in line] == [
-        "dev: left out 3 of 500 pairs, which are longer than max_length=40"
-    ]
-
-
-@pytest.mark.parametrize(("source_length", "left_out"), [(30, 17), (30, 0), (50, 17)])
-def test_sources_that_fit_no_packed_row_are_counted_as_well(
-    monkeypatch, caplog, source_length, left_out
-):
-    found = record(monkeypatch, trainer, "left_out_by_packing", ["a pair"] * left_out)
-    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=source_length)
-    data = SimpleNamespace(manifest=SimpleNamespace(splits={}), shards=str.upper)
-    trainer._log_left_out(data, 40, plan)
-    if source_length == 50:
-        assert found.calls == []
-    else:
-        assert found.call == {"shards": "TRAIN", "plan": plan}
-    expected = [
-        "train: left out 17 more pairs, whose sources are longer than "
-        "packed_source_length=30"
-    ]
-    assert caplog.messages == (
-        expected if (source_length, left_out) == (30, 17) else []
-    )
-
-
-def test_damaged_data_is_reported_while_sources_are_counted(monkeypatch):
-    def damaged(*_):
-        raise tf.errors.DataLossError(None, None, "corrupted record")
-        yield
-
-    monkeypatch.setattr(trainer, "left_out_by_packing", damaged)
-    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=30)
-    data = SimpleNamespace(manifest=SimpleNamespace(splits={}), shards=str.upper)
-    with pytest.raises(UserError, match="cannot read the prepared data"):
-        trainer._log_left_out(data, 40, plan)
-
-
-def test_the_shapes_say_that_sources_are_shorter(caplog, monkeypatch):
-    monkeypatch.setattr(trainer, "_log_left_out", lambda *_: None)
-    plan = BatchPlan((40,), (3,), packed_length=50, packed_source_length=30)
-    assert summary(caplog, plan=plan)[-1].endswith("3 x 50 (of sources: 30)")
 
 
 def test_a_training_that_ends_before_its_second_passes_is_told_so(make, caplog):

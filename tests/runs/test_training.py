@@ -18,7 +18,14 @@ from t2t_repro.data.prepare import prepare
 from t2t_repro.data.split_files import PairFiles
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.layers import MultiheadAttention
-from t2t_repro.runs import TrainSettings, resuming, train, trainer, training
+from t2t_repro.runs import (
+    TrainSettings,
+    evaluators,
+    resuming,
+    train,
+    trainer,
+    training,
+)
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.cli.conftest import write_text
@@ -91,7 +98,7 @@ def record_training(patch, output_dir):
         lambda seed, *, deterministic: found.seeds.append((seed, deterministic)),
     )
     patch.setattr(
-        trainer,
+        evaluators,
         "Translator",
         lambda *arguments, **forms: found.translator.append(arguments),
     )
@@ -252,7 +259,9 @@ def test_attention_is_written_for_the_requested_dev_sentences(
     recording, data, tmp_path, monkeypatch, attention_samples
 ):
     made = []
-    monkeypatch.setattr(trainer, "attention_evaluator", lambda *args: made.append(args))
+    monkeypatch.setattr(
+        evaluators, "attention_evaluator", lambda *args: made.append(args)
+    )
     settings = SETTINGS | {"attention_samples": attention_samples}
     train(TrainSettings(output_dir=str(tmp_path / "run"), **settings), data)
     tokenizers = data.tokenizers()

@@ -296,7 +296,7 @@ def test_data_is_made(walkthrough):
 @pytest.mark.usefixtures("eager")
 def test_a_model_is_trained_and_resumed(walkthrough, trained, monkeypatch):
     # Other tests look at evaluations and at the report.
-    monkeypatch.setattr(trainer, "_evaluators", lambda *given: [])
+    monkeypatch.setattr(trainer, "make_evaluators", lambda *given: [])
     monkeypatch.setattr(train, "_print_report", lambda *given, **named: None)
     line = (
         f"t2t-trainer --problem=text_pairs --data_dir={trained.data_dir} "
