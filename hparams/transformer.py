@@ -1,8 +1,8 @@
 """Sets for the encoder-decoder Transformer.
 
 `transformer_base` and `transformer_big` are the paper's models (Vaswani et al. 2017).
-Sets whose names end in `_v3` are tensor2tensor's last. A registered set never changes
-its meaning.
+Sets whose names end in `_v3` are tensor2tensor's last. From version 1.0 on, a
+registered set never changes its meaning.
 
 Every docstring is a card. Source: the origin of the values. Published: a score that
 others reported. Measured: our score. Command: a command that reproduces it.
