@@ -53,6 +53,19 @@ def p_values(
     return found
 
 
+def adjusted(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Adjust p-values for their number, so that any false finding is improbable.
+
+    Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
+    """
+    found, largest = {}, 0.0
+    ranked = sorted(p_values.items(), key=lambda item: item[1])
+    for rank, (name, p_value) in enumerate(ranked):
+        largest = max(largest, min(1.0, p_value * (len(ranked) - rank)))
+        found[name] = largest
+    return found
+
+
 def _design(scores: Mapping[str, Mapping[int, float]]) -> np.ndarray:
     """Return a line per run, with a one for its system and a one for its seed."""
     systems = list(scores)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from t2t_repro.reproduction.additive_model import p_values
+from t2t_repro.reproduction.additive_model import adjusted, p_values
 
 FIRST = {1: 2.0, 2: 2.5, 3: 2.25}
 SECOND = {1: 2.5, 2: 2.875, 3: 2.75}
@@ -71,3 +71,11 @@ def test_a_system_that_shares_no_seed_has_no_p_value():
 def test_other_systems_can_connect_two_that_share_no_seed():
     scores = {"first": FIRST, "second": SECOND | {7: 3.0}, "other": {7: 2.0}}
     assert set(p_values(scores, "first")) == {"second", "other"}
+
+
+def test_p_values_are_adjusted_by_holms_method():
+    """Holm multiplies the smallest by 3, the next by 2, and keeps them in order."""
+    found = adjusted({"a": 0.03, "b": 0.01, "c": 0.02, "d": 0.9})
+    assert found == pytest.approx({"b": 0.04, "c": 0.06, "a": 0.06, "d": 0.9})
+    assert adjusted({"a": 0.7, "b": 0.6}) == {"b": 1.0, "a": 1.0}
+    assert adjusted({}) == {}

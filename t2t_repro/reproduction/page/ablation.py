@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from t2t_repro.reproduction.additive_model import p_values
+from t2t_repro.reproduction.additive_model import adjusted, p_values
 from t2t_repro.reproduction.agreement import decimals, p_value_cell
 from t2t_repro.reproduction.convergence import branch_spreads, relative_updates
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import NOT_YET, Result, averaged_score
+from t2t_repro.reproduction.tables import Row
 from t2t_repro.text_tables import markdown
 
 NLL, BLEU = "nll (dev)", "BLEU (dev+test)"
@@ -26,6 +27,7 @@ SCORES = {
 TESTED = {NLL: "nll, p", BLEU: "both, p"}
 SCALE = "long"
 LARGEST_RATIO = 100  # a branch may be switched off
+LEVEL = 0.05  # of all comparisons with a score together
 _HEADINGS = (
     *("row", "system", "changes", *SCORES.values(), "seeds"),
     *(*TESTED.values(), "updates", "spread"),
@@ -40,12 +42,7 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
         curves: Courses of trainings; those named SYSTEM-long belong to a system.
     """
     rows = find_table("forms").rows
-    measured = {
-        str(row.system): [
-            x for x in results if (x.system, x.scale) == (row.system, SCALE)
-        ]
-        for row in rows
-    }
+    measured = _measured(rows, results)
     reference = str(rows[0].system)
     tests = [_p_values(measured, reference, score) for score in TESTED]
     lines = []
@@ -66,6 +63,78 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
             ]
         )
     return "\n".join(markdown(_without_empty_columns([_HEADINGS, *lines])))
+
+
+def comparison(results: Sequence[Result]) -> str:
+    """Say which readings the noise tells from the first row, the Transformer.
+
+    Args:
+        results: Results of any systems.
+
+    Returns:
+        A sentence per score of `TESTED`, or one that asks for more seeds.
+    """
+    rows = find_table("forms").rows
+    measured = _measured(rows, results)
+    names = {str(row.system): f"`{row.name}`" for row in rows}
+    sentences = [
+        _compared(name, _scores_by_seed(measured, score), str(rows[0].system), names)
+        for score, name in (
+            (NLL, "dev nll"),
+            (BLEU, "BLEU of dev and test2016 together"),
+        )
+    ]
+    if not all(sentences):
+        return "Until several rows have several seeds, this page compares none of them."
+    return " ".join(sentences)
+
+
+def _compared(
+    score: str,
+    scores: Mapping[str, Mapping[int, float]],
+    reference: str,
+    names: Mapping[str, str],
+) -> str:
+    """Write which systems differ from the reference, or "" without any p-value.
+
+    Args:
+        score: Name of the score for people.
+        scores: System -> seed -> score.
+        reference: System to compare with.
+        names: Name of each system for people.
+    """
+    tested = adjusted(p_values(scores, reference)) if reference in scores else {}
+    if not tested:
+        return ""
+    differ = [names[name] for name in scores if tested.get(name, 1.0) <= LEVEL]
+    others = [names[name] for name in scores if tested.get(name, 0.0) > LEVEL]
+    parts = [f"differ from the Transformer: {', '.join(differ) or 'none'}"]
+    if others:
+        parts.append(f"cannot be told from it: {', '.join(others)}")
+    return f"By {score}, these rows {'; these '.join(parts)}."
+
+
+def _measured(
+    rows: Sequence[Row], results: Sequence[Result]
+) -> dict[str, list[Result]]:
+    """Return the results of each row's system at the long scale."""
+    return {
+        str(row.system): [
+            x for x in results if (x.system, x.scale) == (row.system, SCALE)
+        ]
+        for row in rows
+    }
+
+
+def _scores_by_seed(
+    measured: Mapping[str, Sequence[Result]], score: str
+) -> dict[str, dict[int, float]]:
+    """Return a score of every measured system, by seed."""
+    return {
+        name: {result.seed: result.scores[score] for result in results}
+        for name, results in measured.items()
+        if results
+    }
 
 
 def _without_empty_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -91,11 +160,7 @@ def _p_values(
     measured: Mapping[str, Sequence[Result]], reference: str, score: str
 ) -> dict[str, str]:
     """Return the p-values of the differences of a score from the reference, as text."""
-    scores = {
-        name: {result.seed: result.scores[score] for result in results}
-        for name, results in measured.items()
-        if results
-    }
+    scores = _scores_by_seed(measured, score)
     if reference not in scores:
         return {}
     return {

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.page.ablation import forms
+from t2t_repro.reproduction.page.ablation import comparison, forms
 from tests.support.curve import CURVE
 from tests.support.result import RESULT
 
@@ -102,6 +102,30 @@ def test_columns_without_any_value_are_left_out():
     assert not {"nll, p", "both, p"} & cells("around", RESULTS[2:]).keys()
     plain = [dataclasses.replace(curve, branches={}) for curve in CURVES]
     assert "spread" not in cells("around", curves=plain)
+
+
+def test_only_what_the_noise_tells_apart_is_said_to_differ():
+    """Two seeds of four systems; the noise is 0.01, and one system is far off."""
+    systems = [str(row.system) for row in ROWS[:4]]
+    nll = {systems[0]: 2.0, systems[1]: 2.01, systems[2]: 2.5, systems[3]: 2.005}
+    results = []
+    for number, (system, value) in enumerate(nll.items()):
+        for seed in (1, 2):
+            noise = 0.01 * (-1) ** (number + seed)
+            score = value + 0.1 * seed + noise
+            results.append(result(system, seed, score, bleu=30 + 100 * noise))
+    found, _, bleu = comparison(results).partition(" By BLEU")
+    names = [f"`{row.name}`" for row in ROWS[1:4]]
+    assert found == (
+        f"By dev nll, these rows differ from the Transformer: {names[1]}; these cannot "
+        f"be told from it: {names[0]}, {names[2]}."
+    )
+    assert bleu.count("none; these cannot be told") == 1
+
+
+def test_without_several_seeds_nothing_is_compared():
+    assert comparison(RESULTS[::2]).startswith("Until several rows have several seeds")
+    assert comparison(RESULTS[2:]).startswith("Until several rows have several seeds")
 
 
 def test_the_spread_is_the_median_and_the_largest_of_the_layers():
