@@ -120,6 +120,7 @@ def page_values(
         "depth": derived.depth_gaps(results, "BLEU (dev)"),
         "plain_n8": derived.spread(results, f"{derived.PLAIN}_c_n8"),
         "weighted_n8": derived.spread(results, "weighted_transformer_n8"),
+        "low_n8": derived.spread(results, "weighted_transformer_n8_dropout1"),
         "gap": derived.difference(results, derived.WEIGHTED, derived.PLAIN),
         "around": derived.difference(results, derived.AROUND, derived.PLAIN),
         "no_attention_dropout": derived.share_of_the_gap(results, measurements),
