@@ -99,8 +99,9 @@ def activation_bytes(hparams: HParams, target_vocab_size: int, length: int) -> i
     - attention: 2 K + 2 V for queries, keys, values and the heads' outputs, and h n
       weights in float32, which dropout keeps a second time;
     - additive attention: K n more, for tanh(q + k);
-    - feed-forward network: F, which dropout keeps a second time; or attention over F
-      parameters: K + V of its own channels, and h F weights in float32;
+    - feed-forward network: F, which dropout keeps a second time;
+    - attention over F parameters in its place: K for its queries, V for its heads'
+      outputs, and h F weights in float32, with its own K, V and h;
     - either of them: 3 d, see `SUBLAYER_TENSORS`;
     - embeddings: 2 d;
     - softmax: twice the target vocabulary in float32, and four times with R-Drop.
