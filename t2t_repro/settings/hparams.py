@@ -91,9 +91,8 @@ class HParams(HParamFields):
         }
         open_names = {n: v for n, v in meanings.items() if not getattr(self, n)}
         # A zero that the user gave is still an override of the set.
-        given = {n: at for n, at in self.origins.items() if n in open_names}
-        given = {n: at for n, at in given.items() if at == self.flag}
+        given = [n for n in open_names if self.origins.get(n) == self.flag]
         resolved = self.replace(**open_names)
-        return replace(resolved, origins={**resolved.origins, **given}).with_origin(
-            "derived"
-        )
+        return replace(
+            resolved, origins={**resolved.origins, **dict.fromkeys(given, self.flag)}
+        ).with_origin("derived")
