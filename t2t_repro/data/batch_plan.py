@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 
 from t2t_repro.settings.hparams import HParams
 
@@ -37,6 +39,28 @@ class BatchPlan:
         """Rows and length, of the longer side, of every kind of global batch."""
         lengths = (self.packed_length,) if self.packed_length else self.boundaries
         return [*zip(self.rows, lengths, strict=True)]
+
+    def group(self, lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+        """Divide texts into batches with a row per text.
+
+        The longest come first, to show at once whether there is enough memory.
+
+        Args:
+            lengths: Tokens of the longer side of each text, with EOS; at most the last
+                boundary.
+
+        Yields:
+            The indices of the texts of a batch, and its padded length.
+        """
+
+        def bucket(index: int) -> int:
+            return bisect.bisect_left(self.boundaries, lengths[index])
+
+        longest_first = sorted(range(len(lengths)), key=lambda n: -lengths[n])
+        for number, same in itertools.groupby(longest_first, key=bucket):
+            indices, rows = list(same), self.rows[number]
+            for start in range(0, len(indices), rows):
+                yield indices[start : start + rows], self.boundaries[number]
 
     @classmethod
     def from_token_budget(

@@ -212,22 +212,12 @@ class Translator(SentenceTranslator):
     def _batches(
         self, sources: list[list[int]]
     ) -> Iterator[tuple[list[int], np.ndarray]]:
-        """Yield the numbers of pieces and their padded ids, longest first.
-
-        The longest come first, to show at once whether there is enough memory.
-        """
-        buckets: dict[int, list[int]] = {}
-        for number in sorted(range(len(sources)), key=lambda n: -len(sources[n])):
-            bucket = int(np.searchsorted(self._plan.boundaries, len(sources[number])))
-            buckets.setdefault(bucket, []).append(number)
-        for bucket, numbers in buckets.items():
-            rows, length = self._plan.rows[bucket], self._plan.boundaries[bucket]
-            for start in range(0, len(numbers), rows):
-                chosen = numbers[start : start + rows]
-                batch = np.full((len(chosen), length), PAD_ID, np.int32)
-                for row, number in enumerate(chosen):
-                    batch[row, : len(sources[number])] = sources[number]
-                yield chosen, batch
+        """Yield the numbers of pieces and their padded ids, longest first."""
+        for numbers, length in self._plan.group([*map(len, sources)]):
+            batch = np.full((len(numbers), length), PAD_ID, np.int32)
+            for row, number in enumerate(numbers):
+                batch[row, : len(sources[number])] = sources[number]
+            yield numbers, batch
 
     def _hypotheses(self, ids: np.ndarray, scores: np.ndarray) -> list[Hypothesis]:
         """Decode `[beam, length]` ids, without empty places."""

@@ -7,7 +7,6 @@ per token of a target; here it is the log-probability, of all and of each token.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import keras
@@ -198,18 +197,10 @@ class PairScorer:
         self, pairs: Sequence[Pair], numbers: list[int]
     ) -> Iterator[tuple[list[int], Batch]]:
         """Yield the numbers of pairs and their padded ids, longest first."""
-
-        def bucket(number: int) -> int:
-            longer = max(map(len, pairs[number]))
-            return int(np.searchsorted(self._plan.boundaries, longer))
-
-        ordered = sorted(numbers, key=bucket, reverse=True)
-        for index, group in itertools.groupby(ordered, key=bucket):
-            same, rows = list(group), self._plan.rows[index]
-            for start in range(0, len(same), rows):
-                chosen = same[start : start + rows]
-                length = self._plan.boundaries[index]
-                yield chosen, _as_batch([pairs[number] for number in chosen], length)
+        lengths = [max(map(len, pairs[number])) for number in numbers]
+        for indices, length in self._plan.group(lengths):
+            chosen = [numbers[index] for index in indices]
+            yield chosen, _as_batch([pairs[number] for number in chosen], length)
 
     def _pair_score(self, target_ids: list[int], log_probs: np.ndarray) -> PairScore:
         log_prob = float(np.sum(log_probs, dtype=np.float64))

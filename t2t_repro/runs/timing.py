@@ -86,6 +86,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         rdrop_weight=hparams.rdrop_weight,
         clip_grad_norm=hparams.clip_grad_norm,
         jit_compile=uses_xla(settings.xla, strategy),
+        jit_products=settings.xla != "fusible",
         micro_steps=plan.update.steps,
     )
     step = make_train_step(model, optimizer, strategy, options)

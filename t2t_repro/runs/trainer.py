@@ -67,7 +67,7 @@ def make_trainer(
     with strategy.scope():
         model, optimizer = _make_model_and_optimizer(run, data, settings.train_steps)
     size = update_size(hparams, strategy.num_replicas_in_sync)
-    options = _step_options(hparams, size, uses_xla(settings.xla, strategy))
+    options = _step_options(hparams, size, settings.xla, strategy)
     training_data = TrainingData(
         data.shards("train"),
         BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts),
@@ -115,13 +115,16 @@ def _warn_of_one_pass(hparams: HParams, train_steps: int) -> None:
         )
 
 
-def _step_options(hparams: HParams, size: UpdateSize, jit_compile: bool) -> StepOptions:
+def _step_options(
+    hparams: HParams, size: UpdateSize, xla: str, strategy: tf.distribute.Strategy
+) -> StepOptions:
     return StepOptions(
         label_smoothing=hparams.label_smoothing,
         rdrop_weight=hparams.rdrop_weight,
         rdrop_after_steps=hparams.rdrop_after_steps,
         clip_grad_norm=hparams.clip_grad_norm,
-        jit_compile=jit_compile,
+        jit_compile=uses_xla(xla, strategy),
+        jit_products=xla != "fusible",
         micro_steps=size.steps,
     )
 

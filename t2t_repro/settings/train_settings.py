@@ -140,9 +140,11 @@ class TrainSettings(TypedSettings):
         choices=("tf_config", "slurm"),
     )
     xla: str = setting(
-        "whether XLA compiles the training step; auto = unless replicas share a CPU",
+        "whether XLA compiles the training step; auto = unless replicas share a CPU; "
+        "fusible = all but products of matrices, for activation_dtype=bfloat16 on a "
+        "CPU with instructions for it",
         "auto",
-        choices=("auto", "on", "off"),
+        choices=("auto", "on", "fusible", "off"),
     )
     deterministic: bool = setting(
         "let GPUs compute the same numbers again, which is slower and which some "

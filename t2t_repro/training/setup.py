@@ -110,10 +110,10 @@ def uses_xla(xla: str, strategy: tf.distribute.Strategy) -> bool:
     """Return whether XLA compiles training steps, as the user or the strategy decides.
 
     Args:
-        xla: "on", "off", or "auto", which asks `should_use_xla`.
+        xla: "on", "fusible", "off", or "auto", which asks `should_use_xla`.
         strategy: The strategy of the replicas.
     """
-    return should_use_xla(strategy) if xla == "auto" else xla == "on"
+    return should_use_xla(strategy) if xla == "auto" else xla != "off"
 
 
 def seed_dropout_per_replica(

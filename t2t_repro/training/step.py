@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, PACKED_SIGNATURE, Batch
+from t2t_repro.training.compilation import all_but_products
 from t2t_repro.training.loss_scale import loss_scales_of
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.rdrop import rdrop_losses, two_copies
@@ -32,6 +34,8 @@ class StepOptions:
         rdrop_weight: Weight of the divergence between two passes with different
             dropout; 0 = one pass. See `rdrop_losses`.
         rdrop_after_steps: Number of updates of one pass before the first of two.
+        jit_products: Whether XLA, if it compiles the step, compiles products of
+            matrices, too. See `all_but_products`.
     """
 
     label_smoothing: float
@@ -40,6 +44,17 @@ class StepOptions:
     micro_steps: int = 1
     rdrop_weight: float = 0.0
     rdrop_after_steps: int = 0
+    jit_products: bool = True
+
+    @property
+    def jit_all(self) -> bool:
+        """Whether XLA compiles the step as one function."""
+        return self.jit_compile and self.jit_products
+
+    def compile_scope(self) -> contextlib.AbstractContextManager[None]:
+        """Return the scope of what XLA compiles, unless it compiles all or nothing."""
+        some = self.jit_compile and not self.jit_products
+        return all_but_products() if some else contextlib.nullcontext()
 
 
 def make_train_step(
@@ -87,9 +102,9 @@ def make_train_step(
         return tf.function(
             _guarded(replica_step, guard),
             input_signature=[PACKED_SIGNATURE if packed else BATCH_SIGNATURE],
-            jit_compile=options.jit_compile,
+            jit_compile=options.jit_all,
         )
-    if options.jit_compile:
+    if options.jit_all:
         # XLA compiles all but the sums over replicas.
         replica_step.gradients = tf.function(replica_step.gradients, jit_compile=True)
 
@@ -208,13 +223,14 @@ class _ReplicaStep:
         """Return what `_micro_step` returns, by two passes if there is a weight."""
         divisor = tf.maximum(target_tokens, 1.0)
         weights = [v.value for v in self.model.trainable_variables]
-        with tf.GradientTape() as tape:
-            losses, nll = self._token_losses(batch, rdrop_weight)
-            loss = tf.reduce_sum(losses) / divisor
-            scaled_loss = self.optimizer.scale_loss(loss)
-        gradients = tape.gradient(scaled_loss, weights)
-        # The embedding's gradient is sparse.
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        with self.options.compile_scope():
+            with tf.GradientTape() as tape:
+                losses, nll = self._token_losses(batch, rdrop_weight)
+                loss = tf.reduce_sum(losses) / divisor
+                scaled_loss = self.optimizer.scale_loss(loss)
+            gradients = tape.gradient(scaled_loss, weights)
+            # The embedding's gradient is sparse.
+            gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         return {"loss": loss, "nll": tf.reduce_sum(nll) / divisor}, gradients
 
     def _token_losses(
@@ -239,11 +255,15 @@ class _ReplicaStep:
         if self.options.clip_grad_norm:
             limit = tf.constant(self.options.clip_grad_norm)
             scale *= limit / tf.maximum(norm, limit)
-        # Keras optimizers sum the gradients over the replicas again, hence the scale.
-        self.optimizer.apply(
-            [gradient * scale for gradient in gradients],
-            self.model.trainable_variables,
-        )
+        # Replicas take turns at every sum, so their scopes would overlap here.
+        alone = replicas.num_replicas_in_sync == 1
+        with self.options.compile_scope() if alone else contextlib.nullcontext():
+            # Keras optimizers sum the gradients over the replicas again, hence the
+            # scale.
+            self.optimizer.apply(
+                [gradient * scale for gradient in gradients],
+                self.model.trainable_variables,
+            )
         return norm
 
     def _updated(self) -> list[tf.Variable]:

@@ -230,25 +230,27 @@ def test_a_model_that_mixes_the_pairs_of_a_row_is_refused(make):
 
 
 @pytest.mark.parametrize(
-    ("xla", "is_wise", "compiled"),
+    ("xla", "is_wise", "compiled", "products"),
     [
-        ("on", False, True),
-        ("on", True, True),
-        ("off", True, False),
-        ("off", False, False),
-        ("auto", True, True),
-        ("auto", False, False),
+        ("on", False, True, True),
+        ("on", True, True, True),
+        ("fusible", False, True, False),
+        ("off", True, False, True),
+        ("off", False, False, True),
+        ("auto", True, True, True),
+        ("auto", False, False, True),
     ],
 )
 def test_xla_is_used_as_requested_or_if_it_is_wise(
-    make, monkeypatch, xla, is_wise, compiled
+    make, monkeypatch, xla, is_wise, compiled, products
 ):
     asked = []
     monkeypatch.setattr(
         setup, "should_use_xla", lambda strategy: asked.append(strategy) or is_wise
     )
     made = make(SETTINGS.replace(xla=xla))
-    assert made.arguments["step_options"].jit_compile is compiled
+    options = made.arguments["step_options"]
+    assert (options.jit_compile, options.jit_products) == (compiled, products)
     assert asked == ([made.strategy] if xla == "auto" else [])
 
 

@@ -237,8 +237,10 @@ def test_the_norm_is_reported_as_it_was_before_clipping(clipped, plain):
     assert clipped[0](FEW)[0]["gradient_norm"] == pytest.approx(norm, rel=1e-5)
 
 
-def test_a_step_compiled_by_xla_makes_the_same_update(first_step):
-    step, model = step_and_model(StepOptions(0.1, jit_compile=True))
+@pytest.mark.parametrize("products", [True, False])
+def test_a_step_compiled_by_xla_makes_the_same_update(first_step, products):
+    options = StepOptions(0.1, jit_compile=True, jit_products=products)
+    step, model = step_and_model(options)
     step(BATCH)
     assert_same_weights(weights_of(model), first_step[1])
 

@@ -53,6 +53,16 @@ def test_the_step_of_one_replica_is_compiled_as_requested(functions, jit_compile
     assert given == {"input_signature": [BATCH_SIGNATURE], "jit_compile": jit_compile}
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_step_without_its_products_is_not_compiled_as_one_function(
+    functions, replicas
+):
+    options = StepOptions(label_smoothing=0.17, jit_compile=True, jit_products=False)
+    make_train_step(MODEL, "optimizer", Strategy(replicas), options)
+    ((_, given),) = functions
+    assert not given.get("jit_compile")
+
+
 @pytest.mark.parametrize("jit_compile", [True, False])
 def test_only_the_gradients_of_several_replicas_are_compiled(functions, jit_compile):
     options = StepOptions(label_smoothing=0.17, jit_compile=jit_compile)
