@@ -21,7 +21,8 @@ from t2t_repro.training.setup import (
     make_repeatable,
     uses_xla,
 )
-from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.step import make_train_step
+from t2t_repro.training.step_options import StepOptions
 
 FIRST_WORD = EOS_ID + 1
 

@@ -28,7 +28,7 @@ from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
 from t2t_repro.training.setup import make_repeatable, uses_xla
-from t2t_repro.training.step import StepOptions
+from t2t_repro.training.step_options import StepOptions
 from t2t_repro.training.training_checkpoints import (
     ReadOnlyCheckpoints,
     TrainingCheckpoints,

@@ -32,7 +32,8 @@ from t2t_repro.training.metrics_window import MetricsWindow
 from t2t_repro.training.recovery import Recovery
 from t2t_repro.training.setup import seed_dropout_per_replica
 from t2t_repro.training.signals import SignalGuard
-from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.step import make_train_step
+from t2t_repro.training.step_options import StepOptions
 from t2t_repro.training.training_batches import TrainingBatches
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.training.workers import Workers

@@ -24,7 +24,7 @@ from t2t_repro.runs import (
 from t2t_repro.training import setup
 from t2t_repro.training.loop import LoopOptions
 from t2t_repro.training.recovery import RecoveryLimits
-from t2t_repro.training.step import StepOptions
+from t2t_repro.training.step_options import StepOptions
 from t2t_repro.training.update_guard import WARM_UP
 from tests.support.recorder import record
 

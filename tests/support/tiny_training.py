@@ -22,7 +22,8 @@ from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
 from t2t_repro.training.schedules import FactorSchedule
-from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.step import make_train_step
+from t2t_repro.training.step_options import StepOptions
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.training.update_guard import UpdateGuard
 from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments

@@ -28,7 +28,8 @@ from t2t_repro.training.moving_average import averaged_weights, moving_averages
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
 from t2t_repro.training.setup import make_strategy
-from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.step import make_train_step
+from t2t_repro.training.step_options import StepOptions
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from t2t_repro.training.update_guard import UpdateGuard
 from t2t_repro.training.warm_start import warm_start

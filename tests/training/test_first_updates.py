@@ -8,7 +8,7 @@ import pytest
 
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.training.first_updates import FirstUpdates, timed_update
-from t2t_repro.training.step import StepOptions
+from t2t_repro.training.step_options import StepOptions
 from tests.support.tiny_training import metrics_of, tiny_trainer
 
 
