@@ -23,8 +23,8 @@ def run(args: argparse.Namespace) -> int:
     problem, given = problem_and_settings(args)
     data_dir = required_data_dir(args)
     import_tensorflow()
-    from t2t_repro.cores import available_cores
     from t2t_repro.data.prepare import prepare
+    from t2t_repro.processor import available_cores
 
     settings = requested_settings(problem, given)
     data = prepare(

@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
     decode_hparams = checked_search(settings, problem)
 
     import_tensorflow()
-    from t2t_repro.cores import available_cores
     from t2t_repro.data.prepare import open_or_prepare
+    from t2t_repro.processor import available_cores
     from t2t_repro.runs import train
 
     data = open_or_prepare(

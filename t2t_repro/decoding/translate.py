@@ -14,7 +14,6 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID
-from t2t_repro.cores import available_cores
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.decoding.beam_search import (
     BeamSearchOptions,
@@ -36,6 +35,7 @@ from t2t_repro.decoding.sentences import (
 )
 from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.decoding.threads import map_in_threads
+from t2t_repro.processor import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.tokenizer import Tokenizer

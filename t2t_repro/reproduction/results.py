@@ -9,9 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import platform
 import re
-import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -20,6 +18,7 @@ from pathlib import Path
 
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
+from t2t_repro.processor import available_cores, processor_name
 
 FOLDER = "data/results"
 NOT_YET = "not yet measured"  # in place of a result
@@ -158,19 +157,8 @@ def _results_in(folder: Traversable) -> tuple[Result, ...]:
 
 def hardware() -> str:
     """Describe the hardware of this process, e.g. "1 of 2 x PROCESSOR"."""
-    cpu = _processor()
+    cpu = processor_name()
     cores = os.cpu_count() or 1
     # A process may be limited to fewer cores; only Linux reports it.
-    granted = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
+    granted = available_cores()
     return f"{cores} x {cpu}" if granted == cores else f"{granted} of {cores} x {cpu}"
-
-
-def _processor() -> str:
-    """Return the name of the processor."""
-    path = Path("/proc/cpuinfo")
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine()

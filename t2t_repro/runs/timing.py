@@ -17,6 +17,7 @@ from t2t_repro.runs.resuming import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.setup import (
+    compiles_products,
     make_local_strategy,
     make_repeatable,
     uses_xla,
@@ -87,7 +88,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         rdrop_weight=hparams.rdrop_weight,
         clip_grad_norm=hparams.clip_grad_norm,
         jit_compile=uses_xla(settings.xla, strategy),
-        jit_products=settings.xla != "fusible",
+        jit_products=compiles_products(settings.xla, hparams.activation_dtype),
         micro_steps=plan.update.steps,
     )
     step = make_train_step(model, optimizer, strategy, options)

@@ -27,7 +27,11 @@ from t2t_repro.training.loop_options import LoopOptions, Monitor, TrainingData
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
-from t2t_repro.training.setup import make_repeatable, uses_xla
+from t2t_repro.training.setup import (
+    compiles_products,
+    make_repeatable,
+    uses_xla,
+)
 from t2t_repro.training.step_options import StepOptions
 from t2t_repro.training.training_checkpoints import (
     ReadOnlyCheckpoints,
@@ -124,7 +128,7 @@ def _step_options(
         rdrop_after_steps=hparams.rdrop_after_steps,
         clip_grad_norm=hparams.clip_grad_norm,
         jit_compile=uses_xla(xla, strategy),
-        jit_products=xla != "fusible",
+        jit_products=compiles_products(xla, hparams.activation_dtype),
         micro_steps=size.steps,
     )
 

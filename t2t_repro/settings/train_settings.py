@@ -140,9 +140,9 @@ class TrainSettings(TypedSettings):
         choices=("tf_config", "slurm"),
     )
     xla: str = setting(
-        "whether XLA compiles the training step; auto = unless replicas share a CPU; "
-        "fusible = all but products of matrices, for activation_dtype=bfloat16 on a "
-        "CPU with instructions for it",
+        "whether XLA compiles the training step; fusible = all but products of "
+        "matrices; auto = off if replicas share a CPU, fusible for bfloat16 on a CPU "
+        "with AMX, otherwise on",
         "auto",
         choices=("auto", "on", "fusible", "off"),
     )

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.processor import multiplies_bfloat16
 from t2t_repro.training.cluster import find_cluster, make_workers_strategy
 from t2t_repro.training.training_checkpoints import random_states
 
@@ -114,6 +115,21 @@ def uses_xla(xla: str, strategy: tf.distribute.Strategy) -> bool:
         strategy: The strategy of the replicas.
     """
     return should_use_xla(strategy) if xla == "auto" else xla != "off"
+
+
+def compiles_products(xla: str, activation_dtype: str) -> bool:
+    """Return whether XLA compiles products of matrices, if it compiles training steps.
+
+    XLA's products of bfloat16 do not use AMX; TensorFlow's do (`all_but_products`).
+
+    Args:
+        xla: "on", "fusible", "off", or "auto": all but products that AMX can compute.
+        activation_dtype: Dtype of the products.
+    """
+    if xla != "auto":
+        return xla != "fusible"
+    on_gpu = bool(tf.config.get_visible_devices("GPU"))
+    return on_gpu or activation_dtype != "bfloat16" or not multiplies_bfloat16()
 
 
 def seed_dropout_per_replica(

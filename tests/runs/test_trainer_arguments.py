@@ -254,6 +254,16 @@ def test_xla_is_used_as_requested_or_if_it_is_wise(
     assert asked == ([made.strategy] if xla == "auto" else [])
 
 
+@pytest.mark.parametrize(
+    ("dtype", "products"), [("bfloat16", False), ("float32", True)]
+)
+def test_products_of_bfloat16_are_left_to_amx(make, monkeypatch, dtype, products):
+    monkeypatch.setattr(setup, "multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr(setup.tf.config, "get_visible_devices", lambda kind: [])
+    made = make(SETTINGS.replace(xla="auto"), activation_dtype=dtype)
+    assert made.arguments["step_options"].jit_products is products
+
+
 def test_checkpoints_are_of_this_model_and_as_many_as_requested(make):
     made = make()
     assert made.calls["TrainingCheckpoints"] == [

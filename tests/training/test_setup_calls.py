@@ -133,6 +133,26 @@ def test_xla_is_wise_unless_replicas_share_a_cpu(machine, gpus, replicas, is_wis
     assert setup.should_use_xla(strategy) is is_wise
 
 
+@pytest.mark.parametrize(
+    ("gpus", "amx", "dtype", "expected"),
+    [
+        (0, True, "bfloat16", False),
+        (0, True, "float32", True),
+        (0, True, "float16", True),
+        (0, False, "bfloat16", True),
+        (1, True, "bfloat16", True),
+    ],
+)
+def test_products_are_compiled_unless_amx_can_compute_them(
+    machine, monkeypatch, gpus, amx, dtype, expected
+):
+    machine(gpus)
+    monkeypatch.setattr(setup, "multiplies_bfloat16", lambda: amx)
+    assert setup.compiles_products("auto", dtype) is expected
+    for xla, products in (("on", True), ("fusible", False), ("off", True)):
+        assert setup.compiles_products(xla, dtype) is products
+
+
 def test_every_replica_gets_its_own_random_state(monkeypatch):
     states = {"0": [tf.Variable([5, 7]) for _ in range(3)]}
     states["1"] = [tf.Variable([2, 9]) for _ in range(3)]
