@@ -164,14 +164,15 @@ DEVICES = (
         "job_dir",
     ),
     *dropped(
-        "`t2t train --xla on|off|auto` compiles; by default it does where it helps",
+        "`t2t train --xla on|fusible|off|auto` compiles; by default it does where it "
+        "helps",
         "xla_compile",
         "enable_graph_rewriter",
         "experimental_optimize_placement",
         "disable_grappler_optimizations",
         boolean=True,
     ),
-    *dropped("`t2t train --xla on|off|auto` compiles", "xla_jit_level"),
+    *dropped("`t2t train --xla on|fusible|off|auto` compiles", "xla_jit_level"),
     *dropped(
         "`--hparams activation_dtype=bfloat16` or float16 does this",
         "gpu_automatic_mixed_precision",
