@@ -1,4 +1,4 @@
-"""Measure the speed of one update: compiled by XLA, or all but its products, or not.
+"""Measure the speed of an update, compiled by XLA as a whole, in part, or not at all.
 
 The limit is the rate of one large `tf.matmul` on the same device, for the step's matrix
 multiplications (forward once, backward twice). The variants alternate in one process.
@@ -112,7 +112,7 @@ def update(
     compilation: Mapping[str, bool],
     batch: Batch,
 ) -> Callable[[], object]:
-    """Return a function that updates a model of its own."""
+    """Make a model, and return a function that updates it."""
     hparams = hparams.replace(activation_dtype=dtype)
     model = Transformer.from_hparams(hparams, vocab_size, vocab_size)
     optimizer = make_optimizer(hparams, TRAIN_STEPS)

@@ -15,7 +15,7 @@ from tests.support.tiny_model import tiny_transformer
 
 
 def functions_of(concrete):
-    """Return the operations of a traced function and of those that it calls, by name.
+    """Map a traced function, and each function that it calls, to its operations.
 
     Returns:
         For each function, pairs of an operation's kind and whether XLA compiles it.
