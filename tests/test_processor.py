@@ -36,6 +36,7 @@ def cpuinfo(monkeypatch, tmp_path):
 
 
 CPUINFO = """processor\t: 0
+vendor_id\t: {vendor}
 model name\t: Some Processor: 2 GHz
 flags\t\t: fpu {flags} sse
 bugs\t\t:
@@ -63,20 +64,24 @@ def test_python_names_the_processor_where_linux_does_not(cpuinfo, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("flags", "answer"),
+    ("vendor", "flags", "answer"),
     [
-        ("amx_bf16 amx_tile", True),
-        ("amx_tile amx_int8", False),
-        ("avx512_bf16", False),
-        ("amx_bf16x", False),
+        ("GenuineIntel", "amx_bf16 amx_tile avx512_bf16", True),
+        ("GenuineIntel", "amx_tile amx_int8", False),
+        ("GenuineIntel", "avx512_bf16", False),
+        ("GenuineIntel", "amx_bf16x", False),
+        ("AuthenticAMD", "avx512_bf16", True),
+        ("AuthenticAMD", "avx512f avx512_bf16x", False),
     ],
 )
-def test_only_amx_for_bfloat16_multiplies_matrices_of_it(cpuinfo, flags, answer):
-    cpuinfo(CPUINFO.format(flags=flags))
+def test_amx_and_the_instructions_of_amd_multiply_matrices_of_bfloat16(
+    cpuinfo, vendor, flags, answer
+):
+    cpuinfo(CPUINFO.format(vendor=vendor, flags=flags))
     assert multiplies_bfloat16() is answer
 
 
-def test_a_system_that_does_not_describe_its_cores_has_no_amx(cpuinfo):
+def test_a_system_that_does_not_describe_its_cores_multiplies_no_bfloat16(cpuinfo):
     assert not multiplies_bfloat16()
     cpuinfo("processor: 0\n")
     assert not multiplies_bfloat16()

@@ -142,7 +142,7 @@ class TrainSettings(TypedSettings):
     xla: str = setting(
         "whether XLA compiles the training step; fusible = all but products of "
         "matrices; auto = off if replicas share a CPU, fusible for bfloat16 on a CPU "
-        "with AMX, otherwise on",
+        "with instructions for it, otherwise on",
         "auto",
         choices=("auto", "on", "fusible", "off"),
     )

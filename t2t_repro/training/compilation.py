@@ -13,9 +13,10 @@ def all_but_products() -> contextlib.AbstractContextManager[None]:
     """Return a scope whose operations XLA compiles, except products of matrices.
 
     On a CPU, XLA's products are no faster in bfloat16 than in float32. TensorFlow's
-    call oneDNN, which uses AMX if the processor has it. Between them, XLA fuses what
-    TensorFlow computes operation by operation. Without AMX, this is slower than
-    compiling the products as well (docs/training.md).
+    call oneDNN, which uses the processor's instructions for bfloat16. Between them,
+    XLA fuses what TensorFlow computes operation by operation. Without such
+    instructions, this is slower than compiling the products as well
+    (`processor.multiplies_bfloat16`, docs/training.md).
 
     The scope does not reach into the bodies of `tf.cond` and `tf.while_loop`. These
     need scopes of their own.

@@ -257,7 +257,7 @@ def test_xla_is_used_as_requested_or_if_it_is_wise(
 @pytest.mark.parametrize(
     ("dtype", "products"), [("bfloat16", False), ("float32", True)]
 )
-def test_products_of_bfloat16_are_left_to_amx(make, monkeypatch, dtype, products):
+def test_bfloat16_products_are_left_to_tensorflow(make, monkeypatch, dtype, products):
     monkeypatch.setattr(setup, "multiplies_bfloat16", lambda: True)
     monkeypatch.setattr(setup.tf.config, "get_visible_devices", lambda kind: [])
     made = make(SETTINGS.replace(xla="auto"), activation_dtype=dtype)

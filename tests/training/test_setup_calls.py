@@ -134,7 +134,7 @@ def test_xla_is_wise_unless_replicas_share_a_cpu(machine, gpus, replicas, is_wis
 
 
 @pytest.mark.parametrize(
-    ("gpus", "amx", "dtype", "expected"),
+    ("gpus", "fast", "dtype", "expected"),
     [
         (0, True, "bfloat16", False),
         (0, True, "float32", True),
@@ -143,11 +143,11 @@ def test_xla_is_wise_unless_replicas_share_a_cpu(machine, gpus, replicas, is_wis
         (1, True, "bfloat16", True),
     ],
 )
-def test_products_are_compiled_unless_amx_can_compute_them(
-    machine, monkeypatch, gpus, amx, dtype, expected
+def test_products_are_compiled_unless_the_processor_multiplies_their_dtype(
+    machine, monkeypatch, gpus, fast, dtype, expected
 ):
     machine(gpus)
-    monkeypatch.setattr(setup, "multiplies_bfloat16", lambda: amx)
+    monkeypatch.setattr(setup, "multiplies_bfloat16", lambda: fast)
     assert setup.compiles_products("auto", dtype) is expected
     for xla, products in (("on", True), ("fusible", False), ("off", True)):
         assert setup.compiles_products(xla, dtype) is products
