@@ -32,13 +32,13 @@ def p_values(
         Systems are left out if they share no seed with the reference, directly or by
         other systems; all are if no degree of freedom is left for the noise.
     """
+    degrees = noise_degrees(scores)
+    if not degrees:
+        return {}
     design = _design(scores)
     values = np.array([x for seeds in scores.values() for x in seeds.values()])
     inverse = np.linalg.pinv(design)
     coefficients = inverse @ values
-    degrees = len(values) - int(np.linalg.matrix_rank(design))
-    if not degrees:
-        return {}
     variance = np.sum((values - design @ coefficients) ** 2) / degrees
     names = list(scores)
     found = {}
@@ -51,6 +51,16 @@ def p_values(
             error = math.sqrt(variance * np.sum((contrast @ inverse) ** 2))
             found[name] = two_sided_p(float(contrast @ coefficients) / error, degrees)
     return found
+
+
+def noise_degrees(scores: Mapping[str, Mapping[int, float]]) -> int:
+    """Return the degrees of freedom that systems and seeds leave for the noise.
+
+    Args:
+        scores: System -> seed -> score.
+    """
+    design = _design(scores)
+    return len(design) - int(np.linalg.matrix_rank(design))
 
 
 def adjusted(p_values: Mapping[str, float]) -> dict[str, float]:

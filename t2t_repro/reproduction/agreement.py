@@ -212,7 +212,7 @@ def pooled_deviation(groups: Sequence[Sequence[float]]) -> float | None:
         The square root of the sum of squares over the degrees of freedom; None if no
         group has two values.
     """
-    degrees = sum(len(group) - 1 for group in groups)
+    degrees = sum(len(group) - 1 for group in groups if group)
     if not degrees:
         return None
     squares = sum((x - statistics.mean(group)) ** 2 for group in groups for x in group)

@@ -47,6 +47,14 @@ class Measurement:
     numbers: Mapping[str, float | str]
     table: Mapping[str, Any] | None = None
 
+    def columns(self, *headings: str) -> list[list[Any]]:
+        """Return columns of the table by heading; they are empty without a table."""
+        table = self.table or {"columns": [], "rows": []}
+        names = [column["heading"] for column in table["columns"]]
+        return [
+            [row[names.index(heading)] for row in table["rows"]] for heading in headings
+        ]
+
     def table_text(self) -> str:
         """Return the table in Markdown."""
         if self.table is None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from t2t_repro.reproduction.additive_model import adjusted, p_values
+from t2t_repro.reproduction.additive_model import adjusted, noise_degrees, p_values
 
 FIRST = {1: 2.0, 2: 2.5, 3: 2.25}
 SECOND = {1: 2.5, 2: 2.875, 3: 2.75}
@@ -31,6 +31,15 @@ def test_two_systems_give_the_paired_t_test():
     expected = stats.ttest_rel([*FIRST.values()], [*SECOND.values()]).pvalue
     found = p_values({"first": FIRST, "second": SECOND}, "first")
     assert found == {"second": pytest.approx(expected)}
+
+
+def test_runs_beyond_those_that_fix_systems_and_seeds_measure_the_noise():
+    assert noise_degrees({"first": FIRST, "second": SECOND}) == 2
+    assert noise_degrees({"first": FIRST, "second": SECOND, "third": {2: 1.0}}) == 2
+    assert noise_degrees({"first": FIRST}) == 0
+    assert noise_degrees({"first": FIRST, "second": {4: 1.0, 5: 1.0}}) == 0
+    missing = {"first": FIRST, "second": SECOND, "third": {1: 1.0, 3: 1.5}}
+    assert noise_degrees(missing) == residual(missing)[1]
 
 
 def test_an_effect_of_the_seed_is_not_noise():

@@ -47,7 +47,9 @@ def test_the_seeds_of_a_row_are_averaged_before_rows_are_compared():
 def test_a_row_with_one_seed_does_not_count_for_the_spread():
     assert pooled_deviation([[1.0], [5.0]]) is None
     group = [1.0, 2.0, 4.0]
-    assert pooled_deviation([group, [9.0]]) == pytest.approx(statistics.stdev(group))
+    assert pooled_deviation([group, [9.0], []]) == pytest.approx(
+        statistics.stdev(group)
+    )
 
 
 def test_the_spread_is_about_the_mean_of_each_row():

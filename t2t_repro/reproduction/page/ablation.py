@@ -5,7 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from t2t_repro.reproduction.additive_model import adjusted, p_values
+from t2t_repro.reproduction.additive_model import (
+    adjusted,
+    noise_degrees,
+    p_values,
+)
 from t2t_repro.reproduction.agreement import decimals, p_value_cell
 from t2t_repro.reproduction.convergence import branch_spreads, relative_updates
 from t2t_repro.reproduction.curves import Curve
@@ -28,6 +32,7 @@ TESTED = {NLL: "nll, p", BLEU: "both, p"}
 SCALE = "long"
 LARGEST_RATIO = 100  # a branch may be switched off
 LEVEL = 0.05  # of all comparisons with a score together
+MIN_DEGREES = 4  # of freedom of the noise; with fewer, hardly any difference is found
 _HEADINGS = (
     *("row", "system", "changes", *SCORES.values(), "seeds"),
     *(*TESTED.values(), "updates", "spread"),
@@ -72,7 +77,7 @@ def comparison(results: Sequence[Result]) -> str:
         results: Results of any systems.
 
     Returns:
-        A sentence per score of `TESTED`, or one that asks for more seeds.
+        A sentence per score of `TESTED`, or one about the seeds that are missing.
     """
     rows = find_table("forms").rows
     measured = _measured(rows, results)
@@ -84,9 +89,7 @@ def comparison(results: Sequence[Result]) -> str:
             (BLEU, "BLEU of dev and test2016 together"),
         )
     ]
-    if not all(sentences):
-        return "Until several rows have several seeds, this page compares none of them."
-    return " ".join(sentences)
+    return " ".join(sentences) if all(sentences) else _too_few_seeds(measured)
 
 
 def _compared(
@@ -103,7 +106,7 @@ def _compared(
         reference: System to compare with.
         names: Name of each system for people.
     """
-    tested = adjusted(p_values(scores, reference)) if reference in scores else {}
+    tested = adjusted(_tested(scores, reference))
     if not tested:
         return ""
     differ = [names[name] for name in scores if tested.get(name, 1.0) <= LEVEL]
@@ -112,6 +115,28 @@ def _compared(
     if others:
         parts.append(f"cannot be told from it: {', '.join(others)}")
     return f"By {score}, these rows {'; these '.join(parts)}."
+
+
+def _too_few_seeds(measured: Mapping[str, Sequence[Result]]) -> str:
+    degrees = noise_degrees(_scores_by_seed(measured, NLL))
+    return (
+        f"Too few rows have several seeds: the noise has {degrees} degree(s) of "
+        f"freedom, and this page gives p from {MIN_DEGREES} on."
+    )
+
+
+def _tested(
+    scores: Mapping[str, Mapping[int, float]], reference: str
+) -> dict[str, float]:
+    """Return p-values of differences from the reference, or none without enough seeds.
+
+    Args:
+        scores: System -> seed -> score.
+        reference: System to compare with.
+    """
+    if reference not in scores or noise_degrees(scores) < MIN_DEGREES:
+        return {}
+    return p_values(scores, reference)
 
 
 def _measured(
@@ -160,13 +185,8 @@ def _p_values(
     measured: Mapping[str, Sequence[Result]], reference: str, score: str
 ) -> dict[str, str]:
     """Return the p-values of the differences of a score from the reference, as text."""
-    scores = _scores_by_seed(measured, score)
-    if reference not in scores:
-        return {}
-    return {
-        name: p_value_cell(p_value, 3)
-        for name, p_value in p_values(scores, reference).items()
-    }
+    tested = _tested(_scores_by_seed(measured, score), reference)
+    return {name: p_value_cell(p_value, 3) for name, p_value in tested.items()}
 
 
 def _updates(system: str, reference: str, curves: Sequence[Curve]) -> str:

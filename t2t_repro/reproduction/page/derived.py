@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from t2t_repro import catalogue
 from t2t_repro.reproduction import small_scale
-from t2t_repro.reproduction.agreement import pooled_deviation
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
 from t2t_repro.reproduction.papers import facts
 from t2t_repro.reproduction.permutation import COVERAGE, permutation_test
 from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import Result
-from t2t_repro.reproduction.t_test import confidence_interval, critical_value
+from t2t_repro.reproduction.t_test import confidence_interval
 from t2t_repro.settings.hparams import HParams
 
 PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
@@ -57,43 +55,6 @@ def spread(results: Sequence[Result], system: str) -> dict[str, float | str]:
                 name: mean_and_spread(values, 1),
             }
     return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
-
-
-def noise(results: Sequence[Result]) -> dict[str, float]:
-    """Describe the noise between the seeds of a system at the small scale.
-
-    It is pooled over all systems with several seeds: of BLEU, and of perplexity in
-    percent of it.
-
-    Returns:
-        The number of systems and of seeds; for each of the two scores on dev, the
-        standard deviation and the smallest difference between two systems with one
-        seed each that is beyond 95 % of the noise.
-    """
-    small = [result for result in results if result.scale == "small"]
-    systems = {result.system for result in small}
-    groups = {
-        "dev": [[*by_seed(small, x, "BLEU (dev)").values()] for x in systems],
-        "perplexity": [
-            [100 * math.log(y) for y in by_seed(small, x, "perplexity (dev)").values()]
-            for x in systems
-        ],
-    }
-    repeated = [group for group in groups["dev"] if len(group) > 1]
-    numbers: dict[str, float] = {
-        "systems": len(repeated),
-        "seeds": sum(map(len, repeated)),
-    }
-    for name, values in groups.items():
-        deviation = pooled_deviation(values)
-        if deviation is not None:
-            degrees = sum(max(len(group) - 1, 0) for group in values)
-            limit = deviation * critical_value(COVERAGE, degrees)
-            numbers |= {
-                f"{name}_deviation": deviation,
-                f"{name}_threshold": limit * math.sqrt(2),
-            }
-    return numbers
 
 
 def update_minutes(results: Sequence[Result]) -> dict[str, float]:
@@ -193,6 +154,24 @@ def share_of_the_gap(
         by_seed(results, system, "perplexity (dev)")[seed] for system in (PLAIN, AROUND)
     )
     return {"percent": 100 * (weighted - without) / (weighted - plain)}
+
+
+def best_parser(measurements: Mapping[str, Measurement]) -> dict[str, float]:
+    """Return the F1 of the parser and search that are best on short sentences.
+
+    Returns:
+        "f1_40" of sentences of up to 40 words, and "f1" of all.
+    """
+    searches = measurements["craft_search"].columns("F1, up to 40 words", "F1, all")
+    f1_40, f1 = max(zip(*searches, strict=True))
+    return {"f1_40": f1_40, "f1": f1}
+
+
+def trained_depths() -> dict[str, int]:
+    """Return the d_k that the small scale trains, by the paper's, such as "dk16"."""
+    names = (row.name.partition("_") for row in find_table("attention").rows)
+    depths = {name for _, _, name in names if name.startswith("dk")}
+    return {x: int(x.removeprefix("dk")) // small_scale.WIDTH_DIVISOR for x in depths}
 
 
 def units_per_head() -> dict[str, int]:

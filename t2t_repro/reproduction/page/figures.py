@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.f1_by_length import classes_in
@@ -111,7 +111,7 @@ def draw_figures(data: FigureData, folder: Path) -> list[Path]:
 
 def _draw_multi30k(canvas: Canvas, data: FigureData) -> None:
     axes = canvas.subplots()
-    steps, nll = _columns(data.measurements[MULTI30K], "steps", "dev nll")
+    steps, nll = data.measurements[MULTI30K].columns("steps", "dev nll")
     axes.plot(steps, nll, marker="o")
     axes.set(xlabel="steps", ylabel="dev nll per token", title="transformer_multi30k")
 
@@ -167,7 +167,7 @@ def _draw_attention_functions(canvas: Canvas, data: FigureData) -> None:
     for function, points in attention_points(data.results).items():
         axes.plot(list(points), list(points.values()), marker="o", label=function)
     axes.set(
-        xlabel="d_k",
+        xlabel="trained d_k",
         xscale="log",
         ylabel="dev perplexity",
         title="query-key functions, Multi30k",
@@ -212,15 +212,6 @@ def f1_classes(results: Sequence[Result]) -> list[dict[str, float]]:
         if (result.system, result.scale) == (PARSER, "small")
     ]
     return [classes for classes in found if classes]
-
-
-def _columns(measurement: Measurement, *headings: str) -> list[list[Any]]:
-    """Return columns of a measurement's table, by heading."""
-    table = measurement.table or {"columns": [], "rows": []}
-    names = [column["heading"] for column in table["columns"]]
-    return [
-        [row[names.index(heading)] for row in table["rows"]] for heading in headings
-    ]
 
 
 FIGURES = {

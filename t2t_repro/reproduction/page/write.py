@@ -21,7 +21,7 @@ from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
-from t2t_repro.reproduction.page import ablation, derived, figures, tables
+from t2t_repro.reproduction.page import ablation, derived, figures, noise, tables
 from t2t_repro.reproduction.permutation import COVERAGE
 from t2t_repro.reproduction.report import write_report
 from t2t_repro.reproduction.results import Result
@@ -32,6 +32,25 @@ LINE_LENGTH = 96
 # Blocks that begin so are not filled.
 _AS_THEY_ARE = ("```", "|", "#", "!", "- ", "* ")
 _SPACE = "\0"
+# Name in the template -> system whose scores over the seeds it has.
+_SYSTEMS = {
+    "base": derived.PLAIN,
+    "weighted": derived.WEIGHTED,
+    "earlier": derived.AROUND,
+    "plain_n8": f"{derived.PLAIN}_c_n8",
+    "weighted_n8": "weighted_transformer_n8",
+    "low_n8": "weighted_transformer_n8_dropout1",
+    "low_big": "transformer_big_dropout1",
+    "learned": "weighted_transformer_n2",
+    "random": "weighted_transformer_n2_random",
+    "uniform": "weighted_transformer_n2_uniform",
+    "enfr": f"{derived.PLAIN}_enfr",
+    "weighted_enfr": f"{derived.WEIGHTED}_enfr",
+    "aop1": f"{derived.PLAIN}_aop1",
+    "aop2": f"{derived.PLAIN}_aop2",
+    "top2": f"{derived.WEIGHTED}_top2",
+    "top4": f"{derived.WEIGHTED}_top4",
+}
 
 
 def check_page(path: str) -> None:
@@ -108,25 +127,23 @@ def page_values(
         },
         "figures": figures.links(figures.FigureData(results, measurements, curves)),
         "widths": derived.units_per_head(),
+        "best_parser": derived.best_parser(measurements),
+        "depths": derived.trained_depths(),
         "long": derived.long_scale(),
         "chance": {
             "percent": round(100 * COVERAGE),
             "level": round(100 * ablation.LEVEL),
         },
         "notes": "\n".join(agreement_notes(find_table("table3"), results)),
-        "base": derived.spread(results, derived.PLAIN),
-        "noise": derived.noise(results),
+        "noise": noise.noise(results),
+        "directions": noise.directions(results),
         "times": derived.update_minutes(results),
         "depth": derived.depth_gaps(results, "BLEU (dev)"),
-        "plain_n8": derived.spread(results, f"{derived.PLAIN}_c_n8"),
-        "weighted_n8": derived.spread(results, "weighted_transformer_n8"),
-        "low_n8": derived.spread(results, "weighted_transformer_n8_dropout1"),
+        "depth_perplexity": derived.depth_gaps(results, "perplexity (dev)"),
         "gap": derived.difference(results, derived.WEIGHTED, derived.PLAIN),
         "around": derived.difference(results, derived.AROUND, derived.PLAIN),
         "no_attention_dropout": derived.share_of_the_gap(results, measurements),
-        "learned": derived.spread(results, "weighted_transformer_n2"),
-        "random": derived.spread(results, "weighted_transformer_n2_random"),
-        "uniform": derived.spread(results, "weighted_transformer_n2_uniform"),
+        **{name: derived.spread(results, system) for name, system in _SYSTEMS.items()},
         "published": derived.published_values(),
     }
 

@@ -39,6 +39,15 @@ RESULTS = [
     result(AROUND, 2, 2.75, 28.5),
     result(SHARED, 1, 2.25, 31.0),
 ]
+# With four degrees of freedom, as two rows have five seeds.
+SEEDS = [1, 2, 3, 4, 5]
+PLAIN_NLL = [2.0, 2.125, 2.25, 2.0625, 2.1875]
+AROUND_NLL = [2.125, 2.375, 2.25, 2.1875, 2.375]
+SEVERAL = [
+    *map(result, [PLAIN] * 5, SEEDS, PLAIN_NLL),
+    *map(result, [AROUND] * 5, SEEDS, AROUND_NLL, [28.0, 28.5, 29.0, 28.25, 28.0]),
+    result(SHARED, 1, 2.25, 31.0),
+]
 CURVES = [
     dataclasses.replace(
         CURVE, name=f"{name}-long", seed=seed, steps=(100, 200), nll=nll
@@ -85,29 +94,30 @@ def test_other_scales_do_not_count():
 
 
 def test_p_values_are_those_of_the_model_of_systems_and_seeds():
-    """Two rows have both seeds, so the differences per seed are a paired test."""
-    paired = stats.ttest_rel([2.0, 2.125], [2.5, 2.75]).pvalue
-    assert float(cells("around")["nll, p"]) == pytest.approx(paired, abs=5e-4)
-    assert float(cells("shared")["nll, p"]) < 1
-    assert cells("around")["both, p"] != cells("around")["nll, p"]
+    """Two rows have all seeds, so the differences per seed are a paired test."""
+    paired = stats.ttest_rel(PLAIN_NLL, AROUND_NLL).pvalue
+    found = cells("around", SEVERAL)
+    assert float(found["nll, p"]) == pytest.approx(paired, abs=5e-4)
+    assert float(cells("shared", SEVERAL)["nll, p"]) < 1
+    assert found["both, p"] != found["nll, p"]
 
 
 def test_the_first_row_has_no_p_value():
-    assert cells("transformer")["nll, p"] == ""
+    assert cells("transformer", SEVERAL)["nll, p"] == ""
 
 
 def test_columns_without_any_value_are_left_out():
-    """Without a second seed, or without the first row, there is no p-value."""
-    assert not {"nll, p", "both, p"} & cells("around", RESULTS[::2]).keys()
-    assert not {"nll, p", "both, p"} & cells("around", RESULTS[2:]).keys()
+    """Without several seeds, or without the first row, there is no p-value."""
+    for few in (RESULTS, RESULTS[::2], SEVERAL[5:], SEVERAL[1:]):
+        assert not {"nll, p", "both, p"} & cells("around", few).keys()
     plain = [dataclasses.replace(curve, branches={}) for curve in CURVES]
     assert "spread" not in cells("around", curves=plain)
 
 
 def test_only_what_the_noise_tells_apart_is_said_to_differ():
-    """Two seeds of four systems; the noise is 0.01, and one system is far off."""
-    systems = [str(row.system) for row in ROWS[:4]]
-    nll = {systems[0]: 2.0, systems[1]: 2.01, systems[2]: 2.5, systems[3]: 2.005}
+    """Two seeds of five systems; the noise is 0.01, and one system is far off."""
+    systems = [str(row.system) for row in ROWS[:5]]
+    nll = dict(zip(systems, [2.0, 2.01, 2.5, 2.005, 2.0], strict=True))
     results = []
     for number, (system, value) in enumerate(nll.items()):
         for seed in (1, 2):
@@ -115,17 +125,18 @@ def test_only_what_the_noise_tells_apart_is_said_to_differ():
             score = value + 0.1 * seed + noise
             results.append(result(system, seed, score, bleu=30 + 100 * noise))
     found, _, bleu = comparison(results).partition(" By BLEU")
-    names = [f"`{row.name}`" for row in ROWS[1:4]]
+    names = [f"`{row.name}`" for row in ROWS[1:5]]
     assert found == (
         f"By dev nll, these rows differ from the Transformer: {names[1]}; these cannot "
-        f"be told from it: {names[0]}, {names[2]}."
+        f"be told from it: {names[0]}, {names[2]}, {names[3]}."
     )
     assert bleu.count("none; these cannot be told") == 1
 
 
 def test_without_several_seeds_nothing_is_compared():
-    assert comparison(RESULTS[::2]).startswith("Until several rows have several seeds")
-    assert comparison(RESULTS[2:]).startswith("Until several rows have several seeds")
+    assert "the noise has 0 degree(s) of freedom" in comparison(RESULTS[::2])
+    assert "the noise has 1 degree(s) of freedom" in comparison(RESULTS)
+    assert comparison(SEVERAL[5:]).startswith("Too few rows have several seeds")
 
 
 def test_the_spread_is_the_median_and_the_largest_of_the_layers():

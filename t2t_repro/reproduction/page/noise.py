@@ -1,0 +1,117 @@
+"""The noise between seeds at the small scale, and what stands out from it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from t2t_repro.reproduction.agreement import pooled_deviation
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.page.derived import PLAIN, by_seed
+from t2t_repro.reproduction.permutation import COVERAGE
+from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.t_test import critical_value
+from t2t_repro.reproduction.tables import Row
+
+PERPLEXITY, BLEU = "perplexity (dev)", "BLEU (dev)"
+
+
+def noise(results: Sequence[Result]) -> dict[str, float]:
+    """Describe the noise between the seeds of a system at the small scale.
+
+    It is pooled over all systems with several seeds: of BLEU, and of perplexity in
+    percent of it. Systems without a perplexity are left out: they are other systems
+    with random or uniform kappa and alpha, not trainings of their own.
+
+    Returns:
+        The number of systems and of seeds; for each of the two scores on dev, the
+        standard deviation and the smallest difference that is beyond 95 % of the
+        noise, between two systems with one seed each and, if `PLAIN` is measured,
+        between one seed and the mean of `PLAIN`.
+    """
+    perplexities = _repeated(results, PERPLEXITY)
+    bleu = _repeated(results, BLEU)
+    groups = {
+        "dev": [bleu[system] for system in perplexities],
+        "perplexity": list(map(_in_percent, perplexities.values())),
+    }
+    seeds = sum(map(len, perplexities.values()))
+    numbers: dict[str, float] = {"systems": len(perplexities), "seeds": seeds}
+    plain_seeds = len(by_seed(results, PLAIN, PERPLEXITY))
+    for name, values in groups.items():
+        deviation = pooled_deviation(values)
+        if deviation is not None:
+            numbers |= {
+                f"{name}_deviation": deviation,
+                f"{name}_threshold": _threshold(values, 1, 1),
+            }
+            if plain_seeds:
+                limit = _threshold(values, 1, plain_seeds)
+                numbers[f"{name}_base_threshold"] = limit
+    return numbers
+
+
+def directions(results: Sequence[Result]) -> dict[str, str | int]:
+    """Say which rows of Table 3 differ from its first one as published.
+
+    Counts the rows whose perplexity differs from that of `PLAIN` beyond the noise, and
+    whose published perplexity differs from the first row's.
+
+    Returns:
+        "published" and "opposite": names of the rows in either direction; "agreeing"
+        and "beyond": the number of the former, and of both.
+    """
+    groups = list(map(_in_percent, _repeated(results, PERPLEXITY).values()))
+    first, *rows = find_table("table3").rows
+    plain = _in_percent([*by_seed(results, PLAIN, PERPLEXITY).values()])
+    found: dict[bool, list[str]] = {True: [], False: []}
+    for row in rows:
+        own = _in_percent([*by_seed(results, str(row.system), PERPLEXITY).values()])
+        printed = _published(row) - _published(first)
+        if not own or not printed:
+            continue
+        difference = statistics.mean(own) - statistics.mean(plain)
+        if abs(difference) > _threshold(groups, len(own), len(plain)):
+            found[printed * difference > 0].append(f"`{row.name}`")
+    return {
+        "published": ", ".join(found[True]),
+        "opposite": ", ".join(found[False]),
+        "agreeing": len(found[True]),
+        "beyond": len(found[True]) + len(found[False]),
+    }
+
+
+def _threshold(groups: Sequence[Sequence[float]], first: int, second: int) -> float:
+    """Return the smallest difference between two means that is beyond the noise.
+
+    Args:
+        groups: Scores of the seeds of each system.
+        first: Number of seeds of one mean.
+        second: Number of seeds of the other.
+    """
+    degrees = sum(map(len, groups)) - len(groups)
+    deviation = pooled_deviation(groups) or 0.0
+    return (
+        critical_value(COVERAGE, degrees)
+        * deviation
+        * math.sqrt(1 / first + 1 / second)
+    )
+
+
+def _repeated(results: Sequence[Result], score: str) -> dict[str, list[float]]:
+    """Return the scores of all systems with several seeds at the small scale."""
+    systems = dict.fromkeys(result.system for result in results)
+    scores = {system: [*by_seed(results, system, score).values()] for system in systems}
+    return {system: values for system, values in scores.items() if len(values) > 1}
+
+
+def _in_percent(values: Sequence[float]) -> list[float]:
+    """Return values whose differences are in percent of the given ones."""
+    return [100 * math.log(x) for x in values]
+
+
+def _published(row: Row) -> float:
+    perplexity: Any = row.published["PPL"]
+    return float(perplexity)
