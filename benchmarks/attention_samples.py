@@ -1,6 +1,6 @@
 """Measure what the attention of sample sentences costs during training.
 
-Two trainings of the same model alternate in one process. One captures and writes the
+Two training runs of one model alternate in one process. One captures and writes the
 attention of sample sentence pairs before each block of updates, as `t2t train` does at
 each evaluation; the other is a training with `--attention_samples 0`. The output shows
 the ratio of their updates, the time and the bytes per evaluation, and the share of a

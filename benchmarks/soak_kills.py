@@ -47,7 +47,7 @@ PATIENCE = 1800.0  # seconds until an undisturbed process must have ended
 
 
 def main() -> int:
-    """Run both trainings, print what was killed where, and compare."""
+    """Run both training runs, print what was killed where, and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,6 +1,6 @@
 """Measure what the guard against bad updates costs.
 
-Two trainings of the same model alternate in one process, one with the guard and one
+Two training runs of the same model alternate in one process, one with the guard and one
 without. The output shows the ratio of the times of their updates.
 
     python -m benchmarks.update_guard --hparams_set transformer_tiny
@@ -18,7 +18,7 @@ from t2t_repro.training.update_guard import UpdateGuard
 
 
 def main() -> None:
-    """Time both trainings and print the ratio."""
+    """Time both training runs and print the ratio."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--hparams_set", default="transformer_base")
     parser.add_argument("--vocab_size", type=int, default=8000)

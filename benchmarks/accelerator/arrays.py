@@ -206,7 +206,7 @@ def write_folder(
 
     Args:
         folder: Path of the folder.
-        description: Description of the training.
+        description: Description of the training run.
         state: Arrays by the names of `state_variables`; may be empty.
         batches: Batches to train on, or None.
         bytes_per_file: Largest number of bytes of arrays per file of the state. A

@@ -90,7 +90,7 @@ def import_weights(
 def _check_same_training(
     run: Run, tie_embeddings: bool, description: Description
 ) -> None:
-    """Refuse arrays of another training, whose shapes may be the same.
+    """Refuse arrays of another training run, whose shapes may be the same.
 
     Raises:
         UserError: If the problem, the data or an hparam differs.

@@ -46,7 +46,7 @@ from t2t_repro.training.optimizer import make_optimizer
 
 @dataclasses.dataclass
 class Training:
-    """A model and its optimizer at some step of a training.
+    """A model and its optimizer at some step of a training run.
 
     Attributes:
         description: The training at this step.
@@ -60,10 +60,10 @@ class Training:
 
     @classmethod
     def begin(cls, description: Description, state: Arrays, dtype: str) -> Training:
-        """Build a training.
+        """Build a training run.
 
         Args:
-            description: The training.
+            description: The training run.
             state: Its arrays, or none for new weights from the training's seed.
             dtype: The hparam `activation_dtype`; weights are float32 in any case.
 

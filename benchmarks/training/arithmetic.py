@@ -79,7 +79,7 @@ def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def update_flops(shape: Shape, vocab_size: int, batch: Batch) -> float:
-    """Count the operations in an update's products of matrices, including padding.
+    """Count the operations in an update's matrix products, including padding.
 
     A multiplication and an addition count as two. Every product of the forward pass
     has two of the same size in the backward pass.

@@ -54,7 +54,7 @@ def counts(batch: Batch) -> Counts:
 
 
 def matmul_rate() -> dict[str, float]:
-    """Return the operations per second of large products of matrices."""
+    """Return the operations per second of large matrix products."""
     square = tf.random.normal((MATMUL_SIZE, MATMUL_SIZE), seed=1)
     tf.matmul(square, square).numpy()
     start = time.perf_counter()

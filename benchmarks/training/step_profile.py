@@ -39,7 +39,7 @@ PARTS = {
     "gradient norm": r"global_norm",
     "output layer, product": r"^dot .*transformer(_\d+)?/MatMul",
     "attention, products": r"^dot .*attention(_\d+)?/[^/]*(MatMul|[eE]insum)",
-    "other products of matrices": r"^dot ",
+    "other matrix products": r"^dot ",
     "attention, softmax, mask, heads": r"attention(_\d+)?/",
     "residual, dropout, normalization": r"_residual|dropout",
     "feed-forward, bias, ReLU": r"feed_forward",

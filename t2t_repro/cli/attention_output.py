@@ -47,7 +47,11 @@ def _figure(args: argparse.Namespace, attention: Attention) -> Figure:
 
 
 def write_figure(args: argparse.Namespace, attention: Attention) -> None:
-    """Write a figure of the paper as SVG and PDF, and print the names of the files."""
+    """Write a figure of the paper as SVG and PDF, and print the names of the files.
+
+    Raises:
+        UserError: If a file cannot be written, or the model has no such attention.
+    """
     figure = _figure(args, attention)
     logger.info("figure %d: %s", args.figure, figure.description)
     folder = Path(args.figure_dir or args.output_dir)

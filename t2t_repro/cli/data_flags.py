@@ -124,7 +124,9 @@ def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("preparation")
-    _add_number(group, "max_pair_length", int)
+    _add_number(
+        group, "max_pair_length", int, "default: the problem's; 256, or 512 of trees"
+    )
     _add_number(group, "max_length_ratio", float)
     repeats = group.add_mutually_exclusive_group()
     repeats.add_argument(
@@ -156,7 +158,7 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
         parser,
         "--seed",
         "--shuffle_seed orders the prepared data, and --random_seed of t2t train seeds "
-        "the training",
+        "the training run",
     )
     add_refused_flag(
         parser,

@@ -10,6 +10,14 @@ from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.typed_settings import TypedSettings
 
+VALUES = "NAME=VALUE,..."
+# Flag of a text -> what the help shows for the text; otherwise NAME.
+METAVARS = {
+    "hparams": VALUES,
+    "output_dir": "DIR",
+    "warm_start_from": "RUN|CHECKPOINT",
+}
+
 
 class FlagContainer(Protocol):
     """An argparse parser, or one of its groups."""
@@ -64,7 +72,7 @@ def add_decode_hparams_flag(parser: argparse.ArgumentParser, command: str) -> No
         if command in DecodeHParams.about(name).read_by
     )
     parser.add_argument(
-        "--decode_hparams", default="", help=f'"name=value,name=value" of: {known}'
+        "--decode_hparams", metavar=VALUES, default="", help=f"settings of: {known}"
     )
 
 
@@ -88,7 +96,7 @@ def add_setting_flag(
     elif kind is bool:
         options = {"action": argparse.BooleanOptionalAction}
     elif kind is str:
-        options = {"metavar": "NAME"}
+        options = {"metavar": METAVARS.get(name, "NAME")}
     else:
         limits = number_in_range(about.at_least, kind, about.at_most)
         options = {"metavar": "N", "type": limits}

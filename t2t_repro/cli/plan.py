@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from t2t_repro.runs.timing import Timing
 
 DESCRIPTION = (
-    "Print the size and cost of a training: parameters, operations, memory, batches, "
-    "epochs and disk. Takes the flags of `t2t train`, and needs neither prepared data "
-    "nor an --output_dir. With --time_steps, also the hours."
+    "Print the size and cost of a training run: parameters, operations, memory, "
+    "batches, epochs and disk. Takes the flags of `t2t train`, and needs neither "
+    "prepared data nor an --output_dir. With --time_steps, also the hours."
 )
 
 

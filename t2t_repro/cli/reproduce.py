@@ -115,7 +115,7 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show tables, run a row, record a training, or write the page of results."""
+    """Show tables, run a row, record a training run, or write the page of results."""
     catalogue.load()
     if args.run is not None:
         return _run_row(args)
@@ -199,7 +199,7 @@ def _write_page(args: argparse.Namespace) -> int:
 
 
 def _record(args: argparse.Namespace) -> int:
-    """Write the course of a training.
+    """Write the learning curve of a training run.
 
     Raises:
         UsageError: If a flag is missing, or flags cannot be combined.

@@ -1,4 +1,4 @@
-"""Read the flags of a training: the problem, its data, and the settings."""
+"""Read the flags of a training run: the problem, its data, and the settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TrainingRequest:
         problem: The problem, with the user's files if there are any.
         preparation: Given values of `PrepareSettings` by name.
         data_dir: Folder of the prepared data.
-        settings: Settings of the training.
+        settings: Settings of the training run.
         existing: Run to resume in the folder, or None.
     """
 
@@ -120,6 +120,6 @@ def _new_settings(
             needed = " and ".join(", ".join(flags).rsplit(", ", 1))
             raise UsageError(
                 f"--{name} is missing: --problem needs {needed}.\nWithout --problem, "
-                "`t2t train` runs a demonstration."
+                "the command uses the demonstration."
             )
     return TrainSettings(**given)

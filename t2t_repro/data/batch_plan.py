@@ -123,7 +123,7 @@ class BatchPlan:
 
     @classmethod
     def for_training(cls, hparams: HParams, num_replicas: int = 1) -> BatchPlan:
-        """Plan the global batches of a training.
+        """Plan the global batches of a training run.
 
         Args:
             hparams: The complete hparams.

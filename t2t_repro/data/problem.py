@@ -166,6 +166,9 @@ class Problem:
         Yields:
             Source text and target text, neither tokenized nor filtered. A training
             pair may be a `RepeatedPair`.
+
+        Raises:
+            NotImplementedError: If the subclass does not implement it.
         """
         raise NotImplementedError
 

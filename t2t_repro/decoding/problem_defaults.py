@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
@@ -48,6 +48,34 @@ def with_problem_defaults(
         UsageError: If a given setting would have no effect or cannot work.
     """
     given = {*hparams.origins, *DecodeHParams().diff(hparams)}
+    _check_fits_problem(hparams, problem, given)
+    own = own_defaults(problem, follows_grammar=follows_grammar)
+    # Settings that were completed before may have a small batch of the problem's own.
+    if "batch_size" in given and hparams.batch_size != own.get("batch_size"):
+        _check_batch_size(hparams, max_input_length)
+    found = hparams.replace(**{name: own[name] for name in own if name not in given})
+    _check_repair(found, problem)
+    if not found.word_cost or found.follows_grammar:
+        return found
+    if "word_cost" in given:
+        raise UsageError(
+            f"{hparams.argument()}: word_cost would have no effect: "
+            f"constrain={found.constrain} counts no words."
+        )
+    # The problem's own, for a grammar that the user does not want.
+    return found.replace(word_cost=0.0)
+
+
+def _check_fits_problem(
+    hparams: DecodeHParams, problem: Problem, given: Collection[str]
+) -> None:
+    """Refuse settings that the problem's outputs do not allow.
+
+    Args:
+        hparams: Settings of the search.
+        problem: The problem.
+        given: Names of the settings that the user gave.
+    """
     if "prefer_unrepaired" in given and problem.writes_targets:
         raise UsageError(
             f"{hparams.argument()}: prefer_unrepaired would have no effect: outputs of "
@@ -64,30 +92,23 @@ def with_problem_defaults(
             f"{problem.name} cannot be combined: leave it out, so that mbr_scale "
             "chooses one of them."
         )
-    own = own_defaults(problem, follows_grammar=follows_grammar)
-    # Settings that were completed before may have a small batch of the problem's own.
-    is_own = hparams.batch_size == own.get("batch_size")
-    is_small = hparams.batch_size < max_input_length
-    if "batch_size" in given and is_small and not is_own:
+
+
+def _check_batch_size(hparams: DecodeHParams, max_input_length: int) -> None:
+    if hparams.batch_size < max_input_length:
         raise UsageError(
             f"{hparams.argument()}: received batch_size={hparams.batch_size}, expected "
             f"at least {max_input_length} tokens, the longest source that the model "
             "reads."
         )
-    found = hparams.replace(**{name: own[name] for name in own if name not in given})
+
+
+def _check_repair(hparams: DecodeHParams, problem: Problem) -> None:
+    """Refuse a preference for outputs without repair if a grammar avoids repair."""
     asked = "prefer_unrepaired" in hparams.origins and hparams.prefer_unrepaired
-    if asked and found.follows_grammar:
+    if asked and hparams.follows_grammar:
         raise UsageError(
             f"{hparams.argument()}: prefer_unrepaired would have no effect: with "
-            f"constrain={found.constrain}, hardly any output of {problem.name} needs "
+            f"constrain={hparams.constrain}, hardly any output of {problem.name} needs "
             "repair. Leave out one of the two."
         )
-    if not found.word_cost or found.follows_grammar:
-        return found
-    if "word_cost" in given:
-        raise UsageError(
-            f"{hparams.argument()}: word_cost would have no effect: "
-            f"constrain={found.constrain} counts no words."
-        )
-    # The problem's own, for a grammar that the user does not want.
-    return found.replace(word_cost=0.0)

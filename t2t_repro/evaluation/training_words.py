@@ -1,4 +1,4 @@
-"""What the score card needs to know about the training: words and language."""
+"""What the score card needs to know about the training run: words and language."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class ExportDescription:
 
     Attributes:
         problem: Name of the problem, including `_rev`.
-        hparams_set: Name of the hparams set of the training.
+        hparams_set: Name of the hparams set of the training run.
         checkpoint: Path of the checkpoint.
         step: Number of updates of the checkpoint; None if its name does not tell it.
         checkpoint_digest: See `checkpoint_digest`.

@@ -6,10 +6,10 @@ keys and values.
 
 In `step`, the hypotheses of a sentence are on the length axis:
 `[batch, beam_size, hidden_size]`. All of them write their keys and values into
-one cache of `max_length * beam_size` slots, and a mask holds the slots that belong to
-the history of each hypothesis. A beam search that reorders its hypotheses therefore
-reorders this small mask and never copies a cache, and all hypotheses share the keys and
-values of the encoder's output.
+one cache with a slot per position and hypothesis, and a mask holds the slots that
+belong to the history of each hypothesis. A beam search that reorders its hypotheses
+therefore reorders this small mask and never copies a cache, and all hypotheses share
+the keys and values of the encoder's output.
 Differs from tensor2tensor (`beam_search.py`), which gathers every cache at every
 step, including the encoder's output.
 """
@@ -35,7 +35,8 @@ class LayerCache(TypedDict):
     """Keys and values of one decoder layer.
 
     Attributes:
-        self_key: `[batch, num_heads, slots, key_depth]`, slots = max_length * beam.
+        self_key: `[batch, num_heads, slots, key_depth]`. There are max_length * beam
+            slots from the start or, with `append`, `beam` more after every step.
         self_value: `[batch, num_heads, slots, value_depth]`.
         memory_key: `[batch, num_heads, source_length, key_depth]`.
         memory_value: `[batch, num_heads, source_length, value_depth]`.

@@ -66,7 +66,7 @@ def wall_time_flops(hours: float, devices: int, flops_per_second: float) -> floa
 def training_flops(
     hparams: HParams, target_vocab_size: int, tokens: int, length: int
 ) -> float:
-    """Count the multiplications and additions of a training.
+    """Count the multiplications and additions of a training run.
 
     Every weight matrix is multiplied by every token of its side once forward and twice
     backward. The same holds for the products of attention; all sentences are assumed to
@@ -76,7 +76,7 @@ def training_flops(
     Args:
         hparams: Hparams of the model, with a built-in attention.
         target_vocab_size: Size of the target vocabulary (V).
-        tokens: Tokens per side over the whole training.
+        tokens: Tokens per side over the whole training run.
         length: Length of a sentence in tokens.
 
     Returns:

@@ -67,7 +67,7 @@ def training_memory(
     *,
     rows: int,
     length: int,
-    micro_steps: int = 1,
+    micro_batches: int = 1,
 ) -> TrainingMemory:
     """Estimate the memory of an update on one device.
 
@@ -77,14 +77,14 @@ def training_memory(
         target_vocab_size: Size of the target vocabulary.
         rows: Sentence pairs of a step on this device.
         length: Padded length of both sides, in tokens.
-        micro_steps: Steps of the update, whose gradients are added up.
+        micro_batches: Steps of the update, whose gradients are added up.
     """
     weights = FLOAT32 * parameter_count(hparams, source_vocab_size, target_vocab_size)
     per_pair = activation_bytes(hparams, target_vocab_size, length)
     passes = 2 if hparams.rdrop_weight else 1
     return TrainingMemory(
         weights=weights,
-        gradients=weights if micro_steps == 1 else 2 * weights,
+        gradients=weights if micro_batches == 1 else 2 * weights,
         optimizer=optimizer_slots(hparams) * weights,
         activations=passes * rows * per_pair,
     )
@@ -185,7 +185,7 @@ def fitting_batch_size(
         target_vocab_size,
         rows=1,
         length=length,
-        micro_steps=2 if hparams.update_tokens else 1,
+        micro_batches=2 if hparams.update_tokens else 1,
     )
     rows = int((available - one.fixed) // one.activations)
     return max(rows, 0) * length

@@ -1,4 +1,4 @@
-"""Test differences between systems whose trainings share seeds.
+"""Test differences between systems whose training runs share seeds.
 
 Runs of the same seed see the same data in the same order, so their scores rise and fall
 together. The model of a score is system + seed + noise: a two-way layout without

@@ -13,11 +13,11 @@ TEXT_DIR, DATA_DIR, OUTPUT_DIR = "TEXT", "DATA", "OUT"
 
 
 def commands_of(recipe: Recipe, rows: Sequence[Row], seed: int) -> list[str]:
-    """Return the command of a training, then the commands that score its rows.
+    """Return the command of a training run, then the commands that score its rows.
 
     Args:
         recipe: The recipe.
-        rows: Rows that share the training.
+        rows: Rows that share the training run.
         seed: Random seed.
     """
     commands = [_train(recipe, seed)]

@@ -54,7 +54,7 @@ def comparison_report(
         table: The table.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
-        curves: Courses of any trainings.
+        curves: Learning curves of any runs.
     """
     if table.task == "text":
         return text_report(table, hparams_of, results, curves)

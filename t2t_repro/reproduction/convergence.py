@@ -1,4 +1,4 @@
-"""What the papers say about the course of trainings, measured on curves."""
+"""What the papers say about the course of training runs, measured on curves."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from t2t_repro.reproduction.curves import Curve
 def relative_updates(curve: Curve, reference: Curve) -> float:
     """Return the updates of one training over those of another, for the same nll.
 
-    The nll is the lowest that both trainings reach, so below 1 the first training needs
-    fewer updates. Ahmed et al. report 0.6 to 0.85 for the Weighted Transformer against
-    the Transformer (section 4.1).
+    The nll is the lowest that both training runs reach, so below 1 the first one
+    needs fewer updates. Ahmed et al. report 0.6 to 0.85 for the Weighted Transformer
+    against the Transformer (section 4.1).
 
     Args:
-        curve: The training.
+        curve: The training run.
         reference: The training to compare with.
     """
     nll = max(min(curve.nll), min(reference.nll))
@@ -47,13 +47,13 @@ def updates_to(nll: float, steps: Sequence[int], values: Sequence[float]) -> flo
 
 
 def branch_spreads(curve: Curve) -> list[float]:
-    """Return the largest branch weight over the smallest at the end of a training.
+    """Return the largest branch weight over the smallest at the end of a training run.
 
     Ahmed et al. see relative weights of branches differ by a factor of up to two within
     a layer (section 4.3).
 
     Args:
-        curve: The training.
+        curve: The training run.
 
     Returns:
         A ratio for each kappa and alpha of each layer; infinity if a branch is off.

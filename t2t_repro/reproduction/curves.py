@@ -1,4 +1,4 @@
-"""Curve files: the course of a training, small enough for the repository.
+"""Curve files: the learning curve of a training run, small enough for the repository.
 
 `t2t reproduce --record RUN` writes one from the `hparams.json` and `metrics.jsonl` of a
 finished training. Numbers are never edited.
@@ -32,7 +32,7 @@ _DIGITS = 5  # after the point; enough for every comparison between seeds
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """Course of one training.
+    """Learning curve of one training run.
 
     Attributes:
         name: Name of the setting; the runs of its seeds share it.
@@ -97,7 +97,7 @@ def curve_of(run: str | Path, name: str) -> Curve:
     """Return the curve of a finished training.
 
     Args:
-        run: Folder of the training.
+        run: Folder of the training run.
         name: Name of the setting: letters, digits, "_", "-" and ".".
 
     Raises:
@@ -135,9 +135,9 @@ def _check_finished(
     """Refuse a training that neither reached its last step nor stopped early.
 
     Args:
-        run: Description of the training.
+        run: Description of the training run.
         evaluations: Lines of its evaluations by step.
-        folder: Folder of the training, for messages.
+        folder: Folder of the training run, for messages.
 
     Raises:
         UserError: If the training is to be resumed first.
@@ -157,7 +157,7 @@ def _check_finished(
 
 
 def _stopped_early(run: Run, evaluations: Mapping[int, Mapping[str, Any]]) -> bool:
-    """Return whether the last evaluations ended the training, as `Trainer` decides."""
+    """Return whether the last evaluations ended the run, as `Trainer` decides."""
     settings = run.train_settings("")
     if not settings.early_stopping_patience:
         return False

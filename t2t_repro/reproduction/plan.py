@@ -77,7 +77,7 @@ class RunFolders:
 
     Attributes:
         data_dir: Folder of the prepared data.
-        output_dir: Folder of the training.
+        output_dir: Folder of the training run.
         text_dir: Folder of the raw text, or None if the problem has its own text.
         result_dir: Folder of the result files; None = `output_dir`.
     """

@@ -71,7 +71,7 @@ class Result:
         """Write the result to a folder, atomically, and return the path of its file.
 
         If another row of the same system wrote the file, with other scores of as long
-        a training, both rows' scores are kept.
+        a training run, both rows' scores are kept.
         """
         path = Path(folder) / self.file_name
         result = self._with_scores_of(path) if path.is_file() else self

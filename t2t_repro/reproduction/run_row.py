@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def run_row(
     plan: Plan, folders: RunFolders, *, show_progress: bool = False
 ) -> list[Path]:
-    """Train a row, and score and write a result file for each row of the training.
+    """Train a row, and score and write a result file for each row of the training run.
 
     A training that was interrupted is resumed.
 

@@ -28,7 +28,7 @@ class Row:
             does not say.
         branch_weights: Replacement of kappa and alpha at test time; one of
             `constants.BRANCH_WEIGHT_MODES`. Rows of a table that differ only in it
-            share a training.
+            share a training run.
         baseline_set: Set of a second system whose published value is in the row.
         average_last: Number of checkpoints that the paper averaged; 0 = none.
         vocab_sizes: Sizes of the source and target vocabulary.

@@ -34,7 +34,7 @@ def text_report(
         table: The table `text`, or some of its rows.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
-        curves: Courses of any trainings.
+        curves: Learning curves of any runs.
     """
     ours = {
         row.name: our_figure(row.name, hparams_of, results, curves)
@@ -68,7 +68,7 @@ def our_figure(
         name: Name of its row.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
-        curves: Courses of any trainings.
+        curves: Learning curves of any runs.
     """
     if name == "added_weights":
         return f"{added_weights(hparams_of, 'big'):,}"
@@ -88,7 +88,7 @@ def saved_iterations(curves: Sequence[Curve]) -> str:
     """Return how many updates fewer or more the Weighted Transformer needs.
 
     Args:
-        curves: Courses of any trainings; those of the long scale count.
+        curves: Learning curves of any runs; those of the long scale count.
 
     Returns:
         The smallest and the largest value of the seeds, such as "5 % fewer to 7 % more
@@ -115,7 +115,7 @@ def largest_spread(curves: Sequence[Curve]) -> str:
     """Return the largest spread of the branch weights of a layer, of each seed.
 
     Args:
-        curves: Courses of any trainings; those of the long scale count.
+        curves: Learning curves of any runs; those of the long scale count.
     """
     largest = sorted(
         max(branch_spreads(curve)) for curve in curves if curve.name == WEIGHTED_CURVE

@@ -45,7 +45,7 @@ class Conversion:
         quantization: Format of the weights.
         hparams: Settings of the search for which the model must have enough positions.
         folder: Folder of the conversion, which may not exist yet.
-        data_dir: Folder of the prepared data of the training, or None.
+        data_dir: Folder of the prepared data of the training run, or None.
     """
 
     output_dir: str

@@ -24,7 +24,7 @@ class CTranslate2System(TranslatingSystem):
     Args:
         export_dir: Folder that `System.export_ctranslate2` wrote.
         t2t_usr_dir: Folder of the package that registers the problem, if any.
-        data_dir: Folder of the prepared data of the training, if it is known.
+        data_dir: Folder of the prepared data of the training run, if it is known.
 
     Raises:
         UserError: If the folder has no export, or it is damaged.

@@ -33,7 +33,7 @@ def begin_or_resume(
     """Write the description of a run, after comparing it with the one to resume.
 
     Args:
-        settings: Model, folder and schedule of the training.
+        settings: Model, folder and schedule of the training run.
         hparams: Resolved hparams.
         data: Prepared data.
         num_replicas: Number of replicas of all workers.

@@ -1,4 +1,4 @@
-"""Make the evaluators of a training: likelihood, translations, attention, branches."""
+"""Make the evaluators of a run: likelihood, translations, attention, branches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make_evaluators(
     Args:
         model: The model in training.
         hparams: Its hparams.
-        settings: Settings of the training.
+        settings: Settings of the training run.
         data: Prepared data.
     """
     if "dev" not in data.splits:

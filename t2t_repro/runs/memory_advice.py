@@ -27,7 +27,7 @@ def memory_advice(
     hparams: HParams,
     vocab_sizes: tuple[int, int],
     available: int | None,
-    micro_steps: int = 1,
+    micro_batches: int = 1,
 ) -> str:
     """Return how to make the largest batch smaller.
 
@@ -35,7 +35,7 @@ def memory_advice(
         hparams: Hparams of the model.
         vocab_sizes: Sizes of the source and target vocabulary.
         available: Bytes of one device, or None if they are not known.
-        micro_steps: Steps of the update that failed.
+        micro_batches: Steps of the update that failed.
 
     Returns:
         One or two sentences with the largest `batch_size` that should fit. If even the
@@ -48,7 +48,7 @@ def memory_advice(
         *vocab_sizes,
         rows=max(batch_size // length, 1),
         length=length,
-        micro_steps=micro_steps,
+        micro_batches=micro_batches,
     ).total
     half = batch_size // 2 // length * length
     fits = half

@@ -1,4 +1,4 @@
-"""Plan a training: its size, cost and memory, before it begins.
+"""Plan a training run: its size, cost and memory, before it begins.
 
 This module imports no TensorFlow, so planning takes no time. `runs/timing.py`
 measures the time of an update.
@@ -40,7 +40,7 @@ SPECIAL_SYMBOLS = 3
 
 @dataclasses.dataclass(frozen=True)
 class PlannedDisk:
-    """Bytes on the disk at the end of a training.
+    """Bytes on the disk at the end of a training run.
 
     Attributes:
         checkpoint: Bytes of one checkpoint: weights and the optimizer's values.
@@ -60,7 +60,7 @@ class PlannedDisk:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Size and cost of a training.
+    """Size and cost of a training run.
 
     Attributes:
         problem: Name of the problem.
@@ -117,7 +117,7 @@ def plan_training(
 
     Args:
         problem: The problem.
-        settings: Settings of the training.
+        settings: Settings of the training run.
         preparation: Settings of the preparation, for the vocabulary of data that is
             not prepared yet.
         manifest: Description of the prepared data, or None.
@@ -222,7 +222,7 @@ def _largest_memory(
                 *sizes,
                 rows=batch.rows // size.parts,
                 length=batch.length,
-                micro_steps=size.steps,
+                micro_batches=size.micro_batches,
             )
             for batch in batches
         ),

@@ -1,4 +1,4 @@
-"""Plan the batches of a training: their shapes, cost, and number per epoch.
+"""Plan the batches of a training run: their shapes, cost, and number per epoch.
 
 This module imports no TensorFlow.
 """
@@ -62,7 +62,7 @@ def plan_batches(
     Args:
         hparams: The complete hparams.
         vocab_size: Size of the target vocabulary.
-        size: How replicas and micro-steps share the tokens of an update.
+        size: How replicas and micro-batches share the tokens of an update.
         counts: Counts of the training split; None = the data is not prepared.
     """
     shapes = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
@@ -111,7 +111,7 @@ def plan_epochs(
 
     Args:
         hparams: The complete hparams.
-        settings: Settings of the training.
+        settings: Settings of the training run.
         batches: Return value of `plan_batches`.
         counts: Counts of the training split.
         was_reversed: Whether inputs and targets are swapped when shards are read.

@@ -31,7 +31,7 @@ from t2t_repro.training.update_size import UpdateSize
 
 
 def find_run(output_dir: str | Path, *, is_described: bool) -> Run | None:
-    """Return the run in a folder that completes the settings of a training.
+    """Return the run in a folder that completes the settings of a training run.
 
     Args:
         output_dir: Folder of the run.
@@ -99,7 +99,7 @@ def recorded_data_dir(run: Run, output_dir: str | Path) -> Path:
 
 
 def resolved_hparams(settings: TrainSettings) -> HParams:
-    """Return the hparams of a training: the set, its overrides, derived values.
+    """Return the hparams of a training run: the set, its overrides, derived values.
 
     Raises:
         UsageError: If the set is unknown or an override is refused.
@@ -112,7 +112,7 @@ def checked_search(settings: TrainSettings, problem: Problem) -> DecodeHParams:
     """Check the search that scores a run after training, and return it as given.
 
     Args:
-        settings: Settings of the training.
+        settings: Settings of the training run.
         problem: The problem, whose defaults complete the search.
 
     Raises:
@@ -130,7 +130,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
     Call this before data is prepared; `train` also compares the data.
 
     Args:
-        settings: Settings of the training.
+        settings: Settings of the training run.
         problem: Name of the problem.
 
     Raises:

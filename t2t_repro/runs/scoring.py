@@ -17,15 +17,16 @@ from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS, UNK_ID
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch, BatchPlan
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.length_penalty import length_penalty
-from t2t_repro.decoding.sentences import longest_piece
+from t2t_repro.decoding.sentences import (
+    CHUNK_SIZE,
+    MIN_SOURCE_BUCKET,
+    longest_piece,
+)
+from t2t_repro.decoding.translate import SOURCE_BUCKET_STEP
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.losses import token_losses
-
-CHUNK_SIZE = 1024  # pairs
-MIN_BUCKET = 8  # tokens
-BUCKET_STEP = 1.4
 
 Pair = tuple[list[int], list[int]]
 
@@ -78,8 +79,8 @@ class PairScorer:
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, self._longest_target),
             max_length=self._longest_target,
-            min_length_bucket=MIN_BUCKET,
-            length_bucket_step=BUCKET_STEP,
+            min_length_bucket=MIN_SOURCE_BUCKET,
+            length_bucket_step=SOURCE_BUCKET_STEP,
         )
 
         # AutoGraph would take seconds, and nothing in a model needs it.

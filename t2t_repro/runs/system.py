@@ -47,7 +47,7 @@ class System(TranslatingSystem):
     """A trained model in memory, with its tokenizers and its problem.
 
     Args:
-        run: Description of the training.
+        run: Description of the training run.
         problem: The problem that it was trained on.
         model: Model with the weights of `checkpoint`.
         tokenizers: Tokenizers of the inputs and of the targets.
@@ -206,7 +206,7 @@ class System(TranslatingSystem):
                 risk, or `max_source_tokens` is less than 1.
         """
         self._check_single("an export has one model")
-        _check_exportable(decode_hparams or DecodeHParams())
+        _check_search_is_exportable(decode_hparams or DecodeHParams())
         self._warn_of_raw_text()
         served = ServedTranslator(
             self.model,
@@ -294,7 +294,7 @@ class System(TranslatingSystem):
             )
 
 
-def _check_exportable(hparams: DecodeHParams) -> None:
+def _check_search_is_exportable(hparams: DecodeHParams) -> None:
     """Refuse settings of the search that an export cannot follow.
 
     Raises:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 import time
+from collections.abc import Callable, Iterable
 
 import tensorflow as tf
 
@@ -14,16 +16,11 @@ from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.runs.plan import Plan
 from t2t_repro.runs.resuming import resolved_hparams
+from t2t_repro.runs.step_settings import step_options
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.setup import (
-    compiles_products,
-    make_local_strategy,
-    make_repeatable,
-    uses_xla,
-)
+from t2t_repro.training.setup import make_local_strategy, make_repeatable
 from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
 
 FIRST_WORD = EOS_ID + 1
 
@@ -65,9 +62,9 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     evaluates and saves checkpoints. Other workers take no part.
 
     Args:
-        plan: The plan. Its `num_replicas` scale the batch if this machine has another
-            number of replicas.
-        settings: Settings of the training.
+        plan: The plan. Its batch is scaled if this machine has another number of
+            replicas than `plan.update.replicas`.
+        settings: Settings of the training run.
         steps: Number of updates to time, at least 1.
     """
     # A plan does not know which tokens begin a word; counting them takes little time.
@@ -83,14 +80,9 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         model = catalogue.model(settings.model).from_hparams(hparams, *plan.vocab_sizes)
         optimizer = make_optimizer(hparams, settings.train_steps)
         optimizer.build(model.trainable_variables)
-    options = StepOptions(
-        label_smoothing=hparams.label_smoothing,
-        rdrop_weight=hparams.rdrop_weight,
-        clip_grad_norm=hparams.clip_grad_norm,
-        jit_compile=uses_xla(settings.xla, strategy),
-        jit_products=compiles_products(settings.xla, hparams.activation_dtype),
-        micro_steps=plan.update.steps,
-    )
+    # Where R-Drop begins later, its updates, which take longer, are timed.
+    hparams = hparams.replace(rdrop_after_steps=0)
+    options = step_options(hparams, plan.update, settings.xla, strategy)
     step = make_train_step(model, optimizer, strategy, options)
     shape = plan.typical_batch
     rows = shape.rows // plan.update.replicas
@@ -99,13 +91,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
     dataset = tf.data.Dataset.from_tensors(batch).repeat()
     if replicas > 1:
         dataset = strategy.distribute_datasets_from_function(lambda _: dataset)
-    seconds = []
-    for number, global_batch in enumerate(dataset):
-        start = time.perf_counter()
-        step(global_batch)["loss"].numpy()
-        seconds.append(time.perf_counter() - start)
-        if number == steps:
-            break
+    seconds = _seconds_of_updates(step, dataset, steps + 1)
     typical = statistics.median(seconds[1:])
     return Timing(
         rows=rows * replicas,
@@ -115,6 +101,18 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         compile_seconds=max(seconds[0] - typical, 0.0),
         seconds_per_step=typical,
     )
+
+
+def _seconds_of_updates(
+    step: Callable[[Batch], dict[str, tf.Tensor]], batches: Iterable[Batch], count: int
+) -> list[float]:
+    """Make updates, and return the time that each takes, in seconds."""
+    seconds = []
+    for batch in itertools.islice(batches, count):
+        start = time.perf_counter()
+        step(batch)["loss"].numpy()
+        seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def random_batch(

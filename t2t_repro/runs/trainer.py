@@ -18,6 +18,7 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs.evaluators import make_evaluators
 from t2t_repro.runs.resuming import update_size
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.step_settings import step_options
 from t2t_repro.runs.training_summary import log_summary
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
@@ -27,18 +28,12 @@ from t2t_repro.training.loop_options import LoopOptions, Monitor, TrainingData
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.recovery import Recovery, RecoveryLimits
-from t2t_repro.training.setup import (
-    compiles_products,
-    make_repeatable,
-    uses_xla,
-)
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.setup import make_repeatable
 from t2t_repro.training.training_checkpoints import (
     ReadOnlyCheckpoints,
     TrainingCheckpoints,
 )
 from t2t_repro.training.update_guard import UpdateGuard
-from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.training.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -57,7 +52,7 @@ def make_trainer(
 
     Args:
         run: Description of the run, with its hparams.
-        settings: Settings of the training.
+        settings: Settings of the training run.
         data: Prepared data.
         strategy: Strategy that distributes the replicas.
         log: Receives the metrics; None = a log in the folder of the run.
@@ -71,7 +66,7 @@ def make_trainer(
     with strategy.scope():
         model, optimizer = _make_model_and_optimizer(run, data, settings.train_steps)
     size = update_size(hparams, strategy.num_replicas_in_sync)
-    options = _step_options(hparams, size, settings.xla, strategy)
+    options = step_options(hparams, size, settings.xla, strategy)
     training_data = TrainingData(
         data.shards("train"),
         BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts),
@@ -109,7 +104,7 @@ def make_trainer(
 
 
 def _warn_of_one_pass(hparams: HParams, train_steps: int) -> None:
-    """Log that R-Drop would begin after the end of the training."""
+    """Log that R-Drop would begin after the end of the training run."""
     if hparams.rdrop_weight and train_steps <= hparams.rdrop_after_steps:
         logger.warning(
             "no update has a second pass: received rdrop_after_steps=%d, expected "
@@ -117,20 +112,6 @@ def _warn_of_one_pass(hparams: HParams, train_steps: int) -> None:
             hparams.rdrop_after_steps,
             train_steps,
         )
-
-
-def _step_options(
-    hparams: HParams, size: UpdateSize, xla: str, strategy: tf.distribute.Strategy
-) -> StepOptions:
-    return StepOptions(
-        label_smoothing=hparams.label_smoothing,
-        rdrop_weight=hparams.rdrop_weight,
-        rdrop_after_steps=hparams.rdrop_after_steps,
-        clip_grad_norm=hparams.clip_grad_norm,
-        jit_compile=uses_xla(xla, strategy),
-        jit_products=compiles_products(xla, hparams.activation_dtype),
-        micro_steps=size.steps,
-    )
 
 
 def _make_model_and_optimizer(

@@ -51,7 +51,7 @@ LOCK_FILE = ".training.lock"
 
 @dataclasses.dataclass(frozen=True)
 class TrainResult:
-    """Outcome of a training.
+    """Outcome of a training run.
 
     Attributes:
         output_dir: Folder of the run.
@@ -78,7 +78,7 @@ def train(
     """Train a model, or resume its training, and average its last checkpoints.
 
     Args:
-        settings: Model, folder and schedule of the training.
+        settings: Model, folder and schedule of the training run.
         data: Prepared data.
         show_progress: Whether to draw a progress bar if standard error is a terminal.
 
@@ -262,16 +262,16 @@ def _average(trainer: Trainer, run: Run, settings: TrainSettings) -> str:
 
 
 def _current_average(output_dir: str) -> str | None:
-    """Return the path of an average as new as the last checkpoint, or None."""
+    """Return the path of an average to keep, or None."""
     checkpoints = all_checkpoints(output_dir)
     averages = all_checkpoints(Path(output_dir) / AVERAGED_FOLDER)
-    if averages and _is_current(averages[-1], checkpoints):
+    if averages and _should_keep(averages[-1], checkpoints):
         return averages[-1]
     return None
 
 
-def _is_current(averaged: str, checkpoints: list[str]) -> bool:
-    """Return whether an average is as new as the last of a run's checkpoints.
+def _should_keep(averaged: str, checkpoints: list[str]) -> bool:
+    """Return whether to keep an average: it has the last step, or is younger.
 
     Args:
         averaged: Path of the average.

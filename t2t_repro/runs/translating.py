@@ -75,7 +75,7 @@ class TranslatingSystem(abc.ABC):
     @property
     @abc.abstractmethod
     def data_dir(self) -> str | None:
-        """Folder of the prepared data of the training, or None if it is unknown."""
+        """Folder of the prepared data of the training run, or None if it is unknown."""
 
     @abc.abstractmethod
     def _new_translator(self, hparams: DecodeHParams) -> SentenceTranslator:

@@ -71,7 +71,7 @@ def check_warm_start(settings: TrainSettings, existing: Run | None) -> None:
     """Check the weights to begin with before TensorFlow is imported.
 
     Args:
-        settings: Settings of the training.
+        settings: Settings of the training run.
         existing: Run in its folder that has checkpoints, or None.
 
     Raises:

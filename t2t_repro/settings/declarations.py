@@ -99,7 +99,11 @@ def setting_type(hint: Any) -> SettingType:
 
 
 def typed_value(name: str, value: object, expected: SettingType) -> Value:
-    """Return a value with the type of its field; a float may be given as an int."""
+    """Return a value with the type of its field; a float may be given as an int.
+
+    Raises:
+        UserError: If the value has another type.
+    """
     if value is None and expected.optional:
         return None
     if expected.kind is float and type(value) is int:
@@ -113,7 +117,11 @@ def typed_value(name: str, value: object, expected: SettingType) -> Value:
 
 
 def value_from_text(name: str, text: str, kind: type) -> Value:
-    """Parse one value that the user wrote."""
+    """Parse one value that the user wrote.
+
+    Raises:
+        UserError: If the text is no value of this type.
+    """
     try:
         return _BOOLEANS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):

@@ -17,7 +17,7 @@ _SAMPLERS = ("decode", "evaluate", "attention", "train")
 
 @dataclass(frozen=True, kw_only=True)
 class DecodeHParams(TypedSettings):
-    """Settings of the search for translations, independent of the training.
+    """Settings of the search for translations, independent of the training run.
 
     The paper's section 6.1 gives beam 4, alpha 0.6 and source length + 50. The batch
     size is this project's: about 64 sentences of WMT length, whose keys and values for

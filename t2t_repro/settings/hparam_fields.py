@@ -1,9 +1,10 @@
 """Declare the hparams: name, type, unit, help and accepted values of each.
 
-Names are tensor2tensor's (layers/common_hparams.py, models/transformer.py). The fields
-have no defaults, because a value is written once, in the registered set that it belongs
-to (the catalogue `hparams/`). A field that is added later needs a default that does not
-change existing models, so that the `hparams.json` of earlier runs can still be read.
+Names are tensor2tensor's (layers/common_hparams.py, models/transformer.py). Most
+fields have no default, because a value is written once, in the registered set that it
+belongs to (the catalogue `hparams/`). A field that is added later needs a default that
+does not change existing models, so that the `hparams.json` of earlier runs can still be
+read.
 """
 
 from __future__ import annotations

@@ -134,15 +134,15 @@ class TrainSettings(TypedSettings):
         at_least=0,
     )
     cluster: str = setting(
-        "description of the machines of a training: tf_config = the variable "
+        "description of the machines of a training run: tf_config = the variable "
         "TF_CONFIG, one machine without it; slurm = the variables of Slurm",
         "tf_config",
         choices=("tf_config", "slurm"),
     )
     xla: str = setting(
-        "whether XLA compiles the training step; fusible = all but products of "
-        "matrices; auto = off if replicas share a CPU, fusible for bfloat16 on a CPU "
-        "with instructions for it, otherwise on",
+        "whether XLA compiles the training step; fusible = all but matrix "
+        "multiplications; auto = off if replicas share a CPU, fusible for bfloat16 on "
+        "a CPU with AMX or an AMD CPU with AVX-512 BF16, otherwise on",
         "auto",
         choices=("auto", "on", "fusible", "off"),
     )

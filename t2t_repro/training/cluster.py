@@ -1,4 +1,4 @@
-"""Find the machines of a training, and make the strategy of several."""
+"""Find the machines of a training run, and make the strategy of several."""
 
 from __future__ import annotations
 

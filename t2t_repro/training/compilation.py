@@ -1,4 +1,4 @@
-"""Let XLA compile a function but for its products of matrices."""
+"""Let XLA compile a function but for its matrix products."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ PRODUCTS = frozenset({"BatchMatMulV2", "BatchMatMulV3", "Einsum", "MatMul"})
 
 
 def all_but_products() -> contextlib.AbstractContextManager[None]:
-    """Return a scope whose operations XLA compiles, except products of matrices.
+    """Return a scope whose operations XLA compiles, except matrix products.
 
     On a CPU, XLA's products are no faster in bfloat16 than in float32. TensorFlow's
     call oneDNN, which uses the processor's instructions for bfloat16. Between them,
-    XLA fuses what TensorFlow computes operation by operation. Without such
-    instructions, this is slower than compiling the products as well
-    (`processor.multiplies_bfloat16`, docs/training.md).
+    XLA fuses what TensorFlow computes operation by operation. Where
+    `processor.multiplies_bfloat16` is false, this is slower than compiling the
+    products as well (docs/training.md).
 
     The scope does not reach into the bodies of `tf.cond` and `tf.while_loop`. These
     need scopes of their own.

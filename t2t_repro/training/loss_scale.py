@@ -1,4 +1,4 @@
-"""Read the dynamic loss scaling of float16 trainings.
+"""Read the dynamic loss scaling of float16 training runs.
 
 Micikevicius et al. 2018, "Mixed Precision Training", section 3.2. Keras's
 `LossScaleOptimizer` halves the scale and skips the update if a gradient is not finite,

@@ -54,7 +54,7 @@ def make_optimizer(
 
     Args:
         hparams: The complete hparams.
-        train_steps: Number of updates of the training; needed by the factor
+        train_steps: Number of updates of the training run; needed by the factor
             `linear_decay`.
 
     Returns:

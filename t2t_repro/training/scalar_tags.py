@@ -72,7 +72,7 @@ def custom_layout(split: str) -> layout_pb2.Layout | None:
     equal charts once. The layout of branches repeats the overview, which comes first.
 
     Args:
-        split: Folder of events. "train" adds the charts of every training.
+        split: Folder of events. "train" adds the charts of every training run.
     """
     overview = _category("Overview", _OVERVIEW)
     if split == "train":

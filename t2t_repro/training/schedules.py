@@ -2,7 +2,7 @@
 
 tensor2tensor `utils/learning_rate.py: learning_rate_factor`. Let s be the
 step counted from 1, w the warm-up steps, d the hidden size, T the steps of the
-training, and c the decay steps:
+training run, and c the decay steps:
 
 =================== ===================================
 constant            learning_rate_constant

@@ -118,14 +118,14 @@ def uses_xla(xla: str, strategy: tf.distribute.Strategy) -> bool:
 
 
 def compiles_products(xla: str, activation_dtype: str) -> bool:
-    """Return whether XLA compiles products of matrices, if it compiles training steps.
+    """Return whether XLA compiles matrix products, if it compiles training steps.
 
     XLA's products of bfloat16 do not use the processor's instructions for them;
     TensorFlow's do (`all_but_products`).
 
     Args:
         xla: "on", "fusible", "off", or "auto": all but products of bfloat16 on a
-            processor that has instructions for them.
+            processor with fast instructions for them (`multiplies_bfloat16`).
         activation_dtype: Dtype of the products.
     """
     if xla != "auto":

@@ -34,9 +34,9 @@ def make_train_step(
     replicas together, so the number of replicas does not change the update.
     tensor2tensor: `expert_utils`, which sums numerators and denominators over shards.
 
-    Neither does the number of micro-steps. Keras's `gradient_accumulation_steps` cannot
-    do this: it averages gradients of micro-batches, each a mean over another number of
-    tokens, it counts every micro-batch as an iteration, and it fails in
+    Neither does the number of micro-batches. Keras's `gradient_accumulation_steps`
+    cannot do this: it averages gradients of micro-batches, each a mean over another
+    number of tokens, it counts every micro-batch as an iteration, and it fails in
     `MirroredStrategy` (Keras 3.15).
 
     Args:
@@ -52,12 +52,12 @@ def make_train_step(
 
     Returns:
         A function of a (distributed) batch, int32 `[rows, length]` per feature; the
-        rows of each replica are a multiple of `micro_steps`. It returns float32 scalars
-        of the global batch: "loss" (with R-Drop's divergence) and "nll", in nats per
-        target token, "gradient_norm", "learning_rate", "source_tokens", "target_tokens"
-        and "positions" (of both sides, padding included). A Weighted Transformer adds
-        "branch_learning_rate", loss scaling adds "loss_scale", and a guard adds
-        "skipped", 1 or 0.
+        rows of each replica are a multiple of `micro_batches`. It returns float32
+        scalars of the global batch: "loss" (with R-Drop's divergence) and "nll", in
+        nats per target token, "gradient_norm", "learning_rate", "source_tokens",
+        "target_tokens" and "positions" (of both sides, padding included). A Weighted
+        Transformer adds "branch_learning_rate", loss scaling adds "loss_scale", and a
+        guard adds "skipped", 1 or 0.
     """
     replica_step = _ReplicaStep(model, optimizer, options)
     if strategy.num_replicas_in_sync == 1:
@@ -139,7 +139,7 @@ class _ReplicaStep:
             batch: The rows of this replica.
             target_tokens: Number of target tokens in the global batch, float32 scalar.
         """
-        steps = self.options.micro_steps
+        steps = self.options.micro_batches
         if steps == 1:
             return self._micro_step(batch, target_tokens)
         parts = {

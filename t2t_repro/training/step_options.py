@@ -17,19 +17,19 @@ class StepOptions:
         clip_grad_norm: Largest norm of the gradient of all weights together; 0 = no
             clipping.
         jit_compile: Whether XLA compiles the step, once per batch shape.
-        micro_steps: Number of equal parts of a replica's rows. Their gradients are
+        micro_batches: Number of equal parts of a replica's rows. Their gradients are
             computed one after the other and added up, which needs less memory.
         rdrop_weight: Weight of the divergence between two passes with different
             dropout; 0 = one pass. See `rdrop_losses`.
         rdrop_after_steps: Number of updates of one pass before the first of two.
-        jit_products: Whether XLA, if it compiles the step, compiles products of
-            matrices, too. See `all_but_products`.
+        jit_products: Whether XLA, if it compiles the step, compiles matrix products,
+            too. See `all_but_products`.
     """
 
     label_smoothing: float
     clip_grad_norm: float = 0.0
     jit_compile: bool = False
-    micro_steps: int = 1
+    micro_batches: int = 1
     rdrop_weight: float = 0.0
     rdrop_after_steps: int = 0
     jit_products: bool = True

@@ -1,4 +1,4 @@
-"""Plan the size of an update: replicas, tokens, and steps of accumulation."""
+"""Plan the size of an update: replicas, tokens, and accumulated micro-batches."""
 
 from __future__ import annotations
 
@@ -7,48 +7,49 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class UpdateSize:
-    """The tokens of one update, as replicas x tokens x steps.
+    """The tokens of one update, as replicas x tokens x micro-batches.
 
     Attributes:
         replicas: Number of replicas, on all machines together.
-        tokens: Tokens of the longer side per replica and step, including padding.
-        steps: Number of steps whose gradients are added up to one update.
+        tokens: Tokens of the longer side per replica and micro-batch, with padding.
+        micro_batches: Number of micro-batches whose gradients are added up.
     """
 
     replicas: int
     tokens: int
-    steps: int
+    micro_batches: int
 
     @classmethod
     def plan(cls, *, update_tokens: int, batch_size: int, replicas: int) -> UpdateSize:
-        """Spread the tokens of an update over replicas and steps.
+        """Spread the tokens of an update over replicas and micro-batches.
 
-        There are as few steps as possible with at most `batch_size` tokens per replica
-        and step, all of one size. So 25,000 tokens on one replica that holds 3,125 are
-        8 steps, on two replicas 4, and on eight replicas 1. If the division leaves a
-        remainder, an update is smaller by less than one token per replica and step.
+        There are as few micro-batches as possible with at most `batch_size` tokens per
+        replica, all of one size. So 25,000 tokens on one replica that holds 3,125 are
+        8 micro-batches, on two replicas 4, and on eight replicas 1. If the division
+        leaves a remainder, an update is smaller by less than one token per replica and
+        micro-batch.
 
         Args:
-            update_tokens: Tokens of an update; 0 = one step of `batch_size` tokens
-                per replica.
-            batch_size: Largest number of tokens per replica and step.
+            update_tokens: Tokens of an update; 0 = one micro-batch of `batch_size`
+                tokens per replica.
+            batch_size: Largest number of tokens per replica and micro-batch.
             replicas: Number of replicas.
         """
         if not update_tokens:
             return cls(replicas, batch_size, 1)
-        steps = -(-update_tokens // (batch_size * replicas))
-        return cls(replicas, update_tokens // (replicas * steps), steps)
+        count = -(-update_tokens // (batch_size * replicas))
+        return cls(replicas, update_tokens // (replicas * count), count)
 
     @property
     def parts(self) -> int:
         """Number of equal parts into which the rows of an update are divided."""
-        return self.replicas * self.steps
+        return self.replicas * self.micro_batches
 
     def __str__(self) -> str:
-        replicas = _counted(self.replicas, "replica")
-        steps = _counted(self.steps, "step")
-        return f"{replicas} x {self.tokens:,} tokens x {steps}"
+        replicas = _counted(self.replicas, "replica", "replicas")
+        count = _counted(self.micro_batches, "micro-batch", "micro-batches")
+        return f"{replicas} x {self.tokens:,} tokens x {count}"
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"

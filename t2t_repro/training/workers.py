@@ -89,7 +89,7 @@ class Workers:
         Args:
             step: Number of completed updates.
             stopping: Whether this worker received one.
-            is_last: Whether this is the last step of the training.
+            is_last: Whether this is the last step of the training run.
         """
         if self.count == 1:
             return stopping

@@ -1,4 +1,4 @@
-"""Attention of a few dev sentences at every evaluation of a training."""
+"""Attention of a few dev sentences at every evaluation of a training run."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ENTRY %main () -> f32[] {{
 """
 PARTS = {
     "arg.1": OTHER,
-    "MatMul.1": "other products of matrices",
+    "MatMul.1": "other matrix products",
     "MatMul.2": "attention, products",
     "logits": "output layer, product",
     "exp": LOSS,

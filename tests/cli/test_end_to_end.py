@@ -1,7 +1,7 @@
 """Whole processes: stopped, killed, replicated, and trained to the end.
 
 All tests here are slow. Without them, test_stop.py stops a process, and
-tests/training/test_resume.py stops and kills trainings within the process of the test.
+tests/training/test_resume.py stops and kills runs within the process of the test.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def test_the_flags_of_a_training_give_its_plan(trained):
     new = trained.output_dir.with_name("planned")
     flags[flags.index("--output_dir") + 1] = str(new)
     text = printed_by(["plan", *flags])
-    assert "2 replicas x 512 tokens x 1 step" in text
+    assert "2 replicas x 512 tokens x 1 micro-batch" in text
     assert "77" in text
     assert "not timed" in text
     assert "3 replicas" in printed_by(["plan", *flags, "--replicas", "3"])

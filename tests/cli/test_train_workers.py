@@ -122,7 +122,8 @@ def single(data_dir, tmp_path_factory):
     run = folder / "run"
     assert codes_of(start(command(data_dir, run, 1), folder)) == [0]
     assert (
-        "an update: 1 replica x 128 tokens x 4 steps" in (folder / "0.txt").read_text()
+        "an update: 1 replica x 128 tokens x 4 micro-batches"
+        in (folder / "0.txt").read_text()
     )
     return run
 
@@ -151,7 +152,7 @@ def test_two_workers_with_two_replicas_train_like_one_replica(single, on_workers
 def test_every_worker_prints_the_size_of_the_update(on_workers):
     for number in range(2):
         text = (on_workers / f"{number}.txt").read_text()
-        assert "an update: 4 replicas x 128 tokens x 1 step" in text
+        assert "an update: 4 replicas x 128 tokens x 1 micro-batch" in text
 
 
 @pytest.mark.slow

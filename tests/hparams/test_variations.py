@@ -88,7 +88,7 @@ def test_a_row_is_the_base_model_with_its_change(row):
     assert {name: value for name, (_, value) in changes.items()} == ROWS[row][0]
 
 
-@functools.cache  # Some rows change only the number of layers or the training.
+@functools.cache  # Some rows change only the number of layers or the training run.
 def parameters_with(layers, hparams):
     """Count the parameters of a model with so many layers on each side."""
     # Variables of a graph take no memory before a session runs it.

@@ -276,13 +276,13 @@ def test_the_rows_to_french_have_result_files_of_their_own():
 
 def test_results_of_one_system_are_of_one_training():
     """Otherwise, one row would show another's scores."""
-    trainings: dict[str, set] = {}
+    settings_of: dict[str, set] = {}
     for each in TABLES:
         for row in each.rows:
             if row.system is not None:
                 settings = (row.hparams_set, row.hparams, each.target_language)
-                trainings.setdefault(row.system, set()).add(settings)
-    assert {len(found) for found in trainings.values()} == {1}
+                settings_of.setdefault(row.system, set()).add(settings)
+    assert {len(found) for found in settings_of.values()} == {1}
 
 
 @pytest.mark.parametrize("name", ["attention", "branches"])

@@ -207,7 +207,7 @@ def test_the_last_checkpoints_are_averaged_as_many_as_requested(trained):
 
 
 def finished(trained):
-    """Finish a training, with its average."""
+    """Finish a training run, with its average."""
     trained.train()
     trained.write_checkpoints(170, folder="averaged")
     trained.averaged.calls.clear()

@@ -117,7 +117,7 @@ def recorded(data, tmp_path_factory):
 
 @pytest.fixture
 def recording(tmp_path, monkeypatch):
-    """Record the arguments of the trainer in the trainings of a test."""
+    """Record the arguments of the trainer in the training runs of a test."""
     return record_training(monkeypatch, tmp_path / "run")
 
 
@@ -398,14 +398,14 @@ def test_an_update_of_several_steps_has_their_rows_and_their_number(
     train(TrainSettings(output_dir=str(tmp_path / "large"), **changes), data)
     plan = recording.arguments["data"].plan
     assert plan.rows == tuple(3 * rows for rows in single.rows)
-    assert recording.arguments["step_options"].micro_steps == 3
+    assert recording.arguments["step_options"].micro_batches == 3
 
 
 def test_an_update_that_leaves_no_room_for_a_sentence_is_refused(
     recording, data, tmp_path
 ):
     changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=39"}
-    with pytest.raises(UsageError, match="1 replica x 39 tokens x 1 step, expected at"):
+    with pytest.raises(UsageError, match="1 replica x 39 tokens x 1 micro-batch, expe"):
         train(TrainSettings(output_dir=str(tmp_path / "small"), **changes), data)
 
 
@@ -417,7 +417,7 @@ def test_an_update_too_small_for_the_replicas_leaves_the_folder_alone(
     two = SimpleNamespace(num_replicas_in_sync=2)
     monkeypatch.setattr(training, "make_strategy", lambda *_: two)
     changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=79"}
-    with pytest.raises(UsageError, match="2 replicas x 39 tokens x 1 step, expected"):
+    with pytest.raises(UsageError, match="2 replicas x 39 tokens x 1 micro-batch, exp"):
         train(TrainSettings(output_dir=str(folder), **changes), data)
     assert [path.name for path in folder.iterdir()] == ["best"]
 

@@ -1,4 +1,4 @@
-"""What is logged before a training."""
+"""What is logged before a training run."""
 
 from __future__ import annotations
 

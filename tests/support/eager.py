@@ -12,7 +12,7 @@ import tensorflow as tf
 def train_eagerly(patch: pytest.MonkeyPatch) -> None:
     """Make no graph of the update and of the dev likelihood.
 
-    For trainings of up to three updates: tracing takes as long as about six eager ones.
+    For runs of up to three updates: tracing takes as long as about six eager ones.
     The search stays a graph, because its loop has many steps.
     """
     make_graph = tf.function

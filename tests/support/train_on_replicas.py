@@ -50,19 +50,19 @@ class Case:
 
     Attributes:
         replicas: Number of replicas.
-        micro_steps: Number of steps per update.
+        micro_batches: Number of steps per update.
         model: "transformer", "weighted", or the faster "bigrams".
         rdrop_weight: Weight of R-Drop from the second update on. Without dropout, it
             changes no update.
     """
 
     replicas: int
-    micro_steps: int = 1
+    micro_batches: int = 1
     model: str = "transformer"
     rdrop_weight: float = 0.0
 
     def alone(self) -> Case:
-        """Return the same training on one replica, without micro-steps and R-Drop."""
+        """Return the same training on one replica, without micro-batches and R-Drop."""
         return Case(1, 1, self.model)
 
 
@@ -119,7 +119,7 @@ def train(strategy: tf.distribute.Strategy, shards: Shards, case: Case) -> Array
     options = StepOptions(
         0.1,
         clip_grad_norm=1.0,
-        micro_steps=case.micro_steps,
+        micro_batches=case.micro_batches,
         rdrop_weight=case.rdrop_weight,
         rdrop_after_steps=1,
     )

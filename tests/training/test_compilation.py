@@ -1,4 +1,4 @@
-"""XLA compiles what lies between the products of matrices."""
+"""XLA compiles what lies between the matrix products."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_scope_does_not_change_the_values():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"micro_steps": 2}, {"rdrop_weight": 1.0, "rdrop_after_steps": 3}]
+    "options", [{}, {"micro_batches": 2}, {"rdrop_weight": 1.0, "rdrop_after_steps": 3}]
 )
 def test_a_step_compiles_passes_and_update_but_no_product(options):
     functions = traced_step(jit_products=False, **options)

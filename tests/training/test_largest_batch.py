@@ -103,7 +103,7 @@ def test_the_advice_is_the_largest_batch_that_fits():
 def test_the_advice_counts_the_sum_of_gradients():
     sizes = (900_000, 900_000)  # several tenths of a GB
     one = training_memory(BASE, *sizes, rows=10, length=64)
-    text = memory_advice(BASE, sizes, None, micro_steps=3)
+    text = memory_advice(BASE, sizes, None, micro_batches=3)
     needs = (one.total + one.weights) / 1e9
     assert f"batch_size=640 needs {needs:.1f} GB" in text
 

@@ -125,7 +125,7 @@ def test_the_divergence_lowers_itself():
 def test_xla_and_several_steps_per_update_compute_it_too():
     batch = {side: ids[:2] for side, ids in BATCH.items()}
     losses = [
-        float(rdrop_step(0.0, micro_steps=n, jit_compile=n == 2)[0](batch)["loss"])
+        float(rdrop_step(0.0, micro_batches=n, jit_compile=n == 2)[0](batch)["loss"])
         for n in (1, 2)
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)

@@ -71,7 +71,7 @@ def assert_same_training(found, alone):
 
 
 @pytest.mark.parametrize("name", CHEAP)
-def test_replicas_and_micro_steps_train_like_one_replica(cheap, name):
+def test_replicas_and_micro_batches_train_like_one_replica(cheap, name):
     assert_same_training(*cheap.pair(name))
 
 

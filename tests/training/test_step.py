@@ -295,7 +295,7 @@ def update_of_all_rows(model):
 
 
 @pytest.mark.parametrize(
-    ("micro_steps", "jit_compile", "model"),
+    ("micro_batches", "jit_compile", "model"),
     [
         (3, False, "transformer"),
         (6, False, "transformer"),
@@ -303,11 +303,11 @@ def update_of_all_rows(model):
         pytest.param(2, True, "transformer", marks=pytest.mark.slow),
     ],
 )
-def test_micro_steps_make_the_update_of_all_rows_at_once(
-    micro_steps, jit_compile, model
+def test_micro_batches_make_the_update_of_all_rows_at_once(
+    micro_batches, jit_compile, model
 ):
     expected, weights = update_of_all_rows(model)
-    options = StepOptions(0.1, LIMITS[model], jit_compile, micro_steps)
+    options = StepOptions(0.1, LIMITS[model], jit_compile, micro_batches)
     results, found = FirstUpdate(options, model=MODELS[model](0.0))(UNEVEN)
     assert results.keys() == expected.keys()
     for name, value in expected.items():
@@ -315,8 +315,8 @@ def test_micro_steps_make_the_update_of_all_rows_at_once(
     assert_same_weights(found, weights)
 
 
-def test_a_guard_limits_the_loss_of_all_micro_steps_together():
-    step, model = step_and_model(StepOptions(0.1, micro_steps=3), UpdateGuard())
+def test_a_guard_limits_the_loss_of_all_micro_batches_together():
+    step, model = step_and_model(StepOptions(0.1, micro_batches=3), UpdateGuard())
     before = weights_of(model)
     assert float(step(UNEVEN)["skipped"]) == 0.0
     moved = weights_of(model)
@@ -330,14 +330,14 @@ def test_a_guard_limits_the_loss_of_all_micro_steps_together():
         np.testing.assert_array_equal(weights, broken[path])
 
 
-def test_loss_scaling_does_not_change_the_update_of_micro_steps(plain):
+def test_loss_scaling_does_not_change_the_update_of_micro_batches(plain):
     _, weights = plain(UNEVEN)
     model = tiny_transformer(**ONE_LAYER)
     optimizer = keras.optimizers.LossScaleOptimizer(
         keras.optimizers.SGD(LEARNING_RATE), initial_scale=2.0**10
     )
     optimizer.build(model.trainable_variables)
-    options = StepOptions(0.1, micro_steps=3)
+    options = StepOptions(0.1, micro_batches=3)
     make_train_step(model, optimizer, tf.distribute.get_strategy(), options)(UNEVEN)
     assert_same_weights(weights_of(model), weights)
 
@@ -350,14 +350,14 @@ def test_loss_scaling_does_not_change_the_update_of_micro_steps(plain):
         pytest.param(True, "transformer", marks=pytest.mark.slow),
     ],
 )
-def test_dropout_differs_between_micro_steps(dropping, jit_compile, model):
+def test_dropout_differs_between_micro_batches(dropping, jit_compile, model):
     # Equal rows would have equal gradients: the whole would be as with one of them.
     row = {side: ids[:1] for side, ids in UNEVEN.items()}
     rows = {side: tf.repeat(ids, 4, axis=0) for side, ids in row.items()}
     make = MODELS[model]
     one = dropping if model == "transformer" else FirstUpdate(model=make(0.5))
     alone = one(row)[0]["loss"]
-    options = StepOptions(0.1, micro_steps=4, jit_compile=jit_compile)
+    options = StepOptions(0.1, micro_batches=4, jit_compile=jit_compile)
     whole = FirstUpdate(options, model=make(0.5))
     for found, expected in zip(whole.model.variables, one.initial, strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -64,7 +64,7 @@ def _of_another_kind(problem: str) -> OldProblem:
 
 
 def describe(result: Translation, given: Mapping[str, str]) -> None:
-    """Add the set, the hparams and the steps of a training.
+    """Add the set, the hparams and the steps of a training run.
 
     Raises:
         UsageError: If the set or an hparam has no equivalent.

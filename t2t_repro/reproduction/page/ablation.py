@@ -44,7 +44,7 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
 
     Args:
         results: Results of any systems.
-        curves: Courses of trainings; those named SYSTEM-long belong to a system.
+        curves: Learning curves; those named SYSTEM-long belong to a system.
     """
     rows = find_table("forms").rows
     measured = _measured(rows, results)

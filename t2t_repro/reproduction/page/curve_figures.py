@@ -1,4 +1,4 @@
-"""Figures of the page of results that are drawn from courses of trainings."""
+"""Figures of the page of results that are drawn from learning curves of runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve]) -> None:
-    """Draw dev nll during trainings, a line per setting, in the order of the ends.
+    """Draw dev nll during training runs, a line per setting, in the order of the ends.
 
     Args:
         canvas: Figure to draw on.
-        curves: Courses of trainings; those of a row of `forms` get its name.
+        curves: Learning curves; those of a row of `forms` get its name.
     """
     axes = canvas.subplots()
     labels = {f"{row.system}-long": row.name for row in find_table("forms").rows}
@@ -65,7 +65,7 @@ def draw_branch_weights(canvas: Canvas, curves: Sequence[Curve]) -> None:
 
     Args:
         canvas: Figure to draw on.
-        curves: Courses of trainings.
+        curves: Learning curves.
     """
     curve = next(curve for curve in curves if curve.branches)
     groups = curve.branches_by_layer()

@@ -47,7 +47,7 @@ class FigureData:
     Attributes:
         results: Results of rows of the papers' tables.
         measurements: Other measurements by name.
-        curves: Courses of trainings.
+        curves: Learning curves.
     """
 
     results: Sequence[Result]
@@ -221,7 +221,7 @@ FIGURES = {
         _draw_bleu_parameters,
     ),
     "learning_curves": Figure(
-        "Dev nll during the trainings of forms",
+        "Dev nll during the training runs of forms",
         lambda data: bool(data.curves),
         lambda canvas, data: draw_learning_curves(canvas, data.curves),
     ),
@@ -231,7 +231,7 @@ FIGURES = {
         _draw_multi30k,
     ),
     "branches": Figure(
-        "Kappa and alpha during a training",
+        "Kappa and alpha during a training run",
         lambda data: any(curve.branches for curve in data.curves),
         lambda canvas, data: draw_branch_weights(canvas, data.curves),
     ),

@@ -23,7 +23,7 @@ def noise(results: Sequence[Result]) -> dict[str, float]:
 
     It is pooled over all systems with several seeds: of BLEU, and of perplexity in
     percent of it. Systems without a perplexity are left out: they are other systems
-    with random or uniform kappa and alpha, not trainings of their own.
+    with random or uniform kappa and alpha, not training runs of their own.
 
     Returns:
         The number of systems and of seeds; for each of the two scores on dev, the

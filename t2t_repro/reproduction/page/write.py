@@ -90,7 +90,7 @@ def results_page(
     Args:
         results: Results of rows of the papers' tables.
         measurements: Other measurements by name.
-        curves: Courses of trainings.
+        curves: Learning curves.
 
     Raises:
         KeyError: If the template names a value that no file holds.
@@ -110,7 +110,7 @@ def page_values(
     Args:
         results: Results of rows of the papers' tables.
         measurements: Other measurements by name.
-        curves: Courses of trainings.
+        curves: Learning curves.
     """
     return {
         **{name: found.values() for name, found in measurements.items()},

@@ -187,7 +187,7 @@ def _french(
     )
 
 
-# The column en-fr of the two tables above. German and French are separate trainings.
+# The column en-fr of the two tables above. German and French are separate runs.
 ENFR = Table(
     "enfr",
     "English to French, newstest2014 (Vaswani et al., Table 2; Ahmed et al.)",

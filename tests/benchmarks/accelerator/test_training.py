@@ -39,7 +39,7 @@ HPARAMS = (
 )
 RATES = "layer_prepostprocess_dropout={0},attention_dropout={0},relu_dropout={0}"
 
-# Five trainings, three of them in processes of their own.
+# Five training runs, three of them in processes of their own.
 pytestmark = pytest.mark.slow
 
 

@@ -46,7 +46,7 @@ TRAINING = {
 
 @dataclasses.dataclass
 class Training:
-    """Calls of a training, and its outcome."""
+    """Calls of a training run, and its outcome."""
 
     opened: Recorder
     trained: Recorder
