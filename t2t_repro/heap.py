@@ -17,7 +17,7 @@ def keep_freed_memory() -> bool:
     By default, glibc asks the system for every block of 32 MB or more, and returns it
     when it is freed. An update that XLA compiled for a CPU allocates some hundred
     megabytes of temporary arrays, so the kernel clears new pages for every update
-    (docs/training.md has measurements). With this, memory that was used once stays with
+    (docs/performance.md has measurements). With this, memory that was used once stays with
     the process. Call it before the first large allocation.
 
     Settings of the user in the environment, `MALLOC_...` or `GLIBC_TUNABLES`, are

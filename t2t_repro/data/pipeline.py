@@ -162,7 +162,7 @@ def _ahead(batches: tf.data.Dataset) -> tf.data.Dataset:
 
     Autotuning runs in a thread that sleeps for up to a minute at a time. When an epoch
     of more than a minute ends, its iterator can have to wait for that thread: 19 s were
-    measured with TensorFlow 2.21 (docs/training.md). The numbers here are fixed, so
+    measured with TensorFlow 2.21 (docs/performance.md). The numbers here are fixed, so
     there is nothing to tune.
     """
     options = tf.data.Options()

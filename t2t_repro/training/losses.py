@@ -49,7 +49,7 @@ def _entries(values: KerasTensor, places: KerasTensor) -> KerasTensor:
 
     The gradient of a gather is a scatter into an array of zeros of the shape of
     `values`. Here it is a comparison, which XLA fuses with the rest of the gradient, so
-    that array is never in memory (`docs/training.md`, "Where the time goes").
+    that array is never in memory (`docs/performance.md`, "Where the time goes").
 
     Args:
         values: `[batch, length, size]`.
