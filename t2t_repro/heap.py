@@ -17,8 +17,8 @@ def keep_freed_memory() -> bool:
     By default, glibc asks the system for every block of 32 MB or more, and returns it
     when it is freed. An update that XLA compiled for a CPU allocates some hundred
     megabytes of temporary arrays, so the kernel clears new pages for every update
-    (docs/performance.md has measurements). With this, memory that was used once stays with
-    the process. Call it before the first large allocation.
+    (docs/performance.md has measurements). With this, memory that was used once stays
+    with the process. Call it before the first large allocation.
 
     Settings of the user in the environment, `MALLOC_...` or `GLIBC_TUNABLES`, are
     respected.

@@ -97,7 +97,7 @@ class _Bar(tqdm):
 
 
 class Progress:
-    """Count units of work, and show how many are done and how long the rest takes.
+    """Progress bar or lines: how much work is done, and how long the rest takes.
 
     The first call of `advance` starts the clock: the first batch of a model takes
     far longer than the others, because TensorFlow traces and compiles it.

@@ -59,7 +59,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 class Summary:
-    """Count the outputs that a user should know about.
+    """Counts of the outputs that a user should know about.
 
     Args:
         wanted: Number of hypotheses per sentence that the user asked for.

@@ -104,7 +104,7 @@ def add_setting_flag(
 
 
 class _Refused(argparse.Action):
-    """Refuse a flag of other versions, with an explanation."""
+    """Action that refuses a flag of other versions, with an explanation."""
 
     def __call__(
         self,

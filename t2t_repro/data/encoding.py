@@ -102,7 +102,7 @@ class EncodedBatch:
 
 @dataclass(frozen=True)
 class PairEncoder:
-    """Encode batches of pairs; a worker process receives it once.
+    """Encoder of batches of pairs; a worker process receives it once.
 
     Attributes:
         tokenizers: Tokenizers of the inputs and of the targets.

@@ -71,7 +71,7 @@ def check_followed(hparams: DecodeHParams) -> None:
 
 
 class CTranslate2Translator(SentenceTranslator):
-    """Translate lists of sentences with a model in CTranslate2's format.
+    """Translator of lists of sentences with a model in CTranslate2's format.
 
     Inputs, pieces of long sources, limits of the length and outputs are those of
     `Translator`. Greedy search (`beam_size=1`) is the same too.

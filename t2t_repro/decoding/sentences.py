@@ -65,7 +65,7 @@ def followed_grammar(
 
 
 class SentenceTranslator(abc.ABC):
-    """Translate lists of sentences; a subclass searches batches of pieces.
+    """Base of the translators; a subclass searches batches of pieces.
 
     Args:
         source_tokenizer: Tokenizer of the inputs.

@@ -131,7 +131,7 @@ def _search_options(
 
 
 class Translator(SentenceTranslator):
-    """Translate lists of sentences with a model in memory.
+    """Translator of lists of sentences with a model in memory.
 
     Sentences are sorted by length, batched by tokens and padded to one of few
     lengths. The translation of a sentence does not depend on its batch, up to

@@ -129,7 +129,7 @@ def with_initial_gain(
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class Scaled(keras.initializers.Initializer):
-    """Multiply the values of another initializer.
+    """Initializer that multiplies the values of another one.
 
     Args:
         initializer: The other initializer.

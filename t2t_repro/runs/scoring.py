@@ -52,7 +52,7 @@ class PairScore:
 
 
 class PairScorer:
-    """Score pairs with a model in memory, batched by tokens.
+    """Scorer of pairs with a model in memory, batched by tokens.
 
     Args:
         model: A `Transformer` or `Ensemble`.

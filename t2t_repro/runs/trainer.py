@@ -131,7 +131,7 @@ def _make_model_and_optimizer(
 
 
 def _guard(settings: TrainSettings) -> UpdateGuard | None:
-    """Return the guard of the training step, or None if every update is made."""
+    """Return the guard of the training step, or None if every update is applied."""
     if not settings.max_skipped_updates:
         return None
     return UpdateGuard(settings.spike_factor)

@@ -291,7 +291,7 @@ class HParamFields(TypedSettings):
         at_least=1,
     )
     clip_grad_norm: float = setting(
-        "largest global norm of the gradient; 0 = no clipping", at_least=0
+        "largest global gradient norm; 0 = no clipping", at_least=0
     )
 
     ema_decay: float = setting(

@@ -22,7 +22,7 @@ def split_symbols(text: str) -> list[str]:
 
 
 class SymbolTokenizer(Tokenizer):
-    """Map symbols to ids in their given order, after the three special ones.
+    """Tokenizer of given symbols, whose ids follow the three special ones.
 
     Args:
         symbols: The symbols, without the special ones and without white space.

@@ -98,7 +98,7 @@ def walk(tree: Tree) -> Iterator[Bracket | Leaf]:
 
 
 class TreeBuilder:
-    """Build a tree from left to right.
+    """Builder of a tree from left to right.
 
     Attributes:
         leaves: Leaves so far.

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Evaluations:
-    """Make the evaluations of a training run.
+    """Evaluations of a training run: when they are due, and what follows from them.
 
     Args:
         model: The model in training.

@@ -13,7 +13,7 @@ from t2t_repro.data.pipeline import Batch
 
 
 class FirstUpdates:
-    """Tell which updates are the first of their kind.
+    """Record of the updates that are the first of their kind.
 
     XLA compiles the step for every shape of batches. Without XLA, TensorFlow traces it
     once for all shapes.

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class Trainer:
-    """Train a model on global batches with any strategy.
+    """Training loop over global batches, with any strategy.
 
     Args:
         model: A model made under the strategy's scope.

@@ -29,7 +29,7 @@ from t2t_repro.training.scalar_tags import custom_layout, scalar_tag
 
 
 class MetricsLog:
-    """Write the metrics and sample texts of a run.
+    """Writer of the metrics and sample texts of a run.
 
     Args:
         output_dir: Folder of the run. Each split has its TensorBoard events in a

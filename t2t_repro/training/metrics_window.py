@@ -17,7 +17,7 @@ _LAST = ("learning_rate", "loss_scale")
 
 
 class MetricsWindow:
-    """Collect the metrics of the steps since the last summary.
+    """Metrics of the steps since the last summary.
 
     Values stay on the device until they are summarized or saved, so that a step does
     not wait for the previous one.

@@ -34,7 +34,7 @@ class RecoveryLimits:
 
 
 class Recovery:
-    """Watch the updates of a training run, and take it back to a checkpoint.
+    """Watch over a training run, which can take it back to a checkpoint.
 
     Every decision depends on the steps alone, and its state is in the checkpoints, so
     a killed run that resumes decides in the same way. To this end only regular

@@ -42,7 +42,7 @@ FACTORS: dict[str, Callable[[KerasTensor, FactorSchedule], KerasTensor]] = {
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Multiply named factors.
+    """Product of named factors.
 
     Args:
         factors: Names joined by "*", for example

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class SignalGuard:
-    """Call a function at the first SIGTERM or SIGINT; a second one acts as usual.
+    """Scope that handles the first SIGTERM or SIGINT; a second one acts as usual.
 
     Args:
         action: Function of the signal's number.

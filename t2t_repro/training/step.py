@@ -44,7 +44,7 @@ def make_train_step(
         optimizer: A Keras optimizer built on the model's variables.
         strategy: The strategy of the replicas.
         options: See `StepOptions`.
-        guard: Decides which updates are skipped; None = every update is made. A
+        guard: Decides which updates are skipped; None = every update is applied. A
             skipped update changes neither the weights nor the optimizer, so the
             learning rate schedule does not advance. The state of dropout does.
         packed: Whether the rows of a batch have several pairs, so that it has the
@@ -97,7 +97,7 @@ def _guarded(
 
 
 class _ReplicaStep:
-    """Compute the part of an update that runs on every replica."""
+    """The part of an update that runs on every replica."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ class StepOptions:
 
     Attributes:
         label_smoothing: The paper's epsilon_ls.
-        clip_grad_norm: Largest norm of the gradient of all weights together; 0 = no
+        clip_grad_norm: Largest gradient norm of all weights together; 0 = no
             clipping.
         jit_compile: Whether XLA compiles the step, once per batch shape.
         micro_batches: Number of equal parts of a replica's rows. Their gradients are

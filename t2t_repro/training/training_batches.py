@@ -16,7 +16,7 @@ from t2t_repro.training.workers import Workers
 
 
 class TrainingBatches:
-    """Yield the batches of this worker's replicas.
+    """Batches of this worker's replicas.
 
     Args:
         data: The training data.

@@ -12,7 +12,7 @@ WARM_UP = 100
 
 
 class UpdateGuard:
-    """Decide which updates are skipped, and count them.
+    """Guard that skips updates which would damage the weights, and counts them.
 
     An update is skipped if its loss or its gradient norm is not finite, or if one of
     them exceeds `spike_factor` times its mean over earlier updates.
@@ -20,8 +20,8 @@ class UpdateGuard:
     With a loss-scaling optimizer, a norm that is not finite is an overflow, which says
     nothing about the data: that optimizer skips the update itself and then lowers its
     scale. An overflow is neither a skipped update nor one that was made, so it does not
-    end a row of skipped updates. If the scale is below `MIN_LOSS_SCALE`, such an update
-    counts as bad and is skipped.
+    end a streak of skipped updates. If the scale is below `MIN_LOSS_SCALE`, such an
+    update counts as bad and is skipped.
 
     The state is saved in checkpoints, so a resumed run makes the same decisions.
 

@@ -47,7 +47,7 @@ class ReadError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class EventReader:
-    """Read the attention of one experiment.
+    """Reader of the attention of one experiment.
 
     Attributes:
         provider: TensorBoard's provider of data.

@@ -33,7 +33,7 @@ _BAD_REQUEST = 400
 
 
 class AttentionPlugin(base_plugin.TBPlugin):
-    """Serve the attention in event files, and the page that draws it.
+    """TensorBoard plugin that serves attention, and the page that draws it.
 
     Args:
         context: TensorBoard's context, with the provider of data.
@@ -105,7 +105,7 @@ class AttentionPlugin(base_plugin.TBPlugin):
 
 
 class AttentionLoader(base_plugin.TBLoader):
-    """Load the plugin, and make TensorBoard keep enough steps for its slider."""
+    """Loader of the plugin, which lets TensorBoard keep enough steps for its slider."""
 
     def fix_flags(self, flags: argparse.Namespace) -> None:
         """Keep `KEPT_STEPS` steps, unless the user gave `--samples_per_plugin`."""

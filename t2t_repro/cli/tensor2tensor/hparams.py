@@ -86,7 +86,7 @@ HPARAMS = {
     "use_pad_remover": OldHParam(_NO_EFFECT),
     "daisy_chain_variables": OldHParam(_NO_EFFECT),
     "no_data_parallelism": OldHParam("CUDA_VISIBLE_DEVICES hides GPUs"),
-    "summarize_grads": OldHParam("TensorBoard shows the norm of the gradient"),
+    "summarize_grads": OldHParam("TensorBoard shows the gradient norm"),
     "summarize_vars": OldHParam(_NO_EFFECT),
     "shared_source_target_embedding": OldHParam("nothing reads it in tensor2tensor"),
     "attention_dropout_broadcast_dims": OldHParam(
