@@ -157,7 +157,7 @@ class Scaled(keras.initializers.Initializer):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class Logarithm(keras.initializers.Initializer):
-    """Take the logarithm of the values of another initializer, for a softmax.
+    """Logarithm of the values of another initializer, for a softmax.
 
     Args:
         initializer: Initializer of values that are at least zero.
@@ -180,7 +180,7 @@ class Logarithm(keras.initializers.Initializer):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class BranchwiseGlorot(keras.initializers.Initializer):
-    """Initialize each matrix of `[branches, fan_in, fan_out]` as Glorot uniform."""
+    """Glorot uniform for each matrix of `[branches, fan_in, fan_out]`."""
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
         limit = (6.0 / (shape[1] + shape[2])) ** 0.5
