@@ -35,7 +35,7 @@ def memory_advice(
         hparams: Hparams of the model.
         vocab_sizes: Sizes of the source and target vocabulary.
         available: Bytes of one device, or None if they are not known.
-        micro_batches: Steps of the update that failed.
+        micro_batches: Micro-batches of the update that failed.
 
     Returns:
         One or two sentences with the largest `batch_size` that should fit. If even the

@@ -249,14 +249,14 @@ def _check_batch_size(hparams: HParams) -> None:
 
 
 def update_size(hparams: HParams, num_replicas: int) -> UpdateSize:
-    """Plan the replicas, tokens and steps of an update.
+    """Plan the replicas, tokens and micro-batches of an update.
 
     Args:
         hparams: Hparams of the model.
         num_replicas: Number of replicas, on all machines together.
 
     Raises:
-        UsageError: If one long sentence does not fit into a step of a replica.
+        UsageError: If one long sentence does not fit into a micro-batch.
     """
     size = UpdateSize.plan(
         update_tokens=hparams.update_tokens,
@@ -268,6 +268,6 @@ def update_size(hparams: HParams, num_replicas: int) -> UpdateSize:
         raise UsageError(
             f"received update_tokens={hparams.update_tokens}, which leaves {size}, "
             f"expected at least {longest} tokens: one row of the longest sentence must "
-            "fit into a step."
+            "fit into a micro-batch."
         )
     return size

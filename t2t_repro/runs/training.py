@@ -238,7 +238,9 @@ def _try_largest_batch(trainer: Trainer, hparams: HParams, data: PreparedData) -
             trainer.batches.data.plan,
             trainer.strategy,
             trainer.checkpoints.variables,
-            advice=lambda: memory_advice(hparams, sizes, device_memory(), size.steps),
+            advice=lambda: memory_advice(
+                hparams, sizes, device_memory(), size.micro_batches
+            ),
             # Later updates have two passes.
             prepare=lambda: trainer.optimizer.iterations.assign(
                 hparams.rdrop_after_steps
