@@ -13,6 +13,7 @@ from t2t_repro.settings.typed_settings import TypedSettings
 VALUES = "NAME=VALUE,..."
 # Flag of a text -> what the help shows for the text; otherwise NAME.
 METAVARS = {
+    "decode_hparams": VALUES,
     "hparams": VALUES,
     "output_dir": "DIR",
     "warm_start_from": "RUN|CHECKPOINT",
