@@ -24,8 +24,9 @@ def processor_name() -> str:
 def multiplies_bfloat16() -> bool:
     """Return whether products of bfloat16 are fast: with AMX, or AVX-512 BF16 of AMD.
 
-    Intel's AVX-512 BF16 alone does not count, as it has half the rate of AMD's. Linux
-    alone reports the instructions; elsewhere, the answer is no.
+    Intel's AVX-512 BF16 without AMX does not count, because what XLA compiles is faster
+    there (docs/training.md). Only Linux reports the instructions; elsewhere, the
+    answer is no.
     """
     flags = _first_in_cpuinfo("flags").split()
     on_amd = _first_in_cpuinfo("vendor_id") == "AuthenticAMD"

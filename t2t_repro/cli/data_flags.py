@@ -124,9 +124,8 @@ def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("preparation")
-    _add_number(
-        group, "max_pair_length", int, "default: the problem's; 256, or 512 of trees"
-    )
+    usual = PrepareSettings().max_pair_length
+    _add_number(group, "max_pair_length", int, f"default: {usual}, or the problem's")
     _add_number(group, "max_length_ratio", float)
     repeats = group.add_mutually_exclusive_group()
     repeats.add_argument(

@@ -18,7 +18,7 @@ LENGTH_RATIO = "length_ratio"
 
 
 class PairFilter:
-    """Filter of the pairs of a split, which counts those that it drops.
+    """Filter for the pairs of a split. It counts the pairs that it drops.
 
     A pair is counted under the first reason that applies. Repeats and odd length
     ratios would hurt learning, so they are left out of the training split only. Pairs

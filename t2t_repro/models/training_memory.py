@@ -38,8 +38,8 @@ class TrainingMemory:
 
     Attributes:
         weights: Trained weights, float32.
-        gradients: One gradient per weight, float32, and their sum over the steps of an
-            update if it has several.
+        gradients: One gradient per weight, float32, and their sum over the
+            micro-batches of an update if it has several.
         optimizer: Values of `optimizer_slots`, float32.
         activations: Tensors kept for the backward pass of one batch; an estimate.
     """
@@ -77,7 +77,7 @@ def training_memory(
         target_vocab_size: Size of the target vocabulary.
         rows: Sentence pairs of a step on this device.
         length: Padded length of both sides, in tokens.
-        micro_batches: Steps of the update, whose gradients are added up.
+        micro_batches: Micro-batches of the update, whose gradients are added up.
     """
     weights = FLOAT32 * parameter_count(hparams, source_vocab_size, target_vocab_size)
     per_pair = activation_bytes(hparams, target_vocab_size, length)
@@ -166,7 +166,8 @@ def fitting_batch_size(
 ) -> int:
     """Return the largest `batch_size` whose largest bucket fits into some memory.
 
-    With `update_tokens`, the update may take several steps, so their sum is counted.
+    With `update_tokens`, an update may have several micro-batches, so the sum of their
+    gradients is counted.
 
     Args:
         hparams: Hparams of the model.

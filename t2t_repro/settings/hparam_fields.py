@@ -235,8 +235,8 @@ class HParamFields(TypedSettings):
     )
     update_tokens: int = setting(
         "tokens of one update on all replicas together, at most batch_size per replica "
-        "at a time: the gradients of several steps are added up; 0 = one step of "
-        "batch_size",
+        "at a time: the gradients of several micro-batches are added up; 0 = one "
+        "micro-batch of batch_size",
         0,
         unit="tokens",
         at_least=0,

@@ -139,17 +139,17 @@ class _ReplicaStep:
             batch: The rows of this replica.
             target_tokens: Number of target tokens in the global batch, float32 scalar.
         """
-        steps = self.options.micro_batches
-        if steps == 1:
-            return self._micro_step(batch, target_tokens)
+        count = self.options.micro_batches
+        if count == 1:
+            return self._gradients_of_micro_batch(batch, target_tokens)
         parts = {
-            name: tf.reshape(rows, [steps, -1, tf.shape(rows)[1]])
+            name: tf.reshape(rows, [count, -1, tf.shape(rows)[1]])
             for name, rows in batch.items()
         }
 
-        def add_step(number: tf.Tensor, *sums: Any) -> tuple[Any, ...]:
+        def add_micro_batch(number: tf.Tensor, *sums: Any) -> tuple[Any, ...]:
             part = {name: rows[number] for name, rows in parts.items()}
-            values = self._micro_step(part, target_tokens)
+            values = self._gradients_of_micro_batch(part, target_tokens)
             return number + 1, *tf.nest.map_structure(tf.add, sums, values)
 
         variables = self.model.trainable_variables
@@ -157,16 +157,16 @@ class _ReplicaStep:
             {"loss": tf.constant(0.0), "nll": tf.constant(0.0)},
             [tf.zeros(v.shape, v.dtype) for v in variables],
         )
-        # One step at a time, or memory would have to hold the activations of several.
+        # One at a time, or memory would have to hold the activations of several.
         _, sums, gradients = tf.while_loop(
-            lambda number, *_: number < steps,
-            add_step,
+            lambda number, *_: number < count,
+            add_micro_batch,
             (tf.constant(0), *zeros),
             parallel_iterations=1,
         )
         return sums, gradients
 
-    def _micro_step(
+    def _gradients_of_micro_batch(
         self, batch: Batch, target_tokens: tf.Tensor
     ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
         """Return the share of some rows in the global means, and their gradients."""
@@ -182,7 +182,7 @@ class _ReplicaStep:
     def _passes(
         self, batch: Batch, target_tokens: tf.Tensor, rdrop_weight: float
     ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
-        """Return what `_micro_step` returns, by two passes if there is a weight."""
+        """Do the same with two passes if there is a weight, otherwise with one."""
         divisor = tf.maximum(target_tokens, 1.0)
         weights = [v.value for v in self.model.trainable_variables]
         with self.options.compile_scope():

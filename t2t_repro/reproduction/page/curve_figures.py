@@ -20,7 +20,8 @@ def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve]) -> None:
 
     Args:
         canvas: Figure to draw on.
-        curves: Learning curves; those of a row of `forms` get its name.
+        curves: Learning curves. Each curve of a row of `forms` is labelled with the
+            name of the row.
     """
     axes = canvas.subplots()
     labels = {f"{row.system}-long": row.name for row in find_table("forms").rows}

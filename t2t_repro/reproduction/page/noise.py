@@ -1,4 +1,4 @@
-"""The noise between seeds at the small scale, and what stands out from it."""
+"""Estimate the noise between seeds, and find the rows that differ beyond it."""
 
 from __future__ import annotations
 
