@@ -130,7 +130,7 @@ class Batches:
         Raises:
             UserError: If there are none, or the file is damaged.
         """
-        arrays = _read(folder / BATCHES_FILE)
+        arrays = read_arrays(folder / BATCHES_FILE)
         try:
             positions = arrays["positions"]
             sides = (
@@ -228,7 +228,7 @@ def read_state(folder: Path) -> Arrays:
     """
     arrays: Arrays = {}
     for path in sorted(folder.glob("state-*.npz")):
-        arrays |= _read(path)
+        arrays |= read_arrays(path)
     return arrays
 
 
@@ -245,7 +245,12 @@ def _parts(arrays: Arrays, bytes_per_part: int) -> Iterator[Arrays]:
         yield part
 
 
-def _read(path: Path) -> Arrays:
+def read_arrays(path: Path) -> Arrays:
+    """Read all arrays of a file.
+
+    Raises:
+        UserError: If the file does not exist.
+    """
     try:
         # NumPy leaves a damaged file open that it opened itself.
         with path.open("rb") as file, np.load(file) as arrays:

@@ -38,6 +38,9 @@ class TrainState(NamedTuple):
     optimizer: list[jax.Array]
 
 
+Update = Callable[[TrainState, Batch], tuple[TrainState, dict[str, jax.Array]]]
+
+
 def require_jax() -> None:
     """Refuse to run on another backend of Keras.
 
@@ -82,11 +85,19 @@ def assign_state(
 
 def make_step(
     model: keras.Model, optimizer: keras.optimizers.Optimizer, hparams: HParams
-) -> Callable[[TrainState, Batch], tuple[TrainState, dict[str, jax.Array]]]:
+) -> Update:
     """Make the function that trains on one batch.
 
     It is compiled once per batch shape, and overwrites the memory of its first
-    argument, which must not be used again.
+    argument, which must not be used again. See `make_update`.
+    """
+    return jax.jit(make_update(model, optimizer, hparams), donate_argnums=0)
+
+
+def make_update(
+    model: keras.Model, optimizer: keras.optimizers.Optimizer, hparams: HParams
+) -> Update:
+    """Make the pure function of one update, not compiled.
 
     Args:
         model: A model that maps {"inputs", "targets"} to logits.
@@ -139,7 +150,7 @@ def make_step(
         metrics = {"loss": loss, "gradient_norm": norm, "target_tokens": tokens}
         return TrainState(trainable, non_trainable, optimizer_values), metrics
 
-    return jax.jit(step, donate_argnums=0)
+    return step
 
 
 def _clipped(

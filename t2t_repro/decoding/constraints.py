@@ -7,12 +7,16 @@ model's. PAD is never generated and needs no mask here.
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.grammar import outside_grammar
-from t2t_repro.text.bracket_grammar import BracketGrammar
+
+if TYPE_CHECKING:
+    # At run time, the search needs no tokenizer.
+    from t2t_repro.text.bracket_grammar import BracketGrammar
 
 
 @dataclasses.dataclass(frozen=True)

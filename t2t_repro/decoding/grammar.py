@@ -18,12 +18,16 @@ parsing each hypothesis at each step of a beam search: PICARD, Scholak et al. 20
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.text.bracket_grammar import BracketGrammar
+
+if TYPE_CHECKING:
+    # At run time, the search needs no tokenizer.
+    from t2t_repro.text.bracket_grammar import BracketGrammar
 
 # Of `word_kinds`: no word.
 NO_WORD = -1

@@ -15,11 +15,16 @@ their end, and their scores are the model's.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from keras import KerasTensor, ops
 
 from t2t_repro.decoding.grammar import NO_WORD
-from t2t_repro.text.bracket_grammar import BracketGrammar
+
+if TYPE_CHECKING:
+    # At run time, the search needs no tokenizer.
+    from t2t_repro.text.bracket_grammar import BracketGrammar
 
 
 def leaf_bonus(

@@ -119,11 +119,11 @@ def curve_of(run: str | Path, name: str) -> Curve:
         seed=description.random_seed,
         problem=description.problem,
         hparams_set=description.hparams_set,
-        settings=_settings(description.hparams.to_dict()),
+        settings=changed_settings(description.hparams.to_dict()),
         data_digest=description.data_digest,
         versions=description.versions,
         steps=sorted(evaluations),
-        nll=[_rounded(evaluations[step]["nll"]) for step in sorted(evaluations)],
+        nll=[rounded(evaluations[step]["nll"]) for step in sorted(evaluations)],
         branches=_branches(_by_step(records, "branches"), sorted(evaluations)),
         seconds=round(training_seconds(records), 1),
     )
@@ -215,7 +215,7 @@ def _by_step(
     return {record["step"]: record for record in records if record["split"] == split}
 
 
-def _settings(hparams: Mapping[str, Any]) -> dict[str, Any]:
+def changed_settings(hparams: Mapping[str, Any]) -> dict[str, Any]:
     """Return the hparams that were given for this run."""
     origins = hparams["origins"]
     return {name: hparams[name] for name in origins if origins[name] == "--hparams"}
@@ -237,8 +237,9 @@ def _branches(
             "local_eval_frequency that is a multiple of log_step_count_steps."
         )
     names = [name for name in records[steps[-1]] if "/" in name]
-    return {name: [_rounded(records[step][name]) for step in steps] for name in names}
+    return {name: [rounded(records[step][name]) for step in steps] for name in names}
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """Return a number with the digits that a curve file keeps."""
     return round(value, _DIGITS)

@@ -50,7 +50,7 @@ def run_row(
     recipe = plan.recipe
     text_dir = folders.text_dir or Path()
     text_digests = recipe.text_digests(text_dir)
-    data = _open_data(recipe, text_dir, folders.data_dir)
+    data = open_data(recipe, text_dir, folders.data_dir)
     settings = _train_settings(plan, folders.output_dir)
     trained = train(settings, data, show_progress=show_progress)
     if not trained.complete:
@@ -65,7 +65,8 @@ def run_row(
     return paths
 
 
-def _open_data(recipe: Recipe, text_dir: Path, data_dir: Path) -> PreparedData:
+def open_data(recipe: Recipe, text_dir: Path, data_dir: Path) -> PreparedData:
+    """Open the prepared data of a recipe, after preparing it if it is missing."""
     catalogue.load()
     problem = catalogue.problem(recipe.problem)
     if recipe.text:

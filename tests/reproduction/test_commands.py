@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from benchmarks.accelerator.rows.results import commands as accelerator_commands
 from t2t_repro.reproduction.lookup import find_row
 from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.plan import plan_of
@@ -134,18 +137,35 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("result", shipped_results(), ids=lambda r: r.file_name)
-def test_a_shipped_result_was_made_by_the_commands_of_its_row(result):
-    found = [
+ON_CPU = [x for x in shipped_results() if "jax" not in x.versions]
+ON_ACCELERATOR = [x for x in shipped_results() if "jax" in x.versions]
+
+
+def rows_of(system):
+    return [
         f"{table.name}/{row.name}"
         for table in TABLES
         for row in table.rows
-        if row.system == result.system
+        if row.system == system
     ]
-    row = ROWS.get(result.system, found[0])
+
+
+@pytest.mark.parametrize("result", ON_CPU, ids=lambda r: r.file_name)
+def test_a_shipped_result_was_made_by_the_commands_of_its_row(result):
+    row = ROWS.get(result.system, rows_of(result.system)[0])
     train, *evaluations = commands(row, result.scale, result.seed)
     theirs, *their_evaluations = result.commands
     for flag in LATER_FLAGS:
         train, theirs = train.replace(flag, ""), theirs.replace(flag, "")
     assert theirs == train
     assert set(their_evaluations) <= set(evaluations)
+
+
+@pytest.mark.parametrize("result", ON_ACCELERATOR, ids=lambda r: r.file_name)
+def test_a_result_of_an_accelerator_was_made_by_the_programs_of_its_row(result):
+    seeds = int(re.search(r"(\d+) seeds? at once", result.hardware)[1])
+    assert result.commands in [
+        accelerator_commands(row, result.scale, seeds, "tensorfloat32")
+        for row in rows_of(result.system)
+    ]
+    assert result.seed in range(1, seeds + 1)

@@ -15,28 +15,41 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve]) -> None:
-    """Draw dev nll during training runs, a line per setting, in the order of the ends.
+def draw_learning_curves(canvas: Canvas, curves: Sequence[Curve], table: str) -> None:
+    """Draw dev nll during the training runs of a table at the long scale.
+
+    Each row has a line, in the order of their ends, which begins after a tenth of the
+    run: before, the nll falls so fast that the lines could not be told apart.
 
     Args:
         canvas: Figure to draw on.
-        curves: Learning curves. Each curve of a row of `forms` is labelled with the
-            name of the row.
+        curves: Learning curves of any systems.
+        table: Name of the table.
     """
     axes = canvas.subplots()
-    labels = {f"{row.system}-long": row.name for row in find_table("forms").rows}
-    groups = sorted(_by_name(curves).items(), key=lambda x: -_last_nll(x[1]))
+    groups = sorted(long_curves(curves, table).items(), key=lambda x: -_last_nll(x[1]))
     # More settings than colours.
     styles = itertools.cycle(["-"] * 10 + ["--"] * 10)
     for (name, group), style in zip(groups, styles, strict=False):
-        _draw_mean(axes, labels.get(name, name), group, style)
+        _draw_mean(axes, name, group, style)
     axes.set(xlabel="steps", ylabel="dev nll per token")
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def long_curves(curves: Sequence[Curve], table: str) -> dict[str, list[Curve]]:
+    """Return the curves of a table's rows at the long scale, by name of the row."""
+    rows = {f"{row.system}-long": row.name for row in find_table(table).rows}
+    found: dict[str, list[Curve]] = {}
+    for curve in curves:
+        if curve.name in rows:
+            found.setdefault(rows[curve.name], []).append(curve)
+    return found
 
 
 def _draw_mean(axes: Axes, name: str, curves: Sequence[Curve], style: str) -> None:
     """Draw the mean of the seeds, with the range between them."""
     points = shared_points(curves)
+    points = {step: x for step, x in points.items() if step >= max(points) / 10}
     steps, columns = list(points), list(points.values())
     seeds = f"{len(curves)} seed" + "s" * (len(curves) > 1)
     (line,) = axes.plot(
@@ -85,10 +98,3 @@ def draw_branch_weights(canvas: Canvas, curves: Sequence[Curve]) -> None:
 
 def _last_nll(curves: Sequence[Curve]) -> float:
     return statistics.mean(curve.nll[-1] for curve in curves)
-
-
-def _by_name(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
-    groups: dict[str, list[Curve]] = {}
-    for curve in curves:
-        groups.setdefault(curve.name, []).append(curve)
-    return groups

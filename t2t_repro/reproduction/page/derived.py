@@ -58,7 +58,7 @@ def spread(results: Sequence[Result], system: str) -> dict[str, float | str]:
 
 
 def update_minutes(results: Sequence[Result]) -> dict[str, float]:
-    """Return the shortest and longest time of a row's updates, per scale.
+    """Return the shortest and longest time of a row's updates on CPUs, per scale.
 
     Returns:
         "small_low", "small_high", "long_low" and "long_high", in minutes.
@@ -69,11 +69,64 @@ def update_minutes(results: Sequence[Result]) -> dict[str, float]:
             result.seconds / 60
             for result in results
             if result.scale == scale and "BLEU (dev)" in result.scores
+            if not on_accelerator(result)
         ]
         if minutes:
             numbers[f"{scale}_low"] = min(minutes)
             numbers[f"{scale}_high"] = max(minutes)
     return numbers
+
+
+def on_accelerator(result: Result) -> bool:
+    """Return whether JAX trained a system; see `benchmarks/accelerator/rows/`."""
+    return "jax" in result.versions
+
+
+def accelerated(results: Sequence[Result]) -> dict[str, float | str]:
+    """Describe the training runs on an accelerator.
+
+    Returns:
+        "runs" and "rows": the numbers of training runs and of systems; "seconds_low"
+        and "seconds_high": the shortest and longest time of the seeds of a system;
+        "device": the kinds of accelerators.
+    """
+    own = [result for result in results if on_accelerator(result)]
+    seconds = [result.seconds for result in own]
+    return {
+        "runs": len(own),
+        "rows": len({(result.system, result.scale) for result in own}),
+        "seconds_low": min(seconds, default=0.0),
+        "seconds_high": max(seconds, default=0.0),
+        "device": ", ".join(
+            sorted({x.hardware.partition(",")[0].removeprefix("1 x ") for x in own})
+        ),
+    }
+
+
+def cpu_differences(measurements: Mapping[str, Measurement]) -> dict[str, float]:
+    """Return the mean difference between CPUs and accelerator, CPU minus accelerator.
+
+    Returns:
+        "nll" and "bleu", and "runs": the number of training runs on CPUs.
+    """
+    table = measurements["accelerator_agreement"]
+    numbers: dict[str, float] = {}
+    for name, heading in (("nll", "nll"), ("bleu", "both")):
+        pairs = zip(*table.columns(f"{heading}, CPU", f"{heading}, H200"), strict=True)
+        gaps = [cpu - accelerator for cpu, accelerator in pairs]
+        numbers |= {name: statistics.mean(gaps), "runs": len(gaps)}
+    return numbers
+
+
+def means_and_spreads(
+    results: Sequence[Result], scale: str, score: str, digits: int
+) -> dict[str, str]:
+    """Return mean and deviation of a score of every system, by system, as text."""
+    scores: dict[str, list[float]] = {}
+    for result in results:
+        if result.scale == scale and score in result.scores:
+            scores.setdefault(result.system, []).append(result.scores[score])
+    return {name: mean_and_spread(x, digits) for name, x in scores.items()}
 
 
 def depth_gaps(results: Sequence[Result], score: str) -> dict[str, float]:
@@ -175,11 +228,11 @@ def trained_depths() -> dict[str, int]:
 
 
 def units_per_head() -> dict[str, int]:
-    """Return the units per head of the rows that are too narrow at the small scale."""
+    """Return the units per head at the small scale: `base`, and two narrow rows."""
     sets = {
         row: small_scale.scaled(catalogue.hparams(f"{PLAIN}_{row}"))
         for row in ("a_h32", "b_dk16")
-    }
+    } | {"base": small_scale.scaled(catalogue.hparams(PLAIN))}
     paper = catalogue.hparams(f"{PLAIN}_a_h32").resolved()
     return {
         **{row: _head_units(hparams.resolved()) for row, hparams in sets.items()},

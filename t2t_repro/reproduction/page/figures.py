@@ -15,6 +15,7 @@ from t2t_repro.reproduction.measurements import Measurement
 from t2t_repro.reproduction.page.curve_figures import (
     draw_branch_weights,
     draw_learning_curves,
+    long_curves,
 )
 from t2t_repro.reproduction.page.derived import by_seed
 from t2t_repro.reproduction.results import NOT_YET, Result
@@ -116,18 +117,18 @@ def _draw_multi30k(canvas: Canvas, data: FigureData) -> None:
     axes.set(xlabel="steps", ylabel="dev nll per token", title="transformer_multi30k")
 
 
-def _draw_bleu_parameters(canvas: Canvas, data: FigureData) -> None:
+def _draw_bleu_parameters(canvas: Canvas, data: FigureData, scale: str) -> None:
     axes = canvas.subplots()
     base_size = next(
         (
             size
-            for name, size, _ in _bleu_points("table3", data.results)
+            for name, size, _ in _bleu_points("table3", data.results, scale)
             if name == "base"
         ),
         0,
     )
     for table, marker in zip(_TABLES, ("o", "^"), strict=True):
-        points = list(_bleu_points(table, data.results))
+        points = list(_bleu_points(table, data.results, scale))
         axes.errorbar(
             [size / 1e6 for _, size, _ in points],
             [statistics.mean(scores) for *_, scores in points],
@@ -153,11 +154,11 @@ def _draw_bleu_parameters(canvas: Canvas, data: FigureData) -> None:
 
 
 def _bleu_points(
-    table: str, results: Sequence[Result]
+    table: str, results: Sequence[Result], scale: str
 ) -> Iterator[tuple[str, int, list[float]]]:
-    """Yield the name, parameters and dev BLEU of each row at the small scale."""
+    """Yield the name, parameters and dev BLEU of each row at a scale."""
     for row in find_table(table).rows:
-        own = [x for x in results if x.scale == "small" and x.system == row.system]
+        own = [x for x in results if (x.scale, x.system) == (scale, row.system)]
         if own:
             yield row.name, own[0].parameters, [x.scores["BLEU (dev)"] for x in own]
 
@@ -218,12 +219,22 @@ FIGURES = {
     "bleu_parameters": Figure(
         "Dev BLEU against the number of parameters",
         lambda data: bool(data.results),
-        _draw_bleu_parameters,
+        lambda canvas, data: _draw_bleu_parameters(canvas, data, "small"),
+    ),
+    "long_bleu_parameters": Figure(
+        "Dev BLEU against the number of parameters, after ten thousand steps",
+        lambda data: bool([*_bleu_points("table3", data.results, "long")]),
+        lambda canvas, data: _draw_bleu_parameters(canvas, data, "long"),
+    ),
+    "table3_curves": Figure(
+        "Dev nll during the training runs of table3",
+        lambda data: bool(long_curves(data.curves, "table3")),
+        lambda canvas, data: draw_learning_curves(canvas, data.curves, "table3"),
     ),
     "learning_curves": Figure(
         "Dev nll during the training runs of forms",
-        lambda data: bool(data.curves),
-        lambda canvas, data: draw_learning_curves(canvas, data.curves),
+        lambda data: bool(long_curves(data.curves, "forms")),
+        lambda canvas, data: draw_learning_curves(canvas, data.curves, "forms"),
     ),
     "multi30k": Figure(
         "Dev nll during the training of transformer_multi30k",

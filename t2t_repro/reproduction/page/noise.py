@@ -7,7 +7,13 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from t2t_repro.reproduction.agreement import pooled_deviation
+from t2t_repro.reproduction.agreement import (
+    ALL_ROWS,
+    LONG_SCORES,
+    group_agreements,
+    p_value_text,
+    pooled_deviation,
+)
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.page.derived import PLAIN, by_seed
 from t2t_repro.reproduction.permutation import COVERAGE
@@ -81,6 +87,32 @@ def directions(results: Sequence[Result]) -> dict[str, str | int]:
         "agreeing": len(found[True]),
         "beyond": len(found[True]) + len(found[False]),
     }
+
+
+def table3_order(results: Sequence[Result]) -> dict[str, float | str]:
+    """Compare the order of Table 3 at the long scale with the published one.
+
+    Returns:
+        For "nll" and "bleu" of the last checkpoints: the number of "same" pairs of
+        rows, of "pairs", the interval "low" to "high" of random orders, and p, by names
+        such as "nll_same"; and the number of "rows". Empty without measured rows.
+    """
+    table = find_table("table3")
+    systems = {str(row.system) for row in table.rows}
+    measured = {x.system for x in results if x.scale == "long"} & systems
+    numbers: dict[str, float | str] = {"rows": len(measured)}
+    names = {LONG_SCORES["perplexity"]: "nll", LONG_SCORES["BLEU"]: "bleu"}
+    for found in group_agreements(table, results, "long"):
+        if found.group == ALL_ROWS and found.score in names:
+            name, test = names[found.score], found.test
+            numbers |= {
+                f"{name}_same": test.same,
+                f"{name}_pairs": test.pairs,
+                f"{name}_low": test.low,
+                f"{name}_high": test.high,
+                f"{name}_p": p_value_text(test.p_value, 3),
+            }
+    return numbers
 
 
 def _threshold(groups: Sequence[Sequence[float]], first: int, second: int) -> float:

@@ -14,7 +14,7 @@ from t2t_repro.reproduction.agreement import (
 from t2t_repro.reproduction.comparison_report import SCORE_HEADINGS
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.report import mean_and_spread
-from t2t_repro.reproduction.results import NOT_YET, Result
+from t2t_repro.reproduction.results import NOT_YET, Result, averaged_score
 from t2t_repro.reproduction.table1.orders import COMMENTED
 from t2t_repro.reproduction.tables import Row
 from t2t_repro.text_tables import markdown
@@ -38,6 +38,7 @@ NEWER_TABLES = {
     "branches": ("text says", "source"),
     "dropout": ("control for",),
 }
+AVERAGED = averaged_score("")
 _ROW_SCORES = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
 
 
@@ -128,20 +129,24 @@ def parsers(results: Sequence[Result]) -> str:
     return "\n".join(markdown([headings, *lines]))
 
 
-def agreement(results: Sequence[Result]) -> str:
-    """Return the agreement with the order of Table 3, per group of rows."""
-    headings = ["rows", "score", "pairs in order", "random orders", "p"]
-    return "\n".join(markdown([headings, *_agreement_lines(results)]))
+def agreement(results: Sequence[Result], scale: str) -> str:
+    """Return the agreement with the order of Table 3 at a scale, per group of rows."""
+    headings = ["rows", "published", "ours", "pairs in order", "random orders", "p"]
+    lines = [*_agreement_lines(results, scale)]
+    return "\n".join(markdown([headings, *lines])) if lines else f"{NOT_YET}."
 
 
-def _agreement_lines(results: Sequence[Result]) -> Iterator[list[str]]:
+def _agreement_lines(results: Sequence[Result], scale: str) -> Iterator[list[str]]:
     before = ""
-    for group, column, _, test in group_agreements(
-        find_table(LETTERED_TABLE), results, "small", group_of, FEWEST_ROWS
+    for group, column, score, test in group_agreements(
+        find_table(LETTERED_TABLE), results, scale, group_of, FEWEST_ROWS
     ):
+        if score.endswith(AVERAGED):  # the same systems again
+            continue
         yield [
             group if group != before else "",
             column,
+            score,
             f"{test.same} of {test.pairs}",
             f"{test.low} to {test.high}",
             p_value_cell(test.p_value, 2),

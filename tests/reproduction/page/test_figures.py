@@ -27,10 +27,15 @@ PARSED = dataclasses.replace(
     },
 )
 TRANSLATIONS = [r for r in shipped_results() if "parsing" not in r.system]
+SHARED = dataclasses.replace(CURVE, name="weighted_transformer_base_shared-long")
 EVERYTHING = FigureData(
     (*TRANSLATIONS, PARSED),
     shipped_measurements(),
-    (CURVE, dataclasses.replace(CURVE, seed=2, steps=(5, 10, 20), nll=(4, 3.25, 2.75))),
+    (
+        SHARED,
+        dataclasses.replace(SHARED, seed=2, steps=(5, 10, 20), nll=(4, 3.25, 2.75)),
+        dataclasses.replace(CURVE, name="transformer_base-long"),
+    ),
 )
 NOTHING = FigureData((), {}, ())
 
@@ -58,7 +63,7 @@ def test_attention_functions_are_compared_at_the_depth_that_was_trained():
 
 def test_a_training_without_branches_draws_no_branch_weights():
     data = dataclasses.replace(
-        EVERYTHING, curves=(dataclasses.replace(CURVE, branches={}),)
+        EVERYTHING, curves=(dataclasses.replace(SHARED, branches={}),)
     )
     assert links(data)["branches"].endswith("not yet measured.")
     assert links(data)["learning_curves"].startswith("![")
@@ -72,7 +77,9 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert "shared (2 seeds)" in texts["learning_curves.svg"]
     assert "transformer_multi30k" in texts["multi30k.svg"]
     assert "encoder/layer_0/kappa" in texts["branches.svg"]
-    assert "c_d1024" in texts["bleu_parameters.svg"]
+    assert "base (1 seed)" in texts["table3_curves.svg"]
+    for name in ("bleu_parameters", "long_bleu_parameters"):
+        assert "c_d1024" in texts[f"{name}.svg"]
     assert all(
         kind in texts["attention_functions.svg"] for kind in ("scaled", "unscaled")
     )
@@ -82,7 +89,7 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     (tmp_path / "again").mkdir()
     curves = dataclasses.replace(EVERYTHING, results=())
     again = draw_figures(curves, tmp_path / "again")
-    assert len(again) == 3
+    assert len(again) == 4
     for path in again:
         assert path.read_text(encoding="utf-8") == texts[path.name]
 

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from t2t_repro.reproduction.page.derived import PLAIN
-from t2t_repro.reproduction.page.noise import directions, noise
+from t2t_repro.reproduction.page.noise import directions, noise, table3_order
 from tests.support.result import RESULT
 
 
@@ -93,3 +93,24 @@ def test_more_seeds_of_a_row_reduce_the_noise_of_its_mean():
     assert directions(perplexities(c_n4=(difference,)))["beyond"] == 0
     repeated = perplexities(c_n4=(difference,) * 3)
     assert directions(repeated)["published"] == "`c_n4`"
+
+
+def test_the_order_of_table_3_is_that_of_the_last_checkpoints():
+    """The paper: base has 4.92 and 25.8, c_n2 6.11 and 23.7, c_n4 5.19 and 25.3."""
+    scores = {
+        PLAIN: {"nll (dev)": 1.8, "BLEU (dev+test)": 30.0},
+        f"{PLAIN}_c_n2": {"nll (dev)": 1.9, "BLEU (dev+test)": 32.0},
+        f"{PLAIN}_c_n4": {"nll (dev)": 2.0, "BLEU (dev+test)": 31.0},
+        "weighted_transformer_base": {"nll (dev)": 9.0},
+    }
+    results = [
+        dataclasses.replace(RESULT, system=system, scale="long", scores=own)
+        for system, own in scores.items()
+    ]
+    found = table3_order(results)
+    assert found["rows"] == 3
+    assert (found["nll_same"], found["nll_pairs"]) == (2, 3)
+    assert (found["bleu_same"], found["bleu_pairs"]) == (0, 3)
+    assert (found["bleu_low"], found["bleu_high"]) == (0, 3)
+    assert found["bleu_p"] == "p = 1.000"
+    assert table3_order([]) == {"rows": 0}

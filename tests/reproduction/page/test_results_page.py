@@ -290,3 +290,49 @@ def test_the_level_of_a_system_has_the_deviation_of_its_seeds():
     scores = small_scores("transformer_base", "BLEU (dev)")
     assert (base["dev_low"], base["dev_high"]) == (min(scores), max(scores))
     assert base["dev"] == mean_and_spread(scores, 1)
+
+
+def test_times_on_cpus_and_on_accelerators_are_kept_apart():
+    base = next(r for r in shipped_results() if r.system == "transformer_base")
+    on_cpu = dataclasses.replace(
+        base, scale="long", seconds=600.0, versions={"tensorflow": "2.21.0"}
+    )
+    scores = {"BLEU (dev)": 30.0}
+    runs = [
+        dataclasses.replace(
+            on_cpu,
+            system=system,
+            seconds=s,
+            versions={"jax": "0.11"},
+            scores=scores,
+            hardware="1 x GPU of a kind, 3 seeds at once",
+        )
+        for system, s in (("a", 60.0), ("a", 60.0), ("b", 90.0))
+    ]
+    times = derived.update_minutes([on_cpu, *runs])
+    assert times == {"long_low": 10.0, "long_high": 10.0}
+    assert derived.accelerated([on_cpu, *runs]) == {
+        "runs": 3,
+        "rows": 2,
+        "seconds_low": 60.0,
+        "seconds_high": 90.0,
+        "device": "GPU of a kind",
+    }
+
+
+def test_the_difference_of_cpus_is_the_mean_over_their_training_runs():
+    nll = [1.867, 1.894, 1.886, 1.885, 2.149, 1.965, 2.065, 1.901, 1.908, 1.963]
+    same = [1.876, 1.876, 1.897, 1.897, 2.138, 1.977, 2.066, 1.895, 1.895, 1.971]
+    found = derived.cpu_differences(shipped_measurements())
+    assert found["runs"] == len(nll)
+    assert found["nll"] == pytest.approx((sum(nll) - sum(same)) / len(nll))
+
+
+def test_means_have_the_deviation_of_their_seeds():
+    result = next(r for r in shipped_results() if r.system == "transformer_base")
+    runs = [
+        dataclasses.replace(result, system=name, scale="long", scores={"nll (dev)": x})
+        for name, x in (("a", 1.0), ("a", 2.0), ("b", 3.0))
+    ]
+    found = derived.means_and_spreads(runs, "long", "nll (dev)", 3)
+    assert found == {"a": "1.500 ± 0.707", "b": "3.000"}

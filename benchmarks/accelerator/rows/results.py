@@ -1,0 +1,289 @@
+"""Score the outcomes of jobs, and write result and curve files; needs TensorFlow.
+
+From the root of the checkout:
+
+    PYTHONPATH=. python -m benchmarks.accelerator.rows.results --jobs jobs \
+        --outcomes outcomes --text_dir multi30k --data_dir data --result_dir results \
+        --curve_dir curves
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.accelerator.rows.corpus import Corpus
+from benchmarks.accelerator.rows.job import AVERAGED, LAST, Job, Outcome, load_jobs
+from t2t_repro.constants import PAD_ID
+from t2t_repro.data.prepared import PreparedData
+from t2t_repro.decoding.hypothesis import Hypothesis
+from t2t_repro.decoding.pieces import Piece
+from t2t_repro.decoding.sentences import SentenceTranslator
+from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.errors import UserError
+from t2t_repro.reproduction.curves import Curve, changed_settings, rounded
+from t2t_repro.reproduction.lookup import find_row
+from t2t_repro.reproduction.plan import Plan, plan_of
+from t2t_repro.reproduction.ranking_scores import Output, pooled_bleu
+from t2t_repro.reproduction.results import Result, averaged_score
+from t2t_repro.reproduction.run_row import named_scores, open_data
+from t2t_repro.runs.translating import TranslatingSystem
+from t2t_repro.settings.decode_hparams import DecodeHParams
+
+_MODULE = "benchmarks.accelerator.rows"
+
+
+class FoundTranslator(SentenceTranslator):
+    """Translator whose search has been made elsewhere.
+
+    Args:
+        found: Ids of the translation of each piece, by the ids of the piece.
+        *args: See `SentenceTranslator`.
+        **kwargs: See `SentenceTranslator`.
+    """
+
+    def __init__(
+        self, found: dict[tuple[int, ...], np.ndarray], *args, **kwargs
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._found = found
+
+    def _search_batches(
+        self, pieces: list[Piece]
+    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
+        for number, piece in enumerate(pieces):
+            ids = tuple(int(x) for x in self._found[tuple(piece.ids)] if x != PAD_ID)
+            text = self.target_tokenizer.decode(list(ids))
+            yield [number], [[Hypothesis(text, 0.0, ids=ids)]]
+
+
+class FoundSystem(TranslatingSystem):
+    """A system whose translations have been found elsewhere.
+
+    Args:
+        data: Prepared data of its training.
+        max_input_length: Hparam `max_length` of its model.
+        found: See `FoundTranslator`.
+    """
+
+    def __init__(
+        self,
+        data: PreparedData,
+        max_input_length: int,
+        found: dict[tuple[int, ...], np.ndarray],
+    ) -> None:
+        super().__init__(data.problem, data.tokenizers(), "")
+        self._max_input_length = max_input_length
+        self._found = found
+
+    @property
+    def max_input_length(self) -> int:
+        return self._max_input_length
+
+    @property
+    def data_dir(self) -> str | None:
+        return None
+
+    def _new_translator(self, hparams: DecodeHParams) -> FoundTranslator:
+        return FoundTranslator(
+            self._found,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            hparams,
+            self.max_input_length,
+            forms=TextForms.of(self.problem),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Scored:
+    """Everything that the results of a job need.
+
+    Attributes:
+        job: The job.
+        outcome: What its training left.
+        corpus: Its corpus.
+        data: Prepared data of the corpus.
+        text_dir: Folder of the raw text.
+    """
+
+    job: Job
+    outcome: Outcome
+    corpus: Corpus
+    data: PreparedData
+    text_dir: Path
+
+    def plan(self, seed: int) -> Plan:
+        """Return the plan of the row's run with a seed."""
+        table, row = find_row(self.job.details["row"])
+        return plan_of(table, row, self.job.details["scale"], seed)
+
+    def result(self, number: int) -> Result:
+        """Return the result of a seed, counted from 0."""
+        plan = self.plan(self.job.seeds[number])
+        systems = (LAST, AVERAGED) if plan.recipe.ranks_systems else (LAST,)
+        scores: dict[str, float] = {}
+        signature = ""
+        for system in systems:
+            own, signature = self._scores(plan, system, number)
+            if system == AVERAGED:
+                own = {averaged_score(name): value for name, value in own.items()}
+            scores |= own
+        (row,) = plan.rows
+        return Result(
+            system=str(row.system),
+            scale=plan.scale,
+            seed=plan.seed,
+            scores=scores,
+            signature=signature,
+            steps=int(self.outcome.steps[-1]),
+            seconds=round(self.outcome.seconds, 1),
+            parameters=self.outcome.parameters,
+            commands=commands(
+                self.job.details["row"],
+                plan.scale,
+                len(self.job.seeds),
+                self.outcome.precision,
+            ),
+            data=plan.recipe.text_digests(self.text_dir),
+            hardware=(
+                f"1 x {self.outcome.device}, {len(self.job.seeds)} seeds at once, "
+                "beside other training runs"
+            ),
+            versions=json.loads(self.outcome.versions),
+        )
+
+    def _scores(
+        self, plan: Plan, system: int, number: int
+    ) -> tuple[dict[str, float], str]:
+        """Return the scores of one system and seed, and sacreBLEU's signature."""
+        ids = self.outcome.ids[system, number]
+        sources = self.corpus.sources
+        pieces = np.split(sources.ids, sources.ends[:-1])
+        found = {tuple(map(int, p)): x for p, x in zip(pieces, ids, strict=True)}
+        decoder = FoundSystem(self.data, self.job.hparams.max_length, found)
+        scores: dict[str, float] = {}
+        outputs, signature = [], ""
+        for split in plan.recipe.splits:
+            texts, references = self.data.raw_text(split)
+            evaluation = decoder.evaluate(texts, references, self.job.decode_hparams)
+            scores |= named_scores(evaluation, references, split)
+            signature = evaluation.scores.bleu.signature
+            outputs.append(Output(evaluation, references))
+        last, averaged = self.outcome.nll[-1], self.outcome.averaged_nll
+        nll = float((averaged if system == AVERAGED else last)[number])
+        scores["perplexity (dev)"] = math.exp(nll)
+        if plan.recipe.ranks_systems:
+            pooled = "+".join(plan.recipe.splits)
+            scores |= {"nll (dev)": nll, f"BLEU ({pooled})": pooled_bleu(outputs)}
+        return scores, signature
+
+    def curve(self, number: int) -> Curve:
+        """Return the learning curve of a seed, counted from 0."""
+        plan = self.plan(self.job.seeds[number])
+        (row,) = plan.rows
+        return Curve(
+            name=f"{row.system}-{plan.scale}",
+            seed=plan.seed,
+            problem=plan.recipe.problem,
+            hparams_set=plan.recipe.hparams_set,
+            settings=changed_settings(self.job.hparams.to_dict()),
+            data_digest=self.corpus.data_digest,
+            versions=json.loads(self.outcome.versions),
+            steps=self.outcome.steps.tolist(),
+            nll=[rounded(float(x)) for x in self.outcome.nll[:, number]],
+            branches=branches(self.outcome, number),
+            seconds=round(self.outcome.seconds, 1),
+        )
+
+
+def branches(outcome: Outcome, number: int) -> dict[str, list[float]]:
+    """Return each weight of a branch at each step, see `Curve.branches`."""
+    found = {}
+    for name, values in outcome.arrays.items():
+        if name.startswith("branches/"):
+            _, _, stack, layer, _, kind = name.split("/")
+            for branch, course in enumerate(values[:, number].T.tolist()):
+                key = (stack != "encoder", layer, kind != "kappa", branch)
+                place = f"{stack}/{layer}/{kind}/{branch}"
+                found[key] = place, [*map(rounded, course)]
+    return dict(found[key] for key in sorted(found))
+
+
+def commands(row: str, scale: str, seeds: int, precision: str) -> tuple[str, ...]:
+    """Return the commands that reproduce the results of a row, in order.
+
+    Args:
+        row: The row, as TABLE/ROW.
+        scale: "small" or "long".
+        seeds: Number of seeds that are trained at once.
+        precision: Precision of the training.
+    """
+    text = "--text_dir TEXT --data_dir DATA"
+    return (
+        f"PYTHONPATH=. python -m {_MODULE}.export {text} --to JOBS --scale {scale} "
+        f"--seeds {seeds} {row}",
+        f"KERAS_BACKEND=jax PYTHONPATH=. python -m {_MODULE}.train --jobs JOBS "
+        f"--to OUTCOMES --precision {precision}",
+        f"PYTHONPATH=. python -m {_MODULE}.results --jobs JOBS --outcomes OUTCOMES "
+        f"{text} --result_dir RESULTS --curve_dir CURVES",
+    )
+
+
+def scored_jobs(args: argparse.Namespace) -> Iterator[Scored]:
+    """Yield every job that has an outcome.
+
+    Raises:
+        UserError: If the prepared data is not that of the corpus.
+    """
+    for job in load_jobs(args.jobs):
+        path = args.outcomes / f"{job.name}.npz"
+        if not path.is_file() or "row" not in job.details:
+            continue
+        recipe = plan_of(*find_row(job.details["row"]), job.details["scale"]).recipe
+        data = open_data(recipe, args.text_dir, args.data_dir)
+        corpus = Corpus.load(args.jobs / job.corpus)
+        if corpus.data_digest != data.digest:
+            raise UserError(f"the data in {args.data_dir} is not that of {args.jobs}.")
+        yield Scored(job, Outcome.load(path), corpus, data, args.text_dir)
+
+
+def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    for name, meaning in {
+        "jobs": "folder of the jobs",
+        "outcomes": "folder of the outcomes",
+        "text_dir": "folder of the raw text",
+        "data_dir": "folder of the prepared data",
+        "result_dir": "folder for the result files",
+        "curve_dir": "folder for the curve files",
+    }.items():
+        parser.add_argument(f"--{name}", type=Path, required=True, help=meaning)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write result and curve files; return 0, or 1 after an error of the user."""
+    args = parse_flags(arguments)
+    try:
+        for scored in scored_jobs(args):
+            for number in range(len(scored.job.seeds)):
+                print(scored.result(number).save(args.result_dir))
+                if scored.plan(1).recipe.ranks_systems:
+                    print(scored.curve(number).save(args.curve_dir))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

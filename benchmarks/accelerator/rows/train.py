@@ -1,0 +1,207 @@
+"""Train jobs, several of them at the same time on one accelerator; no TensorFlow.
+
+From the root of the checkout:
+
+    KERAS_BACKEND=jax PYTHONPATH=. python -m benchmarks.accelerator.rows.train \
+        --jobs jobs --to outcomes --processes 4
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import keras
+import numpy as np
+
+import t2t_repro
+from benchmarks.accelerator.jax_step import require_jax
+from benchmarks.accelerator.measure import PRECISIONS
+from benchmarks.accelerator.rows.corpus import Corpus
+from benchmarks.accelerator.rows.job import Job, Outcome, load_jobs
+from benchmarks.accelerator.rows.search import translate
+from benchmarks.accelerator.rows.seeds import (
+    Curves,
+    Seeds,
+    Weights,
+    device_batches,
+    train,
+)
+from t2t_repro.constants import INPUTS, TARGETS
+from t2t_repro.errors import UserError
+
+POLL_SECONDS = 0.5
+
+
+def run_job(job: Job, corpus: Corpus, precision: str) -> Outcome:
+    """Train a job, and translate with its last and averaged weights.
+
+    Args:
+        job: The job.
+        corpus: Its corpus.
+        precision: Precision of the training, a name of `PRECISIONS`; measurements and
+            translations have the highest.
+    """
+    started = time.perf_counter()
+
+    def say(text: str) -> None:
+        print(f"{job.name} {time.perf_counter() - started:.0f} s: {text}", flush=True)
+
+    shapes = corpus.orders[job.seeds[0]].shapes[: job.train_steps]
+    counts = np.bincount(shapes, minlength=len(corpus.shapes))
+    seeds = Seeds.begin(job.hparams, job.vocab_sizes, job.seeds, job.train_steps)
+    data = device_batches(corpus, job.seeds, counts)
+    say(f"compiling {len(data)} shapes")
+    with jax.default_matmul_precision(PRECISIONS[precision][1]):
+        step = seeds.compile(data)
+    nll = seeds.likelihood(dev_batch(corpus, job.hparams.max_length))
+    say("training")
+
+    def report(number: int, curves: Curves, seconds: float) -> None:
+        if number == job.measure_every or number % (10 * job.measure_every) == 0:
+            speed = f"{1e3 * seconds / number:.2f} ms per step"
+            losses, nlls = (np.round(x[-1], 3) for x in (curves.loss, curves.nll))
+            say(f"step {number}, {speed}, loss {losses}, dev nll {nlls}")
+
+    begin = time.perf_counter()
+    curves, averaged = train(
+        seeds,
+        step,
+        nll,
+        shapes.tolist(),
+        measure_every=job.measure_every,
+        average_last=job.average_last,
+        report=report,
+    )
+    seconds = time.perf_counter() - begin
+    say(f"trained in {seconds:.1f} s")
+    systems = [seeds.state.trainable, averaged]
+    ids = translate(
+        seeds.model,
+        [of_seed(weights, n) for weights in systems for n in range(len(job.seeds))],
+        corpus.sources,
+        job.decode_hparams,
+    )
+    say("translated")
+    return Outcome(
+        steps=np.array(curves.steps),
+        loss=np.array(curves.loss),
+        nll=np.array(curves.nll),
+        averaged_nll=nll(averaged),
+        ids=ids.reshape(len(systems), len(job.seeds), *ids.shape[1:]),
+        seconds=seconds,
+        device=jax.local_devices()[0].device_kind,
+        precision=precision,
+        versions=json.dumps(
+            {
+                "t2t_repro": t2t_repro.__version__,
+                "jax": jax.__version__,
+                "keras": keras.__version__,
+            }
+        ),
+        parameters=seeds.model.count_params(),
+        arrays=named_arrays(seeds, curves, averaged if job.keeps_weights else []),
+    )
+
+
+def of_seed(weights: Weights, number: int) -> Weights:
+    """Return the weights of one seed, counted from 0."""
+    return [values[number] for values in weights]
+
+
+def named_arrays(seeds: Seeds, curves: Curves, kept: Weights) -> dict[str, np.ndarray]:
+    """Return the arrays of an outcome, see `Outcome.arrays`."""
+    arrays = {
+        f"branches/{path}": np.array([point[path] for point in curves.branches])
+        for path in curves.branches[-1]
+    }
+    variables = seeds.model.trainable_variables
+    for variable, values in zip(variables, kept, strict=False):
+        arrays[f"averaged/{variable.path}"] = np.asarray(values[0])
+    return arrays
+
+
+def dev_batch(corpus: Corpus, max_length: int) -> dict[str, jax.Array]:
+    """Return the dev pairs that are not longer than `max_length`, padded."""
+    lengths = np.stack([corpus.dev[side].lengths for side in (INPUTS, TARGETS)])
+    longest = lengths.max(axis=0)
+    numbers = np.flatnonzero(longest <= max_length)
+    length = int(longest[numbers].max())
+    return {
+        side: jax.numpy.asarray(corpus.dev[side].padded(numbers, length))
+        for side in (INPUTS, TARGETS)
+    }
+
+
+def run_all(args: argparse.Namespace) -> int:
+    """Run every job without an outcome, each in a process; return the failures."""
+    names = [job.name for job in load_jobs(args.jobs)]
+    waiting = [name for name in names if not (args.to / f"{name}.npz").is_file()]
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    failures = 0
+    deadline = time.monotonic() + args.seconds
+    while waiting or running:
+        for name, process in list(running.items()):
+            if process.poll() is not None:
+                failures += process.returncode != 0
+                del running[name]
+        late = time.monotonic() >= deadline
+        if late and not running:
+            break
+        while waiting and len(running) < args.processes and not late:
+            name = waiting.pop(0)
+            command = [sys.executable, "-m", "benchmarks.accelerator.rows.train"]
+            command += ["--precision", args.precision]
+            command += ["--jobs", str(args.jobs), "--to", str(args.to)]
+            running[name] = subprocess.Popen([*command, "--only", name])
+        time.sleep(POLL_SECONDS)
+    print(f"{failures} failures, {len(waiting)} jobs not begun", flush=True)
+    return failures
+
+
+def parse_flags() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--jobs", type=Path, required=True, help="folder of jobs")
+    parser.add_argument("--to", type=Path, required=True, help="folder of outcomes")
+    parser.add_argument("--only", help="name of one job, trained in this process")
+    parser.add_argument(
+        "--processes", type=int, default=4, help="jobs at the same time (%(default)s)"
+    )
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, default="float32", help="of float32 models"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=480.0, help="begin no job later than this"
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Train jobs; return 0, or 1 after a failure."""
+    args = parse_flags()
+    try:
+        require_jax()
+        args.to.mkdir(parents=True, exist_ok=True)
+        if args.only is None:
+            return min(run_all(args), 1)
+        jobs = {job.name: job for job in load_jobs(args.jobs)}
+        if args.only not in jobs:
+            raise UserError(f"received only={args.only}, expected one of {[*jobs]}.")
+        job = jobs[args.only]
+        with jax.default_matmul_precision("highest"):
+            outcome = run_job(job, Corpus.load(args.jobs / job.corpus), args.precision)
+        outcome.save(args.to / f"{job.name}.npz")
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
