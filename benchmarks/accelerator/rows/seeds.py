@@ -26,6 +26,8 @@ from t2t_repro.training.losses import token_losses
 from t2t_repro.training.optimizer import make_optimizer
 
 Weights = list[jax.Array]
+# (state, number of a shape, number of its batch) -> (next state, metrics)
+Step = Callable[[TrainState, int, int], tuple[TrainState, dict[str, jax.Array]]]
 
 
 @dataclasses.dataclass
@@ -70,9 +72,7 @@ class Seeds:
         stacked = jax.tree.map(lambda *values: jnp.stack(values), *states)
         return cls(hparams, model, optimizer, stacked)
 
-    def compile(
-        self, data: Sequence[Batch]
-    ) -> Callable[[TrainState, int, int], tuple[TrainState, dict[str, jax.Array]]]:
+    def compile(self, data: Sequence[Batch]) -> Step:
         """Compile the update of all seeds for every shape, at the same time.
 
         Args:
@@ -111,7 +111,9 @@ class Seeds:
         Args:
             dev: Pairs, int32 `[pairs, length]` per side.
         """
-        other = self.state.non_trainable
+        # A copy, because the step overwrites these states of dropout. Evaluation reads
+        # none of them.
+        other = [jnp.array(value) for value in self.state.non_trainable]
 
         @jax.jit
         def nll(trainable: Weights) -> jax.Array:
@@ -122,8 +124,6 @@ class Seeds:
 
             return jax.lax.map(of_one_seed, (trainable, other))
 
-        # The step overwrites the states of dropout, which evaluation does not read.
-        other = [jnp.array(value) for value in other]
         return lambda trainable: np.asarray(nll(trainable))
 
 
@@ -180,7 +180,7 @@ class Curves:
 
 def train(
     seeds: Seeds,
-    step: Callable[[TrainState, int, int], tuple[TrainState, dict[str, jax.Array]]],
+    step: Step,
     nll: Callable[[Weights], np.ndarray],
     shapes: Sequence[int],
     *,
@@ -205,7 +205,7 @@ def train(
     """
     curves, state = Curves(), seeds.state
     used: dict[int, int] = {}
-    total: Weights = []
+    averaged: Weights = []
     losses = []
     begin = time.perf_counter()
     for number, shape in enumerate(shapes, start=1):
@@ -220,12 +220,8 @@ def train(
         curves.branches.append(branch_weights(seeds.model, state.trainable))
         losses = []
         if number > len(shapes) - average_last * measure_every:
-            total = [
-                x + y / average_last
-                for x, y in zip(
-                    total or [0.0] * len(state.trainable), state.trainable, strict=True
-                )
-            ]
+            last = [x / average_last for x in state.trainable]
+            averaged = jax.tree.map(jnp.add, averaged, last) if averaged else last
         report(number, curves, time.perf_counter() - begin)
     seeds.state = state
-    return curves, total
+    return curves, averaged

@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -47,27 +48,15 @@ def run_job(job: Job, corpus: Corpus, precision: str) -> Outcome:
         precision: Precision of the training, a name of `PRECISIONS`; measurements and
             translations have the highest.
     """
-    started = time.perf_counter()
-
-    def say(text: str) -> None:
-        print(f"{job.name} {time.perf_counter() - started:.0f} s: {text}", flush=True)
-
+    say = _printer(job.name)
+    seeds = Seeds.begin(job.hparams, job.vocab_sizes, job.seeds, job.train_steps)
     shapes = corpus.orders[job.seeds[0]].shapes[: job.train_steps]
     counts = np.bincount(shapes, minlength=len(corpus.shapes))
-    seeds = Seeds.begin(job.hparams, job.vocab_sizes, job.seeds, job.train_steps)
-    data = device_batches(corpus, job.seeds, counts)
-    say(f"compiling {len(data)} shapes")
+    say(f"compiling {np.count_nonzero(counts)} shapes")
     with jax.default_matmul_precision(PRECISIONS[precision][1]):
-        step = seeds.compile(data)
+        step = seeds.compile(device_batches(corpus, job.seeds, counts))
     nll = seeds.likelihood(dev_batch(corpus, job.hparams.max_length))
     say("training")
-
-    def report(number: int, curves: Curves, seconds: float) -> None:
-        if number == job.measure_every or number % (10 * job.measure_every) == 0:
-            speed = f"{1e3 * seconds / number:.2f} ms per step"
-            losses, nlls = (np.round(x[-1], 3) for x in (curves.loss, curves.nll))
-            say(f"step {number}, {speed}, loss {losses}, dev nll {nlls}")
-
     begin = time.perf_counter()
     curves, averaged = train(
         seeds,
@@ -76,7 +65,7 @@ def run_job(job: Job, corpus: Corpus, precision: str) -> Outcome:
         shapes.tolist(),
         measure_every=job.measure_every,
         average_last=job.average_last,
-        report=report,
+        report=_progress(job, say),
     )
     seconds = time.perf_counter() - begin
     say(f"trained in {seconds:.1f} s")
@@ -97,16 +86,40 @@ def run_job(job: Job, corpus: Corpus, precision: str) -> Outcome:
         seconds=seconds,
         device=jax.local_devices()[0].device_kind,
         precision=precision,
-        versions=json.dumps(
-            {
-                "t2t_repro": t2t_repro.__version__,
-                "jax": jax.__version__,
-                "keras": keras.__version__,
-            }
-        ),
+        versions=json.dumps(software_versions()),
         parameters=seeds.model.count_params(),
         arrays=named_arrays(seeds, curves, averaged if job.keeps_weights else []),
     )
+
+
+def software_versions() -> dict[str, str]:
+    """Return the versions of this package and of the libraries it computes with."""
+    modules = {"t2t_repro": t2t_repro, "jax": jax, "keras": keras}
+    return {name: module.__version__ for name, module in modules.items()}
+
+
+def _printer(name: str) -> Callable[[str], None]:
+    """Return a function that prints a line with the time since now."""
+    started = time.perf_counter()
+
+    def say(text: str) -> None:
+        print(f"{name} {time.perf_counter() - started:.0f} s: {text}", flush=True)
+
+    return say
+
+
+def _progress(
+    job: Job, say: Callable[[str], None]
+) -> Callable[[int, Curves, float], None]:
+    """Return a function that prints the first and every tenth measurement."""
+
+    def report(number: int, curves: Curves, seconds: float) -> None:
+        if number == job.measure_every or number % (10 * job.measure_every) == 0:
+            speed = f"{1e3 * seconds / number:.2f} ms per step"
+            losses, nlls = (np.round(x[-1], 3) for x in (curves.loss, curves.nll))
+            say(f"step {number}, {speed}, loss {losses}, dev nll {nlls}")
+
+    return report
 
 
 def of_seed(weights: Weights, number: int) -> Weights:

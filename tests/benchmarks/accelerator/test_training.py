@@ -16,14 +16,10 @@ import tensorflow as tf
 from benchmarks.accelerator.arrays import assign_arrays, read_state
 from benchmarks.accelerator.export_batches import export_run
 from benchmarks.accelerator.import_weights import import_weights
-from t2t_repro import catalogue
-from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.split_files import PairFiles
 from t2t_repro.errors import UserError
 from t2t_repro.runs import System, TrainSettings, train
 from t2t_repro.training.checkpoint_paths import find_checkpoint
-from tests.cli.conftest import write_text
 from tests.support.without_tensorflow import run_without_tensorflow
 
 if importlib.util.find_spec("jax") is None:
@@ -41,19 +37,6 @@ RATES = "layer_prepostprocess_dropout={0},attention_dropout={0},relu_dropout={0}
 
 # Five training runs, three of them in processes of their own.
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory) -> PreparedData:
-    folder = tmp_path_factory.mktemp("data")
-    text = write_text(folder)
-    files = {
-        split: PairFiles(text[split, "source"], text[split, "target"])
-        for split in ("train", "dev", "test")
-    }
-    problem = catalogue.problem("text_pairs").with_files(files)
-    settings = problem.prepare_settings.replace(vocab_size=350)
-    return prepare(problem, folder / "data", settings=settings)
 
 
 def train_uninterrupted(output_dir: Path, data: PreparedData, dropout: float) -> None:
