@@ -17,7 +17,8 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 
 JOBS_FILE = "jobs.json"
-LAST, AVERAGED = 0, 1  # the systems of `Outcome.ids`
+SYSTEMS = ("last", "averaged")  # of `Outcome.ids`
+LAST, AVERAGED = range(len(SYSTEMS))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +122,10 @@ class Outcome:
     versions: str
     parameters: int
     arrays: Arrays
+
+    def final_nll(self, system: int) -> np.ndarray:
+        """Return the nll of dev with the weights of a system, float `[seeds]`."""
+        return self.averaged_nll if system == AVERAGED else self.nll[-1]
 
     def save(self, path: Path) -> None:
         """Write the outcome to a file, atomically."""

@@ -102,6 +102,14 @@ class FoundSystem(TranslatingSystem):
         )
 
 
+def found_by_piece(
+    corpus: Corpus, ids: np.ndarray
+) -> dict[tuple[int, ...], np.ndarray]:
+    """Return translations `[sources, length]` by the ids of their sources."""
+    pieces = np.split(corpus.sources.ids, corpus.sources.ends[:-1])
+    return {tuple(map(int, x)): y for x, y in zip(pieces, ids, strict=True)}
+
+
 @dataclasses.dataclass(frozen=True)
 class Scored:
     """Everything that the results of a job need.
@@ -164,10 +172,7 @@ class Scored:
         self, plan: Plan, system: int, number: int
     ) -> tuple[dict[str, float], str]:
         """Return the scores of one system and seed, and sacreBLEU's signature."""
-        ids = self.outcome.ids[system, number]
-        sources = self.corpus.sources
-        pieces = np.split(sources.ids, sources.ends[:-1])
-        found = {tuple(map(int, p)): x for p, x in zip(pieces, ids, strict=True)}
+        found = found_by_piece(self.corpus, self.outcome.ids[system, number])
         decoder = FoundSystem(self.data, self.job.hparams.max_length, found)
         scores: dict[str, float] = {}
         outputs, signature = [], ""
@@ -177,8 +182,7 @@ class Scored:
             scores |= named_scores(evaluation, references, split)
             signature = evaluation.scores.bleu.signature
             outputs.append(Output(evaluation, references))
-        last, averaged = self.outcome.nll[-1], self.outcome.averaged_nll
-        nll = float((averaged if system == AVERAGED else last)[number])
+        nll = float(self.outcome.final_nll(system)[number])
         scores["perplexity (dev)"] = math.exp(nll)
         if plan.recipe.ranks_systems:
             pooled = "+".join(plan.recipe.splits)
