@@ -105,13 +105,19 @@ def make_update(
         hparams: `label_smoothing`, `rdrop_weight` and `clip_grad_norm` are read here.
 
     Returns:
-        A function of a state and a batch, int32 `[rows, length]` per side. It returns
-        the next state, and float32 scalars: "loss" (nats per target token),
-        "gradient_norm" and "target_tokens".
+        A function of a state and a batch: int32 `[rows, length]` per side, or the
+        features of packed rows. It returns the next state, and float32 scalars: "loss"
+        (nats per target token), "gradient_norm" and "target_tokens".
 
     Raises:
-        UserError: If activations are float16, whose loss would have to be scaled.
+        UserError: If activations are float16, whose loss would have to be scaled, or
+            R-Drop begins later.
     """
+    if hparams.rdrop_after_steps:
+        raise UserError(
+            f"received rdrop_after_steps={hparams.rdrop_after_steps}, expected 0: on "
+            "JAX, every update has two passes, or none has."
+        )
     if hparams.activation_dtype == "float16":
         raise UserError(
             "received activation_dtype=float16, expected float32 or bfloat16: the "

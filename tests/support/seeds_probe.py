@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.accelerator.jax_step import make_step
 from benchmarks.accelerator.rows.corpus import Corpus
 from benchmarks.accelerator.rows.job import Job, load_jobs
-from benchmarks.accelerator.rows.seeds import Seeds, device_batches, train
+from benchmarks.accelerator.rows.seeds import SeedTraining, device_batches, train
 from benchmarks.accelerator.rows.train import dev_batch
 
 
@@ -21,7 +21,9 @@ def one_after_the_other(
     """Return the state of each seed after each update, trained alone."""
     courses = []
     for seed in job.seeds:
-        alone = Seeds.begin(job.hparams, job.vocab_sizes, [seed], job.train_steps)
+        alone = SeedTraining.begin(
+            job.hparams, job.vocab_sizes, [seed], job.train_steps
+        )
         step = make_step(alone.model, alone.optimizer, job.hparams)
         state = jax.tree.map(lambda x: x[0], alone.state)
         course, used = [], {}
@@ -40,11 +42,11 @@ def main(jobs: str, to: str) -> None:
     (job,) = load_jobs(Path(jobs))
     corpus = Corpus.load(Path(jobs) / job.corpus)
     shapes = corpus.orders[job.seeds[0]].shapes[: job.train_steps].tolist()
-    seeds = Seeds.begin(job.hparams, job.vocab_sizes, job.seeds, job.train_steps)
+    seeds = SeedTraining.begin(job.hparams, job.vocab_sizes, job.seeds, job.train_steps)
     counts = np.bincount(shapes, minlength=len(corpus.shapes))
     step = seeds.compile(device_batches(corpus, job.seeds, counts))
-    nll = seeds.likelihood(dev_batch(corpus, job.hparams.max_length))
-    curves, averaged = train(
+    nll = seeds.dev_nll(dev_batch(corpus, job.hparams.max_length))
+    trained = train(
         seeds,
         step,
         nll,
@@ -62,14 +64,14 @@ def main(jobs: str, to: str) -> None:
         f"alone/{n}": np.stack([course[-1][n] for course in courses])
         for n in range(len(courses[0][-1]))
     }
-    arrays |= {f"averaged/{n}": np.asarray(x) for n, x in enumerate(averaged)}
+    arrays |= {f"averaged/{n}": np.asarray(x) for n, x in enumerate(trained.averaged)}
     every = job.measure_every
     measured = [course[every - 1 :: every][-job.average_last :] for course in courses]
     arrays |= {
         f"mean/{n}": np.array([[x[n] for x in course] for course in measured]).mean(1)
-        for n in range(len(averaged))
+        for n in range(len(trained.averaged))
     }
-    np.savez(to, nll=np.array(curves.nll), **arrays)
+    np.savez(to, nll=np.array(trained.curves.nll), **arrays)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,9 @@ from t2t_repro.constants import (
 )
 from t2t_repro.files import atomic_write
 
-NO_PAIR = -1
+# Of ids in large arrays.
+IDS = np.uint16
+LARGEST_VOCABULARY = np.iinfo(IDS).max + 1
 _SIDES = {
     INPUTS: (INPUTS_SEGMENTATION, INPUTS_POSITION),
     TARGETS: (TARGETS_SEGMENTATION, TARGETS_POSITION),
@@ -127,7 +129,7 @@ class Corpus:
             count: Number of batches.
 
         Returns:
-            Features of the model, int16 `[count, rows, length]`.
+            Features of the model, uint16 `[count, rows, length]`.
         """
         order = self.orders[seed].of_shape(shape, count)
         rows, *lengths = self.shapes[shape]
@@ -136,7 +138,7 @@ class Corpus:
         for (side, names), length in zip(_SIDES.items(), lengths, strict=True):
             filled = _filled(self.sides[side], order.pairs, places)
             for name, flat in zip((side, *names), filled, strict=True):
-                array = np.zeros((count * rows, length), np.int16)
+                array = np.zeros((count * rows, length), IDS)
                 array[flat[0], flat[1]] = flat[2]
                 features[name] = array.reshape(count, rows, length)
         return features if self.packed else {s: features[s] for s in _SIDES}
@@ -198,7 +200,7 @@ def _filled(
     sizes = texts.lengths[pairs]
     ends = np.cumsum(sizes)
     starts = ends - sizes
-    is_first = np.diff(places, prepend=NO_PAIR) != 0
+    is_first = np.diff(places, prepend=-1) != 0
     row_number = np.cumsum(is_first) - 1
     row_start = starts[is_first][row_number]
     segment = np.arange(len(pairs)) - np.flatnonzero(is_first)[row_number] + 1

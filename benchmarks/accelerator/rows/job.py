@@ -1,24 +1,24 @@
-"""Description of one model to train with several seeds, and what its training left."""
+"""Description of one model to train with several seeds."""
 
 from __future__ import annotations
 
 import dataclasses
-import io
+import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-
-from benchmarks.accelerator.arrays import Arrays, read_arrays
+from benchmarks.accelerator.rows.corpus import LARGEST_VOCABULARY
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 
 JOBS_FILE = "jobs.json"
-SYSTEMS = ("last", "averaged")  # of `Outcome.ids`
-LAST, AVERAGED = range(len(SYSTEMS))
+CORPUS_FILE = "corpus.npz"
+# The settings that the search on JAX follows.
+_FOLLOWED = ("beam_size", "alpha", "extra_length")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,11 +32,16 @@ class Job:
         vocab_sizes: Sizes of the source and the target vocabulary.
         seeds: The seeds.
         train_steps: Number of updates.
-        measure_every: Number of steps between measurements.
+        measure_every: Number of steps between measurements, which divides the number of
+            updates.
         average_last: Number of measured steps to average.
-        search: Settings of the search, in the form of `--decode_hparams`.
+        search: Settings of the search, in the form of `--decode_hparams`: beam size,
+            alpha and extra length.
         details: What the importing program needs to know.
         keeps_weights: Whether to keep the averaged weights of the first seed.
+
+    Raises:
+        UserError: If an attribute is refused.
     """
 
     name: str
@@ -51,20 +56,62 @@ class Job:
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
     keeps_weights: bool = False
 
+    def __post_init__(self) -> None:
+        every, averaged = self.measure_every, self.average_last
+        self._check(bool(self.seeds), "seeds", "at least one")
+        self._check(
+            every > 0 and self.train_steps > 0 and self.train_steps % every == 0,
+            "train_steps",
+            f"a multiple of measure_every={every}",
+        )
+        self._check(
+            0 < averaged <= self.train_steps // every,
+            "average_last",
+            f"1 to {self.train_steps // every} measurements",
+        )
+        self._check(
+            max(self.vocab_sizes) <= LARGEST_VOCABULARY,
+            "vocab_sizes",
+            f"at most {LARGEST_VOCABULARY:,} each",
+        )
+        others = self.decode_hparams.replace(
+            **{name: getattr(DecodeHParams(), name) for name in _FOLLOWED}
+        )
+        self._check(others == DecodeHParams(), "search", f"only {', '.join(_FOLLOWED)}")
+
+    def _check(self, allowed: bool, name: str, expected: str) -> None:
+        if not allowed:
+            raise UserError(
+                f"{self.name}: received {name}={getattr(self, name)}, expected "
+                f"{expected}."
+            )
+
     @property
     def decode_hparams(self) -> DecodeHParams:
         """Settings of the search."""
         return DecodeHParams().parse(self.search)
 
+    def values(self) -> dict[str, Any]:
+        """Return the attributes as JSON can hold them."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return values | {"hparams": self.hparams.to_dict()}
 
-def save_jobs(jobs: list[Job], folder: Path) -> None:
+    def digest(self, folder: Path) -> str:
+        """Return the sha256 of the job in a folder, and of its corpus.
+
+        Raises:
+            UserError: If there is no corpus.
+        """
+        path = folder / self.corpus
+        if not path.is_file():
+            raise UserError(f"{path} does not exist: export the jobs again.")
+        text = json.dumps(self.values(), sort_keys=True)
+        return hashlib.sha256(text.encode() + path.read_bytes()).hexdigest()
+
+
+def save_jobs(jobs: Sequence[Job], folder: Path) -> None:
     """Write jobs to a folder."""
-    names = [field.name for field in dataclasses.fields(Job)]
-    values = [
-        {name: getattr(job, name) for name in names}
-        | {"hparams": job.hparams.to_dict()}
-        for job in jobs
-    ]
+    values = [job.values() for job in jobs]
     atomic_write(folder / JOBS_FILE, json.dumps(values, indent=1) + "\n")
 
 
@@ -72,7 +119,7 @@ def load_jobs(folder: Path) -> list[Job]:
     """Read the jobs in a folder.
 
     Raises:
-        UserError: If there are none.
+        UserError: If there are none, or one is refused.
     """
     path = folder / JOBS_FILE
     if not path.is_file():
@@ -88,64 +135,3 @@ def load_jobs(folder: Path) -> list[Job]:
         )
         for values in json.loads(path.read_text(encoding="utf-8"))
     ]
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What the training of a job left.
-
-    Attributes:
-        steps: Steps of the measurements, int `[points]`.
-        loss: Mean training loss since the point before, float `[points, seeds]`.
-        nll: Nll of dev per target token, float `[points, seeds]`.
-        averaged_nll: That of the averaged weights, float `[seeds]`.
-        ids: Translations by the last and the averaged weights, int16
-            `[2, seeds, sources, length]`.
-        seconds: Time of the updates and measurements of all seeds, without compilation.
-        device: Kind of the device.
-        precision: Precision of the training, a name of `measure.PRECISIONS`.
-        versions: Versions of the software, as JSON.
-        parameters: Number of parameters of the model.
-        arrays: Kappa and alpha `[points, seeds, branches]` under "branches/<path>", and
-            the averaged weights of the first seed, if they are kept, under
-            "averaged/<path>".
-    """
-
-    steps: np.ndarray
-    loss: np.ndarray
-    nll: np.ndarray
-    averaged_nll: np.ndarray
-    ids: np.ndarray
-    seconds: float
-    device: str
-    precision: str
-    versions: str
-    parameters: int
-    arrays: Arrays
-
-    def final_nll(self, system: int) -> np.ndarray:
-        """Return the nll of dev with the weights of a system, float `[seeds]`."""
-        return self.averaged_nll if system == AVERAGED else self.nll[-1]
-
-    def save(self, path: Path) -> None:
-        """Write the outcome to a file, atomically."""
-        named = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        arrays = named.pop("arrays")
-        file = io.BytesIO()
-        np.savez_compressed(file, **named, **arrays)
-        atomic_write(path, file.getvalue())
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read an outcome.
-
-        Raises:
-            UserError: If there is none.
-        """
-        arrays = read_arrays(path)
-        names = [f.name for f in dataclasses.fields(cls) if f.name != "arrays"]
-        own: dict[str, Any] = {name: arrays.pop(name) for name in names}
-        scalars = {"seconds": float, "device": str, "precision": str, "versions": str}
-        scalars["parameters"] = int
-        own |= {name: kind(own[name]) for name, kind in scalars.items()}
-        return cls(**own, arrays=arrays)

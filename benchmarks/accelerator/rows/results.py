@@ -20,7 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.accelerator.rows.corpus import Corpus
-from benchmarks.accelerator.rows.job import AVERAGED, LAST, Job, Outcome, load_jobs
+from benchmarks.accelerator.rows.job import Job
+from benchmarks.accelerator.rows.outcome import (
+    AVERAGED,
+    LAST,
+    Outcome,
+    load_outcomes,
+)
 from t2t_repro.constants import PAD_ID
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.hypothesis import Hypothesis
@@ -161,12 +167,14 @@ class Scored:
                 self.outcome.precision,
             ),
             data=plan.recipe.text_digests(self.text_dir),
-            hardware=(
-                f"1 x {self.outcome.device}, {len(self.job.seeds)} seeds at once, "
-                "beside other training runs"
-            ),
+            hardware=self._hardware(),
             versions=json.loads(self.outcome.versions),
         )
+
+    def _hardware(self) -> str:
+        text = f"1 x {self.outcome.device}, {len(self.job.seeds)} seeds at once"
+        beside = ", beside other training runs" if self.outcome.processes > 1 else ""
+        return text + beside
 
     def _scores(
         self, plan: Plan, system: int, number: int
@@ -242,21 +250,18 @@ def commands(row: str, scale: str, seeds: int, precision: str) -> tuple[str, ...
 
 
 def scored_jobs(args: argparse.Namespace) -> Iterator[Scored]:
-    """Yield every job that has an outcome.
+    """Yield every row that has an outcome.
 
     Raises:
-        UserError: If the prepared data is not that of the corpus.
+        UserError: If there is none, or the prepared data is not that of the corpus.
     """
-    for job in load_jobs(args.jobs):
-        path = args.outcomes / f"{job.name}.npz"
-        if not path.is_file() or "row" not in job.details:
-            continue
+    for job, outcome in load_outcomes(args.jobs, args.outcomes):
         recipe = plan_of(*find_row(job.details["row"]), job.details["scale"]).recipe
         data = open_data(recipe, args.text_dir, args.data_dir)
         corpus = Corpus.load(args.jobs / job.corpus)
         if corpus.data_digest != data.digest:
             raise UserError(f"the data in {args.data_dir} is not that of {args.jobs}.")
-        yield Scored(job, Outcome.load(path), corpus, data, args.text_dir)
+        yield Scored(job, outcome, corpus, data, args.text_dir)
 
 
 def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:

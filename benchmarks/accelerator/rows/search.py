@@ -9,13 +9,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from benchmarks.accelerator.rows.corpus import Texts
+from benchmarks.accelerator.rows.corpus import IDS, Texts
 from benchmarks.accelerator.rows.seeds import Weights
 from t2t_repro.constants import PAD_ID
 from t2t_repro.decoding.beam_search import BeamSearchOptions, beam_search
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
-# Sources that are searched together; the shorter half does not wait for the longer.
+# Groups of sources of similar length, searched one after the other.
 GROUPS = 2
 
 
@@ -34,11 +34,11 @@ def translate(
         hparams: Beam size, alpha and extra length of the search; it has nothing else.
 
     Returns:
-        Ids with EOS, padded, int16 `[systems, sources, length]`.
+        Ids with EOS, padded, uint16 `[systems, sources, length]`.
     """
     search = _search(model, hparams)
     longest = int(sources.lengths.max()) + hparams.extra_length
-    found = np.full((len(weights), len(sources), longest), PAD_ID, np.int16)
+    found = np.full((len(weights), len(sources), longest), PAD_ID, IDS)
     for numbers in np.array_split(np.argsort(sources.lengths, kind="stable"), GROUPS):
         inputs = sources.padded(numbers, int(sources.lengths[numbers].max()))
         for system, values in enumerate(weights):

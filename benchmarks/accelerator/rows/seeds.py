@@ -31,7 +31,7 @@ Step = Callable[[TrainState, int, int], tuple[TrainState, dict[str, jax.Array]]]
 
 
 @dataclasses.dataclass
-class Seeds:
+class SeedTraining:
     """A model, and the state of its training for every seed.
 
     Attributes:
@@ -53,13 +53,13 @@ class Seeds:
         vocab_sizes: tuple[int, int],
         seeds: Sequence[int],
         train_steps: int,
-    ) -> Seeds:
+    ) -> SeedTraining:
         """Build the model, and draw the initial weights of every seed.
 
         Args:
             hparams: The complete hparams.
             vocab_sizes: Sizes of the source and the target vocabulary.
-            seeds: Seeds of initial weights and dropout.
+            seeds: SeedTraining of initial weights and dropout.
             train_steps: Number of updates.
         """
         states = []
@@ -103,13 +103,17 @@ class Seeds:
             state, data[shape], jnp.asarray(number)
         )
 
-    def likelihood(self, dev: Batch) -> Callable[[Weights], np.ndarray]:
-        """Make the function that returns the nll of dev per target token.
+    def dev_nll(self, dev: Batch) -> Callable[[Weights], np.ndarray]:
+        """Make the function that measures the nll of dev, compiled by its first call.
 
-        It is that of `evaluation.development`, for every seed.
+        It is that of `evaluation.development`.
 
         Args:
             dev: Pairs, int32 `[pairs, length]` per side.
+
+        Returns:
+            A function from the weights of all seeds to nats per target token, float32
+            `[seeds]`.
         """
         # A copy, because the step overwrites these states of dropout. Evaluation reads
         # none of them.
@@ -138,7 +142,7 @@ def device_batches(
         counts: Number of batches of each shape.
 
     Returns:
-        Features by name, int16 `[count, seeds, rows, length]`, per shape.
+        Features by name, uint16 `[count, seeds, rows, length]`, per shape.
     """
     data = []
     for shape, count in enumerate(counts):
@@ -178,50 +182,64 @@ class Curves:
     branches: list[Mapping[str, np.ndarray]] = dataclasses.field(default_factory=list)
 
 
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """Result of training all seeds.
+
+    Attributes:
+        curves: What was measured.
+        averaged: Mean of the last weights.
+        seconds: Time of the updates.
+    """
+
+    curves: Curves
+    averaged: Weights
+    seconds: float
+
+
 def train(
-    seeds: Seeds,
+    seeds: SeedTraining,
     step: Step,
-    nll: Callable[[Weights], np.ndarray],
+    dev_nll: Callable[[Weights], np.ndarray],
     shapes: Sequence[int],
     *,
     measure_every: int,
     average_last: int,
     report: Callable[[int, Curves, float], Any],
-) -> tuple[Curves, Weights]:
+) -> Trained:
     """Train all seeds, and average their last weights.
 
     Args:
         seeds: The training, whose state becomes that after the last update.
-        step: The function of `Seeds.compile`.
-        nll: The function of `Seeds.likelihood`.
+        step: The function of `SeedTraining.compile`.
+        dev_nll: The function of `SeedTraining.dev_nll`.
         shapes: Number of the shape of each update's batch.
         measure_every: Number of steps between measurements, which divides their number.
         average_last: Number of measured steps to average.
         report: Called after every measurement with the step, the curves and the
-            seconds since the first update.
-
-    Returns:
-        The curves, and the averaged weights.
+            seconds of the updates so far.
     """
     curves, state = Curves(), seeds.state
     used: dict[int, int] = {}
     averaged: Weights = []
     losses = []
-    begin = time.perf_counter()
+    seconds, begin = 0.0, time.perf_counter()
     for number, shape in enumerate(shapes, start=1):
         state, metrics = step(state, shape, used.get(shape, 0))
         used[shape] = used.get(shape, 0) + 1
         losses.append(metrics["loss"])
         if number % measure_every:
             continue
-        curves.steps.append(number)
         curves.loss.append(np.asarray(jnp.mean(jnp.stack(losses), axis=0)))
-        curves.nll.append(nll(state.trainable))
+        seconds += time.perf_counter() - begin
+        curves.steps.append(number)
+        curves.nll.append(dev_nll(state.trainable))
         curves.branches.append(branch_weights(seeds.model, state.trainable))
         losses = []
         if number > len(shapes) - average_last * measure_every:
             last = [x / average_last for x in state.trainable]
             averaged = jax.tree.map(jnp.add, averaged, last) if averaged else last
-        report(number, curves, time.perf_counter() - begin)
+        report(number, curves, seconds)
+        begin = time.perf_counter()
     seeds.state = state
-    return curves, averaged
+    return Trained(curves, averaged, seconds)

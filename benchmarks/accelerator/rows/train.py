@@ -24,11 +24,12 @@ import t2t_repro
 from benchmarks.accelerator.jax_step import require_jax
 from benchmarks.accelerator.measure import PRECISIONS
 from benchmarks.accelerator.rows.corpus import Corpus
-from benchmarks.accelerator.rows.job import Job, Outcome, load_jobs
+from benchmarks.accelerator.rows.job import Job, load_jobs
+from benchmarks.accelerator.rows.outcome import Outcome, has_outcome, outcome_path
 from benchmarks.accelerator.rows.search import translate
 from benchmarks.accelerator.rows.seeds import (
     Curves,
-    Seeds,
+    SeedTraining,
     Weights,
     device_batches,
     train,
@@ -37,58 +38,66 @@ from t2t_repro.constants import INPUTS, TARGETS
 from t2t_repro.errors import UserError
 
 POLL_SECONDS = 0.5
+FLOAT32 = ("float32", "tensorfloat32")  # names of `PRECISIONS`
 
 
-def run_job(job: Job, corpus: Corpus, precision: str) -> Outcome:
+def run_job(
+    job: Job, corpus: Corpus, digest: str, precision: str, processes: int
+) -> Outcome:
     """Train a job, and translate with its last and averaged weights.
 
     Args:
         job: The job.
         corpus: Its corpus.
-        precision: Precision of the training, a name of `PRECISIONS`; measurements and
+        digest: `Job.digest` of the job.
+        precision: Precision of the training, one of `FLOAT32`; measurements and
             translations have the highest.
+        processes: Largest number of jobs that train at the same time.
     """
     say = _printer(job.name)
-    seeds = Seeds.begin(job.hparams, job.vocab_sizes, job.seeds, job.train_steps)
+    seeds = SeedTraining.begin(job.hparams, job.vocab_sizes, job.seeds, job.train_steps)
     shapes = corpus.orders[job.seeds[0]].shapes[: job.train_steps]
     counts = np.bincount(shapes, minlength=len(corpus.shapes))
     say(f"compiling {np.count_nonzero(counts)} shapes")
     with jax.default_matmul_precision(PRECISIONS[precision][1]):
         step = seeds.compile(device_batches(corpus, job.seeds, counts))
-    nll = seeds.likelihood(dev_batch(corpus, job.hparams.max_length))
-    say("training")
-    begin = time.perf_counter()
-    curves, averaged = train(
-        seeds,
-        step,
-        nll,
-        shapes.tolist(),
-        measure_every=job.measure_every,
-        average_last=job.average_last,
-        report=_progress(job, say),
-    )
-    seconds = time.perf_counter() - begin
-    say(f"trained in {seconds:.1f} s")
-    systems = [seeds.state.trainable, averaged]
-    ids = translate(
-        seeds.model,
-        [of_seed(weights, n) for weights in systems for n in range(len(job.seeds))],
-        corpus.sources,
-        job.decode_hparams,
-    )
+    with jax.default_matmul_precision("highest"):
+        dev_nll = seeds.dev_nll(dev_batch(corpus, job.hparams.max_length))
+        trained = train(
+            seeds,
+            step,
+            dev_nll,
+            shapes.tolist(),
+            measure_every=job.measure_every,
+            average_last=job.average_last,
+            report=_progress(job, say),
+        )
+        say(f"trained in {trained.seconds:.1f} s")
+        systems = [seeds.state.trainable, trained.averaged]
+        ids = translate(
+            seeds.model,
+            [of_seed(weights, n) for weights in systems for n in range(len(job.seeds))],
+            corpus.sources,
+            job.decode_hparams,
+        )
+        averaged_nll = dev_nll(trained.averaged)
     say("translated")
     return Outcome(
-        steps=np.array(curves.steps),
-        loss=np.array(curves.loss),
-        nll=np.array(curves.nll),
-        averaged_nll=nll(averaged),
+        digest=digest,
+        steps=np.array(trained.curves.steps),
+        loss=np.array(trained.curves.loss),
+        nll=np.array(trained.curves.nll),
+        averaged_nll=averaged_nll,
         ids=ids.reshape(len(systems), len(job.seeds), *ids.shape[1:]),
-        seconds=seconds,
+        seconds=trained.seconds,
+        processes=processes,
         device=jax.local_devices()[0].device_kind,
         precision=precision,
         versions=json.dumps(software_versions()),
         parameters=seeds.model.count_params(),
-        arrays=named_arrays(seeds, curves, averaged if job.keeps_weights else []),
+        arrays=named_arrays(
+            seeds, trained.curves, trained.averaged if job.keeps_weights else None
+        ),
     )
 
 
@@ -127,15 +136,18 @@ def of_seed(weights: Weights, number: int) -> Weights:
     return [values[number] for values in weights]
 
 
-def named_arrays(seeds: Seeds, curves: Curves, kept: Weights) -> dict[str, np.ndarray]:
+def named_arrays(
+    seeds: SeedTraining, curves: Curves, kept: Weights | None
+) -> dict[str, np.ndarray]:
     """Return the arrays of an outcome, see `Outcome.arrays`."""
     arrays = {
         f"branches/{path}": np.array([point[path] for point in curves.branches])
         for path in curves.branches[-1]
     }
-    variables = seeds.model.trainable_variables
-    for variable, values in zip(variables, kept, strict=False):
-        arrays[f"averaged/{variable.path}"] = np.asarray(values[0])
+    if kept is not None:
+        variables = seeds.model.trainable_variables
+        for variable, values in zip(variables, kept, strict=True):
+            arrays[f"averaged/{variable.path}"] = np.asarray(values[0])
     return arrays
 
 
@@ -152,29 +164,47 @@ def dev_batch(corpus: Corpus, max_length: int) -> dict[str, jax.Array]:
 
 
 def run_all(args: argparse.Namespace) -> int:
-    """Run every job without an outcome, each in a process; return the failures."""
-    names = [job.name for job in load_jobs(args.jobs)]
-    waiting = [name for name in names if not (args.to / f"{name}.npz").is_file()]
-    running: dict[str, subprocess.Popen[bytes]] = {}
+    """Run every job without an outcome, each in a process of its own.
+
+    Returns:
+        The number of jobs that failed or did not begin in time.
+    """
+    jobs = load_jobs(args.jobs)
+    waiting = [x.name for x in jobs if not has_outcome(x, args.jobs, args.to)]
+    running: list[subprocess.Popen[bytes]] = []
     failures = 0
     deadline = time.monotonic() + args.seconds
-    while waiting or running:
-        for name, process in list(running.items()):
-            if process.poll() is not None:
-                failures += process.returncode != 0
-                del running[name]
-        late = time.monotonic() >= deadline
-        if late and not running:
-            break
-        while waiting and len(running) < args.processes and not late:
-            name = waiting.pop(0)
-            command = [sys.executable, "-m", "benchmarks.accelerator.rows.train"]
-            command += ["--precision", args.precision]
-            command += ["--jobs", str(args.jobs), "--to", str(args.to)]
-            running[name] = subprocess.Popen([*command, "--only", name])
+    while running or (waiting and time.monotonic() < deadline):
+        ended = [process for process in running if process.poll() is not None]
+        failures += sum(process.returncode != 0 for process in ended)
+        running = [process for process in running if process not in ended]
+        while waiting and len(running) < args.processes and time.monotonic() < deadline:
+            running.append(_begin(waiting.pop(0), args))
         time.sleep(POLL_SECONDS)
     print(f"{failures} failures, {len(waiting)} jobs not begun", flush=True)
-    return failures
+    return failures + len(waiting)
+
+
+def _begin(name: str, args: argparse.Namespace) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "benchmarks.accelerator.rows.train"]
+    command += ["--jobs", str(args.jobs), "--to", str(args.to), "--only", name]
+    command += ["--precision", args.precision, "--processes", str(args.processes)]
+    return subprocess.Popen(command)
+
+
+def run_one(args: argparse.Namespace) -> None:
+    """Run one job in this process.
+
+    Raises:
+        UserError: If there is no such job.
+    """
+    jobs = {job.name: job for job in load_jobs(args.jobs)}
+    if args.only not in jobs:
+        raise UserError(f"received only={args.only}, expected one of {[*jobs]}.")
+    job = jobs[args.only]
+    corpus, digest = Corpus.load(args.jobs / job.corpus), job.digest(args.jobs)
+    outcome = run_job(job, corpus, digest, args.precision, args.processes)
+    outcome.save(outcome_path(args.to, job))
 
 
 def parse_flags() -> argparse.Namespace:
@@ -187,29 +217,29 @@ def parse_flags() -> argparse.Namespace:
         "--processes", type=int, default=4, help="jobs at the same time (%(default)s)"
     )
     parser.add_argument(
-        "--precision", choices=PRECISIONS, default="float32", help="of float32 models"
+        "--precision",
+        choices=FLOAT32,
+        default=FLOAT32[0],
+        help="of products of float32 matrices (default: %(default)s)",
     )
     parser.add_argument(
-        "--seconds", type=float, default=480.0, help="begin no job later than this"
+        "--seconds",
+        type=float,
+        default=480.0,
+        help="begin no job later than this (default: %(default)s)",
     )
     return parser.parse_args()
 
 
 def main() -> int:
-    """Train jobs; return 0, or 1 after a failure."""
+    """Train jobs; return 0, or 1 if a job failed or did not begin in time."""
     args = parse_flags()
     try:
         require_jax()
         args.to.mkdir(parents=True, exist_ok=True)
         if args.only is None:
             return min(run_all(args), 1)
-        jobs = {job.name: job for job in load_jobs(args.jobs)}
-        if args.only not in jobs:
-            raise UserError(f"received only={args.only}, expected one of {[*jobs]}.")
-        job = jobs[args.only]
-        with jax.default_matmul_precision("highest"):
-            outcome = run_job(job, Corpus.load(args.jobs / job.corpus), args.precision)
-        outcome.save(args.to / f"{job.name}.npz")
+        run_one(args)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

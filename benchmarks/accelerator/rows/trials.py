@@ -20,9 +20,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.accelerator.rows.batches import export_corpus
 from benchmarks.accelerator.rows.corpus import Corpus
-from benchmarks.accelerator.rows.export import CORPUS_FILE, export_corpus
-from benchmarks.accelerator.rows.job import SYSTEMS, Job, Outcome, load_jobs, save_jobs
+from benchmarks.accelerator.rows.job import CORPUS_FILE, Job, save_jobs
+from benchmarks.accelerator.rows.outcome import SYSTEMS, Outcome, load_outcomes
 from benchmarks.accelerator.rows.results import FoundSystem, found_by_piece
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
@@ -80,14 +81,15 @@ def trial_job(trial: str, args: argparse.Namespace, data: PreparedData) -> Job:
 
 
 def score(args: argparse.Namespace) -> None:
-    """Print the dev scores of every trial that has an outcome."""
+    """Print the dev scores of every trial that has an outcome.
+
+    Raises:
+        UserError: If there is none.
+    """
     catalogue.load()
     rows = [("trial", "seed", "weights", "dev nll", "dev BLEU")]
-    for job in load_jobs(args.jobs):
-        path = args.outcomes / f"{job.name}.npz"
-        if path.is_file():
-            corpus = Corpus.load(args.jobs / job.corpus)
-            rows += _scores(job, Outcome.load(path), corpus)
+    for job, outcome in load_outcomes(args.jobs, args.outcomes):
+        rows += _scores(job, outcome, Corpus.load(args.jobs / job.corpus))
     print("\n".join(aligned(rows, right=(1, 3, 4))))
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import math
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from benchmarks.accelerator.rows.batches import export_corpus
 from benchmarks.accelerator.rows.corpus import Corpus
-from benchmarks.accelerator.rows.export import export_corpus
-from benchmarks.accelerator.rows.job import Job, Outcome, save_jobs
+from benchmarks.accelerator.rows.job import Job, save_jobs
+from benchmarks.accelerator.rows.outcome import Outcome
 from benchmarks.accelerator.rows.results import FoundSystem, Scored, branches
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
@@ -57,9 +59,10 @@ def job(data) -> Job:
     )
 
 
-@pytest.fixture(scope="module")
-def folder(data, job, tmp_path_factory) -> Path:
+@pytest.fixture(scope="module", params=["", "packed_length=48"], ids=["", "packed"])
+def folder(request, data, job, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("jobs")
+    job = dataclasses.replace(job, hparams=job.hparams.parse(request.param))
     corpus = export_corpus(data, job.hparams, job.seeds, job.train_steps)
     corpus.save(folder / job.corpus)
     save_jobs([job], folder)
@@ -73,13 +76,18 @@ def corpus(job, folder) -> Corpus:
 
 @pytest.fixture(scope="module")
 def outcome(job, folder) -> Outcome:
-    ended = run_without_tensorflow(
-        "benchmarks.accelerator.rows.train",
-        *("--jobs", folder, "--to", folder / "outcomes", "--only", job.name),
-    )
+    ended = train_all(folder)
     assert ended.returncode == 0, ended.stderr
     assert "translated" in ended.stdout
+    assert ended.stdout.endswith("0 failures, 0 jobs not begun\n")
     return Outcome.load(folder / "outcomes" / f"{job.name}.npz")
+
+
+def train_all(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    return run_without_tensorflow(
+        "benchmarks.accelerator.rows.train",
+        *("--jobs", folder, "--to", folder / "outcomes", "--processes", 1, *flags),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +141,7 @@ def test_an_outcome_describes_its_training(job, outcome):
     assert outcome.steps.tolist() == [2, 4, 6, 8]
     assert outcome.loss.shape == outcome.nll.shape == (4, 2)
     assert (outcome.precision, outcome.device) == ("float32", "cpu")
+    assert (outcome.processes, outcome.ids.dtype) == (1, np.uint16)
     assert outcome.ids.shape[:2] == (2, 2)
     kappa = branches(outcome, 0)
     assert [*kappa][:4] == [
@@ -143,6 +152,25 @@ def test_an_outcome_describes_its_training(job, outcome):
     ]
     sums = np.add(kappa["encoder/layer_0/kappa/0"], kappa["encoder/layer_0/kappa/1"])
     np.testing.assert_allclose(sums, 1, atol=2e-5)
+
+
+def test_a_job_with_an_outcome_is_not_trained_again(folder, outcome):
+    ended = train_all(folder)
+    assert (ended.returncode, ended.stdout) == (0, "0 failures, 0 jobs not begun\n")
+
+
+def test_jobs_that_do_not_begin_in_time_are_a_failure(folder):
+    ended = run_without_tensorflow(
+        "benchmarks.accelerator.rows.train",
+        *("--jobs", folder, "--to", folder / "late", "--seconds", 0),
+    )
+    assert (ended.returncode, ended.stdout) == (1, "0 failures, 1 jobs not begun\n")
+
+
+def test_an_unknown_job_is_a_failure(folder):
+    ended = train_all(folder, "--only", "unknown")
+    assert ended.returncode == 1
+    assert "expected one of ['weighted']" in ended.stderr
 
 
 def test_a_result_has_the_scores_of_the_translations(
@@ -159,7 +187,7 @@ def test_a_result_has_the_scores_of_the_translations(
         sources, targets = data.raw_text(split)
         encoded = data.tokenizers()[0].encode_batch(sources)
         reference |= dict(zip([(*x, 1) for x in encoded], targets, strict=True))
-    ids = np.zeros((2, 2, len(corpus.sources), 40), np.int16)
+    ids = np.zeros((2, 2, len(corpus.sources), 40), np.uint16)
     for number in range(len(corpus.sources)):
         found = [*tokenizer.encode(reference[pieces[number]]), 1]
         ids[1, 1, number, : len(found)] = found
@@ -178,7 +206,7 @@ def test_a_result_has_the_scores_of_the_translations(
     assert result.scores["nll (dev)"] == pytest.approx(nll)
     assert result.scores["perplexity (dev)"] == pytest.approx(math.exp(nll))
     assert (result.steps, result.versions["keras"][:2]) == (8, "3.")
-    assert result.hardware == "1 x cpu, 2 seeds at once, beside other training runs"
+    assert result.hardware == "1 x cpu, 2 seeds at once"
     curve = scored.curve(1)
     assert (curve.name, curve.seed) == ("weighted_transformer_base-long", 6)
     assert curve.nll == [round(float(x), 5) for x in outcome.nll[:, 1]]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.accelerator.rows.corpus import Corpus
-from benchmarks.accelerator.rows.job import Outcome, load_jobs
+from benchmarks.accelerator.rows.job import load_jobs
+from benchmarks.accelerator.rows.outcome import Outcome
 from benchmarks.accelerator.rows.trials import main
 from tests.cli.conftest import write_text
 
@@ -38,18 +39,22 @@ def export(tmp_path_factory):
     return run
 
 
-def outcome_of(corpus: Corpus, tokenizer, translations: list[str]) -> Outcome:
-    ids = np.zeros((2, 2, len(corpus.sources), 40), np.int16)
+def outcome_of(
+    digest: str, corpus: Corpus, tokenizer, translations: list[str]
+) -> Outcome:
+    ids = np.zeros((2, 2, len(corpus.sources), 40), np.uint16)
     for number, text in enumerate(translations):
         found = [*tokenizer.encode(text), 1]
         ids[1, 0, number, : len(found)] = found
     return Outcome(
+        digest=digest,
         steps=np.array([2, 4]),
         loss=np.zeros((2, 2)),
         nll=np.array([[3.0, 2.5], [2.0, 1.5]]),
         averaged_nll=np.array([1.25, 1.0]),
         ids=ids,
         seconds=1.0,
+        processes=1,
         device="cpu",
         precision="float32",
         versions="{}",
@@ -69,7 +74,7 @@ def test_trials_change_the_set_and_are_scored_on_dev_alone(export, data, capsys)
     corpus = Corpus.load(folder / plain.corpus)
     sources, references = data.raw_text("dev")
     assert len(corpus.sources) == len(sources)
-    outcome = outcome_of(corpus, data.tokenizers()[1], references)
+    outcome = outcome_of(plain.digest(folder), corpus, data.tokenizers()[1], references)
     outcome.save(folder / "plain.npz")
     capsys.readouterr()
     assert main(["score", "--jobs", str(folder), "--outcomes", str(folder)]) == 0
@@ -80,6 +85,17 @@ def test_trials_change_the_set_and_are_scored_on_dev_alone(export, data, capsys)
         ["plain", "2", "last", "1.500", "0.00"],
         ["plain", "2", "averaged", "1.000", "0.00"],
     ]
+
+
+def test_an_outcome_of_another_job_is_not_scored(export, data, capsys):
+    _, folder = export("plain")
+    (plain,) = load_jobs(folder)
+    corpus = Corpus.load(folder / plain.corpus)
+    _, references = data.raw_text("dev")
+    outcome = outcome_of("other", corpus, data.tokenizers()[1], references)
+    outcome.save(folder / "plain.npz")
+    assert main(["score", "--jobs", str(folder), "--outcomes", str(folder)]) == 1
+    assert "expected the outcome of a job" in capsys.readouterr().err
 
 
 def test_trials_with_other_batches_are_a_user_error(export, capsys):
