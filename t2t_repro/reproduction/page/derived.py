@@ -8,6 +8,7 @@ from typing import Any
 
 from t2t_repro import catalogue
 from t2t_repro.reproduction import small_scale
+from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
 from t2t_repro.reproduction.papers import facts
@@ -107,15 +108,30 @@ def cpu_differences(measurements: Mapping[str, Measurement]) -> dict[str, float]
     """Return the mean difference between CPUs and accelerator, CPU minus accelerator.
 
     Returns:
-        "nll" and "bleu", and "runs": the number of training runs on CPUs.
+        "nll" and "bleu", "nll_deviation" and "bleu_deviation" of the differences, and
+        "runs": the number of training runs on CPUs.
     """
     table = measurements["accelerator_agreement"]
     numbers: dict[str, float] = {}
     for name, heading in (("nll", "nll"), ("bleu", "both")):
         pairs = zip(*table.columns(f"{heading}, CPU", f"{heading}, H200"), strict=True)
         gaps = [cpu - accelerator for cpu, accelerator in pairs]
-        numbers |= {name: statistics.mean(gaps), "runs": len(gaps)}
+        numbers |= {
+            name: statistics.mean(gaps),
+            f"{name}_deviation": statistics.stdev(gaps),
+            "runs": len(gaps),
+        }
     return numbers
+
+
+def lowest_steps(curves: Sequence[Curve], name: str) -> dict[str, int]:
+    """Return the first and the last step at which a seed has its lowest dev nll."""
+    steps = [
+        min(zip(curve.nll, curve.steps, strict=True))[1]
+        for curve in curves
+        if curve.name == name
+    ]
+    return {"low": min(steps, default=0), "high": max(steps, default=0)}
 
 
 def means_and_spreads(

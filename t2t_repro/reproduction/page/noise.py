@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
@@ -9,12 +10,15 @@ from typing import Any
 
 from t2t_repro.reproduction.agreement import (
     ALL_ROWS,
-    LONG_SCORES,
+    Scores,
     group_agreements,
+    order_of,
     p_value_text,
     pooled_deviation,
 )
+from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.page.curve_figures import long_curves
 from t2t_repro.reproduction.page.derived import PLAIN, by_seed
 from t2t_repro.reproduction.permutation import COVERAGE
 from t2t_repro.reproduction.results import Result
@@ -89,22 +93,28 @@ def directions(results: Sequence[Result]) -> dict[str, str | int]:
     }
 
 
-def table3_order(results: Sequence[Result]) -> dict[str, float | str]:
-    """Compare the order of Table 3 at the long scale with the published one.
+def table3_order(
+    results: Sequence[Result], scale: str, rows: Sequence[str]
+) -> dict[str, float | str]:
+    """Compare the order of rows of Table 3 at a scale with the published one.
+
+    Args:
+        results: Results of any systems.
+        scale: "small" or "long".
+        rows: Names of the rows.
 
     Returns:
-        For "nll" and "bleu" of the last checkpoints: the number of "same" pairs of
-        rows, of "pairs", the interval "low" to "high" of random orders, and p, by names
-        such as "nll_same"; and the number of "rows". Empty without measured rows.
+        For "ppl" and "bleu", published columns, the number of "same" pairs of rows by
+        the score of the last checkpoint, of "pairs", the interval "low" to "high" of
+        random orders, and p, by names such as "ppl_same"; and the number of "rows".
     """
     table = find_table("table3")
-    systems = {str(row.system) for row in table.rows}
-    measured = {x.system for x in results if x.scale == "long"} & systems
-    numbers: dict[str, float | str] = {"rows": len(measured)}
-    names = {LONG_SCORES["perplexity"]: "nll", LONG_SCORES["BLEU"]: "bleu"}
-    for found in group_agreements(table, results, "long"):
-        if found.group == ALL_ROWS and found.score in names:
-            name, test = names[found.score], found.test
+    chosen = dataclasses.replace(table, rows=[x for x in table.rows if x.name in rows])
+    numbers: dict[str, float | str] = {"rows": len(rows)}
+    for found in group_agreements(chosen, results, scale):
+        name = found.column.lower()
+        if found.group == ALL_ROWS and f"{name}_same" not in numbers:
+            test = found.test
             numbers |= {
                 f"{name}_same": test.same,
                 f"{name}_pairs": test.pairs,
@@ -113,6 +123,44 @@ def table3_order(results: Sequence[Result]) -> dict[str, float | str]:
                 f"{name}_p": p_value_text(test.p_value, 3),
             }
     return numbers
+
+
+def table3_rows(results: Sequence[Result]) -> tuple[list[str], list[str]]:
+    """Return the rows of Table 3 with results at the long scale, and the others."""
+    systems = {result.system for result in results if result.scale == "long"}
+    rows = find_table("table3").rows
+    return (
+        [row.name for row in rows if row.system in systems],
+        [row.name for row in rows if row.system not in systems],
+    )
+
+
+def order_during_training(
+    curves: Sequence[Curve], step: int, without: str = ""
+) -> dict[str, int]:
+    """Compare the order of Table 3 by the dev nll at a step with the published one.
+
+    Args:
+        curves: Learning curves, of whose rows all have the step.
+        step: The step.
+        without: Row to leave out.
+
+    Returns:
+        The number of "same" pairs, and of "pairs"; both 0 with fewer than two rows.
+    """
+    rows = {row.name: row for row in find_table("table3").rows if row.name != without}
+    scores = [
+        Scores(
+            _published(rows[name]),
+            [curve.nll[list(curve.steps).index(step)] for curve in own],
+        )
+        for name, own in long_curves(curves, "table3").items()
+        if name in rows
+    ]
+    if len(scores) < 2:
+        return {"same": 0, "pairs": 0}
+    test = order_of(scores)
+    return {"same": test.same, "pairs": test.pairs}
 
 
 def _threshold(groups: Sequence[Sequence[float]], first: int, second: int) -> float:

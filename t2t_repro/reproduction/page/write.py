@@ -29,6 +29,9 @@ from t2t_repro.reproduction.text_report import text_report
 
 TEMPLATE = "template.md"
 LINE_LENGTH = 96
+# Steps of the long scale at which the order of Table 3 is shown: about the last one of
+# the small scale, and half of all.
+EARLY, MIDDLE = 2_400, 5_000
 # Blocks that begin so are not filled.
 _AS_THEY_ARE = ("```", "|", "#", "!", "- ", "* ")
 _SPACE = "\0"
@@ -140,7 +143,7 @@ def page_values(
         "notes": "\n".join(agreement_notes(find_table("table3"), results)),
         "noise": noise.noise(results),
         "directions": noise.directions(results),
-        "order": noise.table3_order(results),
+        **_table3(results, curves),
         "accelerated": derived.accelerated(results),
         "cpu_differences": derived.cpu_differences(measurements),
         "long_nll": derived.means_and_spreads(results, "long", ablation.NLL, 3),
@@ -152,6 +155,21 @@ def page_values(
         "no_attention_dropout": derived.share_of_the_gap(results, measurements),
         **{name: derived.spread(results, system) for name, system in _SYSTEMS.items()},
         "published": derived.published_values(),
+    }
+
+
+def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any]:
+    """Return what the template says about the order of Table 3."""
+    rows, others = noise.table3_rows(results)
+    return {
+        "order": noise.table3_order(results, "long", rows),
+        "small_order": noise.table3_order(results, "small", rows),
+        "missing": ", ".join(f"`{name}`" for name in others),
+        "early": {"step": EARLY, **noise.order_during_training(curves, EARLY)},
+        "middle": {"step": MIDDLE, **noise.order_during_training(curves, MIDDLE)},
+        "early_rest": noise.order_during_training(curves, EARLY, "d_dr0"),
+        "middle_rest": noise.order_during_training(curves, MIDDLE, "d_dr0"),
+        "no_dropout": derived.lowest_steps(curves, f"{derived.PLAIN}_d_dr0-long"),
     }
 
 

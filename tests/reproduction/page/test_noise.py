@@ -6,7 +6,14 @@ import math
 import pytest
 
 from t2t_repro.reproduction.page.derived import PLAIN
-from t2t_repro.reproduction.page.noise import directions, noise, table3_order
+from t2t_repro.reproduction.page.noise import (
+    directions,
+    noise,
+    order_during_training,
+    table3_order,
+    table3_rows,
+)
+from tests.support.curve import CURVE
 from tests.support.result import RESULT
 
 
@@ -107,10 +114,39 @@ def test_the_order_of_table_3_is_that_of_the_last_checkpoints():
         dataclasses.replace(RESULT, system=system, scale="long", scores=own)
         for system, own in scores.items()
     ]
-    found = table3_order(results)
+    rows, others = table3_rows(results)
+    assert rows == ["base", "c_n2", "c_n4"]
+    assert "a_h1" in others
+    assert len(rows) + len(others) == 20
+    found = table3_order(results, "long", rows)
     assert found["rows"] == 3
-    assert (found["nll_same"], found["nll_pairs"]) == (2, 3)
+    assert (found["ppl_same"], found["ppl_pairs"]) == (2, 3)
     assert (found["bleu_same"], found["bleu_pairs"]) == (0, 3)
     assert (found["bleu_low"], found["bleu_high"]) == (0, 3)
     assert found["bleu_p"] == "p = 1.000"
-    assert table3_order([]) == {"rows": 0}
+    two = table3_order(results, "long", ["base", "c_n2"])
+    assert (two["ppl_same"], two["ppl_pairs"]) == (1, 1)
+    assert table3_order(results, "small", rows) == {"rows": 3}
+
+
+def test_the_order_during_training_is_that_of_the_mean_nll_at_a_step():
+    nll = {
+        ("base", 1): (3.0, 1.0),
+        ("base", 2): (3.2, 1.0),
+        ("c_n2", 1): (3.15, 3.0),
+        ("c_n4", 1): (3.05, 2.0),
+    }
+    curves = [
+        dataclasses.replace(
+            CURVE,
+            name=f"{PLAIN}{'' if row == 'base' else f'_{row}'}-long",
+            seed=seed,
+            nll=values,
+        )
+        for (row, seed), values in nll.items()
+    ]
+    assert order_during_training(curves, 10) == {"same": 2, "pairs": 3}
+    assert order_during_training(curves, 20) == {"same": 3, "pairs": 3}
+    without = order_during_training(curves, 10, "c_n4")
+    assert without == {"same": 1, "pairs": 1}
+    assert order_during_training(curves[:2], 10) == {"same": 0, "pairs": 0}

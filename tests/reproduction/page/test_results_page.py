@@ -19,6 +19,7 @@ from t2t_repro.reproduction.page.write import page_values, results_page, templat
 from t2t_repro.reproduction.results import Result, shipped_results
 from t2t_repro.reproduction.t_test import confidence_interval
 from t2t_repro.reproduction.tables import Row
+from tests.support.curve import CURVE
 
 PAGE = Path(__file__).parents[3] / "docs" / "results.md"
 COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
@@ -325,7 +326,18 @@ def test_the_difference_of_cpus_is_the_mean_over_their_training_runs():
     same = [1.876, 1.876, 1.897, 1.897, 2.138, 1.977, 2.066, 1.895, 1.895, 1.971]
     found = derived.cpu_differences(shipped_measurements())
     assert found["runs"] == len(nll)
-    assert found["nll"] == pytest.approx((sum(nll) - sum(same)) / len(nll))
+    gaps = [cpu - other for cpu, other in zip(nll, same, strict=True)]
+    assert found["nll"] == pytest.approx(statistics.mean(gaps))
+    assert found["nll_deviation"] == pytest.approx(statistics.stdev(gaps))
+
+
+def test_the_lowest_steps_are_those_of_the_first_and_the_last_seed():
+    curves = [
+        dataclasses.replace(CURVE, name="a-long", steps=(10, 20, 30), nll=nll)
+        for nll in ((3.0, 2.0, 2.5), (3.0, 2.5, 2.0), (3.0, 2.0, 2.0))
+    ]
+    assert derived.lowest_steps(curves, "a-long") == {"low": 20, "high": 30}
+    assert derived.lowest_steps(curves[:1], "a-long") == {"low": 20, "high": 20}
 
 
 def test_means_have_the_deviation_of_their_seeds():
