@@ -253,9 +253,12 @@ def scored_jobs(args: argparse.Namespace) -> Iterator[Scored]:
     """Yield every row that has an outcome.
 
     Raises:
-        UserError: If there is none, or the prepared data is not that of the corpus.
+        UserError: If there is none, a job is a trial, or the prepared data is not that
+            of the corpus.
     """
     for job, outcome in load_outcomes(args.jobs, args.outcomes):
+        if "row" not in job.details:
+            raise UserError(f"{job.name} is no row of a table: score it as a trial.")
         recipe = plan_of(*find_row(job.details["row"]), job.details["scale"]).recipe
         data = open_data(recipe, args.text_dir, args.data_dir)
         corpus = Corpus.load(args.jobs / job.corpus)

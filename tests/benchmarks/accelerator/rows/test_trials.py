@@ -8,6 +8,7 @@ import pytest
 from benchmarks.accelerator.rows.corpus import Corpus
 from benchmarks.accelerator.rows.job import load_jobs
 from benchmarks.accelerator.rows.outcome import Outcome
+from benchmarks.accelerator.rows.results import main as write_results
 from benchmarks.accelerator.rows.trials import main
 from tests.cli.conftest import write_text
 
@@ -85,6 +86,21 @@ def test_trials_change_the_set_and_are_scored_on_dev_alone(export, data, capsys)
         ["plain", "2", "last", "1.500", "0.00"],
         ["plain", "2", "averaged", "1.000", "0.00"],
     ]
+
+
+def test_trials_give_no_result_files(export, data, capsys, tmp_path):
+    _, folder = export("plain")
+    (plain,) = load_jobs(folder)
+    corpus = Corpus.load(folder / plain.corpus)
+    _, references = data.raw_text("dev")
+    digest = plain.digest(folder)
+    outcome_of(digest, corpus, data.tokenizers()[1], references).save(
+        folder / "plain.npz"
+    )
+    flags = [f"--{name}={folder}" for name in ("jobs", "outcomes", "text_dir")]
+    flags += [f"--{x}={tmp_path}" for x in ("data_dir", "result_dir", "curve_dir")]
+    assert write_results(flags) == 1
+    assert "plain is no row of a table" in capsys.readouterr().err
 
 
 def test_an_outcome_of_another_job_is_not_scored(export, data, capsys):
