@@ -50,6 +50,7 @@ _SYSTEMS = {
     "uniform": "weighted_transformer_n2_uniform",
     "enfr": f"{derived.PLAIN}_enfr",
     "big_enfr": "transformer_big_enfr",
+    "big_weighted_enfr": "weighted_transformer_big_enfr",
     "weighted_enfr": f"{derived.WEIGHTED}_enfr",
     "aop1": f"{derived.PLAIN}_aop1",
     "aop2": f"{derived.PLAIN}_aop2",
