@@ -31,9 +31,9 @@ from benchmarks.accelerator.measure import (
     matmul_rate,
     with_dropout,
 )
+from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.report import as_json, comparison, table
 from t2t_repro import catalogue
-from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 
 # About the paper's 25,000 target tokens per step (section 5.1), in multiples of 8
@@ -148,12 +148,8 @@ def facts_of(args: argparse.Namespace, rate: float, parameters: int) -> dict[str
 
 def main() -> int:
     """Run the benchmark; return 0, or 1 after an error of the user."""
-    try:
-        run(parse_flags())
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    args = parse_flags()
+    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from benchmarks.accelerator.arrays import (
     state_variables,
     write_folder,
 )
+from benchmarks.accelerator.program import exit_code
 from t2t_repro import catalogue
 from t2t_repro.constants import INPUTS, TARGETS
 from t2t_repro.data.pipeline import training_epoch
@@ -171,6 +172,18 @@ def _read_batches(
         epoch, done = epoch + 1, 0
 
 
+def run(args: argparse.Namespace) -> None:
+    """Export a run, and print what was written."""
+    description = export_run(
+        args.output_dir,
+        args.steps,
+        args.to,
+        from_start=args.from_start,
+        bytes_per_file=args.mebibytes_per_file * MEBIBYTE,
+    )
+    print(f"{args.to}: {args.steps} batches from step {description.step}")
+
+
 def main() -> int:
     """Export a run; return 0, or 1 after an error of the user."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -186,19 +199,7 @@ def main() -> int:
         "--mebibytes_per_file", type=int, default=15, help="(default: %(default)s)"
     )
     args = parser.parse_args()
-    try:
-        description = export_run(
-            args.output_dir,
-            args.steps,
-            args.to,
-            from_start=args.from_start,
-            bytes_per_file=args.mebibytes_per_file * MEBIBYTE,
-        )
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(f"{args.to}: {args.steps} batches from step {description.step}")
-    return 0
+    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":

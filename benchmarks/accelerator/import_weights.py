@@ -21,6 +21,7 @@ from benchmarks.accelerator.arrays import (
     read_state,
     state_variables,
 )
+from benchmarks.accelerator.program import exit_code
 from t2t_repro.description_file import differences
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_folder
@@ -113,6 +114,12 @@ def _check_same_training(
         )
 
 
+def run(args: argparse.Namespace) -> None:
+    """Import weights, and print where they are."""
+    path = import_weights(args.output_dir, args.arrays, args.to)
+    print(f"{path}: `t2t decode --output_dir {args.to}` reads it")
+
+
 def main() -> int:
     """Import weights; return 0, or 1 after an error of the user."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -120,13 +127,7 @@ def main() -> int:
     parser.add_argument("--arrays", required=True, help="folder of trained arrays")
     parser.add_argument("--to", required=True, help="folder of the new run")
     args = parser.parse_args()
-    try:
-        path = import_weights(args.output_dir, args.arrays, args.to)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(f"{path}: `t2t decode --output_dir {args.to}` reads it")
-    return 0
+    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from benchmarks.accelerator.jax_step import (
     require_jax,
 )
 from benchmarks.accelerator.measure import PRECISIONS
+from benchmarks.accelerator.program import exit_code
 from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.optimizer import make_optimizer
@@ -237,12 +238,8 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     """Train on arrays; return 0, or 1 after an error of the user."""
-    try:
-        run(parse_flags())
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    args = parse_flags()
+    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def export_corpus(
     Args:
         data: The prepared data.
         hparams: Hparams of the batches and of the model.
-        seeds: SeedTraining of the order of the data.
+        seeds: Seeds of the order of the data.
         steps: Number of batches.
         splits: Splits to translate.
     """
@@ -74,13 +74,12 @@ def export_corpus(
     numbers = {_key(*pair): number for number, pair in enumerate(pairs)}
     orders: dict[int, Order] = {}
     for seed in seeds:
-        uses = (
-            pairs_of_batch(x, plan, numbers) for x in training_batches(data, plan, seed)
-        )
+        batches = training_batches(data, plan, seed)
+        found = (pairs_of_batch(batch, plan, numbers) for batch in batches)
         if orders:
             shapes = next(iter(orders.values())).shapes.tolist()
-            uses = in_order_of_shapes(uses, shapes)
-        orders[seed] = _order(itertools.islice(uses, steps))
+            found = in_order_of_shapes(found, shapes)
+        orders[seed] = _order(itertools.islice(found, steps))
     return Corpus(
         sides=_sides(pairs),
         shapes=_shapes(plan),

@@ -78,8 +78,8 @@ class Order:
     Attributes:
         shapes: Number of the shape of each batch, int `[batches]`.
         sizes: Number of pairs of each batch, int `[batches]`.
-        rows: Row of each pair in its batch, int `[uses of pairs]`.
-        pairs: Number of each pair, int `[uses of pairs]`.
+        rows: Row of each pair in its batch, batch by batch, int `[sum of sizes]`.
+        pairs: Number of each pair, int `[sum of sizes]`.
     """
 
     shapes: np.ndarray
@@ -91,9 +91,9 @@ class Order:
         """Return the first batches of a shape."""
         wanted = self.shapes == shape
         wanted &= np.cumsum(wanted) <= count
-        uses = np.repeat(wanted, self.sizes)
+        kept = np.repeat(wanted, self.sizes)
         return Order(
-            self.shapes[wanted], self.sizes[wanted], self.rows[uses], self.pairs[uses]
+            self.shapes[wanted], self.sizes[wanted], self.rows[kept], self.pairs[kept]
         )
 
 
@@ -194,8 +194,8 @@ def _filled(
 
     Args:
         texts: Texts of one side.
-        pairs: Number of the text of each use, in order of `places`.
-        places: Number of the row of each use; the uses of a row follow each other.
+        pairs: Number of each text to write.
+        places: Number of the row of each text; those of a row follow each other.
     """
     sizes = texts.lengths[pairs]
     ends = np.cumsum(sizes)

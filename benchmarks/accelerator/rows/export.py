@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.rows.batches import export_corpus
 from benchmarks.accelerator.rows.job import CORPUS_FILE, Job, save_jobs
 from t2t_repro import catalogue
@@ -63,9 +64,7 @@ def checked_recipe(name: str, scale: str) -> Recipe:
     table, row = find_row(name)
     plan = plan_of(table, row, scale)
     if table.task != "translation" or len(plan.rows) > 1:
-        raise UserError(
-            f"received {name}, expected a row that is a translation system of its own."
-        )
+        raise UserError(f"received {name}, expected the row of one translation system.")
     return plan.recipe
 
 
@@ -143,12 +142,8 @@ def run(args: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export rows; return 0, or 1 after an error of the user."""
-    try:
-        run(parse_flags(arguments))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    args = parse_flags(arguments)
+    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":

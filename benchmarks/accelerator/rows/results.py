@@ -17,9 +17,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
+from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.rows.corpus import Corpus
+from benchmarks.accelerator.rows.found import FoundSystem, found_by_piece
 from benchmarks.accelerator.rows.job import Job
 from benchmarks.accelerator.rows.outcome import (
     AVERAGED,
@@ -27,12 +27,7 @@ from benchmarks.accelerator.rows.outcome import (
     Outcome,
     load_outcomes,
 )
-from t2t_repro.constants import PAD_ID
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.pieces import Piece
-from t2t_repro.decoding.sentences import SentenceTranslator
-from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.reproduction.curves import Curve, changed_settings, rounded
 from t2t_repro.reproduction.lookup import find_row
@@ -40,80 +35,8 @@ from t2t_repro.reproduction.plan import Plan, plan_of
 from t2t_repro.reproduction.ranking_scores import Output, pooled_bleu
 from t2t_repro.reproduction.results import Result, averaged_score
 from t2t_repro.reproduction.run_row import named_scores, open_data
-from t2t_repro.runs.translating import TranslatingSystem
-from t2t_repro.settings.decode_hparams import DecodeHParams
 
 _MODULE = "benchmarks.accelerator.rows"
-
-
-class FoundTranslator(SentenceTranslator):
-    """Translator whose search has been made elsewhere.
-
-    Args:
-        found: Ids of the translation of each piece, by the ids of the piece.
-        *args: See `SentenceTranslator`.
-        **kwargs: See `SentenceTranslator`.
-    """
-
-    def __init__(
-        self, found: dict[tuple[int, ...], np.ndarray], *args, **kwargs
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self._found = found
-
-    def _search_batches(
-        self, pieces: list[Piece]
-    ) -> Iterator[tuple[list[int], list[list[Hypothesis]]]]:
-        for number, piece in enumerate(pieces):
-            ids = tuple(int(x) for x in self._found[tuple(piece.ids)] if x != PAD_ID)
-            text = self.target_tokenizer.decode(list(ids))
-            yield [number], [[Hypothesis(text, 0.0, ids=ids)]]
-
-
-class FoundSystem(TranslatingSystem):
-    """A system whose translations have been found elsewhere.
-
-    Args:
-        data: Prepared data of its training.
-        max_input_length: Hparam `max_length` of its model.
-        found: See `FoundTranslator`.
-    """
-
-    def __init__(
-        self,
-        data: PreparedData,
-        max_input_length: int,
-        found: dict[tuple[int, ...], np.ndarray],
-    ) -> None:
-        super().__init__(data.problem, data.tokenizers(), "")
-        self._max_input_length = max_input_length
-        self._found = found
-
-    @property
-    def max_input_length(self) -> int:
-        return self._max_input_length
-
-    @property
-    def data_dir(self) -> str | None:
-        return None
-
-    def _new_translator(self, hparams: DecodeHParams) -> FoundTranslator:
-        return FoundTranslator(
-            self._found,
-            self.source_tokenizer,
-            self.target_tokenizer,
-            hparams,
-            self.max_input_length,
-            forms=TextForms.of(self.problem),
-        )
-
-
-def found_by_piece(
-    corpus: Corpus, ids: np.ndarray
-) -> dict[tuple[int, ...], np.ndarray]:
-    """Return translations `[sources, length]` by the ids of their sources."""
-    pieces = np.split(corpus.sources.ids, corpus.sources.ends[:-1])
-    return {tuple(map(int, x)): y for x, y in zip(pieces, ids, strict=True)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,19 +205,19 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def run(args: argparse.Namespace) -> None:
+    """Write result and curve files."""
+    for scored in scored_jobs(args):
+        for number in range(len(scored.job.seeds)):
+            print(scored.result(number).save(args.result_dir))
+            if scored.plan(1).recipe.ranks_systems:
+                print(scored.curve(number).save(args.curve_dir))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write result and curve files; return 0, or 1 after an error of the user."""
+    """Write the files; return 0, or 1 after an error of the user."""
     args = parse_flags(arguments)
-    try:
-        for scored in scored_jobs(args):
-            for number in range(len(scored.job.seeds)):
-                print(scored.result(number).save(args.result_dir))
-                if scored.plan(1).recipe.ranks_systems:
-                    print(scored.curve(number).save(args.curve_dir))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":

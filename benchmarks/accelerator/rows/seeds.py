@@ -59,7 +59,7 @@ class SeedTraining:
         Args:
             hparams: The complete hparams.
             vocab_sizes: Sizes of the source and the target vocabulary.
-            seeds: SeedTraining of initial weights and dropout.
+            seeds: Seeds of initial weights and dropout.
             train_steps: Number of updates.
         """
         states = []

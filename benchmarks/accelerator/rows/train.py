@@ -23,6 +23,7 @@ import numpy as np
 import t2t_repro
 from benchmarks.accelerator.jax_step import require_jax
 from benchmarks.accelerator.measure import PRECISIONS
+from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.rows.corpus import Corpus
 from benchmarks.accelerator.rows.job import Job, load_jobs
 from benchmarks.accelerator.rows.outcome import Outcome, has_outcome, outcome_path
@@ -163,11 +164,11 @@ def dev_batch(corpus: Corpus, max_length: int) -> dict[str, jax.Array]:
     }
 
 
-def run_all(args: argparse.Namespace) -> int:
-    """Run every job without an outcome, each in a process of its own.
+def run_all(args: argparse.Namespace) -> None:
+    """Run every job without an outcome, each in its own process.
 
-    Returns:
-        The number of jobs that failed or did not begin in time.
+    Raises:
+        UserError: If a job failed or did not begin in time.
     """
     jobs = load_jobs(args.jobs)
     waiting = [x.name for x in jobs if not has_outcome(x, args.jobs, args.to)]
@@ -182,7 +183,8 @@ def run_all(args: argparse.Namespace) -> int:
             running.append(_begin(waiting.pop(0), args))
         time.sleep(POLL_SECONDS)
     print(f"{failures} failures, {len(waiting)} jobs not begun", flush=True)
-    return failures + len(waiting)
+    if failures or waiting:
+        raise UserError("some jobs have no outcome: the same command trains them.")
 
 
 def _begin(name: str, args: argparse.Namespace) -> subprocess.Popen[bytes]:
@@ -231,19 +233,20 @@ def parse_flags() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def run(args: argparse.Namespace) -> None:
+    """Train the jobs that the flags name."""
+    require_jax()
+    args.to.mkdir(parents=True, exist_ok=True)
+    if args.only is None:
+        run_all(args)
+    else:
+        run_one(args)
+
+
 def main() -> int:
     """Train jobs; return 0, or 1 if a job failed or did not begin in time."""
     args = parse_flags()
-    try:
-        require_jax()
-        args.to.mkdir(parents=True, exist_ok=True)
-        if args.only is None:
-            return min(run_all(args), 1)
-        run_one(args)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":

@@ -20,11 +20,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.rows.batches import export_corpus
 from benchmarks.accelerator.rows.corpus import Corpus
+from benchmarks.accelerator.rows.found import FoundSystem, found_by_piece
 from benchmarks.accelerator.rows.job import CORPUS_FILE, Job, save_jobs
 from benchmarks.accelerator.rows.outcome import SYSTEMS, Outcome, load_outcomes
-from benchmarks.accelerator.rows.results import FoundSystem, found_by_piece
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.prepare import open_or_prepare
@@ -140,12 +141,8 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export or score trials; return 0, or 1 after an error of the user."""
     args = parse_flags(arguments)
-    try:
-        (export if args.command == "export" else score)(args)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    run = export if args.command == "export" else score
+    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":

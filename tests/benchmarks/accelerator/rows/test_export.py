@@ -139,8 +139,8 @@ def test_a_folder_without_jobs_is_a_user_error(tmp_path):
     ("row", "message"),
     [
         ("table3/a_h3", "a_h3"),
-        ("randomisation/learned", "a translation system of its own"),
-        ("table4/transformer_4_layers_wsj_only", "a translation system of its own"),
+        ("randomisation/learned", "the row of one translation system"),
+        ("table4/transformer_4_layers_wsj_only", "the row of one translation system"),
     ],
 )
 def test_a_row_that_cannot_be_exported_is_a_user_error(tmp_path, capsys, row, message):

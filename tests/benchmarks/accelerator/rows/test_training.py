@@ -14,9 +14,10 @@ import tensorflow as tf
 
 from benchmarks.accelerator.rows.batches import export_corpus
 from benchmarks.accelerator.rows.corpus import Corpus
+from benchmarks.accelerator.rows.found import FoundSystem
 from benchmarks.accelerator.rows.job import Job, save_jobs
 from benchmarks.accelerator.rows.outcome import Outcome
-from benchmarks.accelerator.rows.results import FoundSystem, Scored, branches
+from benchmarks.accelerator.rows.results import Scored, branches
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
