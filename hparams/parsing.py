@@ -13,9 +13,11 @@ def transformer_parsing_wsj() -> HParams:
     Source: Vaswani et al. 2017, section 6.3: 4 layers, d_model 1024; "only a small
         number of experiments to select the dropout, both attention and residual,
         learning rates and beam size on the Section 22 development set". Dropout,
-        learning rate, warm-up, lengths and all other values are those of
-        tensor2tensor's transformer_parsing_base (releases 1.0.7 of 24 June to 1.2.9 of
-        November 2017), which has 6 layers instead of the paper's 4. Its learning rate
+        learning rate, warm-up and lengths are those of tensor2tensor's
+        transformer_parsing_base (releases 1.0.7 of 24 June to 1.2.9 of November 2017),
+        which has 6 layers instead of the paper's 4, 4,096 tokens per batch and
+        concatenated sines and cosines; batch size and positions are those of
+        transformer_base. Its learning rate
         of 0.05 is half of equation (3), whose factor 1 was 0.1 there. Until release
         1.0.3 of 20 June, the set was called transformer_parsing_base_dr6 and had ten
         times that rate. Releases 1.0.4 and 1.0.5 (21 and 22 June) have dropout 0.1

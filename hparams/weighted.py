@@ -13,10 +13,10 @@ best, layer by layer, with u the sum of attention and x, y the output, and M bra
   at the base size, the number in the text (and 384 at the big one, beside which the
   text names it). "per_branch" adds as many, but is not the Transformer without the
   weights; "around" and "inside" do not retain the normalizations.
-* `branch_gain="unit"`: the text has no factor M. Without it, kappa and alpha of about
-  1 / M make every sublayer smaller by M, and the Transformer, which "weighs all heads
-  equally", is not on the simplex. With it, equal weights are the Transformer, and
-  training moves away from there.
+* `branch_gain="unit"`. Differs from the text, which has no factor M. Without it, kappa
+  and alpha of about 1 / M make every sublayer smaller by M, and the Transformer, which
+  "weighs all heads equally", is not on the simplex. With it, equal weights are the
+  Transformer, and training moves away from there.
 * `branch_weights_init="near_uniform"`: "randomly" gives no distribution. Uniform
   numbers divided by their sum begin with some branches nearly switched off.
 * `branch_learning_rate_constant=1`: the schedule of section 4.1. At another scale, the

@@ -39,10 +39,13 @@ def commands():
 
 @pytest.mark.parametrize("example", code_blocks("python"))
 def test_the_python_examples_use_names_that_exist(example):
-    imported = [
-        n for n in ast.walk(ast.parse(example)) if isinstance(n, ast.ImportFrom)
-    ]
-    for statement in imported:
+    statements = list(ast.walk(ast.parse(example)))
+    modules = [n for n in statements if isinstance(n, ast.Import)]
+    names = [n for n in statements if isinstance(n, ast.ImportFrom)]
+    assert modules or names
+    for module in (alias.name for n in modules for alias in n.names):
+        importlib.import_module(module)
+    for statement in names:
         module = importlib.import_module(statement.module)
         for alias in statement.names:
             assert hasattr(module, alias.name), alias.name

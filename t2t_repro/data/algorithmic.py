@@ -1,7 +1,7 @@
 """Functions of sequences of decimal digits.
 
-After tensor2tensor's `data_generators/algorithmic.py`, with two differences: lengths
-are at most 20 in every split, and no two splits share an input.
+Differs from tensor2tensor (`data_generators/algorithmic.py`): lengths are at most 20 in
+every split, so that a small model learns them, and no two splits share an input.
 """
 
 from __future__ import annotations

@@ -24,6 +24,9 @@ class PairFilter:
     ratios would hurt learning, so they are left out of the training split only. Pairs
     with an empty side or a side that is too long are left out of every split.
 
+    Differs from tensor2tensor, which keeps repeats: they have too much weight in a
+    user's text, and may also be in the test set.
+
     Args:
         settings: Limits of the filter.
         is_training: Whether this is the training split.

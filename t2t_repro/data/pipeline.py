@@ -81,7 +81,9 @@ def batch_by_length(examples: tf.data.Dataset, plan: BatchPlan) -> tf.data.Datas
     """Group pairs into batches of the plan's shapes, and leave out longer pairs.
 
     A bucket that is not full when the examples end is filled with rows of padding,
-    which have no target tokens and therefore no weight.
+    which have no target tokens and therefore no weight. Differs from tensor2tensor
+    (`utils/data_reader.py`), which repeats the data without end: here, an epoch has
+    every pair once, in few shapes.
 
     Args:
         examples: Pairs of `read_examples`.

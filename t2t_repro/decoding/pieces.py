@@ -1,4 +1,8 @@
-"""Sources in pieces that fit the model, with the prefixes of their translations."""
+"""Sources in pieces that fit the model, with the prefixes of their translations.
+
+Differs from tensor2tensor (`utils/decoding.py`), which decodes a long source whole: the
+model has never seen positions beyond its `max_length`.
+"""
 
 from __future__ import annotations
 

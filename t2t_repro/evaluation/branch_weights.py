@@ -10,8 +10,8 @@ import numpy as np
 
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UserError
+from t2t_repro.training.metrics_file import BRANCHES_SPLIT
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.scalar_tags import BRANCHES_SPLIT
 
 _SUBLAYERS = ("self_attention", "memory_attention", "feed_forward")
 
@@ -99,7 +99,7 @@ def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:
     Args:
         model: A trained `Transformer` with branched attention.
         mode: "learned" (nothing changes), "random" (uniform numbers divided by their
-            sum, as at the start of training) or "uniform".
+            sum, as with `branch_weights_init=random`) or "uniform".
         seed: Seed of the random weights.
 
     Raises:

@@ -17,6 +17,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.metrics.translation import sentence_bleu
 from t2t_repro.training.losses import token_losses
+from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import MetricsLog
 
 logger = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ def translation_evaluator(
         table = _table(
             problem, sources[samples], references[samples], hypotheses[samples]
         )
-        log.text("eval", step, "translations", table)
+        log.text(EVAL_SPLIT, step, "translations", table)
         return {problem.metric: problem.development_score(hypotheses, references)}
 
     return evaluate

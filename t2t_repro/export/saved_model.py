@@ -2,8 +2,8 @@
 
 Tokenisation, beam search and detokenisation are part of the graph. A program that loads
 it imports `tensorflow` and `tensorflow_text` (whose operations TensorFlow Serving has
-built in) and nothing of this package. tensor2tensor's export takes serialised ids
-and leaves the vocabulary to the client (`serving/export.py`).
+built in) and nothing of this package. Differs from tensor2tensor (`serving/export.py`),
+whose export takes serialised ids: here, a client needs no vocabulary.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ class ServedTranslator(tf.Module):
         Returns:
             "outputs", string `[batch, beam_size]`; "scores", float32
             `[batch, beam_size]`; and "truncated", bool `[batch]`. If there are fewer
-            than `beam_size`, the rest is empty, with scores of about -1e9.
+            than `beam_size`, the rest is empty, with scores of at most about -1e9. A
+            source without text has only empty outputs, with score 0.
         """
         return _translations(*self._hypotheses(inputs, self._every))
 

@@ -26,7 +26,8 @@ from t2t_repro.registry import register_attention
 class BlockedAttention(MultiheadAttention):
     """Multi-head self-attention to a neighbourhood, computed block by block.
 
-    It returns the same numbers as `MultiheadAttention` with the same `neighbourhood`.
+    It returns the same numbers as `MultiheadAttention` with the same `neighbourhood`,
+    except for queries whose whole neighbourhood is padding.
 
     Args:
         hidden_size: Width of the inputs and of the output (d_model).

@@ -49,7 +49,8 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
 
     * "split": every branch has a network of width filter_size / M. The cost is that of
       the Transformer, and public implementations do the same. All branches share one
-      output bias; because the alphas sum to one, it is a bias of the sum.
+      output bias; because the alphas sum to one, it is a bias of the sum (unless each
+      branch is normalized on its own, as with `residual="inside"`).
     * "shared": one network of full width is applied to every branch. This follows the
       text of the paper and computes M times as many hidden units.
 

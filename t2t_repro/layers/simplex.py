@@ -70,8 +70,9 @@ class RandomOnSimplex(keras.initializers.Initializer):
 class NearUniformOnSimplex(keras.initializers.Initializer):
     """Initialize a weight near 1 / size: (1 + spread N(0, 1)) / size, projected.
 
-    The paper's "randomly" (section 4.1) does not give a distribution. Uniform numbers
-    divided by their sum begin with some branches almost switched off; these do not.
+    Differs from the paper's "randomly" (section 4.1), which gives no distribution:
+    uniform numbers divided by their sum begin with some branches almost switched off;
+    these do not.
 
     Args:
         spread: Standard deviation relative to 1 / size; 0 is exactly 1 / size.

@@ -1,4 +1,8 @@
-"""BLEU and chrF by sacreBLEU, each with its signature."""
+"""BLEU and chrF by sacreBLEU, each with its signature.
+
+Differs from the papers, whose BLEU is of tokenised text with split compounds
+(`metrics.moses`): sacreBLEU's signature makes a score repeatable.
+"""
 
 from __future__ import annotations
 

@@ -1,42 +1,45 @@
-"""Test differences between systems whose training runs share seeds.
+"""Test differences between systems whose training runs come in blocks.
 
-Runs of the same seed see the same data in the same order, so their scores rise and fall
-together. The model of a score is system + seed + noise: a two-way layout without
-interaction, with seeds as blocks (Scheffé 1959, The Analysis of Variance, chapter 4).
+A block is a seed, on one kind of hardware: its runs see the same data in the same
+order, so their scores rise and fall together. The model of a score is system + block +
+noise: a two-way layout without interaction (Scheffé 1959, The Analysis of Variance,
+chapter 4).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from t2t_repro.reproduction.t_test import two_sided_p
 
+# System -> block -> score.
+Scores: TypeAlias = Mapping[str, Mapping[Any, float]]
 
-def p_values(
-    scores: Mapping[str, Mapping[int, float]], reference: str
-) -> dict[str, float]:
+
+def p_values(scores: Scores, reference: str) -> dict[str, float]:
     """Return the p-value of each system's difference from a reference.
 
-    The noise is estimated from all systems, so two seeds of many systems are enough
-    for a small p-value. For two systems with the same seeds, this is the paired t-test.
+    The noise is estimated from all systems, so two blocks of many systems are enough
+    for a small p-value. For two systems in the same blocks, this is the paired t-test.
 
     Args:
-        scores: System -> seed -> score. Systems may have different seeds.
+        scores: System -> block -> score. Systems may have different blocks.
         reference: Name of the system to compare with.
 
     Returns:
         Two-sided p-values of Student's t, not corrected for the number of systems.
-        Systems are left out if they share no seed with the reference, directly or by
+        Systems are left out if they share no block with the reference, directly or by
         other systems; all are if no degree of freedom is left for the noise.
     """
     degrees = noise_degrees(scores)
     if not degrees:
         return {}
     design = _design(scores)
-    values = np.array([x for seeds in scores.values() for x in seeds.values()])
+    values = np.array([x for own in scores.values() for x in own.values()])
     inverse = np.linalg.pinv(design)
     coefficients = inverse @ values
     variance = np.sum((values - design @ coefficients) ** 2) / degrees
@@ -53,11 +56,11 @@ def p_values(
     return found
 
 
-def noise_degrees(scores: Mapping[str, Mapping[int, float]]) -> int:
-    """Return the degrees of freedom that systems and seeds leave for the noise.
+def noise_degrees(scores: Scores) -> int:
+    """Return the degrees of freedom that systems and blocks leave for the noise.
 
     Args:
-        scores: System -> seed -> score.
+        scores: System -> block -> score.
     """
     design = _design(scores)
     return len(design) - int(np.linalg.matrix_rank(design))
@@ -76,13 +79,13 @@ def adjusted(p_values: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def _design(scores: Mapping[str, Mapping[int, float]]) -> np.ndarray:
-    """Return a line per run, with a one for its system and a one for its seed."""
+def _design(scores: Scores) -> np.ndarray:
+    """Return a line per run, with a one for its system and a one for its block."""
     systems = list(scores)
-    seeds = sorted({seed for runs in scores.values() for seed in runs})
-    runs = [(name, seed) for name, own in scores.items() for seed in own]
-    design = np.zeros((len(runs), len(systems) + len(seeds)))
-    for line, (name, seed) in zip(design, runs, strict=True):
+    blocks = [*dict.fromkeys(block for own in scores.values() for block in own)]
+    runs = [(name, block) for name, own in scores.items() for block in own]
+    design = np.zeros((len(runs), len(systems) + len(blocks)))
+    for line, (name, block) in zip(design, runs, strict=True):
         line[systems.index(name)] = 1
-        line[len(systems) + seeds.index(seed)] = 1
+        line[len(systems) + blocks.index(block)] = 1
     return design

@@ -23,7 +23,12 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.runs.run import Run
 from t2t_repro.training.early_stopping import is_exhausted
-from t2t_repro.training.metrics_file import read_metrics
+from t2t_repro.training.metrics_file import (
+    BRANCHES_SPLIT,
+    EVAL_SPLIT,
+    TRAIN_SPLIT,
+    read_metrics,
+)
 
 FOLDER = "data/curves"
 _NAME = re.compile(r"[\w-][\w.-]*")
@@ -112,19 +117,19 @@ def curve_of(run: str | Path, name: str) -> Curve:
         )
     description = Run.load_existing(run)
     records = read_metrics(run)
-    evaluations = _by_step(records, "eval")
+    evaluations = _by_step(records, EVAL_SPLIT)
     _check_finished(description, evaluations, run)
     return Curve(
         name=name,
         seed=description.random_seed,
         problem=description.problem,
         hparams_set=description.hparams_set,
-        settings=changed_settings(description.hparams.to_dict()),
+        settings=description.hparams.given(),
         data_digest=description.data_digest,
         versions=description.versions,
         steps=sorted(evaluations),
         nll=[rounded(evaluations[step]["nll"]) for step in sorted(evaluations)],
-        branches=_branches(_by_step(records, "branches"), sorted(evaluations)),
+        branches=_branches(_by_step(records, BRANCHES_SPLIT), sorted(evaluations)),
         seconds=round(training_seconds(records), 1),
     )
 
@@ -182,7 +187,7 @@ def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
         records: Lines of `metrics.jsonl`, of any split.
     """
     seconds, before = 0.0, 0
-    for step, record in sorted(_by_step(records, "train").items()):
+    for step, record in sorted(_by_step(records, TRAIN_SPLIT).items()):
         # No rate: all steps were the first ones of their shapes.
         rate = record.get("steps_per_second", math.inf)
         timed = step - before - record.get("compiled_updates", 0)
@@ -211,14 +216,8 @@ def curves_in(folder: Traversable) -> tuple[Curve, ...]:
 def _by_step(
     records: Sequence[Mapping[str, Any]], split: str
 ) -> dict[int, Mapping[str, Any]]:
-    """Return the last record of each step: a resumed training may repeat steps."""
+    """Return the last record of each step; runs of earlier versions may repeat some."""
     return {record["step"]: record for record in records if record["split"] == split}
-
-
-def changed_settings(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hparams that were given for this run."""
-    origins = hparams["origins"]
-    return {name: hparams[name] for name in origins if origins[name] == "--hparams"}
 
 
 def _branches(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import open_or_prepare
@@ -20,7 +20,7 @@ from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.results import Result, averaged_score, hardware
 from t2t_repro.reproduction.tables import Row
 from t2t_repro.runs import System, TrainSettings, train
-from t2t_repro.training.metrics_file import read_metrics
+from t2t_repro.training.metrics_file import EVAL_SPLIT, TRAIN_SPLIT, split_records
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
@@ -121,7 +121,7 @@ def _score(
         scores=scores,
         signature=scored[0].signature,
         steps=recipe.train_steps,
-        seconds=round(training_seconds(_metrics(output_dir, "train")), 1),
+        seconds=round(training_seconds(split_records(output_dir, TRAIN_SPLIT)), 1),
         parameters=scored[0].parameters,
         commands=tuple(Plan(plan.scale, plan.seed, recipe, (row,)).commands()),
         data=text_digests,
@@ -182,13 +182,9 @@ def _signature(evaluation: Evaluation) -> str:
     return "" if isinstance(scores, BracketingScores) else scores.bleu.signature
 
 
-def _metrics(output_dir: Path, split: str) -> list[dict[str, Any]]:
-    """Return the metrics that training wrote for a split."""
-    return [record for record in read_metrics(output_dir) if record["split"] == split]
-
-
 def _perplexity(recipe: Recipe, row: Row, output_dir: Path) -> dict[str, float]:
     """Return the last dev perplexity, unless other weights are scored."""
     if recipe.average_last or row.branch_weights != "learned":
         return {}
-    return {"perplexity (dev)": _metrics(output_dir, "eval")[-1]["perplexity"]}
+    last = split_records(output_dir, EVAL_SPLIT)[-1]
+    return {"perplexity (dev)": last["perplexity"]}

@@ -52,7 +52,8 @@ def confidence_interval(
 ) -> tuple[float, float]:
     """Return the confidence interval of the difference between two means.
 
-    Welch 1947, with the degrees of freedom rounded down.
+    Welch 1947, with the degrees of freedom rounded down. Without any variance, both
+    ends are the difference.
 
     Args:
         coverage: Probability of the interval, above 0 and below 1.
@@ -64,7 +65,10 @@ def confidence_interval(
     inverse = sum(
         part**2 / (len(group) - 1) for part, group in zip(parts, groups, strict=True)
     )
-    error = math.sqrt(sum(parts))
-    limit = error * critical_value(coverage, math.floor(error**4 / inverse))
     middle = statistics.mean(first) - statistics.mean(second)
+    if not inverse:
+        return middle, middle
+    # Rounding errors must not cost a degree of freedom: 1 may be 0.9999999999999998.
+    degrees = math.floor(sum(parts) ** 2 / inverse + 1e-9)
+    limit = math.sqrt(sum(parts)) * critical_value(coverage, degrees)
     return middle - limit, middle + limit

@@ -19,7 +19,7 @@ from t2t_repro.training.checkpoint_paths import (
     BEST_MODELS_FOLDER,
     latest_step,
 )
-from t2t_repro.training.event_files import event_files
+from t2t_repro.training.metrics_file import event_files
 
 logger = logging.getLogger(__name__)
 

@@ -53,8 +53,8 @@ def make_evaluators(
     if sentences:
         evaluators.append(_translation_evaluator(model, hparams, sentences, data))
     # Only models of this class say what their attention layers are.
-    if isinstance(model, Transformer) and samples:
-        if _shows_attention(model, hparams.self_attention_type):
+    if isinstance(model, Transformer):
+        if samples and _shows_attention(model, hparams.self_attention_type):
             evaluators.append(_attention_evaluator(model, hparams, samples, data))
         if hparams.branched_attention != "none":
             evaluators.append(branch_evaluator(model))

@@ -23,10 +23,13 @@ from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
+    BEST_FOLDER,
+    BEST_MODELS_FOLDER,
     CHECKPOINT_NAME,
     all_checkpoints,
     latest_step,
 )
+from t2t_repro.training.metrics_file import METRICS_FILE, event_files
 from t2t_repro.training.update_size import UpdateSize
 
 
@@ -135,7 +138,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
 
     Raises:
         UserError: If the run in the folder has other settings, or the folder holds
-            checkpoints that a new run would resume from or replace.
+            files that a new run would resume from, replace or remove.
         UsageError: If an hparam is refused, or the run has more steps.
     """
     _check_spike_factor(settings)
@@ -169,25 +172,39 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
 
 
 def _check_folder_of_new_run(output_dir: Path) -> None:
-    """Refuse a folder whose checkpoints a new run would resume from, or remove.
+    """Refuse a folder with files that a new run would resume from, replace or remove.
 
     Raises:
-        UserError: If it holds checkpoints without the description of their run, or an
-            average without the checkpoints of its run.
+        UserError: If it holds files of a run without the description of that run, or
+            an average without the checkpoints of its run.
     """
-    described = Run.load(output_dir) is not None
-    if all_checkpoints(output_dir):
-        raise UserError(
-            f"received output_dir={output_dir}, which holds {CHECKPOINT_NAME}-* "
-            f"without the {RUN_FILE} of their run: restore that file to resume the "
-            "run, or give another output_dir. To begin a new run with weights of "
-            "another run, give that run's folder as warm_start_from."
-        )
-    if described and all_checkpoints(current_folder(output_dir / AVERAGED_FOLDER)):
+    if Run.load(output_dir) is None:
+        _check_nothing_is_replaced(output_dir)
+    elif all_checkpoints(current_folder(output_dir / AVERAGED_FOLDER)):
         raise UserError(
             f"received output_dir={output_dir}, which holds an averaged checkpoint but "
             f"no {CHECKPOINT_NAME}-* to resume from, expected another folder: a new "
             "run would replace the average."
+        )
+
+
+def _check_nothing_is_replaced(output_dir: Path) -> None:
+    """Refuse a folder with files that have the names of a run's.
+
+    Raises:
+        UserError: If there are any.
+    """
+    found = [f"{CHECKPOINT_NAME}-*"] if all_checkpoints(output_dir) else []
+    names = (METRICS_FILE, AVERAGED_FOLDER, BEST_FOLDER, BEST_MODELS_FOLDER)
+    found += [name for name in names if current_folder(output_dir / name).exists()]
+    splits = sorted({path.parent.name for path in event_files(output_dir)})
+    found += [f"events in {split}" for split in splits]
+    if found:
+        raise UserError(
+            f"received output_dir={output_dir}, which holds {', '.join(found)} without "
+            f"the {RUN_FILE} of their run: restore that file to resume the run, or "
+            "give another output_dir. To begin a new run with weights of another run, "
+            "give that run's folder as warm_start_from."
         )
 
 

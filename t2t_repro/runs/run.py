@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 RUN_FILE = "hparams.json"
 FORMAT = 2
-# Must be the same when a run is resumed, and so must its hparams.
+# Must be the same when a run is resumed, and so must its hparams. Differs from
+# tensor2tensor: another number of replicas would change the global batch.
 _FIXED = (
     "problem",
     "model",
@@ -157,11 +158,7 @@ class Run:
         Args:
             output_dir: Folder of this run.
         """
-        overrides = (
-            f"{name}={value}"
-            for name, value in self.hparams.values().items()
-            if self.hparams.origins.get(name) == HParams.flag
-        )
+        overrides = (f"{name}={value}" for name, value in self.hparams.given().items())
         return TrainSettings(
             output_dir=str(output_dir),
             hparams_set=self.hparams_set,

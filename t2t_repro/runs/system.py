@@ -206,13 +206,14 @@ class System(TranslatingSystem):
                 risk, or `max_source_tokens` is less than 1.
         """
         self._check_single("an export has one model")
-        _check_search_is_exportable(decode_hparams or DecodeHParams())
+        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
+        _check_search_is_exportable(hparams)
         self._warn_of_raw_text()
         served = ServedTranslator(
             self.model,
             self.source_tokenizer,
             self.target_tokenizer,
-            self.with_problem_defaults(decode_hparams or DecodeHParams()),
+            hparams,
             self.max_input_length,
             max_source_tokens,
             self.grammar,

@@ -26,6 +26,7 @@ class HParams(HParamFields):
     """
 
     flag: ClassVar[str] = "--hparams"
+    flag_as_zero: ClassVar[str] = "--hparams, as 0"
     how_to_list: ClassVar[str] = (
         "`t2t show transformer_base` explains every name and value."
     )
@@ -92,7 +93,17 @@ class HParams(HParamFields):
         open_names = {n: v for n, v in meanings.items() if not getattr(self, n)}
         # A zero that the user gave is still an override of the set.
         given = [n for n in open_names if self.origins.get(n) == self.flag]
+        zeros = dict.fromkeys(given, self.flag_as_zero)
         resolved = self.replace(**open_names)
-        return replace(
-            resolved, origins={**resolved.origins, **dict.fromkeys(given, self.flag)}
-        ).with_origin("derived")
+        return replace(resolved, origins={**resolved.origins, **zeros}).with_origin(
+            "derived"
+        )
+
+    def given(self) -> dict[str, Any]:
+        """Return the overrides by name, as `parse` read them before `resolved`."""
+        zeros = (n for n, at in self.origins.items() if at == self.flag_as_zero)
+        return {
+            name: value
+            for name, value in (self.values() | dict.fromkeys(zeros, 0)).items()
+            if self.origins.get(name) in (self.flag, self.flag_as_zero)
+        }

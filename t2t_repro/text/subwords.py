@@ -1,11 +1,14 @@
 """SentencePiece subwords.
 
-The papers split words by byte-pair encoding (arXiv:1508.07909) or into word pieces;
-here a model is BPE or unigram (arXiv:1808.06226). Runs of spaces become one space;
-nothing else is normalised. Compatibility folding (SentencePiece's default, NFKC)
-would make a system write "..." and "2" where the references have "…" and "²", and BLEU
-would count them as errors. A character outside the vocabulary is spelt in its UTF-8
-bytes, so decoding returns any text that was encoded.
+Differs from the papers, which split tokenised words by byte-pair encoding
+(arXiv:1508.07909) or into word pieces: here a model is BPE or unigram
+(arXiv:1808.06226) and reads raw text, also inside a TensorFlow graph.
+
+Runs of spaces become one space; nothing else is normalised. Compatibility folding
+(SentencePiece's default, NFKC) would make a system write "..." and "2" where the
+references have "…" and "²", and BLEU would count them as errors. A character outside
+the vocabulary is spelt in its UTF-8 bytes, so decoding returns any text that was
+encoded.
 """
 
 from __future__ import annotations

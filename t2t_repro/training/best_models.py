@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import keras
@@ -45,7 +46,8 @@ class BestModels:
     def offer(self, step: int, score: float) -> bool:
         """Keep the model's weights if their score is among the highest.
 
-        Of equal scores, the earlier one wins, as for the model "best".
+        Of equal scores, the earlier one wins, as for the model "best". So does a higher
+        score of the same step, which training that went back to a checkpoint left.
 
         Args:
             step: Number of completed updates.
@@ -55,7 +57,10 @@ class BestModels:
             Whether they are kept.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        scores = recorded_scores(self.output_dir) | {step: score}
+        before = recorded_scores(self.output_dir)
+        if before.get(step, -math.inf) >= score:
+            return True
+        scores = before | {step: score}
         ranked = sorted(scores, key=lambda other: (-scores[other], other))
         kept = ranked[: self._keep]
         if step in kept:

@@ -38,7 +38,8 @@ def all_checkpoints(output_dir: str | Path) -> list[str]:
 
 def run_checkpoints(output_dir: str | Path) -> list[str]:
     """Return the paths of all checkpoints of a run: its own, the best, the average."""
-    folders = [Path(output_dir), *_special_folders(output_dir).values()]
+    folder = Path(output_dir)
+    folders = [folder, *_special_folders(folder).values(), folder / BEST_MODELS_FOLDER]
     return [path for folder in folders for path in all_checkpoints(folder)]
 
 

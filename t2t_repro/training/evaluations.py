@@ -11,6 +11,7 @@ import keras
 from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.early_stopping import is_exhausted
 from t2t_repro.training.loop_options import Evaluator, LoopOptions
+from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.moving_average import averaged_weights
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
@@ -61,7 +62,7 @@ class Evaluations:
 
     def is_logged(self, step: int) -> bool:
         """Return whether the log has the evaluation of a step."""
-        return self.log.has_line("eval", step)
+        return self.log.has_line(EVAL_SPLIT, step)
 
     def evaluate(self, step: int) -> dict[str, float]:
         """Evaluate the weights of a step, or their moving averages.
@@ -74,7 +75,7 @@ class Evaluations:
         with averaged_weights(self.model, self.optimizer):
             metrics = self._evaluate_weights(step)
         # Write the line last: a resumed run repeats an evaluation without a line.
-        self.log.scalars("eval", step, metrics)
+        self.log.scalars(EVAL_SPLIT, step, metrics)
         return metrics
 
     def _evaluate_weights(self, step: int) -> dict[str, float]:
@@ -100,7 +101,7 @@ class Evaluations:
         metric, patience = self.options.best_metric, self.options.patience
         if not patience:
             return False
-        logged = self.log.values("eval", metric)
+        logged = self.log.values(EVAL_SPLIT, metric)
         values = {at: value for at, value in logged.items() if self.is_due(at)}
         if not is_exhausted(list(values.values()), patience):
             return False

@@ -15,28 +15,14 @@ from t2t_repro.data.record_framing import (
     record_length,
 )
 from t2t_repro.files import INCOMPLETE
-
-# Folders of events that a run writes; others belong to other programs.
-SPLITS = ("train", "eval", "branches")
-
-
-def event_files(output_dir: Path) -> list[Path]:
-    """Return the event files of all splits of a run, such as those in `train/`."""
-    return [path for path in _files(output_dir) if not path.name.endswith(INCOMPLETE)]
+from t2t_repro.training.metrics_file import all_event_files
 
 
 def remove_incomplete(output_dir: Path) -> None:
     """Remove the files that a process left when it was killed while it rewrote one."""
-    for path in _files(output_dir):
+    for path in all_event_files(output_dir):
         if path.name.endswith(INCOMPLETE):
             path.unlink(missing_ok=True)
-
-
-def _files(output_dir: Path) -> list[Path]:
-    found = []
-    for split in SPLITS:
-        found += sorted((output_dir / split).glob("events.out.tfevents.*"))
-    return found
 
 
 def without_later_events(path: Path, step: int) -> bytes | None:

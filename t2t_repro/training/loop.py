@@ -27,6 +27,7 @@ from t2t_repro.training.loop_options import (
     TrainingData,
 )
 from t2t_repro.training.loss_scale import MIN_LOSS_SCALE
+from t2t_repro.training.metrics_file import TRAIN_SPLIT
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.metrics_window import MetricsWindow
 from t2t_repro.training.recovery import Recovery
@@ -283,7 +284,7 @@ class Trainer:
             raise self._diverged(f"the loss is {metrics['loss']}")
         if metrics.get("loss_scale", 1.0) < MIN_LOSS_SCALE and self.recovery is None:
             raise self._diverged(f"the loss scale fell to {metrics['loss_scale']:.1e}")
-        self.log.scalars("train", self.step, metrics)
+        self.log.scalars(TRAIN_SPLIT, self.step, metrics)
         for monitor in self.monitors:
             monitor(self.step, self.log)
         progress.message(

@@ -1,4 +1,7 @@
-"""Read `metrics.jsonl`, the metrics of a run."""
+"""Find and read the metrics of a run: `metrics.jsonl`, and TensorBoard's events.
+
+This module imports no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,30 @@ import math
 from pathlib import Path
 from typing import Any
 
+from t2t_repro.files import INCOMPLETE
+
 METRICS_FILE = "metrics.jsonl"
+
+# A line of metrics names its split, which has its events in a folder of this name.
+# Other folders of events belong to other programs.
+TRAIN_SPLIT = "train"
+EVAL_SPLIT = "eval"
+BRANCHES_SPLIT = "branches"
+SPLITS = (TRAIN_SPLIT, EVAL_SPLIT, BRANCHES_SPLIT)
+
+
+def event_files(output_dir: str | Path) -> list[Path]:
+    """Return the event files of all splits of a run, such as those in `train/`."""
+    files = all_event_files(output_dir)
+    return [path for path in files if not path.name.endswith(INCOMPLETE)]
+
+
+def all_event_files(output_dir: str | Path) -> list[Path]:
+    """Return the event files of a run, with those that a killed process left."""
+    found = []
+    for split in SPLITS:
+        found += sorted((Path(output_dir) / split).glob("events.out.tfevents.*"))
+    return found
 
 
 def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
@@ -18,6 +44,11 @@ def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
     """
     lines = read_lines(output_dir)
     return [json.loads(line) for line in lines if step_of(line) < math.inf]
+
+
+def split_records(output_dir: str | Path, split: str) -> list[dict[str, Any]]:
+    """Return the records of one split, in their order; see `read_metrics`."""
+    return [x for x in read_metrics(output_dir) if x.get("split") == split]
 
 
 def read_lines(output_dir: str | Path) -> list[str]:

@@ -14,15 +14,13 @@ import tensorflow as tf
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
 from t2t_repro.files import atomic_write
-from t2t_repro.training.event_files import (
-    event_files,
-    remove_incomplete,
-    without_later_events,
-)
+from t2t_repro.training.event_files import remove_incomplete, without_later_events
 from t2t_repro.training.metrics_file import (
+    EVAL_SPLIT,
     METRICS_FILE,
+    event_files,
     read_lines,
-    read_metrics,
+    split_records,
     step_of,
 )
 from t2t_repro.training.scalar_tags import custom_layout, scalar_tag
@@ -98,10 +96,10 @@ class MetricsLog:
         self._truncate_events(step)
 
     def _truncate_events(self, step: int) -> None:
-        is_evaluated = self.has_line("eval", step)
+        is_evaluated = self.has_line(EVAL_SPLIT, step)
         remove_incomplete(self.output_dir)
         for path in event_files(self.output_dir):
-            repeats = path.parent.name == "eval" and not is_evaluated
+            repeats = path.parent.name == EVAL_SPLIT and not is_evaluated
             last = max(step - 1, 0) if repeats else step
             kept = without_later_events(path, last)
             if kept is not None:
@@ -116,17 +114,15 @@ class MetricsLog:
 
     def has_line(self, split: str, step: int) -> bool:
         """Return whether `metrics.jsonl` has a line of this split and step."""
-        return any(
-            (record.get("split"), record["step"]) == (split, step)
-            for record in read_metrics(self.output_dir)
-        )
+        records = split_records(self.output_dir, split)
+        return any(record["step"] == step for record in records)
 
     def values(self, split: str, name: str) -> dict[int, float]:
         """Return a metric of a split by step, from `metrics.jsonl`."""
         return {
             record["step"]: record[name]
-            for record in read_metrics(self.output_dir)
-            if record.get("split") == split and record.get(name) is not None
+            for record in split_records(self.output_dir, split)
+            if record.get(name) is not None
         }
 
     def text(self, split: str, step: int, name: str, markdown: str) -> None:

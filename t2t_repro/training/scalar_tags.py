@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from tensorboard.plugins.custom_scalar import layout_pb2
 
-BRANCHES_SPLIT = "branches"
+from t2t_repro.training.metrics_file import BRANCHES_SPLIT, TRAIN_SPLIT
 
 _GROUPS = {
     "loss": ("loss", "nll", "perplexity"),
@@ -75,7 +75,7 @@ def custom_layout(split: str) -> layout_pb2.Layout | None:
         split: Folder of events. "train" adds the charts of every training run.
     """
     overview = _category("Overview", _OVERVIEW)
-    if split == "train":
+    if split == TRAIN_SPLIT:
         return layout_pb2.Layout(category=[overview])
     if split == BRANCHES_SPLIT:
         branches = _category("Weighted Transformer", _BRANCHES)

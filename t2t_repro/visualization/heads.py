@@ -101,14 +101,6 @@ class AnaphoraAccuracy:
         layer, head = np.unravel_index(self.accuracy.argmax(), self.accuracy.shape)
         return int(layer) + 1, int(head) + 1
 
-    def best_heads(self, layer: int, count: int = 2) -> tuple[int, ...]:
-        """Return the heads of a layer with the highest accuracies, best first.
-
-        Layers and heads are counted from 1.
-        """
-        order = np.argsort(-self.accuracy[layer - 1], kind="stable")
-        return tuple(int(head) + 1 for head in order[:count])
-
     def rows(self) -> list[list[str]]:
         """Return the accuracies in percent as the rows of a table, with headings."""
         heads = range(1, self.accuracy.shape[1] + 1)

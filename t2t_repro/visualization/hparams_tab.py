@@ -9,8 +9,8 @@ import tensorflow as tf
 from tensorboard.plugins.hparams import api, api_pb2
 from tensorboard.plugins.hparams import summary as hparams_summary
 
+from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.visualization.summaries import SPLIT
 
 
 def write_hparams(log: MetricsLog, values: Mapping[str, Any]) -> None:
@@ -29,7 +29,7 @@ def write_hparams(log: MetricsLog, values: Mapping[str, Any]) -> None:
         name: value if isinstance(value, (bool, int, float)) else str(value)
         for name, value in values.items()
     }
-    with log.events(SPLIT, 0):
+    with log.events(EVAL_SPLIT, 0):
         api.hparams(shown, trial_id=f"{path.parent.name}/{path.name}")
 
 
@@ -42,5 +42,5 @@ def write_completion(log: MetricsLog) -> None:
         log: Log of the run.
     """
     summary = hparams_summary.session_end_pb(api_pb2.STATUS_SUCCESS)
-    with log.events(SPLIT, 0):
+    with log.events(EVAL_SPLIT, 0):
         tf.summary.experimental.write_raw_pb(summary.SerializeToString(), step=0)

@@ -12,6 +12,7 @@ from tensorboard.plugins.projector import ProjectorConfig
 from tensorboard.plugins.projector.metadata import PROJECTOR_FILENAME
 
 from t2t_repro.files import atomic_write
+from t2t_repro.training.metrics_file import TRAIN_SPLIT
 
 # The first ids of a byte-pair vocabulary are the most frequent. 5,000 rows of 512
 # numbers take 21 MB, and the page computes its projections in seconds.
@@ -37,7 +38,7 @@ def write_projector(
         ValueError: If a matrix has not one row per subword.
     """
     # A folder with events, so that TensorBoard looks for the configuration.
-    folder = Path(output_dir) / "train"
+    folder = Path(output_dir) / TRAIN_SPLIT
     folder.mkdir(parents=True, exist_ok=True)
     config = ProjectorConfig()
     for name, (matrix, subwords) in embeddings.items():

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 from tensorboard.compat.proto import summary_pb2
 
+from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.visualization.event_format import (
     BRANCHES_TAG,
@@ -19,7 +20,6 @@ from t2t_repro.visualization.event_format import (
 )
 from t2t_repro.visualization.map_image import draw_map
 
-SPLIT = "eval"
 IMAGE_TAG = "samples/encoder_decoder_attention"
 
 
@@ -37,7 +37,7 @@ def write_attention(
     title = str(document.get("title") or f"sentence {number + 1}")
     words = document.get("first_words")
     image = draw_map(document, "memory", f"{title}, step {step}")
-    with log.events(SPLIT, step):
+    with log.events(EVAL_SPLIT, step):
         tf.summary.write(
             sentence_tag(f"sentence_{number}"),
             tf.constant([pack_document(document)]),
@@ -61,7 +61,7 @@ def write_branches(
         layers: Dictionaries with "name", such as "encoder layer 1", and "kappa" and
             "alpha", one number per branch.
     """
-    with log.events(SPLIT, step):
+    with log.events(EVAL_SPLIT, step):
         tf.summary.write(
             BRANCHES_TAG,
             tf.constant(pack_branches(layers)),

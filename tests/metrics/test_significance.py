@@ -110,19 +110,23 @@ def test_intervals_of_approximate_randomisation_come_from_the_bootstrap():
 
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize(
-    ("first", "second", "references"),
+    ("first", "second", "references", "chrf", "ter"),
     [
-        ([""], [""], [""]),
-        ([""] * 3, ["a", "b", ""], ["a", "b", "c"]),
-        (["one"], ["two"], ["one"]),
+        ([""], [""], [""], [0, 0], [0, 0]),
+        ([""] * 3, ["a", "b", ""], ["a", "b", "c"], [0, 500 / 7], [100, 100 / 3]),
+        (["one"], ["two"], ["one"], [100, 100 / 9], [0, 100]),
+        (["one"], ["one"], ["one"], [100, 100], [0, 0]),
     ],
 )
-def test_empty_and_single_sentences_can_be_compared(test, first, second, references):
+def test_empty_and_single_sentences_can_be_compared(
+    test, first, second, references, chrf, ter
+):
+    """Without four words there are no 4-grams, so corpus BLEU is 0."""
     found = compare_translations({"a": first, "b": second}, references, test, 20)
-    for comparison in found:
-        assert 0 <= comparison.score <= 100
-        assert comparison.confidence >= 0
-        assert comparison.p_value is None or 0 < comparison.p_value <= 1
+    scores = [comparison.score for comparison in found]
+    assert scores == pytest.approx([0, 0, *chrf, *ter])
+    if first == second:
+        assert [x.p_value for x in found if x.system == "b"] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -48,3 +48,15 @@ def test_a_fraction_of_a_degree_makes_a_confidence_interval_wider():
     exact = test.confidence_interval(0.95)
     assert low < exact.low < exact.high < high
     assert (low + high) / 2 == pytest.approx((exact.low + exact.high) / 2)
+
+
+def test_rounding_does_not_cost_the_only_degree_of_freedom():
+    """The quotient is 1 minus a rounding error, as one group has no variance."""
+    first, second = [33.15, 33.47], [33.2, 33.2]
+    found = confidence_interval(0.95, first, second)
+    expected = stats.ttest_1samp(first, 33.2).confidence_interval(0.95)
+    assert found == pytest.approx([end - 33.2 for end in expected])
+
+
+def test_groups_without_variance_have_an_interval_without_width():
+    assert confidence_interval(0.95, [3.0, 3.0], [1.0, 1.0]) == (2.0, 2.0)

@@ -216,6 +216,21 @@ def test_an_export_refuses_to_compare_texts(system):
         system.export("folder", HPARAMS.replace(mbr_scale=0.5))
 
 
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"mbr_scale": 0.5}, r"mbr_scale=0\.5, expected 0"),
+        ({"beam_size": 1, "sampling_method": "random"}, "expected argmax"),
+    ],
+)
+def test_an_export_refuses_what_the_problem_prefers_by_default(
+    system, monkeypatch, own, message
+):
+    monkeypatch.setattr(system.problem, "decode_defaults", own, raising=False)
+    with pytest.raises(UsageError, match=message):
+        system.export("folder")
+
+
 def test_an_export_searches_as_the_problem_prefers_by_default(system, exported):
     system.export("folder")
     expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)

@@ -287,6 +287,35 @@ def test_checkpoints_without_the_description_of_their_run_are_refused(trained):
     assert sorted(trained.output_dir.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "metrics.jsonl",
+        "best/thesis.txt",
+        "best_models/scores.json",
+        "averaged/notes.txt",
+        "train/events.out.tfevents.1",
+        "eval/events.out.tfevents.1",
+    ],
+)
+def test_files_that_a_new_run_would_replace_are_kept_and_named(trained, name):
+    path = trained.output_dir / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("of another program")
+    first = name.partition("/")[0]
+    with pytest.raises(UserError, match=rf"holds .*{first} without the hparams"):
+        trained.train()
+    assert path.read_text() == "of another program"
+
+
+def test_a_folder_with_other_files_takes_a_new_run(trained):
+    for name in ("notes.txt", "other/events.out.tfevents.1"):
+        (trained.output_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (trained.output_dir / name).write_text("of another program")
+    trained.train()
+    assert (trained.output_dir / "notes.txt").exists()
+
+
 def test_a_run_without_a_checkpoint_gives_way_to_a_new_one(trained):
     trained.train()
     (trained.output_dir / "model.ckpt-170.index").unlink()
@@ -316,15 +345,6 @@ def test_a_new_run_removes_the_best_models_of_a_dead_one(trained):
     trained.write_checkpoints(170, folder="best")
     trained.train()
     assert not (trained.output_dir / "best").exists()
-
-
-def test_a_new_run_keeps_what_is_not_of_a_run(trained):
-    for folder in ("best", "best_models", "averaged", "train"):
-        (trained.output_dir / folder).mkdir(parents=True)
-        (trained.output_dir / folder / "events.out.tfevents.1.host").touch()
-    before = set(trained.output_dir.rglob("*"))
-    trained.train()
-    assert before < set(trained.output_dir.rglob("*"))
 
 
 def test_the_average_of_a_run_that_lost_its_checkpoints_is_not_removed(trained):

@@ -226,8 +226,18 @@ def test_an_overridden_zero_stays_an_override_when_it_is_resolved():
     narrow = catalogue.hparams("transformer_base_b_dk16")
     resolved = narrow.parse("attention_key_channels=0").resolved()
     assert resolved.attention_key_channels == 512
-    assert resolved.origins["attention_key_channels"] == "--hparams"
+    assert resolved.given() == {"attention_key_channels": 0}
+    assert narrow.resolved().given() == {}
     assert narrow.resolved().origins["num_encoder_layers"] == "derived"
+
+
+def test_the_overrides_of_resolved_settings_can_be_parsed_again(base):
+    """Otherwise "num_hidden_layers would have no effect", and no run could resume."""
+    text = "num_hidden_layers=1,num_encoder_layers=0,num_decoder_layers=2"
+    resolved = base.parse(text).resolved()
+    again = ",".join(f"{name}={value}" for name, value in resolved.given().items())
+    assert base.parse(again).resolved() == resolved
+    assert HParams.from_dict(resolved.to_dict()).given() == resolved.given()
 
 
 def test_origins_do_not_count_in_comparisons(base):

@@ -77,6 +77,19 @@ def test_a_model_that_is_offered_again_replaces_itself(tmp_path):
     assert steps_in(tmp_path) == [4, 6]
 
 
+def test_a_lower_score_of_the_same_step_does_not_replace_a_higher_one(tmp_path):
+    """Training that went back to a checkpoint comes to a step again."""
+    model = Bigrams(0.0)
+    best = BestModels(tmp_path, model, keep=2)
+    fill(model, 1.0)
+    best.offer(2, 9.0)
+    fill(model, 5.0)
+    best.offer(2, 3.0)
+    assert recorded_scores(tmp_path) == {2: 9.0}
+    restore(model_variables(model), all_checkpoints(best.folder)[0])
+    assert one_value(model) == 1.0
+
+
 def test_weights_without_a_recorded_score_are_removed_with_the_next_offer(tmp_path):
     # A process was killed after it wrote the weights.
     model = Bigrams(0.0)

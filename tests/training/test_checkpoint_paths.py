@@ -60,9 +60,9 @@ def test_the_last_checkpoints_are_the_newest_ones(tmp_path):
         last_checkpoints(tmp_path, 4)
 
 
-def test_a_run_has_its_own_checkpoints_the_best_and_the_average(tmp_path):
-    names = ["model.ckpt-9", "model.ckpt-40"]
-    names += ["best/model.ckpt-7", "averaged/model.ckpt-8"]
+def test_a_run_has_its_own_checkpoints_the_best_ones_and_the_average(tmp_path):
+    names = ["model.ckpt-9", "model.ckpt-40", "best/model.ckpt-7"]
+    names += ["averaged/model.ckpt-8", "best_models/model.ckpt-6"]
     for name in names:
         path = tmp_path / f"{name}.index"
         path.parent.mkdir(exist_ok=True)

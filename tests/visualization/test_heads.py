@@ -63,10 +63,9 @@ def test_baselines_are_counted_by_hand():
     assert found.best_distance == 0.5  # 3 and 7 words
 
 
-def test_the_best_heads_are_counted_from_one():
+def test_the_best_head_is_counted_from_one():
     found = anaphora_accuracy(attend, CASES[1:])
     assert found.best() == (1, 1)
-    assert found.best_heads(1) == (1, 2)
     assert found.rows() == [["layer", "head 1", "head 2"], ["1", "100.0", "0.0"]]
 
 

@@ -29,7 +29,7 @@ from benchmarks.accelerator.rows.outcome import (
 )
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.reproduction.curves import Curve, changed_settings, rounded
+from t2t_repro.reproduction.curves import Curve, rounded
 from t2t_repro.reproduction.lookup import find_row
 from t2t_repro.reproduction.plan import Plan, plan_of
 from t2t_repro.reproduction.ranking_scores import Output, pooled_bleu
@@ -129,7 +129,7 @@ class Scored:
             seed=plan.seed,
             problem=plan.recipe.problem,
             hparams_set=plan.recipe.hparams_set,
-            settings=changed_settings(self.job.hparams.to_dict()),
+            settings=self.job.hparams.given(),
             data_digest=self.corpus.data_digest,
             versions=json.loads(self.outcome.versions),
             steps=self.outcome.steps.tolist(),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from t2t_repro.reproduction.additive_model import (
+    Scores,
     adjusted,
     noise_degrees,
     p_values,
@@ -14,6 +16,8 @@ from t2t_repro.reproduction.agreement import decimals, p_value_cell
 from t2t_repro.reproduction.convergence import branch_spreads, relative_updates
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.measurements import Measurement
+from t2t_repro.reproduction.page.derived import on_accelerator
 from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import NOT_YET, Result, averaged_score
 from t2t_repro.reproduction.tables import Row
@@ -39,17 +43,47 @@ _HEADINGS = (
 )
 
 
-def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
+class Repeat(NamedTuple):
+    """A training run on a CPU of a system whose results are an accelerator's.
+
+    Attributes:
+        system: Name of the system.
+        seed: Its seed.
+        scores: Measured value by name; only those of `TESTED` are known.
+    """
+
+    system: str
+    seed: int
+    scores: Mapping[str, float]
+
+
+def cpu_repeats(agreement: Measurement) -> list[Repeat]:
+    """Read the runs that CPUs made of rows which the accelerator trained."""
+    systems = {f"`{row.name}`": str(row.system) for row in find_table("forms").rows}
+    columns = agreement.columns("row of forms", "CPU seed", "nll, CPU", "both, CPU")
+    return [
+        Repeat(systems[name], seed, {NLL: nll, BLEU: bleu})
+        for name, seed, nll, bleu in zip(*columns, strict=True)
+    ]
+
+
+def forms(
+    results: Sequence[Result], curves: Sequence[Curve], repeats: Sequence[Repeat] = ()
+) -> str:
     """Return the readings at the long scale, measured or not, as a table.
 
     Args:
         results: Results of any systems.
         curves: Learning curves; those named SYSTEM-long belong to a system.
+        repeats: More runs for the p-values alone.
     """
     rows = find_table("forms").rows
     measured = _measured(rows, results)
     reference = str(rows[0].system)
-    tests = [_p_values(measured, reference, score) for score in TESTED]
+    tests = [
+        _p_values(_scores_by_block(measured, score, repeats), reference)
+        for score in TESTED
+    ]
     lines = []
     for row in rows:
         changes = row.hparams.replace(",", ", ")
@@ -70,11 +104,12 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
     return "\n".join(markdown(_without_empty_columns([_HEADINGS, *lines])))
 
 
-def comparison(results: Sequence[Result]) -> str:
+def comparison(results: Sequence[Result], repeats: Sequence[Repeat] = ()) -> str:
     """Say which readings the noise tells from the first row, the Transformer.
 
     Args:
         results: Results of any systems.
+        repeats: More runs of them.
 
     Returns:
         A sentence per score of `TESTED`, or one about the seeds that are missing.
@@ -83,18 +118,25 @@ def comparison(results: Sequence[Result]) -> str:
     measured = _measured(rows, results)
     names = {str(row.system): f"`{row.name}`" for row in rows}
     sentences = [
-        _compared(name, _scores_by_seed(measured, score), str(rows[0].system), names)
+        _compared(
+            name,
+            _scores_by_block(measured, score, repeats),
+            str(rows[0].system),
+            names,
+        )
         for score, name in (
             (NLL, "dev nll"),
             (BLEU, "BLEU of dev and test2016 together"),
         )
     ]
-    return " ".join(sentences) if all(sentences) else _too_few_seeds(measured)
+    if all(sentences):
+        return " ".join(sentences)
+    return _too_few_seeds(_scores_by_block(measured, NLL, repeats))
 
 
 def _compared(
     score: str,
-    scores: Mapping[str, Mapping[int, float]],
+    scores: Scores,
     reference: str,
     names: Mapping[str, str],
 ) -> str:
@@ -102,7 +144,7 @@ def _compared(
 
     Args:
         score: Name of the score for people.
-        scores: System -> seed -> score.
+        scores: System -> block -> score.
         reference: System to compare with.
         names: Name of each system for people.
     """
@@ -117,21 +159,19 @@ def _compared(
     return f"By {score}, these rows {'; these '.join(parts)}."
 
 
-def _too_few_seeds(measured: Mapping[str, Sequence[Result]]) -> str:
-    degrees = noise_degrees(_scores_by_seed(measured, NLL))
+def _too_few_seeds(scores: Scores) -> str:
+    degrees = noise_degrees(scores)
     return (
         f"Too few rows have several seeds: the noise has {degrees} degree(s) of "
         f"freedom, and this page gives p from {MIN_DEGREES} on."
     )
 
 
-def _tested(
-    scores: Mapping[str, Mapping[int, float]], reference: str
-) -> dict[str, float]:
+def _tested(scores: Scores, reference: str) -> dict[str, float]:
     """Return p-values of differences from the reference, or none without enough seeds.
 
     Args:
-        scores: System -> seed -> score.
+        scores: System -> block -> score.
         reference: System to compare with.
     """
     if reference not in scores or noise_degrees(scores) < MIN_DEGREES:
@@ -151,15 +191,23 @@ def _measured(
     }
 
 
-def _scores_by_seed(
-    measured: Mapping[str, Sequence[Result]], score: str
-) -> dict[str, dict[int, float]]:
-    """Return a score of every measured system, by seed."""
-    return {
-        name: {result.seed: result.scores[score] for result in results}
+def _scores_by_block(
+    measured: Mapping[str, Sequence[Result]], score: str, repeats: Sequence[Repeat]
+) -> dict[str, dict[tuple[bool, int], float]]:
+    """Return a score of every measured system, by block.
+
+    A block is a seed, on CPUs or on the accelerator, which draw other initial weights
+    and batches from it.
+    """
+    found = {
+        name: {(on_accelerator(x), x.seed): x.scores[score] for x in results}
         for name, results in measured.items()
         if results
     }
+    for system, seed, scores in repeats:
+        if system in found:
+            found[system].setdefault((False, seed), scores[score])
+    return found
 
 
 def _without_empty_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -181,11 +229,9 @@ def _scores(results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _p_values(
-    measured: Mapping[str, Sequence[Result]], reference: str, score: str
-) -> dict[str, str]:
-    """Return the p-values of the differences of a score from the reference, as text."""
-    tested = _tested(_scores_by_seed(measured, score), reference)
+def _p_values(scores: Scores, reference: str) -> dict[str, str]:
+    """Return the p-values of differences from the reference, as text."""
+    tested = _tested(scores, reference)
     return {name: p_value_cell(p_value, 3) for name, p_value in tested.items()}
 
 

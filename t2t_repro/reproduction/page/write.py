@@ -118,14 +118,15 @@ def page_values(
         measurements: Other measurements by name.
         curves: Learning curves.
     """
+    repeats = ablation.cpu_repeats(measurements["accelerator_agreement"])
     return {
         **{name: found.values() for name, found in measurements.items()},
         "tables": {
             "rows": tables.measured_rows(results, "small"),
             "long_rows": tables.measured_rows(results, "long"),
             "newer_rows": tables.newer_rows(results),
-            "forms": ablation.forms(results, curves),
-            "comparison": ablation.comparison(results),
+            "forms": ablation.forms(results, curves, repeats),
+            "comparison": ablation.comparison(results, repeats),
             "parsers": tables.parsers(results),
             "agreement": tables.agreement(results, "small"),
             "long_agreement": tables.agreement(results, "long"),

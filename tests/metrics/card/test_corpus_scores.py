@@ -114,9 +114,16 @@ def test_quoted_numbers_of_table_2_are_those_of_the_reproduced_table(scores):
 
 
 @pytest.mark.parametrize(
-    ("hypotheses", "references"),
-    [(["", ""], ["a b", "c"]), (["a"], [""]), ([""], [""]), (["a"], ["a"])],
+    ("hypotheses", "references", "chrf", "ter"),
+    [
+        (["", ""], ["a b", "c"], 0, 100),
+        (["a"], [""], 0, 100),
+        ([""], [""], 0, 0),
+        (["a"], ["a"], 100, 0),
+    ],
 )
-def test_no_text_divides_by_zero(hypotheses, references):
-    for score in corpus_scores(hypotheses, references, "de"):
-        assert score.value is None or 0 <= score.value < 101
+def test_text_without_four_words_divides_by_no_zero(hypotheses, references, chrf, ter):
+    found = {x.name: x.value for x in corpus_scores(hypotheses, references, "de")}
+    assert {value for name, value in found.items() if "bleu" in name} == {0}
+    assert (found["chrf"], found["chrf_plus_plus"]) == pytest.approx((chrf, chrf))
+    assert found["ter"] == ter

@@ -7,7 +7,13 @@ import pytest
 from scipy import stats
 
 from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.page.ablation import comparison, forms
+from t2t_repro.reproduction.measurements import Measurement
+from t2t_repro.reproduction.page.ablation import (
+    Repeat,
+    comparison,
+    cpu_repeats,
+    forms,
+)
 from tests.support.curve import CURVE
 from tests.support.result import RESULT
 
@@ -62,10 +68,10 @@ CURVES = [
 ]
 
 
-def cells(row: str, results=RESULTS, curves=CURVES) -> dict[str, str]:
+def cells(row: str, results=RESULTS, curves=CURVES, repeats=()) -> dict[str, str]:
     lines = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in forms(results, curves).splitlines()
+        for line in forms(results, curves, repeats).splitlines()
     ]
     (found,) = [line for line in lines if line[0] == f"`forms/{row}`"]
     return dict(zip(lines[0], found, strict=True))
@@ -100,6 +106,49 @@ def test_p_values_are_those_of_the_model_of_systems_and_seeds():
     assert float(found["nll, p"]) == pytest.approx(paired, abs=5e-4)
     assert float(cells("shared", SEVERAL)["nll, p"]) < 1
     assert found["both, p"] != found["nll, p"]
+
+
+def test_runs_on_cpus_are_compared_with_runs_on_cpus():
+    """The accelerator has lower scores here, which must not look like a difference."""
+    accelerated = [
+        dataclasses.replace(
+            x,
+            scores={name: value - 1 for name, value in x.scores.items()},
+            versions={"jax": "1"},
+        )
+        for x in SEVERAL
+        if x.system == PLAIN
+    ]
+    on_cpu = [x for x in SEVERAL if x.system == AROUND]
+    repeats = [Repeat(PLAIN, x.seed, x.scores) for x in SEVERAL if x.system == PLAIN]
+    assert "nll, p" not in cells("around", [*accelerated, *on_cpu])
+    found = cells("around", [*accelerated, *on_cpu], repeats=repeats)
+    paired = stats.ttest_rel(PLAIN_NLL, AROUND_NLL).pvalue
+    assert float(found["nll, p"]) == pytest.approx(paired, abs=5e-4)
+    assert found["dev nll"] == cells("around", SEVERAL)["dev nll"]
+
+
+def test_cpu_repeats_are_read_from_the_table_of_their_differences():
+    table = {
+        "columns": [
+            {"heading": heading, "format": ""}
+            for heading in ("row of forms", "CPU seed", "nll, CPU", "both, CPU")
+        ],
+        "rows": [["`around`", 3, 2.5, 31.0]],
+    }
+    agreement = Measurement(
+        name="accelerator_agreement",
+        source="a test",
+        commit="abc1234",
+        date="2026-11-23",
+        command="t2t reproduce",
+        hardware="2 x CPU",
+        signature="",
+        numbers={},
+        table=table,
+    )
+    expected = {"nll (dev)": 2.5, "BLEU (dev+test)": 31.0}
+    assert cpu_repeats(agreement) == [Repeat(AROUND, 3, expected)]
 
 
 def test_the_first_row_has_no_p_value():
