@@ -15,12 +15,8 @@ from t2t_repro.choices import (
     check_choice,
 )
 from t2t_repro.layers.branch_weights import (
+    Branches,
     BranchwiseGlorot,
-    add_branch_weight,
-    applied_branch_weight,
-    applied_gain,
-    check_branches,
-    with_initial_gain,
 )
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.options import LayerOptions
@@ -43,22 +39,21 @@ class BranchNetworks(keras.layers.Layer):
     Attributes:
         hidden_size: Width of the output (d_model).
         filter_size: Width of the network (d_ff), or of all of them if they are split.
-        num_heads: Number of branches (M).
         feed_forward: "split" or "shared"; see `BranchedAttention`.
-        gain: "none", "unit" or "initial"; see `LayerOptions.branch_gain`.
+        branches: The branches.
         relu_dropout: Dropout after the ReLU.
     """
 
     hidden_size: int
     filter_size: int
-    num_heads: int
     feed_forward: BranchNetwork
-    gain: BranchGain
+    branches: Branches
     relu_dropout: keras.layers.Layer
 
     def build_networks(self) -> None:
         """Add the weights. All networks have one output bias, a bias of their sum."""
-        networks, width = self.num_heads, self.filter_size // self.num_heads
+        networks = self.branches.num_heads
+        width = self.filter_size // networks
         if self.feed_forward == "shared":
             networks, width = 1, self.filter_size
         glorot = BranchwiseGlorot()
@@ -73,7 +68,7 @@ class BranchNetworks(keras.layers.Layer):
         self.feed_forward_kernel = self.add_weight(
             name="feed_forward_kernel",
             shape=(networks, width, self.hidden_size),
-            initializer=with_initial_gain(glorot, self.gain, self.num_heads),
+            initializer=self.branches.initial(glorot),
         )
         self.feed_forward_bias = self.add_weight(
             name="feed_forward_bias", shape=(self.hidden_size,), initializer="zeros"
@@ -135,7 +130,7 @@ class BranchNetworks(keras.layers.Layer):
             self.cast_weight(alpha),
             self.cast_weight(self.feed_forward_kernel),
         )
-        hidden = hidden * (alpha * applied_gain(self.gain, self.num_heads))[:, None]
+        hidden = hidden * (alpha * self.branches.factor)[:, None]
         if self.feed_forward == "shared":
             output = ops.einsum("BTF,FD->BTD", ops.sum(hidden, axis=2), second[0])
         else:
@@ -190,21 +185,10 @@ class BranchedFeedForward(BranchNetworks):
         check_choice("feed_forward", feed_forward, BranchNetwork)
         if feed_forward == "split":
             check_split(filter_size, num_heads)
-        check_branches(
-            num_heads,
-            normalization=normalization,
-            gain=gain,
-            weights_init=weights_init,
-            top_k=top_k,
-        )
+        self.branches = Branches(num_heads, normalization, gain, weights_init, top_k)
         self.hidden_size = hidden_size
         self.filter_size = filter_size
-        self.num_heads = num_heads
         self.feed_forward = feed_forward
-        self.normalization = normalization
-        self.top_k = top_k
-        self.gain = gain
-        self.weights_init = weights_init
         self.dropout_rate = dropout_rate
         self.relu_dropout = Dropout(
             dropout_rate, name="relu_dropout", dtype=self.dtype_policy
@@ -228,14 +212,11 @@ class BranchedFeedForward(BranchNetworks):
 
     def build(self, input_shape: object = None) -> None:
         self.build_networks()
-        self.alpha = add_branch_weight(
-            self, "alpha", self.num_heads, self.normalization, self.weights_init
-        )
+        self.alpha = self.branches.add_weight(self, "alpha")
 
     def branch_weights(self) -> dict[str, KerasTensor]:
         """Return "alpha" as applied, without gain, float32 `[num_heads]`."""
-        alpha = applied_branch_weight(self.alpha, self.normalization, self.top_k)
-        return {"alpha": alpha}
+        return {"alpha": self.branches.alpha(self.alpha)}
 
     def average(self, x: KerasTensor) -> KerasTensor:
         """Return sum_i alpha_i u_i, the residual of the sum, without a gain.
@@ -257,11 +238,9 @@ class BranchedFeedForward(BranchNetworks):
         return super().get_config() | {
             "hidden_size": self.hidden_size,
             "filter_size": self.filter_size,
-            "num_heads": self.num_heads,
+            "num_heads": self.branches.num_heads,
             "feed_forward": self.feed_forward,
-            "normalization": self.normalization,
-            "top_k": self.top_k,
-            "gain": self.gain,
-            "weights_init": self.weights_init,
+            "top_k": self.branches.top_k,
             "dropout_rate": self.dropout_rate,
+            **self.branches.config(),
         }

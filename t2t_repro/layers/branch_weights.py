@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Self
 
 import keras
@@ -17,66 +18,92 @@ from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.simplex import NearUniformOnSimplex, RandomOnSimplex, Simplex
 
 
-def check_branches(
-    num_branches: int,
-    *,
-    normalization: BranchNormalization,
-    gain: BranchGain,
-    weights_init: BranchWeightsInit,
-    top_k: int = 0,
-) -> None:
-    """Check the options of a layer that has branches.
+@dataclasses.dataclass(frozen=True)
+class Branches:
+    """The branches of a layer: their number, and the settings of kappa and alpha.
 
-    Args:
-        num_branches: Number of branches (M), the layer's `num_heads`.
+    Attributes:
+        num_heads: Number of branches (M).
         normalization: "simplex" or "softmax".
-        gain: "none", "unit" or "initial".
-        weights_init: "random", "near_uniform" or "uniform".
-        top_k: Number of branches that are summed; 0 means all.
+        gain: "none"; "unit", which applies M kappa_i and M alpha_i; or "initial", which
+            makes the initial output matrices M times as large.
+        weights_init: "random": uniform numbers divided by their sum. "near_uniform":
+            (1 + 0.1 N(0, 1)) / M projected. "uniform": 1 / M. Before a softmax, the
+            weight holds their logarithms.
+        top_k: Number of branches with the largest alphas that are summed; 0 means all.
 
     Raises:
         ValueError: If an option is unknown, or `top_k` is not from 0 to `num_heads`.
     """
-    check_choice("normalization", normalization, BranchNormalization)
-    check_choice("gain", gain, BranchGain)
-    check_choice("weights_init", weights_init, BranchWeightsInit)
-    if not 0 <= top_k <= num_branches:
-        raise ValueError(
-            "`top_k` must be from 0 to `num_heads`. "
-            f"Received: top_k={top_k}, num_heads={num_branches}"
+
+    num_heads: int
+    normalization: BranchNormalization
+    gain: BranchGain
+    weights_init: BranchWeightsInit
+    top_k: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("normalization", self.normalization, BranchNormalization)
+        check_choice("gain", self.gain, BranchGain)
+        check_choice("weights_init", self.weights_init, BranchWeightsInit)
+        if not 0 <= self.top_k <= self.num_heads:
+            raise ValueError(
+                "`top_k` must be from 0 to `num_heads`. "
+                f"Received: top_k={self.top_k}, num_heads={self.num_heads}"
+            )
+
+    @property
+    def factor(self) -> float:
+        """Factor of kappa and alpha: M for "unit", otherwise 1."""
+        return float(self.num_heads) if self.gain == "unit" else 1.0
+
+    def add_weight(self, layer: keras.layers.Layer, name: str) -> keras.Variable:
+        """Add kappa or alpha to a layer, one value per branch.
+
+        Args:
+            layer: Layer that owns the weight.
+            name: "kappa" or "alpha". The optimizer finds the weight by it.
+
+        Returns:
+            The weight, `[num_heads]`, for `kappa` or `alpha`.
+        """
+        on_simplex = self.normalization == "simplex"
+        initializer = _initializer(self.weights_init)
+        return layer.add_weight(
+            name=name,
+            shape=(self.num_heads,),
+            initializer=initializer if on_simplex else Logarithm(initializer),
+            constraint=Simplex() if on_simplex else None,
+            autocast=False,
         )
 
+    def kappa(self, weight: keras.Variable) -> KerasTensor:
+        """Return kappa as it is applied, without `factor`, float32 `[num_heads]`."""
+        values = ops.cast(weight, "float32")
+        return ops.softmax(values) if self.normalization == "softmax" else values
 
-def add_branch_weight(
-    layer: keras.layers.Layer,
-    name: str,
-    num_branches: int,
-    normalization: BranchNormalization,
-    init: BranchWeightsInit,
-) -> keras.Variable:
-    """Add kappa or alpha to a layer, one value per branch.
+    def alpha(self, weight: keras.Variable) -> KerasTensor:
+        """Return alpha as it is applied, without `factor`, float32 `[num_heads]`."""
+        values = self.kappa(weight)
+        if self.top_k:
+            _, largest = ops.top_k(values, self.top_k)
+            values *= ops.sum(ops.one_hot(largest, self.num_heads), axis=0)
+        return values
 
-    Args:
-        layer: Layer that owns the weight.
-        name: "kappa" or "alpha". The optimizer finds the weight by it.
-        num_branches: Number of branches (M).
-        normalization: "simplex" or "softmax".
-        init: "random": uniform numbers divided by their sum. "near_uniform":
-            (1 + 0.1 N(0, 1)) / M projected. "uniform": 1 / M. Before a softmax, the
-            weight holds their logarithms.
+    def initial(
+        self, initializer: keras.initializers.Initializer
+    ) -> keras.initializers.Initializer:
+        """Return an initializer of output matrices, times M for "initial"."""
+        is_scaled = self.gain == "initial"
+        return Scaled(initializer, self.num_heads) if is_scaled else initializer
 
-    Returns:
-        The weight, `[num_branches]`, before `applied_branch_weight`.
-    """
-    on_simplex = normalization == "simplex"
-    initializer = _initializer(init)
-    return layer.add_weight(
-        name=name,
-        shape=(num_branches,),
-        initializer=initializer if on_simplex else Logarithm(initializer),
-        constraint=Simplex() if on_simplex else None,
-        autocast=False,
-    )
+    def config(self) -> dict[str, object]:
+        """Return the arguments of a layer that all layers with branches have."""
+        return {
+            "normalization": self.normalization,
+            "gain": self.gain,
+            "weights_init": self.weights_init,
+        }
 
 
 def _initializer(init: BranchWeightsInit) -> keras.initializers.Initializer:
@@ -85,46 +112,12 @@ def _initializer(init: BranchWeightsInit) -> keras.initializers.Initializer:
     return NearUniformOnSimplex(spread=0.1 if init == "near_uniform" else 0.0)
 
 
-def applied_branch_weight(
-    weight: keras.Variable, normalization: BranchNormalization, top_k: int = 0
-) -> KerasTensor:
-    """Return kappa or alpha as it is applied, without a gain.
-
-    Args:
-        weight: Weight of `add_branch_weight`.
-        normalization: "simplex" or "softmax".
-        top_k: Number of largest values that are kept; 0 means all.
-
-    Returns:
-        float32 `[num_branches]`.
-    """
-    values = ops.cast(weight, "float32")
-    if normalization == "softmax":
-        values = ops.softmax(values)
-    if top_k:
-        _, largest = ops.top_k(values, top_k)
-        values *= ops.sum(ops.one_hot(largest, values.shape[0]), axis=0)
-    return values
-
-
-def applied_gain(gain: BranchGain, num_branches: int) -> float:
-    """Return the factor of kappa and alpha: M for "unit", otherwise 1."""
-    return float(num_branches) if gain == "unit" else 1.0
-
-
 def output_matrices(attention: MultiheadAttention) -> KerasTensor:
     """Return W_i^O of every branch, `[num_heads, value_depth, hidden_size]`."""
     kernel = ops.convert_to_tensor(attention.output_projection.kernel)
     depth = attention.value_channels // attention.num_heads
     shape = (attention.num_heads, depth, attention.hidden_size)
     return ops.reshape(ops.cast(kernel, attention.compute_dtype), shape)
-
-
-def with_initial_gain(
-    initializer: keras.initializers.Initializer, gain: BranchGain, num_branches: int
-) -> keras.initializers.Initializer:
-    """Return an initializer times M for "initial", otherwise the initializer itself."""
-    return Scaled(initializer, num_branches) if gain == "initial" else initializer
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

@@ -28,14 +28,7 @@ from t2t_repro.choices import (
 )
 from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.branch_networks import BranchNetworks, check_split
-from t2t_repro.layers.branch_weights import (
-    add_branch_weight,
-    applied_branch_weight,
-    applied_gain,
-    check_branches,
-    output_matrices,
-    with_initial_gain,
-)
+from t2t_repro.layers.branch_weights import Branches, output_matrices
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.options import AttentionRole, LayerOptions
 
@@ -151,13 +144,6 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         check_choice("feed_forward", feed_forward, BranchNetwork)
         if feed_forward == "split":
             check_split(filter_size, num_heads)
-        check_branches(
-            num_heads,
-            normalization=normalization,
-            gain=gain,
-            weights_init=weights_init,
-            top_k=top_k,
-        )
         if residual not in ("around", "inside"):
             raise ValueError(
                 "`residual` must be 'around' or 'inside'; `WeightedHeads` has the "
@@ -165,14 +151,12 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
             )
         self.filter_size = filter_size
         self.feed_forward = feed_forward
-        self.normalization = normalization
-        self.top_k = top_k
+        self.branches = Branches(num_heads, normalization, gain, weights_init, top_k)
         self.residual = residual
-        self.gain = gain
-        self.weights_init = weights_init
         self.norm_epsilon = norm_epsilon
-        self.output_projection.kernel_initializer = with_initial_gain(
-            self.output_projection.kernel_initializer, gain, num_heads
+        projection = self.output_projection
+        projection.kernel_initializer = self.branches.initial(
+            projection.kernel_initializer
         )
         if residual == "inside":
             self.inner_normalization = keras.layers.LayerNormalization(
@@ -216,12 +200,8 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
     def build(self, input_shape: object = None) -> None:
         super().build()
         self.build_networks()
-        self.kappa, self.alpha = (
-            add_branch_weight(
-                self, name, self.num_heads, self.normalization, self.weights_init
-            )
-            for name in ("kappa", "alpha")
-        )
+        self.kappa = self.branches.add_weight(self, "kappa")
+        self.alpha = self.branches.add_weight(self, "alpha")
         if self.residual == "inside":
             self.inner_normalization.build((None, None, None, self.hidden_size))
             # One gain and one bias per network.
@@ -236,8 +216,8 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
     def branch_weights(self) -> dict[str, KerasTensor]:
         """Return "kappa" and "alpha" without gain, float32 `[num_heads]` each."""
         return {
-            "kappa": applied_branch_weight(self.kappa, self.normalization),
-            "alpha": applied_branch_weight(self.alpha, self.normalization, self.top_k),
+            "kappa": self.branches.kappa(self.kappa),
+            "alpha": self.branches.alpha(self.alpha),
         }
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
@@ -251,7 +231,7 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
             `[batch, length, hidden_size]`.
         """
         kappa, alpha = self.branch_weights().values()
-        kappa = ops.cast(kappa, heads.dtype) * applied_gain(self.gain, self.num_heads)
+        kappa = ops.cast(kappa, heads.dtype) * self.branches.factor
         heads = heads * kappa[:, None, None]
         if self.residual == "inside":
             return self._normalized_sum(heads, alpha, training)
@@ -277,7 +257,7 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         normalized = self.inner_normalization(total)
         normalized *= self.cast_weight(self.inner_gain)
         normalized += self.cast_weight(self.inner_bias)
-        alpha = self.cast_weight(alpha) * applied_gain(self.gain, self.num_heads)
+        alpha = self.cast_weight(alpha) * self.branches.factor
         return ops.einsum("BNTD,N->BTD", normalized, alpha)
 
     def _first_kernel(self) -> KerasTensor:
@@ -291,11 +271,9 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         return super().get_config() | {
             "filter_size": self.filter_size,
             "feed_forward": self.feed_forward,
-            "normalization": self.normalization,
-            "top_k": self.top_k,
+            "top_k": self.branches.top_k,
             "relu_dropout": self.relu_dropout_rate,
             "residual": self.residual,
-            "gain": self.gain,
-            "weights_init": self.weights_init,
             "norm_epsilon": self.norm_epsilon,
+            **self.branches.config(),
         }

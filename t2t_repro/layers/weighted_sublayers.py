@@ -37,14 +37,7 @@ from t2t_repro.choices import (
 from t2t_repro.layers.attention import MultiheadAttention
 from t2t_repro.layers.attention_functions import merge_heads
 from t2t_repro.layers.branch_networks import check_split
-from t2t_repro.layers.branch_weights import (
-    add_branch_weight,
-    applied_branch_weight,
-    applied_gain,
-    check_branches,
-    output_matrices,
-    with_initial_gain,
-)
+from t2t_repro.layers.branch_weights import Branches, output_matrices
 from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.options import AttentionRole, LayerOptions
 
@@ -100,18 +93,11 @@ class WeightedHeads(MultiheadAttention):
             dropout_rate=dropout_rate,
             **kwargs,
         )
-        check_branches(
-            num_heads,
-            normalization=normalization,
-            gain=gain,
-            weights_init=weights_init,
-        )
+        self.branches = Branches(num_heads, normalization, gain, weights_init)
         self.separate = separate
-        self.normalization = normalization
-        self.gain = gain
-        self.weights_init = weights_init
-        self.output_projection.kernel_initializer = with_initial_gain(
-            self.output_projection.kernel_initializer, gain, num_heads
+        projection = self.output_projection
+        projection.kernel_initializer = self.branches.initial(
+            projection.kernel_initializer
         )
 
     @classmethod
@@ -137,30 +123,24 @@ class WeightedHeads(MultiheadAttention):
 
     def build(self, input_shape: object = None) -> None:
         super().build()
-        self.kappa = add_branch_weight(
-            self, "kappa", self.num_heads, self.normalization, self.weights_init
-        )
+        self.kappa = self.branches.add_weight(self, "kappa")
 
     def branch_weights(self) -> dict[str, KerasTensor]:
         """Return "kappa" as applied, without gain, float32 `[num_heads]`."""
-        return {"kappa": applied_branch_weight(self.kappa, self.normalization)}
+        return {"kappa": self.branches.kappa(self.kappa)}
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
         """Multiply heads by kappa, and project them; see `MultiheadAttention.merge`."""
         kappa = ops.cast(self.branch_weights()["kappa"], heads.dtype)
-        kappa *= applied_gain(self.gain, self.num_heads)
+        kappa *= self.branches.factor
         heads = heads * kappa[:, None, None]
         if self.separate:
             return ops.einsum("BNTH,NHD->BNTD", heads, output_matrices(self))
         return self.output_projection(merge_heads(heads))
 
     def get_config(self) -> dict[str, object]:
-        return super().get_config() | {
-            "separate": self.separate,
-            "normalization": self.normalization,
-            "gain": self.gain,
-            "weights_init": self.weights_init,
-        }
+        own = {"separate": self.separate, **self.branches.config()}
+        return super().get_config() | own
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
@@ -207,20 +187,10 @@ class WeightedFeedForward(FeedForward):
             **kwargs,
         )
         check_split(filter_size, num_heads)
-        check_branches(
-            num_heads,
-            normalization=normalization,
-            gain=gain,
-            weights_init=weights_init,
-            top_k=top_k,
-        )
-        self.num_heads = num_heads
-        self.normalization = normalization
-        self.top_k = top_k
-        self.gain = gain
-        self.weights_init = weights_init
-        self.output_projection.kernel_initializer = with_initial_gain(
-            self.output_projection.kernel_initializer, gain, num_heads
+        self.branches = Branches(num_heads, normalization, gain, weights_init, top_k)
+        projection = self.output_projection
+        projection.kernel_initializer = self.branches.initial(
+            projection.kernel_initializer
         )
 
     @classmethod
@@ -238,27 +208,22 @@ class WeightedFeedForward(FeedForward):
 
     def build(self, input_shape: object = None) -> None:
         super().build()
-        self.alpha = add_branch_weight(
-            self, "alpha", self.num_heads, self.normalization, self.weights_init
-        )
+        self.alpha = self.branches.add_weight(self, "alpha")
 
     def branch_weights(self) -> dict[str, KerasTensor]:
         """Return "alpha" as applied, without gain, float32 `[num_heads]`."""
-        alpha = applied_branch_weight(self.alpha, self.normalization, self.top_k)
-        return {"alpha": alpha}
+        return {"alpha": self.branches.alpha(self.alpha)}
 
     def call(self, x: KerasTensor, training: bool | None = None) -> KerasTensor:
         hidden = self.relu_dropout(self.filter(x), training=training)
         alpha = ops.cast(self.branch_weights()["alpha"], hidden.dtype)
-        alpha *= applied_gain(self.gain, self.num_heads)
-        per_unit = ops.repeat(alpha, self.filter_size // self.num_heads)
+        alpha *= self.branches.factor
+        per_unit = ops.repeat(alpha, self.filter_size // self.branches.num_heads)
         return self.output_projection(hidden * per_unit)
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {
-            "num_heads": self.num_heads,
-            "normalization": self.normalization,
-            "top_k": self.top_k,
-            "gain": self.gain,
-            "weights_init": self.weights_init,
+            "num_heads": self.branches.num_heads,
+            "top_k": self.branches.top_k,
+            **self.branches.config(),
         }
