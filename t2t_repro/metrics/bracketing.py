@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from t2t_repro.errors import UserError
+from t2t_repro.text.lines import check_scored
 from t2t_repro.text.trees import Tree
 
 # COLLINS.prm: DELETE_LABEL (its TOP and -NONE- never reach a `Tree`) and EQ_LABEL.
@@ -94,11 +95,7 @@ def score_trees(
         UserError: If the numbers of trees or the words differ, or there is no tree.
             EVALB skips such sentences, which favours a parser that fails on hard ones.
     """
-    if len(hypotheses) != len(references) or not hypotheses:
-        raise UserError(
-            f"received {len(hypotheses)} trees and {len(references)} references, "
-            "expected equal numbers of both, and at least one."
-        )
+    check_scored(hypotheses, references, "trees")
     pairs = list(zip(hypotheses, references, strict=True))
     counts = [
         _compare(hypothesis, reference, number)

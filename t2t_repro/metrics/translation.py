@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
 
-from t2t_repro.errors import UserError
+from t2t_repro.text.lines import check_scored
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,11 +102,7 @@ def score_translations(
     Raises:
         UserError: If the numbers of sentences differ, or are zero.
     """
-    if len(hypotheses) != len(references) or not hypotheses:
-        raise UserError(
-            f"received {len(hypotheses)} translations and {len(references)} "
-            "references, expected equal numbers of both, and at least one."
-        )
+    check_scored(hypotheses, references, "translations")
     streams = list(hypotheses), [list(references)]
     cased, lowercase, chrf = BLEU(), BLEU(lowercase=True), CHRF()
     cased_score = cased.corpus_score(*streams)

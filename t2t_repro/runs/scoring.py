@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS, UNK_ID
+from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch, BatchPlan
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.length_penalty import length_penalty
@@ -26,6 +26,7 @@ from t2t_repro.decoding.translate import SOURCE_BUCKET_STEP
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
+from t2t_repro.text.tokenizer import check_writable
 from t2t_repro.training.losses import token_losses
 
 Pair = tuple[list[int], list[int]]
@@ -143,23 +144,11 @@ class PairScorer:
             return [], []
         written = self._problem.encode_target(target)
         target_ids = self._target_tokenizer.encode(written)
-        if UNK_ID in target_ids:
-            raise UserError(
-                f"received a target with {self._unknown(written)!r}, which is not in "
-                "the vocabulary of the targets: the model cannot write it."
-            )
+        check_writable(self._target_tokenizer, written, target_ids)
         return (
             _with_end(source_ids, self._longest_source, "source"),
             _with_end(target_ids, self._longest_target, "target"),
         )
-
-    def _unknown(self, text: str) -> str:
-        unknown = (
-            word
-            for word in text.split()
-            if UNK_ID in self._target_tokenizer.encode(word)
-        )
-        return next(unknown, text)
 
     def _chunks(
         self, pairs: list[Pair], advance: Callable[[int], object]

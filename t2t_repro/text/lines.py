@@ -23,3 +23,23 @@ def check_same_length(sources: Sequence[str], references: Sequence[str]) -> None
             f"received {len(sources)} lines to translate and {len(references)} "
             "references, expected one reference per line."
         )
+
+
+def check_scored(
+    hypotheses: Sequence[object], references: Sequence[object], kind: str
+) -> None:
+    """Refuse outputs that cannot be scored against references.
+
+    Args:
+        hypotheses: Outputs of a system.
+        references: One reference per output.
+        kind: What the outputs are, such as "translations".
+
+    Raises:
+        UserError: If the numbers differ, or are zero.
+    """
+    if len(hypotheses) != len(references) or not hypotheses:
+        raise UserError(
+            f"received {len(hypotheses)} {kind} and {len(references)} references, "
+            "expected equal numbers of both, and at least one."
+        )

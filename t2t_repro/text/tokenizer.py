@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 
@@ -114,6 +114,26 @@ def ids_of_text(ids: Iterable[int]) -> list[int]:
         if token != PAD_ID:
             kept.append(int(token))
     return kept
+
+
+def check_writable(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> None:
+    """Refuse a target that a model cannot write.
+
+    Args:
+        tokenizer: Tokenizer of the targets.
+        text: The target.
+        ids: Its ids.
+
+    Raises:
+        UserError: If an id is unknown; the message names the first such word.
+    """
+    if UNK_ID not in ids:
+        return
+    unknown = (word for word in text.split() if UNK_ID in tokenizer.encode(word))
+    raise UserError(
+        f"received a target with {next(unknown, text)!r}, which is not in the "
+        "vocabulary of the targets: the model cannot write it."
+    )
 
 
 def read_vocabulary_file(path: str | Path) -> bytes:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from t2t_repro.errors import UserError
-from t2t_repro.visualization.attention import Attention, Span, merge_words
+from t2t_repro.visualization.attention import Attention, Span, check_number, merge_words
 from t2t_repro.visualization.words import comparable, spans_without_eos
 
 logger = logging.getLogger(__name__)
@@ -76,8 +76,9 @@ def align(attention: Attention, chosen: AlignmentHeads) -> list[Link]:
         UserError: If the model has no such layer or head, or the target has no words.
     """
     layers, heads = attention.memory.shape[:2]
-    _check("layer", [chosen.layer], layers)
-    _check("head", chosen.heads, heads)
+    check_number("layer", chosen.layer, layers)
+    for head in chosen.heads or [None]:
+        check_number("head", head, heads)
     weights = _word_weights(attention, chosen)
     return [(int(word), index) for index, word in enumerate(weights.argmax(axis=-1))]
 
@@ -182,12 +183,3 @@ def _readers(span: Span, length: int) -> Span:
     """Return the positions that read a word; without EOS, nothing reads the last."""
     start, end = span
     return min(start + 1, length - 1), min(end + 1, length)
-
-
-def _check(kind: str, received: Sequence[int], count: int) -> None:
-    for number in received or [0]:
-        if not 1 <= number <= count:
-            raise UserError(
-                f"received {kind} {number if received else 'None'}, expected 1 to "
-                f"{count}: the decoder has {count} {kind}{'s' * (count > 1)}."
-            )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from t2t_repro.errors import UserError
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.visualization.byte_pieces import join_bytes, word_text
 from t2t_repro.visualization.page import html_page
@@ -20,6 +21,24 @@ MOST_ATTENDED_ROWS = 32  # of attention over parameters, which has thousands of 
 FIRST_WORDS = 40  # characters of a sentence in a menu
 
 Span = tuple[int, int]
+
+
+def check_number(kind: str, received: int | None, count: int) -> None:
+    """Refuse a layer or a head that an attention does not have.
+
+    Args:
+        kind: "layer" or "head".
+        received: Its number, counted from 1.
+        count: How many there are.
+
+    Raises:
+        UserError: If the number is None, or not from 1 to `count`.
+    """
+    if received is None or not 1 <= received <= count:
+        raise UserError(
+            f"received {kind} {received}, expected 1 to {count}: this attention has "
+            f"{count} {kind}{'s' * (count > 1)}."
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS, UNK_ID
+from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
 from t2t_repro.errors import UserError
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tokenizer import Tokenizer, check_writable
 from t2t_repro.training.losses import token_losses
 from t2t_repro.visualization.attention import Attention, TokenSequence
 
@@ -92,12 +92,7 @@ def encode_target(tokenizer: Tokenizer, text: str, longest: int) -> list[int]:
             does not have.
     """
     ids = _encode(tokenizer, text, longest, "target")
-    if UNK_ID in ids:
-        unknown = [word for word in text.split() if UNK_ID in tokenizer.encode(word)]
-        raise UserError(
-            f"received a target with {unknown[0] if unknown else text!r}, which is not "
-            "in the vocabulary of the targets: the model cannot write it."
-        )
+    check_writable(tokenizer, text, ids)
     return ids
 
 

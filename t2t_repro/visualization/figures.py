@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from t2t_repro.errors import UserError
-from t2t_repro.visualization.attention import Attention
+from t2t_repro.visualization.attention import Attention, check_number
 from t2t_repro.visualization.drawing import Drawing
 from t2t_repro.visualization.panels import Panel, draw_panels, shown_word
 from t2t_repro.visualization.pdf import pdf
@@ -179,7 +179,7 @@ class _Shown:
         found, sequences = maps[kind], attention.sequences()
         layers = len(found.weights)
         layer = max(1, layers - 1) if layer is None else layer
-        _check("layer", layer, layers)
+        check_number("layer", layer, layers)
         return cls(
             title=f"{found.label}, layer {layer} of {layers}",
             queries=sequences[found.queries].word_labels(),
@@ -210,7 +210,7 @@ class _Shown:
     def check_heads(self, heads: Sequence[int] | None) -> list[int]:
         """Return heads counted from 0, or [] if none are given."""
         for head in heads or ():
-            _check("head", head, self.heads)
+            check_number("head", head, self.heads)
         return [head - 1 for head in heads or ()]
 
     def find(self, word: str | int) -> int:
@@ -270,11 +270,3 @@ def _figure(shown: _Shown, heads: Sequence[int], panels: Sequence[Panel]) -> Fig
 def _two_best(scores: np.ndarray) -> list[int]:
     """Return the two heads with the highest scores, in the order of the heads."""
     return sorted(np.argsort(-scores, kind="stable")[:2].tolist())
-
-
-def _check(kind: str, received: int, count: int) -> None:
-    if not 1 <= received <= count:
-        raise UserError(
-            f"received {kind} {received}, expected 1 to {count}: the model has {count} "
-            f"{kind}{'s' * (count > 1)} of this attention."
-        )

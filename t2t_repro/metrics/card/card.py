@@ -24,6 +24,7 @@ from t2t_repro.metrics.card.words import (
     count_words,
     words_by_frequency,
 )
+from t2t_repro.text.lines import check_scored
 
 DEFAULT_LANGUAGE = "de"  # that of get_ende_bleu.sh
 EXAMPLES = 5
@@ -158,11 +159,7 @@ def _check(
     references: Sequence[str],
     sources: Sequence[str] | None,
 ) -> None:
-    if len(hypotheses) != len(references) or not hypotheses:
-        raise UserError(
-            f"received {len(hypotheses)} translations and {len(references)} "
-            "references, expected equal numbers of both, and at least one."
-        )
+    check_scored(hypotheses, references, "translations")
     if sources is not None and len(sources) != len(hypotheses):
         raise UserError(
             f"received {len(hypotheses)} translations and {len(sources)} sources, "
