@@ -31,7 +31,7 @@ from t2t_repro.cli.streams import (
     write_lines,
 )
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
-from t2t_repro.errors import UsageError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.progress import Progress
 from t2t_repro.runs.ctranslate2 import CTranslate2System
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -198,6 +198,11 @@ def _read_split(
     if data_dir is None:
         raise UsageError("--data_dir is missing, expected the prepared data.")
     data = PreparedData.load(data_dir, system.problem)
+    if args.split is None and DEFAULT_SPLIT not in data.splits:
+        raise UserError(
+            f"the data in {data_dir} has no {DEFAULT_SPLIT} split, which is evaluated "
+            "by default: give --split dev, or --source and --reference."
+        )
     return data.raw_text(args.split or DEFAULT_SPLIT)
 
 

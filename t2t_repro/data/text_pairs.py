@@ -17,6 +17,7 @@ from t2t_repro.data.split_files import (
     read_pairs,
 )
 from t2t_repro.data.text_files import count_lines
+from t2t_repro.errors import UserError
 
 # Version 1 held out a share of all lines, including repeats and blank ones.
 HOLD_OUT_RULE: Mapping[str, object] = {"version": 2}
@@ -63,11 +64,20 @@ class TextPairProblem(FileProblem[TextPairs]):
             dev: Sources and targets to evaluate on during training; by default some
                 of the training sentences are held out.
             test: Sources and targets of a test split.
+
+        Raises:
+            UserError: If `dev` or `test` is not a pair.
         """
         lists = {"train": PairLists(sources, targets)}
         for split, pair in (("dev", dev), ("test", test)):
-            if pair is not None:
-                lists[split] = PairLists(*pair)
+            if pair is None:
+                continue
+            if len(pair) != 2:
+                raise UserError(
+                    f"received {split} with {len(pair)} list(s), expected two: the "
+                    "sources and their targets."
+                )
+            lists[split] = PairLists(*pair)
         return cls(lists)
 
     def read(self, files: TextPairs) -> Iterator[tuple[str, str]]:

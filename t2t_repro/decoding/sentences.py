@@ -188,6 +188,11 @@ class SentenceTranslator(abc.ABC):
             raise ValueError(
                 f"`sentences` must be a list of sentences. Received: {sentences!r}"
             )
+        for sentence in sentences:
+            if not isinstance(sentence, str):
+                raise ValueError(
+                    f"`sentences` must be a list of strings. Received: {sentence!r}"
+                )
         normalized = [*map(self._forms.normalize_source, sentences)]
         sources = self.source_tokenizer.encode_batch(normalized)
         forced: list[list[int]] = [[] for _ in sentences]

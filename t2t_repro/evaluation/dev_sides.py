@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 
 from t2t_repro.constants import INPUTS, TARGETS
+from t2t_repro.data.data_errors import readable
 from t2t_repro.data.pipeline import Shards, read_examples
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.text import Tokenizer
@@ -166,6 +167,9 @@ def warn_of_unlikely_dev(data: PreparedData) -> None:
 
     Args:
         data: Prepared data.
+
+    Raises:
+        UserError: If a file is missing or damaged.
     """
     if "dev" not in data.splits:
         return
@@ -188,12 +192,15 @@ def read_pairs(
         shards: Files of a split.
         tokenizers: Tokenizers of the inputs and targets.
         count: Largest number of pairs.
+
+    Raises:
+        UserError: If a file is missing or damaged.
     """
     inputs, targets = tokenizers
     examples = read_examples(shards).take(count).as_numpy_iterator()
     return [
         (inputs.decode(pair[INPUTS].tolist()), targets.decode(pair[TARGETS].tolist()))
-        for pair in examples
+        for pair in readable(examples)
     ]
 
 

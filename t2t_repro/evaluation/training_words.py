@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from t2t_repro.constants import TARGETS
+from t2t_repro.data.data_errors import readable
 from t2t_repro.data.pipeline import read_examples
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
@@ -43,7 +44,7 @@ def count_training_words(
     targets = read_examples(shards).map(lambda pair: pair[TARGETS]).take(MOST_PAIRS)
     counts: Counter[str] = Counter()
     pairs = 0
-    for batch in targets.ragged_batch(_BATCH):
+    for batch in readable(targets.ragged_batch(_BATCH)):
         texts = [tokenizer.decode(ids) for ids in batch.to_list()]
         counts.update(count_words(texts))
         pairs += len(texts)

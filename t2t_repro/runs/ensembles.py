@@ -77,8 +77,11 @@ def find_members(output_dir: str | Path, checkpoints: Sequence[str]) -> list[Mem
             checkpoint is then chosen as by `System.load`.
 
     Raises:
-        UserError: If a run or a checkpoint is missing, or the vocabularies differ.
+        UserError: If there is no member, a run or a checkpoint is missing, or the
+            vocabularies differ.
     """
+    if not checkpoints:
+        raise UserError("received no checkpoints, expected one per member.")
     members = [_member(Path(output_dir), which) for which in checkpoints]
     first = members[0].output_dir
     for member in members:

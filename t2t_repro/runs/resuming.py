@@ -64,6 +64,8 @@ def resumed_settings(
     Raises:
         UsageError: If an earlier version began the run, which did not record the
             number of steps, and `given` does not have it.
+        UserError: If another hparams set is given, whose values may contradict the
+            run's own hparams.
     """
     if not run.training and "train_steps" not in given:
         raise UsageError(
@@ -72,6 +74,9 @@ def resumed_settings(
         )
     settings = run.train_settings(output_dir)
     changes = dict(given)
+    if "hparams_set" in changes:
+        asked = dataclasses.replace(run, hparams_set=changes["hparams_set"])
+        run.check_resumable(asked, output_dir)
     if "hparams" in changes:
         changes["hparams"] = merge_overrides(settings.hparams, changes["hparams"])
     return settings.replace(**changes)

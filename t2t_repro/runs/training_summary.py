@@ -7,10 +7,10 @@ import logging
 import keras
 
 from t2t_repro.data.batch_plan import BatchPlan, shapes_text
+from t2t_repro.data.data_errors import readable
 from t2t_repro.data.pipeline import left_out_by_packing
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs.run import Run
-from t2t_repro.training.data_errors import readable
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def log_left_out(data: PreparedData, max_length: int, plan: BatchPlan) -> None:
     if not plan.packed_length or plan.packed_lengths[0] >= plan.boundaries[-1]:
         return
     pairs = left_out_by_packing(data.shards("train"), plan)
-    left_out = sum(1 for _ in readable(pairs, lambda: 0))
+    left_out = sum(1 for _ in readable(pairs))
     if left_out:
         logger.warning(
             "train: left out %d more pairs, whose sources are longer than "

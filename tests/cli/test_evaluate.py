@@ -6,7 +6,7 @@ import pytest
 import sacrebleu
 
 from t2t_repro.cli.main import main
-from tests.cli.conftest import printed_by
+from tests.cli.conftest import printed_by, train_arguments
 
 GREEDY = ["--decode_hparams", "beam_size=1"]
 
@@ -76,6 +76,16 @@ def test_another_split_and_checkpoint_can_be_chosen(trained):
     dev = trained.text["dev", "source"].read_text().splitlines()
     assert (scores["data"], scores["sentences"]) == ("dev", len(dev))
     assert "averaged" in scores["checkpoint"]
+
+
+def test_data_without_the_default_split_is_reported(trained, tmp_path, capsys):
+    data_dir = ["--data_dir", str(tmp_path / "data")]
+    text = {key: path for key, path in trained.text.items() if key[0] != "test"}
+    arguments = train_arguments(text, tmp_path / "data", tmp_path / "run")
+    flags = arguments[: arguments.index("--hparams_set")]
+    assert main(["datagen", *flags, *data_dir]) == 0
+    assert main(evaluate_arguments(trained, *data_dir)) == 1
+    assert "has no test split" in capsys.readouterr().err
 
 
 def test_different_numbers_of_lines_are_reported(trained, tmp_path, capsys):

@@ -308,6 +308,8 @@ def test_subwords_in_any_script_become_text():
 def test_a_sentence_in_place_of_a_list_is_refused(beam_of_four):
     with pytest.raises(ValueError, match="must be a list of sentences"):
         beam_of_four.translate("a b")
+    with pytest.raises(ValueError, match="must be a list of strings"):
+        beam_of_four.translate(["a b", None])
 
 
 def test_a_stream_translates_one_chunk_at_a_time(beam_of_four):

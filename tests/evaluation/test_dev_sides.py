@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.split_files import PairFiles
+from t2t_repro.errors import UserError
 from t2t_repro.evaluation.dev_sides import (
     SubwordModel,
     dev_warning,
@@ -114,6 +117,18 @@ def test_a_model_counts_bits_per_character():
 def test_pairs_are_read_back_as_text(data, grammar):
     found = read_pairs(data.shards("dev"), data.tokenizers(), 7)
     assert found == grammar[TRAINING : TRAINING + 7]
+
+
+def test_a_damaged_record_is_reported_before_training(data, tmp_path):
+    shards = data.shards("train")
+    copy = tmp_path / "shard"
+    content = bytearray(Path(shards.paths[0]).read_bytes())
+    content[200] ^= 0xFF
+    copy.write_bytes(content)
+    with pytest.raises(UserError, match="cannot read the prepared data: corrupted"):
+        read_pairs(
+            dataclasses.replace(shards, paths=(str(copy),)), data.tokenizers(), 9
+        )
 
 
 def test_a_training_logs_one_warning(data, caplog, monkeypatch):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from t2t_repro import catalogue
@@ -51,6 +53,17 @@ def test_a_reversed_problem_has_the_words_of_the_other_side(prepared):
     reverse = ReversedProblem(Animals())
     words = count_training_words(PreparedData.load(prepared, reverse))
     assert words.counts == {"a": 4, "dog": 3, ".": 3, "two": 1, "cats": 1}
+
+
+def test_a_damaged_record_is_reported(tmp_path):
+    prepare(Animals(), tmp_path, settings=SETTINGS)
+    data = PreparedData.load(tmp_path, Animals())
+    path = Path(data.shards("train").paths[0])
+    content = bytearray(path.read_bytes())
+    content[-6] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="cannot read the prepared data: corrupted"):
+        count_training_words(data)
 
 
 def test_the_progress_is_the_number_of_pairs(prepared, monkeypatch):

@@ -186,6 +186,11 @@ def test_lists_of_different_lengths_are_refused():
         from_lists(["a", "b"], ["c"]).check(None)
 
 
+def test_a_split_without_targets_is_refused():
+    with pytest.raises(UserError, match=r"received dev with 1 list\(s\), expected two"):
+        from_lists(["a", "b"], ["c", "d"], dev=(["e"],))
+
+
 def test_other_text_in_lists_is_noticed():
     first, second = (
         from_lists(["a", "b"], [target, "d"]).source_identities(None)["train_pairs"]

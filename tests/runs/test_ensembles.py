@@ -55,6 +55,8 @@ def test_a_checkpoint_outside_any_run_belongs_to_the_given_run(runs, tmp_path):
 
 
 def test_missing_checkpoints_are_reported(runs):
+    with pytest.raises(UserError, match="received no checkpoints"):
+        find_members(runs[0], [])
     with pytest.raises(UserError, match="no best checkpoint"):
         find_members(runs[0], ["latest", "best"])
     with pytest.raises(UserError, match="received checkpoint path 'elsewhere'"):

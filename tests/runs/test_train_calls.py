@@ -603,6 +603,22 @@ def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
     assert set(unchanged.hparams.split(",")) == {*VALUES["hparams"].split(",")}
 
 
+def test_another_set_is_refused_before_the_runs_overrides_are_added_to_it(trained):
+    """With its own `max_length`, the set might not allow the run's `packed_length`."""
+    trained.train()
+    run = Run.load_existing(trained.output_dir)
+    with pytest.raises(
+        UserError, match=r"hparams_set is .* there, 'transformer_big' n"
+    ):
+        resuming.resumed_settings(
+            run, trained.output_dir, {"hparams_set": "transformer_big"}
+        )
+    same = {"hparams_set": run.hparams_set}
+    assert resuming.resumed_settings(
+        run, trained.output_dir, same
+    ) == resuming.resumed_settings(run, trained.output_dir, {})
+
+
 def test_a_run_of_an_earlier_version_needs_the_number_of_steps(trained):
     trained.train()
     run = dataclasses.replace(Run.load_existing(trained.output_dir), training={})

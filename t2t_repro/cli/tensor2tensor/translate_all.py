@@ -5,6 +5,7 @@ Source: tensor2tensor `bin/t2t_translate_all.py`.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ def run(arguments: Sequence[str]) -> int:
             raise UsageError(f"received no --{name}, expected one.")
     folder = Path(given.get("translations_dir") or _DEFAULT_FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
+    # TensorFlow warns that the search is traced again, as each checkpoint needs.
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
     for checkpoint, target in _tasks(given, folder):
         if target.exists():
             print(f"{target} exists already", file=sys.stderr)
