@@ -26,7 +26,7 @@ class HParams(HParamFields):
     """
 
     flag: ClassVar[str] = "--hparams"
-    flag_as_zero: ClassVar[str] = "--hparams, as 0"
+    flag_as_zero: ClassVar[str] = "given as 0"
     how_to_list: ClassVar[str] = (
         "`t2t show transformer_base` explains every name and value."
     )

@@ -413,13 +413,13 @@ def test_an_update_too_small_for_the_replicas_leaves_the_folder_alone(
     recording, data, tmp_path, monkeypatch
 ):
     folder = tmp_path / "small"
-    (folder / "best").mkdir(parents=True)
+    (folder / "notes").mkdir(parents=True)
     two = SimpleNamespace(num_replicas_in_sync=2)
     monkeypatch.setattr(training, "make_strategy", lambda *_: two)
     changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=79"}
     with pytest.raises(UsageError, match="2 replicas x 39 tokens x 1 micro-batch, exp"):
         train(TrainSettings(output_dir=str(folder), **changes), data)
-    assert [path.name for path in folder.iterdir()] == ["best"]
+    assert [path.name for path in folder.iterdir()] == ["notes"]
 
 
 def test_an_update_too_small_for_a_sentence_is_refused_before_data_is_prepared(
