@@ -7,28 +7,10 @@ import pytest
 
 from t2t_repro.reproduction import curves, measurements
 from t2t_repro.reproduction.measurements import (
-    Measurement,
     measurements_in,
     shipped_measurements,
 )
-
-MEASUREMENT = Measurement(
-    name="a_name",
-    source="a test",
-    commit="abc1234",
-    date="2026-11-23",
-    command="t2t train",
-    hardware="2 x CPU",
-    signature="nrefs:1",
-    numbers={"bleu": 12.5},
-    table={
-        "columns": [
-            {"heading": "steps", "format": ",d"},
-            {"heading": "nll", "format": ".2f"},
-        ],
-        "rows": [[1000, 3.125], [2000, None]],
-    },
-)
+from tests.support.measurement import MEASUREMENT
 
 
 @pytest.mark.parametrize("measurement", shipped_measurements().values(), ids=str)

@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.measurements import Measurement
 from t2t_repro.reproduction.page.ablation import (
     Repeat,
     comparison,
@@ -15,6 +14,7 @@ from t2t_repro.reproduction.page.ablation import (
     forms,
 )
 from tests.support.curve import CURVE
+from tests.support.measurement import MEASUREMENT
 from tests.support.result import RESULT
 
 ROWS = find_table("forms").rows
@@ -136,17 +136,7 @@ def test_cpu_repeats_are_read_from_the_table_of_their_differences():
         ],
         "rows": [["`around`", 3, 2.5, 31.0]],
     }
-    agreement = Measurement(
-        name="accelerator_agreement",
-        source="a test",
-        commit="abc1234",
-        date="2026-11-23",
-        command="t2t reproduce",
-        hardware="2 x CPU",
-        signature="",
-        numbers={},
-        table=table,
-    )
+    agreement = dataclasses.replace(MEASUREMENT, table=table)
     expected = {"nll (dev)": 2.5, "BLEU (dev+test)": 31.0}
     assert cpu_repeats(agreement) == [Repeat(AROUND, 3, expected)]
 
