@@ -20,6 +20,7 @@ from t2t_repro import catalogue
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.heap import keep_freed_memory
 from t2t_repro.progress import status
+from t2t_repro.runs.ensemble_folder import member_folders
 from t2t_repro.runs.ensembles import find_members
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -87,7 +88,8 @@ def load_system(
     Args:
         args: Flags of the command.
         hparams: Settings of the search, to be checked.
-        ensembles: Whether several checkpoints may be given; see `find_members`.
+        ensembles: Whether the folder may be an ensemble's, and several checkpoints
+            may be given; see `find_members`.
         parallel_batches: Whether to translate many sentences, several batches at the
             same time.
 
@@ -95,12 +97,15 @@ def load_system(
         UserError: If the run or the checkpoint is missing or damaged.
         UsageError: If a setting does not fit the run.
     """
-    run = Run.load_existing(args.output_dir)
+    folders = member_folders(args.output_dir) if ensembles else []
+    run = Run.load_existing(folders[0] if folders else args.output_dir)
     load_catalogue(run.package(args.t2t_usr_dir))
     problem = catalogue.problem(run.problem)
     with_problem_defaults(hparams, problem, run.hparams.max_length)
     several = several_checkpoints(args.checkpoint_path) if ensembles else []
-    if several:
+    if folders and args.checkpoint_path and not several:
+        several = [args.checkpoint_path]
+    if folders or several:
         find_members(args.output_dir, several)
     else:
         find_checkpoint(args.output_dir, args.checkpoint_path or "latest")
@@ -110,7 +115,7 @@ def load_system(
     with status("loading the model"):
         from t2t_repro.runs import System, load_ensemble
 
-        if several:
+        if folders or several:
             return load_ensemble(args.output_dir, several, args.t2t_usr_dir)
         return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
 

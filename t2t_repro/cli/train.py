@@ -5,25 +5,29 @@ from __future__ import annotations
 import argparse
 import logging
 import shlex
-from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro import catalogue
 from t2t_repro.cli.data_flags import add_data_flags
-from t2t_repro.cli.flags import add_refused_flag, add_setting_flag
+from t2t_repro.cli.flags import (
+    add_refused_flag,
+    add_setting_flag,
+    number_in_range,
+)
 from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.train_report import print_report
 from t2t_repro.cli.training_request import requested_training
+from t2t_repro.runs.ensemble_folder import SMALLEST, EnsembleFolder
+from t2t_repro.runs.ensemble_training import check_ensemble_folder
 from t2t_repro.runs.resuming import check_run_folder, checked_search
-from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
-    from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.runs import System, TrainResult
+    from t2t_repro.runs import TrainResult
 
 logger = logging.getLogger(__name__)
 
-SAMPLES = 3
 # Plus the signal's number: as a shell reports a command that a signal ended.
 SIGNALLED = 128
 
@@ -48,6 +52,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--schedule",
         "`t2t train` always trains, evaluates and saves; leave it out",
     )
+    parser.add_argument(
+        "--ensemble",
+        metavar="N",
+        type=number_in_range(SMALLEST, int),
+        help="train N models with the seeds random_seed, random_seed + 1, ... as an "
+        "ensemble: at the same time on a CPU, one after the other on GPUs",
+    )
     training = parser.add_argument_group("training")
     devices = parser.add_argument_group("devices")
     for name in TrainSettings.names():
@@ -69,7 +80,11 @@ def run(args: argparse.Namespace) -> int:
     # Report a mistake before TensorFlow is imported.
     request = requested_training(args)
     settings, problem = request.settings, request.problem
-    check_run_folder(settings, problem.name)
+    members = _members(args, settings.output_dir)
+    if members:
+        check_ensemble_folder(settings, members, problem.name)
+    else:
+        check_run_folder(settings, problem.name)
     named_set = catalogue.hparams(settings.hparams_set)
     changes = named_set.diff(named_set.parse(settings.hparams))
     for name, (value, changed) in changes.items():
@@ -79,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     import_tensorflow()
     from t2t_repro.data.prepare import open_or_prepare
     from t2t_repro.processor import available_cores
-    from t2t_repro.runs import train
+    from t2t_repro.runs import train, train_ensemble
 
     data = open_or_prepare(
         problem,
@@ -89,97 +104,40 @@ def run(args: argparse.Namespace) -> int:
         num_workers=args.num_workers or available_cores(),
         show_progress=True,
     )
-    result = train(settings, data, show_progress=True)
-    if not result.complete:
-        logger.info(
-            "stopped at step %d of %d; `t2t train --output_dir %s` resumes the run",
-            result.steps,
-            settings.train_steps,
-            shlex.quote(settings.output_dir),
+    if members:
+        results = train_ensemble(
+            settings, members, data, begin_process=import_tensorflow
         )
-        return SIGNALLED + result.stop_signal if result.stop_signal else 1
-    if not result.is_chief:
-        return 0
-    _print_report(result, data, decode_hparams, with_scores=not args.no_final_score)
+    else:
+        results = [train(settings, data, show_progress=True)]
+    for result in results:
+        if not result.complete:
+            return _stopped(result, settings)
+    if results[0].is_chief:
+        print_report(
+            Path(settings.output_dir),
+            results,
+            data,
+            decode_hparams,
+            with_scores=not args.no_final_score,
+        )
     return 0
 
 
-def _print_report(
-    result: TrainResult,
-    data: PreparedData,
-    decode_hparams: DecodeHParams,
-    with_scores: bool,
-) -> None:
-    """Print the scores of the test split, or of dev, and the next commands."""
-    which = "averaged" if result.averaged else "latest"
-    split = _scored_split(data.splits)
-    if split is None:
-        print("trained; no dev or test split to score")
-    elif with_scores:
-        from t2t_repro.runs import System
-
-        system = System.load(result.output_dir, which)
-        _print_scores(system, data, split, decode_hparams)
-    print(_next_commands(str(result.output_dir), which, split, decode_hparams))
+def _members(args: argparse.Namespace, output_dir: str) -> int:
+    """Return the number of members of the ensemble to train, or 0 for one run."""
+    ensemble = EnsembleFolder.load(output_dir)
+    if args.ensemble is not None or ensemble is None:
+        return args.ensemble or 0
+    return ensemble.members
 
 
-def _scored_split(splits: Collection[str]) -> str | None:
-    return next((name for name in ("test", "dev") if name in splits), None)
-
-
-def _print_scores(
-    system: System, data: PreparedData, split: str, decode_hparams: DecodeHParams
-) -> None:
-    """Translate a split, and print its scores and a few translations."""
-    sources, references = data.raw_text(split)
-    hparams = system.with_problem_defaults(decode_hparams)
-    evaluation = system.evaluate(sources, references, hparams)
-    description = (
-        f"{split} ({len(sources)} sentences, beam {hparams.beam_size}, alpha "
-        f"{hparams.alpha})"
+def _stopped(result: TrainResult, settings: TrainSettings) -> int:
+    """Report a training that a signal stopped, and return the exit code."""
+    logger.info(
+        "stopped at step %d of %d; `t2t train --output_dir %s` resumes the run",
+        result.steps,
+        settings.train_steps,
+        shlex.quote(settings.output_dir),
     )
-    print("\n".join(evaluation.scores.lines(description)))
-    print(_samples_text(sources, evaluation.hypotheses, references))
-
-
-def _samples_text(
-    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
-) -> str:
-    """Format a few translations, spread evenly over the split."""
-    lines = []
-    for number in range(0, len(sources), max(len(sources) // SAMPLES, 1))[:SAMPLES]:
-        lines += [
-            f"\nsource       {sources[number]}",
-            f"translation  {hypotheses[number]}",
-            f"reference    {references[number]}",
-        ]
-    return "\n".join(lines)
-
-
-def _next_commands(
-    output_dir: str, which: str, split: str | None, decode_hparams: DecodeHParams
-) -> str:
-    folder = shlex.quote(output_dir)
-
-    def of_run(command: str) -> str:
-        run = f"t2t {command} --output_dir {folder} --checkpoint_path {which}"
-        return f"{run}{_decode_hparams_flag(command, decode_hparams)}"
-
-    lines = [
-        f"{of_run('decode')} --decode_from_file - --decode_to_file -",
-        f"{of_run('evaluate')} --split {split}" if split else "",
-        f"{of_run('export')} --export_dir {shlex.quote(f'{output_dir}/export')}",
-        f"tensorboard --logdir {folder}",
-    ]
-    return "\n".join(["\nNext:", *(f"  {line}" for line in lines if line)])
-
-
-def _decode_hparams_flag(command: str, decode_hparams: DecodeHParams) -> str:
-    """Return the flag with the given settings that a command reads, if any."""
-    given = ",".join(
-        f"{name}={value}"
-        for name, value in decode_hparams.values().items()
-        if name in decode_hparams.origins
-        and command in decode_hparams.about(name).read_by
-    )
-    return f" {decode_hparams.flag} {shlex.quote(given)}" if given else ""
+    return SIGNALLED + result.stop_signal if result.stop_signal else 1

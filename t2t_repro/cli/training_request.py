@@ -13,6 +13,7 @@ from t2t_repro import registry
 from t2t_repro.cli.data_request import problem_and_settings
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
+from t2t_repro.runs.ensemble_folder import member_folders
 from t2t_repro.runs.resuming import find_run, recorded_data_dir, resumed_settings
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import TrainSettings
@@ -59,9 +60,11 @@ def requested_training(
         UserError: If the run to resume cannot be read.
     """
     output_dir = args.output_dir or str(DEMO_FOLDER / "run")
+    # The members of an ensemble differ only in their folders and seeds.
+    run_dir = next(iter(member_folders(output_dir)), output_dir)
     existing = None
     if args.output_dir is not None or args.problem is None:
-        existing = find_run(output_dir, is_described=args.problem is not None)
+        existing = find_run(run_dir, is_described=args.problem is not None)
     if existing is None:
         _check_begins(args)
         problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)
@@ -70,8 +73,9 @@ def requested_training(
     else:
         package = existing.package(args.t2t_usr_dir)
         problem, given = problem_and_settings(args, existing.problem, package)
-        data_dir = args.data_dir or recorded_data_dir(existing, output_dir)
-        settings = resumed_settings(existing, output_dir, _given_settings(args))
+        data_dir = args.data_dir or recorded_data_dir(existing, run_dir)
+        settings = resumed_settings(existing, run_dir, _given_settings(args))
+        settings = settings.replace(output_dir=output_dir)
     registry.models.entry(settings.model)
     return TrainingRequest(problem, given, data_dir, settings, existing)
 

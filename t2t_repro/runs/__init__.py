@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from t2t_repro.runs.averaging import average
     from t2t_repro.runs.ctranslate2 import CTranslate2System
+    from t2t_repro.runs.ensemble_training import train_ensemble
     from t2t_repro.runs.ensembles import load_ensemble
     from t2t_repro.runs.n_best import RankedHypothesis, rank
     from t2t_repro.runs.run import Run
@@ -37,6 +38,7 @@ __all__ = [
     "load_ensemble",
     "rank",
     "train",
+    "train_ensemble",
 ]
 
 _MODULES = {
@@ -54,6 +56,7 @@ _MODULES = {
     "load_ensemble": "t2t_repro.runs.ensembles",
     "rank": "t2t_repro.runs.n_best",
     "train": "t2t_repro.runs.training",
+    "train_ensemble": "t2t_repro.runs.ensemble_training",
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro.errors import UserError
+from t2t_repro.runs.ensemble_folder import member_folders
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.training.checkpoint_paths import CHECKPOINT_WORDS, find_checkpoint
 
@@ -31,7 +32,7 @@ class Member:
 
 def load_ensemble(
     output_dir: str | Path,
-    checkpoints: Sequence[str],
+    checkpoints: Sequence[str] = (),
     t2t_usr_dir: str | Path | None = None,
 ) -> System:
     """Load several trained models as a system whose model is their ensemble.
@@ -40,7 +41,7 @@ def load_ensemble(
     is the lowest one of all members.
 
     Args:
-        output_dir: Folder of a run.
+        output_dir: Folder of an ensemble or of a run.
         checkpoints: See `find_members`.
         t2t_usr_dir: Folder of the user's package; by default the one of each run.
 
@@ -67,22 +68,30 @@ def load_ensemble(
     )
 
 
-def find_members(output_dir: str | Path, checkpoints: Sequence[str]) -> list[Member]:
+def find_members(
+    output_dir: str | Path, checkpoints: Sequence[str] = ()
+) -> list[Member]:
     """Find the runs and checkpoints of an ensemble; imports no TensorFlow.
 
     Args:
-        output_dir: Folder of a run.
-        checkpoints: For each member "latest", "best" or "averaged" of that run, the
-            path of a checkpoint of any run, or the folder of another run, whose
-            checkpoint is then chosen as by `System.load`.
+        output_dir: Folder of an ensemble or of a run.
+        checkpoints: Of an ensemble's folder, nothing, or the one word "latest", "best"
+            or "averaged" for all members. Of a run's folder, for each member one of
+            these words, the path of a checkpoint of any run, or the folder of another
+            run. Without a word, the checkpoint is chosen as by `System.load`.
 
     Raises:
         UserError: If there is no member, a run or a checkpoint is missing, or the
             vocabularies differ.
     """
-    if not checkpoints:
+    folders = member_folders(output_dir)
+    if folders:
+        which = _one_for_all(output_dir, checkpoints)
+        members = [Member(folder, which) for folder in folders]
+    elif checkpoints:
+        members = [_member(Path(output_dir), which) for which in checkpoints]
+    else:
         raise UserError("received no checkpoints, expected one per member.")
-    members = [_member(Path(output_dir), which) for which in checkpoints]
     first = members[0].output_dir
     for member in members:
         find_checkpoint(
@@ -95,6 +104,23 @@ def find_members(output_dir: str | Path, checkpoints: Sequence[str]) -> list[Mem
                 "expected runs with one vocabulary: train them on the same data_dir."
             )
     return members
+
+
+def _one_for_all(output_dir: str | Path, checkpoints: Sequence[str]) -> str | None:
+    """Return the word that names a checkpoint of every member, or None.
+
+    Raises:
+        UserError: If there is anything else.
+    """
+    if not checkpoints:
+        return None
+    if len(checkpoints) > 1 or checkpoints[0] not in CHECKPOINT_WORDS:
+        raise UserError(
+            f"received checkpoints {','.join(checkpoints)} of {output_dir}, the folder "
+            f"of an ensemble, expected one of {', '.join(CHECKPOINT_WORDS)} for all "
+            "its members, or the folder of a run."
+        )
+    return checkpoints[0]
 
 
 def _member(output_dir: Path, which: str) -> Member:

@@ -16,6 +16,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import current_folder
+from t2t_repro.runs.ensemble_folder import member_folders
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.warm_starting import check_warm_start
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -150,6 +151,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
     _check_scored_evaluations(settings)
     output_dir = Path(settings.output_dir)
     hparams = resolved_hparams(settings)
+    _check_no_ensemble(output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     run = resumable_run(output_dir)
     check_warm_start(settings, run)
@@ -173,6 +175,21 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
             f"received train_steps={settings.train_steps}, but the run in "
             f"{output_dir} is at step {step}: give more to train further, or leave it "
             "out."
+        )
+
+
+def _check_no_ensemble(output_dir: Path) -> None:
+    """Refuse the folder of an ensemble.
+
+    Raises:
+        UserError: If it is one.
+    """
+    members = member_folders(output_dir)
+    if members:
+        raise UserError(
+            f"received output_dir={output_dir}, the folder of an ensemble, expected "
+            f"the folder of a member, such as {members[0]}, or another one for a new "
+            "run."
         )
 
 

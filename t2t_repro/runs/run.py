@@ -18,6 +18,7 @@ from t2t_repro.description_file import (
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.runs.counting import token_counters
+from t2t_repro.runs.ensemble_folder import member_folders
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
@@ -128,14 +129,12 @@ class Run:
         """Read a run's file.
 
         Raises:
-            UserError: If there is none, or it is damaged.
+            UserError: If there is none, such as in the folder of an ensemble, or it is
+                damaged.
         """
         run = cls.load(output_dir)
         if run is None:
-            raise UserError(
-                f"received output_dir={output_dir}, expected the folder of a run with "
-                f"{RUN_FILE} in it: training writes one."
-            )
+            raise _no_run(output_dir)
         return run
 
     def save(self, output_dir: str | Path) -> None:
@@ -268,6 +267,21 @@ class Run:
             depth=hparams.depth_positions,
         )
         return model.from_hparams(hparams, *sizes, counters=counters)
+
+
+def _no_run(output_dir: str | Path) -> UserError:
+    """Return the error for a folder that has no run."""
+    received = f"received output_dir={output_dir}"
+    members = member_folders(output_dir)
+    if members:
+        return UserError(
+            f"{received}, the folder of an ensemble, expected the folder of one run: "
+            f"give that of a member, such as {members[0]}."
+        )
+    return UserError(
+        f"{received}, expected the folder of a run with {RUN_FILE} in it: training "
+        "writes one."
+    )
 
 
 def loop_settings(settings: TrainSettings) -> dict[str, Any]:

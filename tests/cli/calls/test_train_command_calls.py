@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import runs
+from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.runs import TrainSettings
+from t2t_repro.runs.ensemble_folder import EnsembleFolder
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of, paths_of
 from tests.support.recorder import Recorder, record
@@ -96,6 +98,46 @@ def test_train_trains_with_every_flag(stage, training):
         output_dir=str(stage.folder / "new"), t2t_usr_dir=stage.package, **TRAINING
     )
     assert {"usr_dir": stage.package} in stage.catalogue.calls
+
+
+def test_an_ensemble_trains_with_every_flag(stage, training, monkeypatch, capsys):
+    results = [training.result, training.result]
+    trained = record(monkeypatch, runs, "train_ensemble", results)
+    loaded = record(monkeypatch, runs, "load_ensemble", stage.system)
+    assert train(stage, "--ensemble", "2") == 0
+    new = stage.folder / "new"
+    assert trained.call == {
+        "settings": TrainSettings(
+            output_dir=str(new), t2t_usr_dir=stage.package, **TRAINING
+        ),
+        "members": 2,
+        "data": training.data,
+        "begin_process": import_tensorflow,
+    }
+    assert not training.trained.calls
+    assert loaded.call["output_dir"] == new
+    shown = capsys.readouterr().out
+    assert "scores: test (7 sentences, beam 3, alpha 0.25)" in shown
+    search = "--decode_hparams beam_size=3,alpha=0.25,batch_size=640"
+    assert shown.splitlines()[-4:] == [
+        "Next:",
+        f"  t2t decode --output_dir {new} {search} --decode_from_file - "
+        "--decode_to_file -",
+        f"  t2t evaluate --output_dir {new} {search} --split test",
+        f"  tensorboard --logdir {new}",
+    ]
+
+
+def test_the_members_of_a_folder_are_trained_without_the_flag(
+    stage, training, monkeypatch
+):
+    results = [training.result] * 3
+    trained = record(monkeypatch, runs, "train_ensemble", results)
+    record(monkeypatch, runs, "load_ensemble", stage.system)
+    (stage.folder / "new").mkdir()
+    EnsembleFolder(3).save(stage.folder / "new")
+    assert train(stage) == 0
+    assert trained.call["members"] == 3
 
 
 def test_train_names_the_changes_to_the_set(stage, training, capsys):

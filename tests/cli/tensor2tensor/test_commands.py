@@ -297,7 +297,7 @@ def test_data_is_made(walkthrough):
 def test_a_model_is_trained_and_resumed(walkthrough, trained, monkeypatch):
     # Other tests look at evaluations and at the report.
     monkeypatch.setattr(trainer, "make_evaluators", lambda *given: [])
-    monkeypatch.setattr(train, "_print_report", lambda *given, **named: None)
+    monkeypatch.setattr(train, "print_report", lambda *given, **named: None)
     line = (
         f"t2t-trainer --problem=text_pairs --data_dir={trained.data_dir} "
         "--model=transformer --hparams_set=transformer_test --hparams=batch_size=512,"

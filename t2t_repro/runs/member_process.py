@@ -1,0 +1,144 @@
+"""Train a member of an ensemble in a process of its own.
+
+This module imports no TensorFlow, so a process has its cores before TensorFlow makes
+its threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Collection
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from t2t_repro import catalogue
+from t2t_repro.errors import UserError
+from t2t_repro.settings.train_settings import TrainSettings
+
+if TYPE_CHECKING:
+    from t2t_repro.runs.training import TrainResult
+
+
+class MemberProcess:
+    """A process that trains one run.
+
+    It has a session of its own, so Ctrl-C on a terminal reaches only the main process,
+    which decides what to send here.
+
+    Args:
+        name: Prefix of its log lines.
+        settings: Settings of the run.
+        problem: Name of the problem.
+        data_dir: Folder of the prepared data.
+        cores: Cores that the process may use; all of the main process's if empty.
+        begin: Function that the process calls first, or None.
+
+    Attributes:
+        connection: Gives the log records of the process, then its outcome: a
+            `TrainResult` or a `UserError`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: TrainSettings,
+        problem: str,
+        data_dir: Path,
+        cores: Collection[int],
+        begin: Callable[[], None] | None = None,
+    ) -> None:
+        # A forked process would inherit TensorFlow's locks without its threads.
+        context = multiprocessing.get_context("spawn")
+        self.connection, sender = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=_train_member,
+            args=(name, settings, problem, data_dir, cores, begin, sender),
+        )
+        self._process.start()
+        # Otherwise the connection would stay open when the process ends.
+        sender.close()
+
+    def stop(self) -> None:
+        """Ask the process to save and end."""
+        self._process.terminate()
+
+    def exit_code(self) -> int:
+        """Wait for the end, and return the exit code; negative after a signal."""
+        self._process.join()
+        return self._process.exitcode or 0
+
+
+class _SendLines(logging.Handler):
+    """Handler that sends formatted records through a connection."""
+
+    def __init__(self, sender: Connection) -> None:
+        super().__init__()
+        self._sender = sender
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a record; without the main process, nobody reads it."""
+        line = logging.makeLogRecord(
+            {
+                "name": record.name,
+                "levelno": record.levelno,
+                "levelname": record.levelname,
+                "msg": self.format(record),
+            }
+        )
+        with contextlib.suppress(OSError):
+            self._sender.send(line)
+
+
+def _train_member(
+    name: str,
+    settings: TrainSettings,
+    problem: str,
+    data_dir: Path,
+    cores: Collection[int],
+    begin: Callable[[], None] | None,
+    sender: Connection,
+) -> None:
+    os.setsid()
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
+    if cores:
+        os.sched_setaffinity(0, cores)
+    _log_to(sender, name)
+    if begin is not None:
+        begin()
+    try:
+        outcome: TrainResult | UserError = _train(settings, problem, data_dir)
+    except UserError as error:
+        outcome = error
+    sender.send(outcome)
+
+
+def _log_to(sender: Connection, name: str) -> None:
+    handler = _SendLines(sender)
+    handler.setFormatter(logging.Formatter(f"{name}: %(message)s"))
+    logger = logging.getLogger("t2t_repro")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    # TensorFlow adds a handler to the root logger, which would print lines twice.
+    logger.propagate = False
+
+
+def _train(settings: TrainSettings, problem: str, data_dir: Path) -> TrainResult:
+    catalogue.load(settings.t2t_usr_dir)
+    from t2t_repro.data.prepared import PreparedData
+    from t2t_repro.runs.training import train
+
+    return train(settings, PreparedData.load(data_dir, catalogue.problem(problem)))
+
+
+def _stop_with_parent() -> None:
+    """Save and end when the main process ends, even if it is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
