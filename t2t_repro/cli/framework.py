@@ -45,8 +45,14 @@ def import_tensorflow() -> None:
     broken GPU driver, are still shown. From then on, the process keeps the memory that
     it frees, which makes training on a CPU faster; see `keep_freed_memory`.
     """
+    with status("importing TensorFlow"):
+        import_tensorflow_silently()
+
+
+def import_tensorflow_silently() -> None:
+    """Import TensorFlow and Keras as `import_tensorflow` does, without a status."""
     keep_freed_memory()
-    with status("importing TensorFlow"), _without_banner(), _left_out(_UNUSED):
+    with _without_banner(), _left_out(_UNUSED):
         importlib.import_module("tensorflow")
         importlib.import_module("keras")
 

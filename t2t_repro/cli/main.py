@@ -109,27 +109,13 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
         print(f"{prog}: {place}: {reason}", file=sys.stderr)
         return UserError.exit_code
     except Exception as error:
-        # Of code that the user wrote, only the file and line matter.
-        from t2t_repro.catalogue import located_error
+        from t2t_repro.error_report import as_user_error
 
-        reported = located_error(error) or _out_of_memory(error)
+        reported = as_user_error(error)
         if reported is None:
             raise
         print(f"{prog}: {reported}", file=sys.stderr)
         return reported.exit_code
-
-
-def _out_of_memory(error: Exception) -> UserError | None:
-    """Return the error of a device without enough memory in plain words, or None.
-
-    TensorFlow, whose error it is, may not be imported.
-    """
-    if type(error).__name__ != "ResourceExhaustedError":
-        return None
-    return UserError(
-        "out of memory: lower batch_size of --hparams to train or time, or of "
-        f"--decode_hparams to translate.\nTensorFlow: {str(error).splitlines()[0]}"
-    )
 
 
 def _prog(command: str) -> str:

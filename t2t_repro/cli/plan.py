@@ -13,6 +13,7 @@ from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.cli.training_request import TrainingRequest, requested_training
 from t2t_repro.data.manifest import Manifest
 from t2t_repro.data.request import requested_settings
+from t2t_repro.errors import UsageError
 from t2t_repro.runs.plan import Plan, plan_training
 from t2t_repro.runs.plan_text import plan_lines
 
@@ -54,6 +55,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan."""
+    if args.ensemble is not None:
+        raise UsageError(
+            f"received --ensemble {args.ensemble}, expected one model to plan: leave "
+            "it out. Every member needs as much memory and disk space."
+        )
     request = requested_training(args, required=("hparams_set",))
     plan = plan_training(
         request.problem,

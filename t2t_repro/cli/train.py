@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,10 @@ from t2t_repro.cli.flags import (
     add_setting_flag,
     number_in_range,
 )
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.framework import import_tensorflow, import_tensorflow_silently
 from t2t_repro.cli.train_report import print_report
 from t2t_repro.cli.training_request import requested_training
-from t2t_repro.runs.ensemble_folder import SMALLEST, EnsembleFolder
+from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, EnsembleFolder
 from t2t_repro.runs.ensemble_training import check_ensemble_folder
 from t2t_repro.runs.resuming import check_run_folder, checked_search
 from t2t_repro.settings.train_settings import TrainSettings
@@ -55,7 +56,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ensemble",
         metavar="N",
-        type=number_in_range(SMALLEST, int),
+        type=number_in_range(FEWEST_MEMBERS, int),
         help="train N models with the seeds random_seed, random_seed + 1, ... as an "
         "ensemble: at the same time on a CPU, one after the other on GPUs",
     )
@@ -106,13 +107,12 @@ def run(args: argparse.Namespace) -> int:
     )
     if members:
         results = train_ensemble(
-            settings, members, data, begin_process=import_tensorflow
+            settings, members, data, prepare_process=import_tensorflow_silently
         )
     else:
         results = [train(settings, data, show_progress=True)]
-    for result in results:
-        if not result.complete:
-            return _stopped(result, settings)
+    if not all(result.complete for result in results):
+        return _stopped(results, settings)
     if results[0].is_chief:
         print_report(
             Path(settings.output_dir),
@@ -132,12 +132,15 @@ def _members(args: argparse.Namespace, output_dir: str) -> int:
     return ensemble.members
 
 
-def _stopped(result: TrainResult, settings: TrainSettings) -> int:
+def _stopped(results: Sequence[TrainResult], settings: TrainSettings) -> int:
     """Report a training that a signal stopped, and return the exit code."""
+    steps = [result.steps for result in results]
+    command = f"`t2t train --output_dir {shlex.quote(settings.output_dir)}`"
     logger.info(
-        "stopped at step %d of %d; `t2t train --output_dir %s` resumes the run",
-        result.steps,
+        "stopped at step %s of %d; %s resumes the run",
+        " and ".join(map(str, dict.fromkeys(steps))),
         settings.train_steps,
-        shlex.quote(settings.output_dir),
+        command if all(steps) else "the same command",
     )
-    return SIGNALLED + result.stop_signal if result.stop_signal else 1
+    stop_signal = next((one.stop_signal for one in results if not one.complete), None)
+    return SIGNALLED + stop_signal if stop_signal else 1

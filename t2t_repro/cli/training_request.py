@@ -60,11 +60,11 @@ def requested_training(
         UserError: If the run to resume cannot be read.
     """
     output_dir = args.output_dir or str(DEMO_FOLDER / "run")
-    # The members of an ensemble differ only in their folders and seeds.
-    run_dir = next(iter(member_folders(output_dir)), output_dir)
-    existing = None
+    existing, run_dir, member = None, Path(output_dir), 0
     if args.output_dir is not None or args.problem is None:
-        existing = find_run(run_dir, is_described=args.problem is not None)
+        existing, run_dir, member = _find_run(
+            output_dir, is_described=args.problem is not None
+        )
     if existing is None:
         _check_begins(args)
         problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)
@@ -75,9 +75,33 @@ def requested_training(
         problem, given = problem_and_settings(args, existing.problem, package)
         data_dir = args.data_dir or recorded_data_dir(existing, run_dir)
         settings = resumed_settings(existing, run_dir, _given_settings(args))
+        if args.random_seed is None:  # the first member's
+            seed = settings.random_seed - member
+            settings = settings.replace(random_seed=seed)
         settings = settings.replace(output_dir=output_dir)
     registry.models.entry(settings.model)
     return TrainingRequest(problem, given, data_dir, settings, existing)
+
+
+def _find_run(output_dir: str, *, is_described: bool) -> tuple[Run | None, Path, int]:
+    """Find the run whose settings complete the given ones.
+
+    The members of an ensemble differ only in their folders and seeds, so any of them
+    will do; one that ended early may have no description.
+
+    Args:
+        output_dir: Folder of a run or of an ensemble.
+        is_described: See `find_run`.
+
+    Returns:
+        The run or None, its folder, and how many members come before it.
+    """
+    folders = member_folders(output_dir) or [Path(output_dir)]
+    for number, folder in enumerate(folders):
+        run = find_run(folder, is_described=is_described)
+        if run is not None:
+            return run, folder, number
+    return None, Path(output_dir), 0
 
 
 def _given_settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from t2t_repro.files import atomic_write
 
 ENSEMBLE_FILE = "ensemble.json"
 FORMAT = 1
-SMALLEST = 2
+FEWEST_MEMBERS = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,10 +44,10 @@ class EnsembleFolder:
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Self:
         ensemble = cls(**values)
-        if type(ensemble.members) is not int or ensemble.members < SMALLEST:
+        if type(ensemble.members) is not int or ensemble.members < FEWEST_MEMBERS:
             raise UserError(
                 f"received {ensemble.members!r} members, expected a number of at least "
-                f"{SMALLEST}"
+                f"{FEWEST_MEMBERS}"
             )
         return ensemble
 

@@ -1,8 +1,8 @@
 """Train the members of an ensemble: runs that differ in their random seed.
 
-On a CPU, they train at the same time, each on its share of the cores. Two small models
-on a core each take less time than one after the other on both cores (measured in
-docs/results.md, section Multi30k). On GPUs, they train one after the other.
+On a CPU, they train at the same time, each on its share of the cores, because the
+operations of a small model gain little from a second core. On GPUs, they train one
+after the other.
 """
 
 from __future__ import annotations
@@ -10,23 +10,41 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import signal
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.runs.ensemble_folder import SMALLEST, EnsembleFolder
-from t2t_repro.runs.member_process import MemberProcess
+from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, EnsembleFolder
+from t2t_repro.runs.member_process import Failure, MemberProcess
 from t2t_repro.runs.resuming import check_run_folder
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training.checkpoint_paths import latest_step
+from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
 from t2t_repro.training.signals import SignalGuard
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
     from t2t_repro.runs.training import TrainResult
+
+logger = logging.getLogger(__name__)
+
+KILLED = 128  # plus the signal's number, as a shell reports it
+
+
+class MemberError(UserError):
+    """Members of an ensemble failed.
+
+    Args:
+        message: The message.
+        exit_code: Exit code of the first one.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def member_settings(settings: TrainSettings, members: int) -> list[TrainSettings]:
@@ -58,24 +76,37 @@ def check_ensemble_folder(settings: TrainSettings, members: int, problem: str) -
         UsageError: If the number is too small or not that of the ensemble in the
             folder; or see `check_run_folder`.
     """
-    if members < SMALLEST:
+    if members < FEWEST_MEMBERS:
         raise UsageError(
-            f"received an ensemble of {members}, expected at least {SMALLEST} members."
+            f"received an ensemble of {members}, expected at least {FEWEST_MEMBERS} "
+            "members."
         )
     output_dir = settings.output_dir
     recorded = EnsembleFolder.load(output_dir)
     if recorded is not None and recorded.members != members:
+        _check_no_member_has_begun(output_dir, recorded, members)
+    if Run.load(output_dir) is not None:
+        raise UserError(
+            f"received output_dir={output_dir}, which holds one run, expected the "
+            "folder of an ensemble, or a new folder."
+        )
+    for member in member_settings(settings, members):
+        check_run_folder(member, problem)
+
+
+def _check_no_member_has_begun(
+    output_dir: str, recorded: EnsembleFolder, members: int
+) -> None:
+    """Refuse another number of members than that of an ensemble with checkpoints.
+
+    Raises:
+        UsageError: If there is a checkpoint.
+    """
+    if any(map(all_checkpoints, recorded.folders(output_dir))):
         raise UsageError(
             f"received an ensemble of {members}, but the one in {output_dir} has "
             f"{recorded.members} members: give that number, or another output_dir."
         )
-    if Run.load(output_dir) is not None:
-        raise UserError(
-            f"received output_dir={output_dir}, which holds one run, expected the "
-            "folder of an ensemble, or another one for a new ensemble."
-        )
-    for member in member_settings(settings, members):
-        check_run_folder(member, problem)
 
 
 def train_ensemble(
@@ -83,41 +114,64 @@ def train_ensemble(
     members: int,
     data: PreparedData,
     *,
-    begin_process: Callable[[], None] | None = None,
+    prepare_process: Callable[[], None] | None = None,
 ) -> list[TrainResult]:
     """Train several runs that differ in their seed, or resume their training.
 
-    Each member trains in a process of its own. If one fails, the others complete
-    theirs. A script must call this under `if __name__ == "__main__":`, because every
-    process imports the script.
+    Each member trains in a process of its own. If one fails, the others train to the
+    end. A script must call this under `if __name__ == "__main__":`, because every
+    process imports the script. On GPUs, this process must not have used them, because
+    TensorFlow keeps their memory.
 
     Args:
         settings: Settings of the ensemble; see `member_settings`.
-        members: Number of models.
+        members: Number of models. On a CPU, all are in memory at the same time.
         data: Prepared data of a registered problem.
-        begin_process: Function that can be pickled, which each process calls first,
+        prepare_process: Function that can be pickled, which each process calls first,
             for example to set up TensorFlow.
 
     Returns:
         The outcome of each member.
 
     Raises:
-        UsageError: See `check_ensemble_folder`.
+        UsageError: If there are several workers; or see `check_ensemble_folder`.
         UserError: If the folder cannot be used, or a member fails.
     """
-    import tensorflow as tf
-
     check_ensemble_folder(settings, members, data.problem.name)
+    _check_one_worker(settings)
     EnsembleFolder(members).save(settings.output_dir)
-    has_gpu = bool(tf.config.list_physical_devices("GPU"))
+    one_by_one = _computes_on_gpus(settings)
     training = _Training(
         member_settings(settings, members),
         data,
-        [()] * members if has_gpu else share_cores(members),
-        at_once=1 if has_gpu else members,
-        begin_process=begin_process,
+        [()] * members if one_by_one else share_cores(members),
+        at_once=1 if one_by_one else members,
+        prepare_process=prepare_process,
     )
     return training.results()
+
+
+def _check_one_worker(settings: TrainSettings) -> None:
+    """Refuse several workers, whose members would not find each other.
+
+    Raises:
+        UsageError: If there are several.
+    """
+    from t2t_repro.training.cluster import find_cluster
+
+    if find_cluster(settings.cluster) is not None:
+        raise UsageError(
+            "received an ensemble and several workers, expected one worker: train the "
+            "members one after the other as single runs."
+        )
+
+
+def _computes_on_gpus(settings: TrainSettings) -> bool:
+    import tensorflow as tf
+
+    # Replicas on the CPU hide the GPUs.
+    has_gpu = bool(tf.config.list_physical_devices("GPU"))
+    return has_gpu and not settings.cpu_replicas
 
 
 def share_cores(members: int) -> list[Sequence[int]]:
@@ -141,23 +195,24 @@ class _Training:
         data: PreparedData,
         cores: Sequence[Sequence[int]],
         at_once: int,
-        begin_process: Callable[[], None] | None,
+        prepare_process: Callable[[], None] | None,
     ) -> None:
         self._members = members
         self._data = data
         self._cores = cores
         self._at_once = at_once
-        self._begin_process = begin_process
+        self._prepare_process = prepare_process
         self._running: dict[Connection, int] = {}
         self._processes: list[MemberProcess] = []
-        self._outcomes: dict[int, TrainResult | UserError] = {}
+        self._results: dict[int, TrainResult] = {}
+        self._failures: dict[int, Failure] = {}
         self._stop_signal: int | None = None
 
     def results(self) -> list[TrainResult]:
         """Train all members, and return their outcomes.
 
         Raises:
-            UserError: The error of the first member that failed.
+            MemberError: If members failed.
         """
         try:
             with SignalGuard(self._stop):
@@ -167,6 +222,7 @@ class _Training:
                         self._receive(connection)
         finally:
             self._stop_running()  # after an error
+        self._check_no_failure()
         return [self._result(number) for number in range(len(self._members))]
 
     def _start_members(self) -> bool:
@@ -183,7 +239,7 @@ class _Training:
                 self._data.problem.name,
                 self._data.folder,
                 self._cores[number],
-                self._begin_process,
+                self._prepare_process,
             )
             self._processes.append(process)
             self._running[process.connection] = number
@@ -196,27 +252,39 @@ class _Training:
         number = self._running[connection]
         try:
             message = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):  # it ended, perhaps while it sent something
             del self._running[connection]
             exit_code = self._processes[number].exit_code()
-            if number not in self._outcomes:
-                self._outcomes[number] = self._without_outcome(number, exit_code)
+            if number not in self._results | self._failures:
+                self._keep(number, self._without_outcome(number, exit_code))
             return
         if not isinstance(message, logging.LogRecord):
-            self._outcomes[number] = message
+            self._keep(number, message)
             return
-        logger = logging.getLogger(message.name)
-        if logger.isEnabledFor(message.levelno):
-            logger.handle(message)
+        member_logger = logging.getLogger(message.name)
+        if member_logger.isEnabledFor(message.levelno):
+            member_logger.handle(message)
 
-    def _without_outcome(self, number: int, exit_code: int) -> TrainResult | UserError:
+    def _keep(self, number: int, outcome: TrainResult | Failure) -> None:
+        """Keep an outcome; a failure is logged now, not when all members have ended."""
+        if isinstance(outcome, Failure):
+            logger.error("member %d failed: %s", number + 1, outcome.message)
+            self._failures[number] = outcome
+        else:
+            self._results[number] = outcome
+
+    def _without_outcome(self, number: int, exit_code: int) -> TrainResult | Failure:
         """Return the outcome of a process that ended without one."""
-        if self._stop_signal is not None:
+        if exit_code == -signal.SIGTERM and self._stop_signal is not None:
             return self._stopped(number)
-        return UserError(
-            f"its process ended with exit code {exit_code}: see the messages above; "
-            "without one, memory may have run out. The same command resumes all "
-            "members."
+        if exit_code < 0:
+            return Failure(
+                f"its process was killed by signal {-exit_code}; memory may have run "
+                "out",
+                KILLED - exit_code,
+            )
+        return Failure(
+            f"its process ended with exit code {exit_code}, see above", exit_code or 1
         )
 
     def _stopped(self, number: int) -> TrainResult:
@@ -227,14 +295,27 @@ class _Training:
         return TrainResult(folder, latest_step(folder), False, None)
 
     def _result(self, number: int) -> TrainResult:
-        outcome = self._outcomes.get(number) or self._stopped(number)
-        if isinstance(outcome, UserError):
-            outcome.args = (f"member {number + 1}: {outcome}",)
-            raise outcome
-        if outcome.stop_signal is None and outcome.complete:
-            return outcome
+        result = self._results.get(number) or self._stopped(number)
+        if result.complete:
+            return result
         # The processes receive SIGTERM, whatever the main process received.
-        return dataclasses.replace(outcome, stop_signal=self._stop_signal)
+        stop_signal = self._stop_signal or result.stop_signal
+        return dataclasses.replace(result, stop_signal=stop_signal)
+
+    def _check_no_failure(self) -> None:
+        """Report failed members, whose messages are in the log.
+
+        Raises:
+            MemberError: If there are any.
+        """
+        if self._failures:
+            failed = sorted(self._failures)
+            raise MemberError(
+                f"failed: member {', '.join(str(number + 1) for number in failed)} of "
+                f"{len(self._members)}; see the messages above. The same command "
+                "resumes all members.",
+                self._failures[failed[0]].exit_code,
+            )
 
     def _stop(self, number: int) -> None:
         self._stop_signal = number

@@ -7,6 +7,7 @@ its threads.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import multiprocessing
 import os
@@ -18,11 +19,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro import catalogue
-from t2t_repro.errors import UserError
+from t2t_repro.error_report import as_user_error
 from t2t_repro.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
     from t2t_repro.runs.training import TrainResult
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """Why a member failed; unlike some errors, it can be pickled.
+
+    Attributes:
+        message: The message of the error.
+        exit_code: Exit code of a command that ends with the error.
+    """
+
+    message: str
+    exit_code: int
 
 
 class MemberProcess:
@@ -37,11 +51,11 @@ class MemberProcess:
         problem: Name of the problem.
         data_dir: Folder of the prepared data.
         cores: Cores that the process may use; all of the main process's if empty.
-        begin: Function that the process calls first, or None.
+        prepare: Function that the process calls first, or None.
 
     Attributes:
         connection: Gives the log records of the process, then its outcome: a
-            `TrainResult` or a `UserError`.
+            `TrainResult` or a `Failure`.
     """
 
     def __init__(
@@ -51,16 +65,22 @@ class MemberProcess:
         problem: str,
         data_dir: Path,
         cores: Collection[int],
-        begin: Callable[[], None] | None = None,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         # A forked process would inherit TensorFlow's locks without its threads.
         context = multiprocessing.get_context("spawn")
         self.connection, sender = context.Pipe(duplex=False)
         self._process = context.Process(
             target=_train_member,
-            args=(name, settings, problem, data_dir, cores, begin, sender),
+            args=(name, settings, problem, data_dir, cores, prepare, sender),
         )
-        self._process.start()
+        # The process inherits the mask, so Ctrl-C is not for it even before it has a
+        # session of its own.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         # Otherwise the connection would stay open when the process ends.
         sender.close()
 
@@ -101,7 +121,7 @@ def _train_member(
     problem: str,
     data_dir: Path,
     cores: Collection[int],
-    begin: Callable[[], None] | None,
+    prepare: Callable[[], None] | None,
     sender: Connection,
 ) -> None:
     os.setsid()
@@ -109,13 +129,18 @@ def _train_member(
     if cores:
         os.sched_setaffinity(0, cores)
     _log_to(sender, name)
-    if begin is not None:
-        begin()
     try:
-        outcome: TrainResult | UserError = _train(settings, problem, data_dir)
-    except UserError as error:
-        outcome = error
-    sender.send(outcome)
+        if prepare is not None:
+            prepare()
+        outcome: TrainResult | Failure = _train(settings, problem, data_dir)
+    except Exception as error:
+        known = as_user_error(error)
+        if known is None:
+            raise
+        outcome = Failure(str(known), known.exit_code)
+    # Without the main process, nobody reads it.
+    with contextlib.suppress(OSError):
+        sender.send(outcome)
 
 
 def _log_to(sender: Connection, name: str) -> None:

@@ -188,8 +188,7 @@ def _check_no_ensemble(output_dir: Path) -> None:
     if members:
         raise UserError(
             f"received output_dir={output_dir}, the folder of an ensemble, expected "
-            f"the folder of a member, such as {members[0]}, or another one for a new "
-            "run."
+            f"the folder of a member, such as {members[0]}, or a new folder."
         )
 
 

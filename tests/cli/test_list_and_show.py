@@ -283,8 +283,8 @@ def test_a_lack_of_memory_is_reported_in_plain_words(capsys):
 
     assert cli.run_reported("t2t train", allocate) == 1
     assert capsys.readouterr().err.splitlines() == [
-        "t2t train: out of memory: lower batch_size of --hparams to train or time, or "
-        "of --decode_hparams to translate.",
+        "t2t train: out of memory: lower batch_size of `--hparams` to train or time, "
+        "or of `--decode_hparams` to translate.",
         "TensorFlow: OOM when allocating a tensor",
     ]
 

@@ -5,6 +5,7 @@ tests/cli/test_train_ensemble.py trains real ones.
 
 from __future__ import annotations
 
+import json
 import logging
 import multiprocessing
 import os
@@ -20,11 +21,15 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.runs import TrainResult, TrainSettings, ensemble_training
 from t2t_repro.runs.ensemble_folder import EnsembleFolder
 from t2t_repro.runs.ensemble_training import (
+    MemberError,
     check_ensemble_folder,
     member_settings,
     share_cores,
     train_ensemble,
 )
+from t2t_repro.runs.member_process import Failure
+from t2t_repro.runs.resuming import check_run_folder
+from tests.runs.test_ensembles import save_run
 from tests.runs.test_run import make_run
 
 PROBLEM = catalogue.problem("algorithmic_identity")
@@ -43,17 +48,19 @@ class FakeProcesses:
     Args:
         messages: What each member sends before it ends.
         before: Function of the member's number, called when it starts.
+        exit_code: Exit code of every process.
     """
 
-    def __init__(self, messages, before=lambda number: None):
+    def __init__(self, messages, before=lambda number: None, exit_code=-15):
         self.messages = messages
         self.before = before
+        self.exit_code = exit_code
         self.started = []
         self.stopped = []
 
-    def __call__(self, name, settings, problem, data_dir, cores, begin):
+    def __call__(self, name, settings, problem, data_dir, cores, prepare):
         number = len(self.started)
-        self.started.append((name, settings, problem, data_dir, tuple(cores), begin))
+        self.started.append((name, settings, problem, data_dir, tuple(cores), prepare))
         receiver, sender = multiprocessing.Pipe(duplex=False)
         for message in self.messages[number]:
             sender.send(message)
@@ -62,7 +69,7 @@ class FakeProcesses:
         return SimpleNamespace(
             connection=receiver,
             stop=lambda: self.stopped.append(number),
-            exit_code=lambda: -9,
+            exit_code=lambda: self.exit_code,
         )
 
 
@@ -80,7 +87,7 @@ def run_with(tmp_path, monkeypatch):
         monkeypatch.setattr(ensemble_training, "share_cores", lambda n: [(4,), (5,)])
         data = SimpleNamespace(problem=PROBLEM, folder=Path("/data"))
         return train_ensemble(
-            settings_in(tmp_path, **changes), 2, data, begin_process=print
+            settings_in(tmp_path, **changes), 2, data, prepare_process=print
         )
 
     return run
@@ -135,18 +142,37 @@ def test_log_lines_of_members_are_logged_here(tmp_path, run_with, caplog):
     assert caplog.messages == ["member 1: step 3"]
 
 
-def test_a_failed_member_is_named_after_the_others_have_ended(tmp_path, run_with):
-    processes = FakeProcesses([[UsageError("too large")], [result_of(tmp_path, 2)]])
-    with pytest.raises(UsageError, match=r"^member 1: too large$"):
+def test_a_failure_is_logged_at_once_and_the_others_train_to_the_end(
+    tmp_path, run_with, caplog
+):
+    messages = [[Failure("too large", 2)], [result_of(tmp_path, 2)]]
+    processes = FakeProcesses(messages)
+    with pytest.raises(MemberError, match="failed: member 1 of 2; see") as error:
         run_with(processes)
+    assert error.value.exit_code == 2
+    assert caplog.messages == ["member 1 failed: too large"]
     assert len(processes.started) == 2
     assert not processes.stopped
 
 
-def test_a_process_that_dies_is_reported_with_its_exit_code(tmp_path, run_with):
-    processes = FakeProcesses([[result_of(tmp_path, 1)], []])
-    with pytest.raises(UserError, match=r"member 2: its process ended with .* -9"):
+@pytest.mark.parametrize(
+    ("exit_code", "message", "expected"),
+    [
+        (-9, "its process was killed by signal 9; memory may have run out", 137),
+        (3, "its process ended with exit code 3, see above", 3),
+        (0, "its process ended with exit code 0, see above", 1),
+        # Nobody asked this one to stop.
+        (-15, "its process was killed by signal 15; memory may have run out", 143),
+    ],
+)
+def test_a_process_that_dies_is_reported(
+    tmp_path, run_with, caplog, exit_code, message, expected
+):
+    processes = FakeProcesses([[result_of(tmp_path, 1)], []], exit_code=exit_code)
+    with pytest.raises(MemberError, match="failed: member 2 of 2") as error:
         run_with(processes)
+    assert caplog.messages == [f"member 2 failed: {message}"]
+    assert error.value.exit_code == expected
 
 
 def test_a_signal_stops_all_members_even_while_one_starts(tmp_path, run_with):
@@ -161,6 +187,33 @@ def test_a_signal_stops_all_members_even_while_one_starts(tmp_path, run_with):
     outcomes = [(one.steps, one.complete, one.stop_signal) for one in (first, second)]
     assert outcomes == [(40, False, signal.SIGINT), (0, False, signal.SIGINT)]
     assert processes.stopped == [0, 1]
+
+
+def test_a_crash_is_no_stop_even_after_a_signal(tmp_path, run_with):
+    def interrupt(number):
+        if number == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    processes = FakeProcesses([[], []], interrupt, exit_code=-9)
+    with pytest.raises(MemberError, match="failed: member 1, 2 of 2"):
+        run_with(processes)
+
+
+def test_a_member_that_somebody_else_stopped_keeps_its_signal(tmp_path, run_with):
+    stopped = result_of(tmp_path, 1, complete=False, stop_signal=signal.SIGTERM)
+    first, _ = run_with(FakeProcesses([[stopped], [result_of(tmp_path, 2)]]))
+    assert first.stop_signal == signal.SIGTERM
+
+
+def test_several_workers_are_refused_before_anything_is_written(
+    tmp_path, run_with, monkeypatch
+):
+    workers = {"cluster": {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}}
+    task = {"task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(workers | task))
+    with pytest.raises(UsageError, match="an ensemble and several workers"):
+        run_with(FakeProcesses([[], []]))
+    assert EnsembleFolder.load(tmp_path) is None
 
 
 def test_no_member_starts_after_a_signal(tmp_path, run_with):
@@ -195,12 +248,20 @@ def test_cores_are_shared_if_there_is_one_for_each(monkeypatch):
     assert share_cores(2) == [(), ()]
 
 
-def test_another_number_of_members_than_that_of_the_folder_is_refused(tmp_path):
+def test_another_number_of_members_is_refused_once_one_has_a_checkpoint(tmp_path):
     EnsembleFolder(3).save(tmp_path)
+    check_ensemble_folder(settings_in(tmp_path), 2, PROBLEM.name)
+    save_run(tmp_path / "member-3")
     with pytest.raises(UsageError, match=r"ensemble of 2, but the one in .* has 3"):
         check_ensemble_folder(settings_in(tmp_path), 2, PROBLEM.name)
     with pytest.raises(UsageError, match="ensemble of 1, expected at least 2"):
         check_ensemble_folder(settings_in(tmp_path), 1, PROBLEM.name)
+
+
+def test_one_run_does_not_train_in_the_folder_of_an_ensemble(tmp_path):
+    EnsembleFolder(2).save(tmp_path)
+    with pytest.raises(UserError, match="the folder of an ensemble, expected the"):
+        check_run_folder(settings_in(tmp_path), PROBLEM.name)
 
 
 def test_an_ensemble_does_not_begin_in_the_folder_of_a_run(tmp_path):

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from t2t_repro.training import signals
 from t2t_repro.training.signals import SignalGuard
 
 
@@ -25,10 +26,16 @@ def interruptible():
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_a_second_interrupt_acts_as_usual():
+def test_a_later_interrupt_acts_as_usual(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(signals.time, "monotonic", lambda: clock[0])
     received = []
     with SignalGuard(received.append):
         os.kill(os.getpid(), signal.SIGINT)
+        clock[0] += 1.9
+        os.kill(os.getpid(), signal.SIGINT)  # the same request, delivered twice
+        os.kill(os.getpid(), signal.SIGTERM)
+        clock[0] += 0.2
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert received == [signal.SIGINT]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from t2t_repro.cli import framework
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
+from t2t_repro.runs.ensemble_folder import EnsembleFolder, member_folders
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.recorder import Recorder, record
 
@@ -108,6 +110,34 @@ def test_checkpoints_with_commas_are_an_ensemble(stage, splits, monkeypatch, com
     assert loaded.call == {
         "output_dir": stage.run,
         "checkpoints": ["best", f"{stage.run}/model.ckpt-40"],
+        "t2t_usr_dir": stage.package,
+    }
+    assert stage.loaded.calls == []
+
+
+@pytest.mark.parametrize("command", ["decode", "evaluate", "score"])
+@pytest.mark.parametrize("word", [None, "best"])
+def test_the_folder_of_an_ensemble_is_enough(stage, splits, monkeypatch, command, word):
+    ensemble = stage.folder / "ensemble"
+    ensemble.mkdir()
+    EnsembleFolder(2).save(ensemble)
+    for member in member_folders(ensemble):
+        shutil.copytree(stage.run, member)
+    loaded = record(monkeypatch, runs, "load_ensemble", stage.system)
+    source = stage.file("source", "a")
+    more = {
+        "decode": ["--decode_from_file", source],
+        "evaluate": [],
+        "score": ["--source", source, "--target", stage.file("target", "b")],
+    }
+    flags = [*stage.flags, "--output_dir", str(ensemble)]
+    if word is None:
+        at = flags.index("--checkpoint_path")
+        del flags[at : at + 2]
+    assert main([command, *flags, *more[command]]) == 0
+    assert loaded.call == {
+        "output_dir": str(ensemble),
+        "checkpoints": [] if word is None else ["best"],
         "t2t_usr_dir": stage.package,
     }
     assert stage.loaded.calls == []

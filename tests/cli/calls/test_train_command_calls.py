@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import runs
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.framework import import_tensorflow_silently
 from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.runs import TrainSettings
@@ -112,7 +112,7 @@ def test_an_ensemble_trains_with_every_flag(stage, training, monkeypatch, capsys
         ),
         "members": 2,
         "data": training.data,
-        "begin_process": import_tensorflow,
+        "prepare_process": import_tensorflow_silently,
     }
     assert not training.trained.calls
     assert loaded.call["output_dir"] == new
