@@ -29,7 +29,7 @@ DESCRIPTION = (
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    add_system_flags(parser)
+    add_system_flags(parser, ensembles=True)
     parser.add_argument(
         "--export_dir", metavar="DIR", required=True, help="folder to create"
     )
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         check_followed(hparams)  # the library checks it, too, after loading the system
         return _export_ctranslate2(args, hparams)
     check_new_folder(args.export_dir)
-    system = load_system(args, hparams)
+    system = load_system(args, hparams, ensembles=True)
     limit = args.max_source_tokens or MAX_SOURCE_TOKENS
     system.export(args.export_dir, hparams, limit)
     print(

@@ -95,7 +95,7 @@ def _next_commands(
     lines = [
         f"{of_run('decode')} --decode_from_file - --decode_to_file -",
         f"{of_run('evaluate')} --split {split}" if split else "",
-        f"{of_run('export')} --export_dir {export_dir}" if which else "",
+        f"{of_run('export')} --export_dir {export_dir}",
         f"tensorboard --logdir {folder}",
     ]
     return "\n".join(["\nNext:", *(f"  {line}" for line in lines if line)])

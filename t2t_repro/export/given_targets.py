@@ -29,7 +29,8 @@ class ScoredPairs(tf.Module):
     target, `max_length` tokens without EOS, which would be improbable there.
 
     Args:
-        model: A `Transformer` with trained weights.
+        model: A `Transformer` or `Ensemble` with trained weights. An ensemble has no
+            `attention`.
         source_tokenizer: Tokenizer of the inputs.
         target_tokenizer: Tokenizer of the targets.
         max_length: Longest source or target in tokens, including EOS.

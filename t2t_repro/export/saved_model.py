@@ -18,6 +18,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.ensemble import Ensemble
 from t2t_repro.decoding.row_tensors import RowTensors
 from t2t_repro.decoding.sentences import followed_grammar, longest_piece
 from t2t_repro.decoding.translate import search_translations
@@ -46,7 +47,7 @@ class ServedTranslator(tf.Module):
     does not fail or delay the others.
 
     Args:
-        model: A `Transformer` with trained weights.
+        model: A `Transformer` or `Ensemble` with trained weights.
         source_tokenizer: Tokenizer of the inputs.
         target_tokenizer: Tokenizer of the outputs.
         hparams: Settings of the search. `batch_size` limits the source tokens that are
@@ -57,6 +58,11 @@ class ServedTranslator(tf.Module):
             to whole pieces. The rest of a longer source is ignored, so that its
             translation is the beginning of the one by `Translator`.
         grammar: Grammar of the model's outputs, needed if the hparams follow one.
+
+    Attributes:
+        attention: Function of `PAIRS` that returns all attention weights; see
+            `ScoredPairs.attention`. None for an ensemble, whose members may have
+            different layers.
 
     Raises:
         UsageError: If `max_source_tokens` is less than 1.
@@ -95,6 +101,9 @@ class ServedTranslator(tf.Module):
             max_input_length,
             self._group_size,
         )
+        self.attention = None
+        if not isinstance(model, Ensemble):
+            self.attention = tf.function(self._pairs.attention, input_signature=PAIRS)
         # Nothing is repaired here. A search for only the best hypothesis stops before
         # the others are certain.
         self._best = hparams.replace(prefer_unrepaired=False, return_beams=False)
@@ -134,11 +143,6 @@ class ServedTranslator(tf.Module):
     def score(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
         """Return how probable given translations are; see `ScoredPairs.score`."""
         return self._pairs.score(inputs, targets)
-
-    @tf.function(input_signature=PAIRS)
-    def attention(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Return all attention weights; see `ScoredPairs.attention`."""
-        return self._pairs.attention(inputs, targets)
 
     def _hypotheses(
         self, inputs: tf.Tensor, hparams: DecodeHParams
@@ -229,8 +233,9 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
         "serving_default": served.translate,
         "n_best": served.n_best,
         "score": served.score,
-        "attention": served.attention,
     }
+    if served.attention is not None:
+        signatures["attention"] = served.attention
     try:
         with atomic_folder(export_dir) as folder:
             tf.saved_model.save(served, str(folder), signatures=signatures)

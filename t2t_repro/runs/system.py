@@ -193,6 +193,8 @@ class System(TranslatingSystem):
     ) -> Path:
         """Write the system as a SavedModel: strings in, translations and scores out.
 
+        That of an ensemble has no signature `attention`.
+
         Args:
             export_dir: Folder to create.
             decode_hparams: Settings of the search.
@@ -201,11 +203,10 @@ class System(TranslatingSystem):
                 so.
 
         Raises:
-            UserError: If the folder exists or cannot be written; or for an ensemble.
+            UserError: If the folder exists or cannot be written.
             UsageError: If the settings ask for random translations or minimum Bayes
                 risk, or `max_source_tokens` is less than 1.
         """
-        self._check_single("an export has one model")
         hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
         _check_search_is_exportable(hparams)
         self._warn_of_raw_text()
@@ -250,7 +251,7 @@ class System(TranslatingSystem):
             UsageError: If `quantization` is unknown, CTranslate2 does not follow a
                 setting, or as for `translator`.
         """
-        self._check_single("an export has one model")
+        self._check_single("CTranslate2 has no ensembles")
         check_exportable(self.run.model, self.run.hparams, export_dir, quantization)
         self._warn_of_raw_text()
         longest = self.max_input_length

@@ -114,8 +114,6 @@ def test_the_longest_source_of_an_ensemble_is_one_that_all_models_read(runs, loa
 def test_what_needs_one_model_refuses_an_ensemble(runs, loaded, tmp_path):
     system = load_ensemble(runs[0], ["averaged", str(runs[1])])
     with pytest.raises(UserError, match="ensemble of 2 models, expected one model"):
-        system.export(tmp_path / "export")
-    with pytest.raises(UserError, match="ensemble of 2 models, expected one model"):
         system.export_ctranslate2(tmp_path / "export")
     with pytest.raises(UserError, match="attention shows one model"):
         system.attention("1 2")

@@ -119,11 +119,12 @@ def test_an_ensemble_trains_with_every_flag(stage, training, monkeypatch, capsys
     shown = capsys.readouterr().out
     assert "scores: test (7 sentences, beam 3, alpha 0.25)" in shown
     search = "--decode_hparams beam_size=3,alpha=0.25,batch_size=640"
-    assert shown.splitlines()[-4:] == [
+    assert shown.splitlines()[-5:] == [
         "Next:",
         f"  t2t decode --output_dir {new} {search} --decode_from_file - "
         "--decode_to_file -",
         f"  t2t evaluate --output_dir {new} {search} --split test",
+        f"  t2t export --output_dir {new} {search} --export_dir {new}/export",
         f"  tensorboard --logdir {new}",
     ]
 
