@@ -110,7 +110,9 @@ SETS = {
         "num_hidden_layers": 3,
         "attention_dropout": 0.1,
         "relu_dropout": 0.1,
-        "layer_prepostprocess_dropout": 0.2,
+        "layer_prepostprocess_dropout": 0.25,
+        "label_smoothing": 0.2,
+        "activation_dtype": "bfloat16",
         "batch_size": 2048,
         "packed_length": 64,
         "min_length_bucket": 12,
@@ -119,7 +121,7 @@ SETS = {
             "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size*linear_decay"
         ),
         "learning_rate_warmup_steps": 1000,
-        "learning_rate_decay_steps": 7000,
+        "learning_rate_decay_steps": 8600,
     },
 }
 # Of the paper's and of tensor2tensor's sets: reference values worked out by hand.
