@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 
 from t2t_repro import catalogue
 from t2t_repro.cli.data_flags import add_data_flags
-from t2t_repro.cli.flags import (
-    add_refused_flag,
-    add_setting_flag,
-    number_in_range,
-)
+from t2t_repro.cli.flags import add_refused_flag, add_setting_flag, number_in_range
 from t2t_repro.cli.framework import import_tensorflow, import_tensorflow_silently
 from t2t_repro.cli.train_report import print_report
 from t2t_repro.cli.training_request import requested_training
@@ -23,14 +19,12 @@ from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, EnsembleFolder
 from t2t_repro.runs.ensemble_training import check_ensemble_folder
 from t2t_repro.runs.resuming import check_run_folder, checked_search
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.signals import SIGNALLED
 
 if TYPE_CHECKING:
     from t2t_repro.runs import TrainResult
 
 logger = logging.getLogger(__name__)
-
-# Plus the signal's number: as a shell reports a command that a signal ended.
-SIGNALLED = 128
 
 DESCRIPTION = (
     "Train a model. Without flags: the embedded problem and a tiny set, a few minutes "

@@ -23,15 +23,13 @@ from t2t_repro.runs.resuming import check_run_folder
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
-from t2t_repro.training.signals import SignalGuard
+from t2t_repro.training.signals import SIGNALLED, SignalGuard
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
     from t2t_repro.runs.training import TrainResult
 
 logger = logging.getLogger(__name__)
-
-KILLED = 128  # plus the signal's number, as a shell reports it
 
 
 class MemberError(UserError):
@@ -118,9 +116,9 @@ def train_ensemble(
 ) -> list[TrainResult]:
     """Train several runs that differ in their seed, or resume their training.
 
-    Each member trains in a process of its own. If one fails, the others train to the
-    end. A script must call this under `if __name__ == "__main__":`, because every
-    process imports the script. On GPUs, this process must not have used them, because
+    Each member trains in a separate process. If one fails, the others train to the end.
+    A script must call this under `if __name__ == "__main__":`, because every process
+    imports the script. On GPUs, this process must not have used them, because
     TensorFlow keeps their memory.
 
     Args:
@@ -281,7 +279,7 @@ class _Training:
             return Failure(
                 f"its process was killed by signal {-exit_code}; memory may have run "
                 "out",
-                KILLED - exit_code,
+                SIGNALLED - exit_code,
             )
         return Failure(
             f"its process ended with exit code {exit_code}, see above", exit_code or 1

@@ -1,4 +1,4 @@
-"""Train a member of an ensemble in a process of its own.
+"""Train a member of an ensemble in a separate process.
 
 This module imports no TensorFlow, so a process has its cores before TensorFlow makes
 its threads.
@@ -42,8 +42,8 @@ class Failure:
 class MemberProcess:
     """A process that trains one run.
 
-    It has a session of its own, so Ctrl-C on a terminal reaches only the main process,
-    which decides what to send here.
+    It starts a new session, so Ctrl-C on a terminal reaches only the main process,
+    which decides whether to stop this one.
 
     Args:
         name: Prefix of its log lines.
@@ -54,7 +54,7 @@ class MemberProcess:
         prepare: Function that the process calls first, or None.
 
     Attributes:
-        connection: Gives the log records of the process, then its outcome: a
+        connection: Where the process sends its log records and, at the end, a
             `TrainResult` or a `Failure`.
     """
 
@@ -74,8 +74,8 @@ class MemberProcess:
             target=_train_member,
             args=(name, settings, problem, data_dir, cores, prepare, sender),
         )
-        # The process inherits the mask, so Ctrl-C is not for it even before it has a
-        # session of its own.
+        # The process inherits the mask, so it ignores Ctrl-C even before it starts the
+        # new session.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()

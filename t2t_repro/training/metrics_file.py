@@ -29,7 +29,7 @@ def event_files(output_dir: str | Path) -> list[Path]:
 
 
 def all_event_files(output_dir: str | Path) -> list[Path]:
-    """Return the event files of a run, also those that a killed process left behind."""
+    """Return all event files of a run, including those of killed processes."""
     found = []
     for split in SPLITS:
         found += sorted((Path(output_dir) / split).glob("events.out.tfevents.*"))

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+# Exit code of a command that a signal ended, minus the signal's number, as in a shell.
+SIGNALLED = 128
 # The stop of a service or of a job signals all processes, and a launcher such as
 # `timeout` or the main process of an ensemble then signals its own once more.
 SECONDS_OF_ONE_REQUEST = 2.0

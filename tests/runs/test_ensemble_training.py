@@ -43,7 +43,7 @@ def settings_in(folder, **changes):
 
 
 class FakeProcesses:
-    """Stands in for `MemberProcess`; a member's messages are there at once.
+    """Replaces `MemberProcess`: every member has sent its messages when it starts.
 
     Args:
         messages: What each member sends before it ends.

@@ -1,4 +1,4 @@
-"""What a member's process does, here without a process of its own.
+"""What a member's process does, called in the process of the test.
 
 tests/cli/test_train_ensemble.py starts real ones.
 """
@@ -22,7 +22,7 @@ SETTINGS = TrainSettings(output_dir="run", hparams_set="transformer_tiny")
 
 @pytest.fixture
 def member(monkeypatch):
-    """Return a function that trains a member by a stand-in, and gives its messages."""
+    """Return a function that runs a member with a fake training."""
     package = logging.getLogger("t2t_repro")
     before = package.level, package.propagate, list(package.handlers)
     monkeypatch.setattr(os, "setsid", lambda: None)
