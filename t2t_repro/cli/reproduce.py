@@ -16,7 +16,7 @@ from t2t_repro.reproduction.curves import curve_of, shipped_curves
 from t2t_repro.reproduction.lookup import find_row, select
 from t2t_repro.reproduction.measurements import shipped_measurements
 from t2t_repro.reproduction.page.figures import FigureData, draw_figures
-from t2t_repro.reproduction.page.write import check_page, results_page
+from t2t_repro.reproduction.page.write import APPENDIX, check_page, results_page
 from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.plan import RunFolders, check_folders, plan_of
 from t2t_repro.reproduction.report import (
@@ -62,8 +62,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--page",
         metavar="FILE",
-        help="instead write the page of results, docs/results.md, and draw its figures "
-        "in the folder figures beside it",
+        help="instead write the page of results, docs/results.md, and beside it its "
+        "appendix, trials.md, and its figures, in the folder figures",
     )
     parser.add_argument(
         "--record",
@@ -180,7 +180,7 @@ def _measure(table: Table, plot: str | None) -> Report:
 
 
 def _write_page(args: argparse.Namespace) -> int:
-    """Write the page of results and its figures.
+    """Write the page of results, its appendix and its figures.
 
     Raises:
         UsageError: If flags cannot be combined, or matplotlib is not installed.
@@ -190,11 +190,13 @@ def _write_page(args: argparse.Namespace) -> int:
     data = FigureData(
         results_with(args.result_dir), shipped_measurements(), shipped_curves()
     )
-    page = results_page(data.results, data.measurements, data.curves)
-    for path in draw_figures(data, Path(args.page).parent):
+    pages = results_page(data.results, data.measurements, data.curves)
+    page = Path(args.page)
+    for path in draw_figures(data, page.parent):
         print(path)
-    atomic_write(Path(args.page), page)
-    print(args.page)
+    for path, text in zip((page, page.with_name(APPENDIX)), pages, strict=True):
+        atomic_write(path, text)
+        print(path)
     return 0
 
 

@@ -10,18 +10,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from t2t_repro.reproduction.t_test import two_sided_p
+from t2t_repro.reproduction.permutation import COVERAGE
+from t2t_repro.reproduction.t_test import critical_value, two_sided_p
 
 # System -> block -> score.
 Scores: TypeAlias = Mapping[str, Mapping[Any, float]]
 
 
-def p_values(scores: Scores, reference: str) -> dict[str, float]:
-    """Return the p-value of each system's difference from a reference.
+class Difference(NamedTuple):
+    """A system's difference from a reference.
+
+    Attributes:
+        value: The estimated difference.
+        low: Lower end of its confidence interval.
+        high: Upper end.
+        p_value: Two-sided p-value of Student's t, not corrected for the number of
+            systems.
+    """
+
+    value: float
+    low: float
+    high: float
+    p_value: float
+
+
+def differences(
+    scores: Scores, reference: str, coverage: float = COVERAGE
+) -> dict[str, Difference]:
+    """Estimate each system's difference from a reference.
 
     The noise is estimated from all systems, so two blocks of many systems are enough
     for a small p-value. For two systems in the same blocks, this is the paired t-test.
@@ -29,11 +49,12 @@ def p_values(scores: Scores, reference: str) -> dict[str, float]:
     Args:
         scores: System -> block -> score. Systems may have different blocks.
         reference: Name of the system to compare with.
+        coverage: Probability of the confidence intervals.
 
     Returns:
-        Two-sided p-values of Student's t, not corrected for the number of systems.
-        Systems are left out if they share no block with the reference, directly or by
-        other systems; all are if no degree of freedom is left for the noise.
+        System -> difference. Systems are left out if they share no block with the
+        reference, directly or by other systems; all are if no degree of freedom is
+        left for the noise.
     """
     degrees = noise_degrees(scores)
     if not degrees:
@@ -52,7 +73,10 @@ def p_values(scores: Scores, reference: str) -> dict[str, float]:
         estimable = np.allclose(contrast @ inverse @ design, contrast)
         if name != reference and estimable:
             error = math.sqrt(variance * np.sum((contrast @ inverse) ** 2))
-            found[name] = two_sided_p(float(contrast @ coefficients) / error, degrees)
+            value = float(contrast @ coefficients)
+            margin = error * critical_value(coverage, degrees)
+            p_value = two_sided_p(value / error, degrees)
+            found[name] = Difference(value, value - margin, value + margin, p_value)
     return found
 
 

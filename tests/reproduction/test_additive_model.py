@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from t2t_repro.reproduction.additive_model import adjusted, noise_degrees, p_values
+from t2t_repro.reproduction.additive_model import (
+    adjusted,
+    differences,
+    noise_degrees,
+)
 
 FIRST = {1: 2.0, 2: 2.5, 3: 2.25}
 SECOND = {1: 2.5, 2: 2.875, 3: 2.75}
@@ -28,9 +32,12 @@ def residual(scores: dict[str, dict[int, float]]) -> tuple[float, int]:
 
 
 def test_two_systems_give_the_paired_t_test():
-    expected = stats.ttest_rel([*FIRST.values()], [*SECOND.values()]).pvalue
-    found = p_values({"first": FIRST, "second": SECOND}, "first")
-    assert found == {"second": pytest.approx(expected)}
+    expected = stats.ttest_rel([*SECOND.values()], [*FIRST.values()])
+    low, high = expected.confidence_interval(0.9)
+    (found,) = differences({"first": FIRST, "second": SECOND}, "first", 0.9).values()
+    assert found.value == pytest.approx((0.5 + 0.375 + 0.5) / 3)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.p_value == pytest.approx(expected.pvalue)
 
 
 def test_runs_beyond_those_that_fix_systems_and_seeds_measure_the_noise():
@@ -45,7 +52,9 @@ def test_runs_beyond_those_that_fix_systems_and_seeds_measure_the_noise():
 def test_an_effect_of_the_seed_is_not_noise():
     """Independent groups would not tell these two apart."""
     assert stats.ttest_ind([*FIRST.values()], [*SECOND.values()]).pvalue > 0.05
-    assert p_values({"first": FIRST, "second": SECOND}, "first")["second"] < 0.01
+    found = differences({"first": FIRST, "second": SECOND}, "first")["second"]
+    assert found.p_value < 0.01
+    assert 0 < found.low < found.value < found.high
 
 
 @pytest.mark.parametrize("missing", [None, 1, 3])
@@ -65,21 +74,22 @@ def test_p_values_equal_the_f_test_against_equal_systems(missing):
     reduced = float(np.sum((values - fitted) ** 2))
     f = (reduced - full) / (full / degrees)
     expected = stats.f.sf(f, 1, degrees)
-    assert p_values(scores, "first")["third"] == pytest.approx(expected)
+    found = differences(scores, "first")["third"]
+    assert found.p_value == pytest.approx(expected)
 
 
-def test_one_seed_has_no_p_value():
-    assert p_values({"first": {1: 2.0}, "second": {1: 3.0}}, "first") == {}
+def test_one_seed_gives_no_difference():
+    assert differences({"first": {1: 2.0}, "second": {1: 3.0}}, "first") == {}
 
 
-def test_a_system_that_shares_no_seed_has_no_p_value():
+def test_a_system_that_shares_no_seed_is_not_compared():
     scores = {"first": FIRST, "second": SECOND, "other": {7: 2.0, 8: 2.5}}
-    assert set(p_values(scores, "first")) == {"second"}
+    assert set(differences(scores, "first")) == {"second"}
 
 
 def test_other_systems_can_connect_two_that_share_no_seed():
     scores = {"first": FIRST, "second": SECOND | {7: 3.0}, "other": {7: 2.0}}
-    assert set(p_values(scores, "first")) == {"second", "other"}
+    assert set(differences(scores, "first")) == {"second", "other"}
 
 
 def test_p_values_are_adjusted_by_holms_method():

@@ -70,7 +70,7 @@ def update_minutes(results: Sequence[Result]) -> dict[str, float]:
             result.seconds / 60
             for result in results
             if result.scale == scale and "BLEU (dev)" in result.scores
-            if not on_accelerator(result)
+            if not on_accelerator(result.versions)
         ]
         if minutes:
             numbers[f"{scale}_low"] = min(minutes)
@@ -78,9 +78,13 @@ def update_minutes(results: Sequence[Result]) -> dict[str, float]:
     return numbers
 
 
-def on_accelerator(result: Result) -> bool:
-    """Return whether JAX trained a system; see `benchmarks/accelerator/rows/`."""
-    return "jax" in result.versions
+def on_accelerator(versions: Mapping[str, str]) -> bool:
+    """Return whether JAX trained a system; see `benchmarks/accelerator/rows/`.
+
+    Args:
+        versions: Versions of the software, of a result or a curve.
+    """
+    return "jax" in versions
 
 
 def accelerated(results: Sequence[Result]) -> dict[str, float | str]:
@@ -91,7 +95,7 @@ def accelerated(results: Sequence[Result]) -> dict[str, float | str]:
         and "seconds_high": the shortest and longest time of the seeds of a system;
         "device": the kinds of accelerators.
     """
-    own = [result for result in results if on_accelerator(result)]
+    own = [result for result in results if on_accelerator(result.versions)]
     seconds = [result.seconds for result in own]
     return {
         "runs": len(own),

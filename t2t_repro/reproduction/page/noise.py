@@ -15,6 +15,7 @@ from t2t_repro.reproduction.agreement import (
     order_of,
     p_value_text,
     pooled_deviation,
+    scores_of,
 )
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
@@ -123,6 +124,25 @@ def table3_order(
                 f"{name}_p": p_value_text(test.p_value, 3),
             }
     return numbers
+
+
+def dev_bleu_order(results: Sequence[Result]) -> dict[str, int | str]:
+    """Compare the order of Table 3 by BLEU on dev alone, which is what the paper has.
+
+    Args:
+        results: Results of any systems; those of the long scale count.
+
+    Returns:
+        The number of "bleu_dev_same" pairs of rows, of "bleu_dev_pairs", and p.
+    """
+    long = [result for result in results if result.scale == "long"]
+    rows = scores_of(find_table("table3"), "BLEU", "BLEU (dev)", long)
+    test = order_of(rows)
+    return {
+        "bleu_dev_same": test.same,
+        "bleu_dev_pairs": test.pairs,
+        "bleu_dev_p": p_value_text(test.p_value, 3),
+    }
 
 
 def table3_rows(results: Sequence[Result]) -> tuple[list[str], list[str]]:

@@ -169,3 +169,9 @@ def commented_rows() -> str:
         for line, layer in COMMENTED.items()
     ]
     return "\n".join(markdown([headings, *lines]))
+
+
+def without_empty_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Leave out the columns of a table that hold a heading alone."""
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    return [list(row) for row in zip(*columns, strict=True)]

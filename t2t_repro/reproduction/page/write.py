@@ -1,6 +1,6 @@
-"""Write the page of results: a template, filled in from the result files.
+"""Write the page of results and its appendix: templates, filled in from result files.
 
-The template holds no measured number, only places for them in the form of
+A template holds no measured number, only places for them in the form of
 `str.format`, such as `{multi30k_ende[bleu]:.2f}`: a file, a value and its format.
 """
 
@@ -17,17 +17,25 @@ from typing import Any
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.measurements import Measurement
-from t2t_repro.reproduction.page import ablation, derived, figures, noise, tables
+from t2t_repro.reproduction.page import (
+    ablation,
+    derived,
+    figures,
+    form_differences,
+    form_runs,
+    noise,
+    tables,
+)
 from t2t_repro.reproduction.permutation import COVERAGE
 from t2t_repro.reproduction.report import write_report
 from t2t_repro.reproduction.results import Result
 from t2t_repro.reproduction.text_report import text_report
 
-TEMPLATE = "template.md"
+# Templates, in the folder of this module; the appendix is written under this name.
+PAGE, APPENDIX = "results.md", "trials.md"
 LINE_LENGTH = 96
 # Steps of the long scale at which the order of Table 3 is shown: about the last one of
 # the small scale, and half of all.
@@ -35,7 +43,7 @@ EARLY, MIDDLE = 2_400, 5_000
 # Blocks that begin so are not filled.
 _AS_THEY_ARE = ("```", "|", "#", "!", "- ", "* ")
 _SPACE = "\0"
-# Name in the template -> system whose scores over the seeds it has.
+# Name in the templates -> system whose scores over the seeds it has.
 _SYSTEMS = {
     "base": derived.PLAIN,
     "weighted": derived.WEIGHTED,
@@ -66,8 +74,11 @@ def check_page(path: str) -> None:
         UsageError: If it is not a Markdown file, or matplotlib is not installed.
         UserError: If the folder is missing or not writable.
     """
-    if not path.endswith(".md"):
-        raise UsageError(f"received page={path}, expected a file name in .md.")
+    if not path.endswith(".md") or Path(path).name == APPENDIX:
+        raise UsageError(
+            f"received page={path}, expected a file name in .md other than {APPENDIX}, "
+            "which is the name of the appendix beside it."
+        )
     if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
         raise UserError(
             f"received page={path}, expected a file in an existing folder that can be "
@@ -80,18 +91,18 @@ def check_page(path: str) -> None:
         )
 
 
-def template() -> str:
-    """Return the template of the page."""
+def template(name: str) -> str:
+    """Return the template of the page or of its appendix."""
     folder = resources.files("t2t_repro.reproduction.page")
-    return (folder / TEMPLATE).read_text(encoding="utf-8")
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def results_page(
     results: Sequence[Result],
     measurements: Mapping[str, Measurement],
     curves: Sequence[Curve],
-) -> str:
-    """Return the page of results.
+) -> tuple[str, str]:
+    """Return the page of results and its appendix.
 
     Args:
         results: Results of rows of the papers' tables.
@@ -99,10 +110,14 @@ def results_page(
         curves: Learning curves.
 
     Raises:
-        KeyError: If the template names a value that no file holds.
+        KeyError: If a template names a value that no file holds.
     """
     values = page_values(results, measurements, curves)
-    blocks = template().format_map(values).split("\n\n")
+    return _filled_in(PAGE, values), _filled_in(APPENDIX, values)
+
+
+def _filled_in(name: str, values: Mapping[str, Any]) -> str:
+    blocks = template(name).format_map(values).split("\n\n")
     return "\n\n".join(map(_filled, blocks))
 
 
@@ -111,22 +126,34 @@ def page_values(
     measurements: Mapping[str, Measurement],
     curves: Sequence[Curve],
 ) -> dict[str, Any]:
-    """Return the values that the template may name.
+    """Return the values that the templates may name.
 
     Args:
         results: Results of rows of the papers' tables.
         measurements: Other measurements by name.
         curves: Learning curves.
     """
-    repeats = ablation.cpu_repeats(measurements["accelerator_agreement"])
+    repeats = form_runs.cpu_repeats(measurements["accelerator_agreement"])
     return {
         **{name: found.values() for name, found in measurements.items()},
         "tables": {
             "rows": tables.measured_rows(results, "small"),
             "long_rows": tables.measured_rows(results, "long"),
             "newer_rows": tables.newer_rows(results),
-            "forms": ablation.forms(results, curves, repeats),
-            "comparison": ablation.comparison(results, repeats),
+            "systems": ablation.systems(),
+            "forms": ablation.forms(results, curves),
+            "differences": form_differences.differences_table(
+                results, curves, repeats, form_runs.PLAIN
+            ),
+            "control_differences": form_differences.differences_table(
+                results, curves, repeats, form_runs.CONTROL
+            ),
+            "comparison": form_differences.comparison(
+                results, repeats, form_runs.PLAIN
+            ),
+            "control_comparison": form_differences.comparison(
+                results, repeats, form_runs.CONTROL
+            ),
             "parsers": tables.parsers(results),
             "agreement": tables.agreement(results, "small"),
             "long_agreement": tables.agreement(results, "long"),
@@ -140,15 +167,20 @@ def page_values(
         "long": derived.long_scale(),
         "chance": {
             "percent": round(100 * COVERAGE),
-            "level": round(100 * ablation.LEVEL),
+            "level": round(100 * form_differences.LEVEL),
         },
-        "notes": "\n".join(agreement_notes(find_table("table3"), results)),
         "noise": noise.noise(results),
         "directions": noise.directions(results),
         **_table3(results, curves),
         "accelerated": derived.accelerated(results),
+        "plain_gap": form_differences.difference_texts(
+            results, repeats, form_runs.WEIGHTED, form_runs.PLAIN
+        ),
+        "control_gap": form_differences.difference_texts(
+            results, repeats, form_runs.WEIGHTED, form_runs.CONTROL
+        ),
         "cpu_differences": derived.cpu_differences(measurements),
-        "long_nll": derived.means_and_spreads(results, "long", ablation.NLL, 3),
+        "long_nll": derived.means_and_spreads(results, "long", form_runs.NLL, 3),
         "times": derived.update_minutes(results),
         "depth": derived.depth_gaps(results, "BLEU (dev)"),
         "depth_perplexity": derived.depth_gaps(results, "perplexity (dev)"),
@@ -161,10 +193,14 @@ def page_values(
 
 
 def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any]:
-    """Return what the template says about the order of Table 3."""
+    """Return what the page says about the order of Table 3."""
     rows, others = noise.table3_rows(results)
     return {
-        "order": noise.table3_order(results, "long", rows),
+        "order": {
+            **noise.table3_order(results, "long", rows),
+            **noise.dev_bleu_order(results),
+        },
+        "small_all": noise.table3_order(results, "small", [*rows, *others]),
         "small_order": noise.table3_order(results, "small", rows),
         "missing": ", ".join(f"`{name}`" for name in others),
         "early": {"step": EARLY, **noise.order_during_training(curves, EARLY)},

@@ -181,6 +181,7 @@ def test_a_run_is_small_by_default_and_its_folders_are_checked_first(ran, capsys
         ["table3", "--page", "page.md"],
         ["--page", "page.md", "--seed", "3"],
         ["--page", "page.txt"],
+        ["--page", "trials.md"],
         ["--record", "run", "--name", "plain"],
         ["--record", "run", "--result_dir", "."],
         ["--name", "plain", "--result_dir", "."],
@@ -199,7 +200,9 @@ def test_the_page_is_written_with_the_results_of_a_folder(
     monkeypatch.setattr(reproduce, "shipped_measurements", lambda: "measurements")
     monkeypatch.setattr(reproduce, "shipped_curves", lambda: "curves")
     checked = record(monkeypatch, reproduce, "check_page")
-    written = record(monkeypatch, reproduce, "results_page", "# Results\n")
+    written = record(
+        monkeypatch, reproduce, "results_page", ("# Results\n", "# Trials\n")
+    )
     drawn = record(monkeypatch, reproduce, "draw_figures", [Path("figures/a.svg")])
     path = tmp_path / "page.md"
     flags = ["--page", str(path), "--result_dir", "folder"]
@@ -210,8 +213,10 @@ def test_the_page_is_written_with_the_results_of_a_folder(
     data, folder = drawn.call.values()
     assert [data.results, data.measurements, data.curves] == values
     assert folder == tmp_path
+    appendix = tmp_path / "trials.md"
     assert path.read_text() == "# Results\n"
-    assert capsys.readouterr().out == f"figures/a.svg\n{path}\n"
+    assert appendix.read_text() == "# Trials\n"
+    assert capsys.readouterr().out == f"figures/a.svg\n{path}\n{appendix}\n"
 
 
 def test_the_course_of_a_training_is_recorded(monkeypatch, capsys):

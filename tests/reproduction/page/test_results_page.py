@@ -1,4 +1,4 @@
-"""The page of results is what the result files and its template give."""
+"""The page of results and its appendix are what the files and templates give."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.curves import shipped_curves
 from t2t_repro.reproduction.lookup import find_table as table
 from t2t_repro.reproduction.measurements import shipped_measurements
 from t2t_repro.reproduction.page import derived, figures, tables
-from t2t_repro.reproduction.page.write import page_values, results_page, template
+from t2t_repro.reproduction.page.write import (
+    APPENDIX,
+    PAGE,
+    page_values,
+    results_page,
+    template,
+)
 from t2t_repro.reproduction.results import Result, shipped_results
 from t2t_repro.reproduction.t_test import confidence_interval
 from t2t_repro.reproduction.tables import Row
 from tests.support.curve import CURVE
 
-PAGE = Path(__file__).parents[3] / "docs" / "results.md"
+DOCS = Path(__file__).parents[3] / "docs"
+TEMPLATES = template(PAGE), template(APPENDIX)
 COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
 # Published column with the BLEU of the systems that are measured, by table.
 PUBLISHED = {
@@ -72,14 +78,14 @@ def lines(scale: str) -> list[str]:
 
 
 def test_the_page_has_a_line_per_measured_row():
-    text = PAGE.read_text(encoding="utf-8")
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
     found = re.findall(rf"^\| `(?:{'|'.join(PUBLISHED)})/\w+` \|.*$", text, re.M)
     assert found == [*lines("small"), *lines("long")]
 
 
 def test_the_page_has_a_line_per_newer_row_measured_or_not():
     """Until a row has a result file, its line says that there is none."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
     small = [x for x in shipped_results() if x.scale == "small"]
     for name in ("enfr", "attention", "branches", "dropout"):
         found = dict(re.findall(rf"^\| `{name}/(\w+)` \|(.*)$", text, re.M))
@@ -98,8 +104,9 @@ def test_the_page_has_a_line_per_newer_row_measured_or_not():
 
 def test_the_page_has_a_line_per_form_measured_or_not():
     long = [x for x in shipped_results() if x.scale == "long"]
-    text = PAGE.read_text(encoding="utf-8")
-    found = dict(re.findall(r"^\| `forms/(\w+)` \|(.*)$", text, re.M))
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    before, _, _ = text.partition("| row | nll, difference |")
+    found = dict(re.findall(r"^\| `forms/(\w+)` \|(.*)$", before, re.M))
     assert [*found] == [row.name for row in table("forms").rows]
     for row in table("forms").rows:
         own = [x for x in long if x.system == row.system]
@@ -112,14 +119,14 @@ def test_the_page_has_a_line_per_form_measured_or_not():
             mean_and_spread([x.scores[name] for x in own], 3 if "nll" in name else 2)
             for name in names
         ]
-        assert cells[0] == row.label
-        assert cells[2:9] == (
+        assert cells[:7] == (
             [*scores, str(len(own))] if own else ["not yet measured", *[""] * 6]
         )
+        assert f"- `forms/{row.name}`: {row.label}" in text
 
 
 def test_the_page_has_a_line_per_parser_of_ours_measured_or_not():
-    text = PAGE.read_text(encoding="utf-8")
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
     found = re.findall(r"^\| `table4/(\w+)` \|(.*) \|$", text, re.M)
     (gold,) = [
         x.scores
@@ -146,13 +153,7 @@ def test_results_of_other_scales_are_not_among_those_of_the_small_one(written):
     assert written(others) == written([]) != written(shipped_results())
 
 
-def test_the_page_repeats_the_notes_on_agreement():
-    text = PAGE.read_text(encoding="utf-8")
-    notes = agreement_notes(table("table3"), shipped_results())
-    assert "\n".join(["```", *notes, "```"]) in text
-
-
-def page(measurements=None, results=None, curves=None):
+def pages(measurements=None, results=None, curves=None):
     return results_page(
         shipped_results() if results is None else results,
         shipped_measurements() if measurements is None else measurements,
@@ -161,13 +162,14 @@ def page(measurements=None, results=None, curves=None):
 
 
 @cache
-def shipped_page():
-    return page()
+def shipped_pages():
+    return pages()
 
 
-def test_the_page_is_the_one_that_the_result_files_give():
+@pytest.mark.parametrize(("number", "name"), [(0, PAGE), (1, APPENDIX)])
+def test_the_pages_are_those_that_the_result_files_give(number, name):
     """If this fails, run `t2t reproduce --page docs/results.md`."""
-    assert PAGE.read_text(encoding="utf-8") == shipped_page()
+    assert (DOCS / name).read_text(encoding="utf-8") == shipped_pages()[number]
 
 
 # Names, and numbers of tables and sections, that nobody measured.
@@ -177,15 +179,16 @@ NAMES = re.compile(
 )
 
 
-def test_the_template_has_no_number_of_its_own():
+@pytest.mark.parametrize("text", TEMPLATES)
+def test_a_template_has_no_number_of_its_own(text):
     """Numbers come from result files; code shows commands, not measurements."""
-    text = re.sub(r"\{[^}]*\}|`[^`]*`", "", template())
+    text = re.sub(r"\{[^}]*\}|`[^`]*`", "", text)
     assert re.findall(r".{0,30}\d.{0,20}", NAMES.sub("", text)) == []
 
 
-def test_every_number_of_every_measurement_file_is_on_the_page():
+def test_every_number_of_every_measurement_file_is_on_a_page():
     """A number that nothing shows was forgotten, or belongs in no file."""
-    places = set(re.findall(r"\{(\w+)\[(\w+)\]", template()))
+    places = set(re.findall(r"\{(\w+)\[(\w+)\]", "".join(TEMPLATES)))
     for name, measurement in shipped_measurements().items():
         expected = {(name, key) for key in measurement.numbers}
         if measurement.table is not None:
@@ -198,40 +201,45 @@ def test_a_changed_number_changes_the_page():
     found = measurements["multi30k_ende"]
     numbers = {**found.numbers, "bleu_dev": 12.345}
     measurements["multi30k_ende"] = dataclasses.replace(found, numbers=numbers)
-    assert "**Dev: BLEU 12.35**" in page(measurements)
+    assert "**Dev: BLEU 12.35**" in pages(measurements)[1]
 
 
 def test_a_number_without_a_file_is_an_error():
     measurements = dict(shipped_measurements())
     del measurements["craft"]
     with pytest.raises(KeyError, match="craft"):
-        page(measurements)
+        pages(measurements)
 
 
 def test_without_recorded_trainings_the_page_says_so():
-    text = page(curves=())
+    text, _ = pages(curves=())
     assert "Kappa and alpha during a training run: not yet measured." in text
     assert "Dev nll during the training runs of forms: not yet measured." in text
     assert "learning_curves.svg" not in text
 
 
-def test_lines_of_prose_are_short_and_code_stays_on_its_line():
+@pytest.mark.parametrize("number", [0, 1])
+def test_lines_of_prose_are_short_and_code_stays_on_its_line(number):
     prose = re.sub(
-        r"```.*?```|^\|.*?$|^(?:!|- ).*?$", "", shipped_page(), flags=re.DOTALL | re.M
+        r"```.*?```|^\|.*?$|^(?:!|- ).*?$",
+        "",
+        shipped_pages()[number],
+        flags=re.DOTALL | re.M,
     )
     assert max(len(re.sub(r"`[^`]*`", "", line)) for line in prose.splitlines()) <= 96
     assert prose.count("`") % 2 == 0
     assert all(line.count("`") % 2 == 0 for line in prose.splitlines())
 
 
-def test_every_figure_of_the_page_is_in_the_repository():
-    linked = re.findall(r"\]\((figures/\w+\.svg|\w+\.png)\)", shipped_page())
+def test_every_figure_of_the_pages_is_in_the_repository():
+    text = "".join(shipped_pages())
+    linked = re.findall(r"\]\((figures/\w+\.svg|\w+\.png)\)", text)
     data = figures.FigureData(
         shipped_results(), shipped_measurements(), shipped_curves()
     )
     drawn = [name for name, x in figures.FIGURES.items() if x.is_measured(data)]
     assert {f"figures/{name}.svg" for name in drawn} < set(linked)
-    assert all((PAGE.parent / name).is_file() for name in linked)
+    assert all((DOCS / name).is_file() for name in linked)
 
 
 def small_scores(system: str, name: str) -> list[float]:
