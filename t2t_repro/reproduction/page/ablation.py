@@ -58,7 +58,7 @@ def forms(results: Sequence[Result], curves: Sequence[Curve]) -> str:
 
 def _cells(results: Sequence[Result]) -> list[str]:
     """Return the mean and spread of each score, the seeds, and the hardware."""
-    kinds = {on_accelerator(x.versions) for x in results}
+    hardware = {"accelerator" if on_accelerator(x.versions) else "CPU" for x in results}
     return [
         *(
             mean_and_spread(
@@ -67,9 +67,7 @@ def _cells(results: Sequence[Result]) -> list[str]:
             for name in SCORES
         ),
         str(len(results)),
-        " and ".join(
-            name for name, x in (("accelerator", True), ("CPU", False)) if x in kinds
-        ),
+        " and ".join(sorted(hardware)),
     ]
 
 

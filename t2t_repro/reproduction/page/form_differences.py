@@ -15,7 +15,7 @@ from t2t_repro.reproduction.additive_model import (
     differences,
     noise_degrees,
 )
-from t2t_repro.reproduction.agreement import decimals, p_value_cell
+from t2t_repro.reproduction.agreement import decimals, p_value_cell, p_value_text
 from t2t_repro.reproduction.convergence import relative_updates
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.page import form_runs
@@ -73,10 +73,14 @@ def _cells(score: str, tested: Mapping[str, Difference], system: str) -> list[st
     """Return the difference of a score with its interval, and its p-value."""
     if system not in tested:
         return ["", ""]
-    value, low, high, p_value = tested[system]
-    places = decimals(score)
-    interval = f"{low:+.{places}f} to {high:+.{places}f}"
-    return [f"{value:+.{places}f} ({interval})", p_value_cell(p_value, 3)]
+    value, interval = _estimate(score, tested[system])
+    return [f"{value} ({interval})", p_value_cell(tested[system].p_value, 3)]
+
+
+def _estimate(score: str, found: Difference) -> tuple[str, str]:
+    """Return a difference and its interval, with the decimals of the score."""
+    value, low, high = (f"{x:+.{decimals(score)}f}" for x in found[:3])
+    return value, f"{low} to {high}"
 
 
 def difference_texts(
@@ -100,11 +104,15 @@ def difference_texts(
     for score, short in NAMES.items():
         scores = form_runs.scores_by_block(results, score, repeats)
         tested = _tested(scores, form_runs.system_of(reference))
-        cell, p_value = _cells(score, tested, form_runs.system_of(name))
-        percent = f"{COVERAGE:.0%}".replace("%", " %")
-        interval = cell.replace("(", f"({percent} interval ")
-        p_text = f"p {p_value}" if p_value.startswith("<") else f"p = {p_value}"
-        texts[short] = f"{interval[:-1]}, {p_text})" if cell else NOT_YET
+        found = tested.get(form_runs.system_of(name))
+        if found is None:
+            texts[short] = NOT_YET
+            continue
+        value, interval = _estimate(score, found)
+        texts[short] = (
+            f"{value} ({100 * COVERAGE:.0f} % interval {interval}, "
+            f"{p_value_text(found.p_value, 3)})"
+        )
     return texts
 
 

@@ -201,7 +201,6 @@ def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any
             **noise.dev_bleu_order(results),
         },
         "small_all": noise.table3_order(results, "small", [*rows, *others]),
-        "small_order": noise.table3_order(results, "small", rows),
         "missing": ", ".join(f"`{name}`" for name in others),
         "early": {"step": EARLY, **noise.order_during_training(curves, EARLY)},
         "middle": {"step": MIDDLE, **noise.order_during_training(curves, MIDDLE)},

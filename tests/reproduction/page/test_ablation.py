@@ -67,7 +67,7 @@ def test_the_hardware_of_a_row_is_that_of_its_runs():
     mixed += [x for x in accelerated if x.system == AROUND and x.seed == 1]
     assert cells("around")["trained on"] == "CPU"
     assert cells("around", accelerated)["trained on"] == "accelerator"
-    assert cells("around", mixed)["trained on"] == "accelerator and CPU"
+    assert cells("around", mixed)["trained on"] == "CPU and accelerator"
 
 
 def test_the_list_of_systems_has_their_settings():
