@@ -2,9 +2,9 @@
 
 Two training runs of one model alternate in one process. One captures and writes the
 attention of sample sentence pairs before each block of updates, as `t2t train` does at
-each evaluation; the other is a training with `--attention_samples 0`. The output shows
+each evaluation; the other run has `--attention_samples 0`. The output shows
 the ratio of their updates, the time and the bytes per evaluation, and the share of a
-training at the default interval of evaluations.
+training run at the default interval of evaluations.
 
     python benchmarks/attention_samples.py --rounds 5
 """
@@ -110,7 +110,7 @@ def report(times: dict[str, list[float]], args: argparse.Namespace) -> None:
     )
     print(
         f"evaluation of {args.samples} pairs: {evaluation:.2f} s, as long as "
-        f"{evaluation / plain:.1f} updates; of a training with an evaluation per "
+        f"{evaluation / plain:.1f} updates; of a training run with an evaluation per "
         f"{interval:,} updates: {evaluation / (interval * plain):.2%}"
     )
 

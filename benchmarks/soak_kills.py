@@ -1,4 +1,4 @@
-"""Kill a training many times, and compare it with an undisturbed one.
+"""Kill a training run many times, and compare it with an undisturbed one.
 
 Run it by hand, from the root of the repository; it takes about a quarter of an hour:
 

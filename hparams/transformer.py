@@ -194,7 +194,7 @@ def transformer_multi30k() -> HParams:
     """A model for small data such as Multi30k: 3 layers of width 256, three dropouts.
 
     Source: this project. The learning rate peaks at 2.0e-3 after 1,000 steps,
-        (1000 * 256)^-0.5, and falls to zero in the last 8,600; a training of less than
+        (1000 * 256)^-0.5, and falls to zero in the last 8,600; a run of less than
         9,600 steps needs a smaller learning_rate_decay_steps. An epoch of Multi30k's
         29,000 pairs has about 250 updates. bfloat16 is 1.7 to 1.8 times as fast as
         float32 on a processor with instructions for it, and up to a tenth slower on

@@ -1,6 +1,6 @@
-"""Folders of NumPy arrays that carry a training between machines; no TensorFlow.
+"""Folders of NumPy arrays that carry a training run between machines; no TensorFlow.
 
-Such a folder holds a description, the state of a training (weights, optimizer and
+Such a folder holds a description, the state of a training run (weights, optimizer and
 states of dropout), and the batches to train on. Each of the last two may be missing.
 """
 
@@ -32,7 +32,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """Facts about a training that its arrays do not show.
+    """Facts about a training run that its arrays do not show.
 
     Attributes:
         problem: Name of the problem.

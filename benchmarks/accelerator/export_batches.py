@@ -56,7 +56,7 @@ def export_run(
         steps: Number of batches.
         folder: Folder to write; an earlier one is replaced.
         from_start: Whether to write no state, and the first batches of the run, for a
-            training that begins with its own weights.
+            training run that begins with its own weights.
         bytes_per_file: See `write_folder`.
 
     Returns:
@@ -99,7 +99,7 @@ def export_run(
 
 
 def _check_run(run: Run) -> None:
-    """Refuse a run whose updates the training on JAX does not make.
+    """Refuse a run whose updates training on JAX does not make.
 
     Raises:
         UserError: If the run has several replicas or packed rows, or R-Drop begins

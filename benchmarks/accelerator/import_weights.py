@@ -45,14 +45,14 @@ def import_weights(
 
     Args:
         output_dir: Folder of the run that was exported. It is not changed.
-        arrays: Folder of arrays that the training wrote.
+        arrays: Folder of arrays that the training run wrote.
         folder: Folder of the new run, which must not exist.
 
     Returns:
         The path of the checkpoint.
 
     Raises:
-        UserError: If the arrays are of another training or model, or are damaged, or
+        UserError: If the arrays are of another run or model, or are damaged, or
             the new folder exists.
     """
     new = Path(folder)
@@ -109,9 +109,7 @@ def _check_same_training(
     }
     different = differences(found, expected)
     if different:
-        raise UserError(
-            f"the arrays are of another training than the run: {'; '.join(different)}."
-        )
+        raise UserError(f"the arrays do not belong to the run: {'; '.join(different)}.")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -50,7 +50,7 @@ class Training:
     """A model and its optimizer at some step of a training run.
 
     Attributes:
-        description: The training at this step.
+        description: The training run at this step.
         model: The model.
         optimizer: Its optimizer, built.
     """
@@ -151,12 +151,12 @@ def batch_number(step: int, count: int, seed: int) -> int:
 
 
 def remaining(batches: Batches, exported: Description, state: Description) -> Batches:
-    """Return the batches that a training has not seen yet.
+    """Return the batches that a training run has not seen yet.
 
     Args:
         batches: The exported batches.
-        exported: Description of the training before the first of them.
-        state: Description of the training now.
+        exported: Description of the training run before the first of them.
+        state: Description of the training run now.
 
     Raises:
         UserError: If all have been used, or the state is of an earlier step.

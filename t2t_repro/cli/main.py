@@ -29,7 +29,7 @@ COMMANDS = {
     ),
     "show": ("t2t_repro.cli.show", "explain one of them; compare two hparams sets"),
     "datagen": ("t2t_repro.cli.datagen", "turn a problem's text into training data"),
-    "plan": ("t2t_repro.cli.plan", "print what a training will cost, before it begins"),
+    "plan": ("t2t_repro.cli.plan", "print what a run will cost, before it begins"),
     "train": ("t2t_repro.cli.train", "train a model; without flags, a demonstration"),
     "decode": ("t2t_repro.cli.decode", "translate a file or standard input"),
     "score": ("t2t_repro.cli.score", "log-probabilities of given translations"),
@@ -222,7 +222,7 @@ def _open_closed_streams() -> None:
 def _escape_what_stdout_lacks() -> None:
     """Write a character that the encoding of standard output lacks as an escape.
 
-    Without this, printing a sample translation could end a training with an error.
+    Without this, printing a sample translation could end a training run with an error.
     """
     stdout = sys.stdout
     if isinstance(stdout, io.TextIOWrapper) and stdout.errors == "strict":

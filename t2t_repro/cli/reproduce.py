@@ -68,7 +68,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record",
         metavar="RUN",
-        help="instead write the course of the finished training in this folder to a "
+        help="instead write the course of the finished run in this folder to a "
         "small file in --result_dir: dev nll, kappa and alpha",
     )
     parser.add_argument(

@@ -29,7 +29,7 @@ def print_report(
     Args:
         output_dir: Folder of the run or of the ensemble.
         results: The outcome of the run, or those of the members.
-        data: Prepared data of the training.
+        data: Prepared data of the training run.
         decode_hparams: Settings of the search, as given.
         with_scores: Whether to translate and score.
     """

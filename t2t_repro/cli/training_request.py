@@ -29,7 +29,7 @@ NEEDED_TO_TRAIN = ("hparams_set", "data_dir", "output_dir")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRequest:
-    """A training that the user asks for.
+    """A training run that the user asks for.
 
     Attributes:
         problem: The problem, with the user's files if there are any.
@@ -49,7 +49,7 @@ class TrainingRequest:
 def requested_training(
     args: argparse.Namespace, required: Sequence[str] = NEEDED_TO_TRAIN
 ) -> TrainingRequest:
-    """Return the training that the flags of `t2t train` ask for.
+    """Return the training run that the flags of `t2t train` ask for.
 
     Args:
         args: Flags of the command.

@@ -47,7 +47,7 @@ def embedding_count(
 
 
 def wall_time_flops(hours: float, devices: int, flops_per_second: float) -> float:
-    """Estimate the cost of a training as the paper does (section 6.1, last paragraph).
+    """Estimate the cost of training as the paper does (section 6.1, last paragraph).
 
     The estimate exceeds the operations of the model (`training_flops`), because no
     device is always busy.

@@ -10,7 +10,7 @@ from t2t_repro.reproduction.curves import Curve
 
 
 def relative_updates(curve: Curve, reference: Curve) -> float:
-    """Return the updates of one training over those of another, for the same nll.
+    """Return the updates of one training run over those of another, for the same nll.
 
     The nll is the lowest that both training runs reach, so below 1 the first one
     needs fewer updates. Ahmed et al. report 0.6 to 0.85 for the Weighted Transformer
@@ -18,7 +18,7 @@ def relative_updates(curve: Curve, reference: Curve) -> float:
 
     Args:
         curve: The training run.
-        reference: The training to compare with.
+        reference: The training run to compare with.
     """
     nll = max(min(curve.nll), min(reference.nll))
     return updates_to(nll, curve.steps, curve.nll) / updates_to(

@@ -1,7 +1,7 @@
 """Curve files: the learning curve of a training run, small enough for the repository.
 
 `t2t reproduce --record RUN` writes one from the `hparams.json` and `metrics.jsonl` of a
-finished training. Numbers are never edited.
+finished training run. Numbers are never edited.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Curve:
 
 
 def curve_of(run: str | Path, name: str) -> Curve:
-    """Return the curve of a finished training.
+    """Return the curve of a finished training run.
 
     Args:
         run: Folder of the training run.
@@ -107,8 +107,8 @@ def curve_of(run: str | Path, name: str) -> Curve:
 
     Raises:
         UsageError: If the name is not one.
-        UserError: If the folder holds no training that wrote metrics, or the training
-            has neither reached its last step nor stopped early.
+        UserError: If the folder holds no run that wrote metrics, or the run has
+            neither reached its last step nor stopped early.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -137,7 +137,7 @@ def curve_of(run: str | Path, name: str) -> Curve:
 def _check_finished(
     run: Run, evaluations: Mapping[int, Mapping[str, Any]], folder: str | Path
 ) -> None:
-    """Refuse a training that neither reached its last step nor stopped early.
+    """Refuse a training run that neither reached its last step nor stopped early.
 
     Args:
         run: Description of the training run.
@@ -145,7 +145,7 @@ def _check_finished(
         folder: Folder of the training run, for messages.
 
     Raises:
-        UserError: If the training is to be resumed first.
+        UserError: If the training run is to be resumed first.
     """
     if not run.training:
         raise UserError(
@@ -156,7 +156,7 @@ def _check_finished(
     if settings.train_steps in evaluations or _stopped_early(run, evaluations):
         return
     raise UserError(
-        f"received run={folder}, expected a finished training: its last evaluation is "
+        f"received run={folder}, expected a finished run: its last evaluation is "
         f"of step {max(evaluations, default=0)}, not {settings.train_steps}."
     )
 

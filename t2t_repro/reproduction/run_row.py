@@ -32,7 +32,7 @@ def run_row(
 ) -> list[Path]:
     """Train a row, and score and write a result file for each row of the training run.
 
-    A training that was interrupted is resumed.
+    A training run that was interrupted is resumed.
 
     Args:
         plan: Training, and rows to score.

@@ -78,7 +78,7 @@ class Plan:
         flops_per_target_token: The same per target token, without padding if there is
             data, else per target position.
         memory: Bytes of an update on one replica with the largest batch.
-        epochs: The training in terms of the data; None without data.
+        epochs: The training run in terms of the data; None without data.
         disk: Bytes on the disk.
     """
 
@@ -113,7 +113,7 @@ def plan_training(
     manifest: Manifest | None = None,
     num_replicas: int = 1,
 ) -> Plan:
-    """Plan a training with the model `transformer`.
+    """Plan a training run with the model `transformer`.
 
     Args:
         problem: The problem.

@@ -35,7 +35,7 @@ class PlannedBatch:
 
 @dataclasses.dataclass(frozen=True)
 class PlannedEpochs:
-    """The training in terms of the prepared data.
+    """The training run in terms of the prepared data.
 
     Attributes:
         pairs: Training pairs that are not too long, copies included.
@@ -107,7 +107,7 @@ def plan_epochs(
     counts: SplitCounts,
     was_reversed: bool,
 ) -> PlannedEpochs:
-    """Express a training in terms of its prepared data.
+    """Express a training run in terms of its prepared data.
 
     Args:
         hparams: The complete hparams.

@@ -1,4 +1,4 @@
-"""Decide whether a training resumes the run in its folder, and with which settings.
+"""Decide whether a training run resumes the run in its folder, and with which settings.
 
 This module imports no TensorFlow, so a command that contradicts a run fails at
 once.
@@ -39,7 +39,7 @@ def find_run(output_dir: str | Path, *, is_described: bool) -> Run | None:
 
     Args:
         output_dir: Folder of the run.
-        is_described: Whether the user describes a training in full. Then a run that
+        is_described: Whether the user describes the run in full. Then a run that
             ended before its first checkpoint does not count: there is nothing to
             resume, and its settings may be why it ended.
     """

@@ -43,7 +43,7 @@ _FIXED = (
     "num_replicas",
     "data_digest",
 )
-# Settings of a training that `Run.training` holds; the others have their own fields.
+# Training settings that `Run.training` holds; the others have their own fields.
 _TRAINING = tuple(
     name
     for name in TrainSettings.names()

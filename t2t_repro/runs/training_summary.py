@@ -1,4 +1,4 @@
-"""Log what a training is about to do."""
+"""Log what a training run is about to do."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ class HParamFields(TypedSettings):
         at_least=1,
     )
     learning_rate_decay_steps: int = setting(
-        "steps at the end of the training in which linear_decay lowers the learning "
+        "steps at the end of training in which linear_decay lowers the learning "
         "rate to zero",
         5_000,
         unit="steps",

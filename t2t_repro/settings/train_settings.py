@@ -1,4 +1,4 @@
-"""Settings of one training that are not part of the model or of its optimisation."""
+"""Settings of a training run that are not part of the model or of its optimisation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from t2t_repro.settings.typed_settings import TypedSettings
 
 MAX_STEPS_BETWEEN_EVALUATIONS = 1000
 # The paper's base model trained 100,000 steps in 12 hours with a checkpoint every 10
-# minutes, so its last 5 checkpoints span 7 % of the training (section 6.1).
+# minutes, so its last 5 checkpoints span 7 % of the training run (section 6.1).
 CHECKPOINTS_PER_RUN = 100
 MIN_STEPS_BETWEEN_CHECKPOINTS = 50
 CHECKPOINTS_TO_AVERAGE = 5  # paper section 6.1, base models

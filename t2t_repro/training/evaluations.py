@@ -95,7 +95,7 @@ class Evaluations:
         """Return whether training should end, as no recent value was the highest.
 
         The log has the values, so a resumed run decides as one that never stopped. The
-        evaluation at the end of a training that was extended later does not count:
+        evaluation at the end of a training run that was extended later does not count:
         a run with all steps at once does not have it.
         """
         metric, patience = self.options.best_metric, self.options.patience

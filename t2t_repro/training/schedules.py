@@ -51,7 +51,7 @@ class FactorSchedule(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: Number of updates in the warm-up (w).
         hidden_size: Width of the model (d).
         decay_steps: Number of updates in the linear decay (c).
-        train_steps: Number of updates of the training (T); 0 if no factor reads it.
+        train_steps: Number of updates of the training run (T); 0 if no factor reads it.
 
     Raises:
         ValueError: If a factor is unknown, or needs `train_steps`.

@@ -1,4 +1,4 @@
-"""Begin a training with the weights of another one; tensor2tensor `warm_start_from`.
+"""Begin training with the weights of another run; tensor2tensor `warm_start_from`.
 
 Differs from tensor2tensor (`t2t_model.py: initialize_from_ckpt`), which takes weights
 of equal names and fails on other shapes: rows of embeddings are taken by their piece of

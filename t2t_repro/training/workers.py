@@ -1,4 +1,4 @@
-"""Let the processes of a training on several machines act together.
+"""Let the processes of a training run on several machines act together.
 
 TensorFlow calls them workers, and one of them the chief. All of them compute the same
 updates; only the chief writes files that remain.

@@ -48,7 +48,7 @@ def test_the_plan_of_a_run_agrees_with_its_model_and_its_files(trained):
     # 256 pairs of one shape: 512 // 32 = 16 pairs per batch.
     assert plan["epochs"]["steps_per_epoch"] == 16
     assert plan["epochs"]["epochs"] == 60 / 16
-    # The training was in its fourth epoch at the end.
+    # The training run was in its fourth epoch at the end.
     assert trained.metrics("train")[-1]["epoch"] == 3
     assert plan["timing"] is None
 

@@ -47,7 +47,7 @@ def weights_of(folder):
 
 def test_members_are_the_runs_of_their_seeds_even_if_stopped_and_resumed(tmp_path):
     data_dir, ensemble = tmp_path / "data", tmp_path / "ensemble"
-    # The steps are those of the schedule, so the stopped training has them as well.
+    # The steps are those of the schedule, so the stopped training run has them as well.
     stopped = subprocess.Popen(
         [*PROGRAM, "train", "--ensemble", "2", *flags(data_dir, ensemble, 5000)],
         stdout=subprocess.PIPE,

@@ -18,7 +18,7 @@ ONE_UPDATE += ["--attention_samples", "0"]
 
 
 def flags_of(trained, folder, **changes):
-    """Return the flags of another training on the same data."""
+    """Return the flags of another training run on the same data."""
     flags = list(trained.arguments)
     flags[flags.index("--output_dir") + 1] = str(folder)
     for name, value in changes.items():

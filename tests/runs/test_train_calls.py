@@ -640,7 +640,7 @@ def test_the_recorded_folder_of_the_data_must_exist(trained):
 
 @pytest.fixture
 def second(trained, monkeypatch):
-    """Return a training as worker 1 of 2, which is not the chief."""
+    """Return a training run as worker 1 of 2, which is not the chief."""
     trained.waits = []
     workers = SimpleNamespace(
         count=2, number=1, is_chief=False, wait_for_all=lambda: trained.waits.append(1)

@@ -62,7 +62,7 @@ class Case:
     rdrop_weight: float = 0.0
 
     def alone(self) -> Case:
-        """Return the same training on one replica, without micro-batches and R-Drop."""
+        """Return the same case on one replica, without micro-batches and R-Drop."""
         return Case(1, 1, self.model)
 
 

@@ -88,7 +88,7 @@ def test_the_checkpoint_of_a_stop_is_removed_after_the_next_one(model, tmp_path)
     assert saved_steps(tmp_path) == [10, 20, 25]
     resumed.save(30)
     assert saved_steps(tmp_path) == [10, 20, 30]
-    resumed.save(33)  # the end of a training
+    resumed.save(33)  # the end of a training run
     resumed.save(40)
     assert saved_steps(tmp_path) == [10, 20, 30, 33, 40]
 

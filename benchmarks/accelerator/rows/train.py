@@ -51,7 +51,7 @@ def run_job(
         job: The job.
         corpus: Its corpus.
         digest: `Job.digest` of the job.
-        precision: Precision of the training, one of `FLOAT32`; measurements and
+        precision: Precision of the training run, one of `FLOAT32`; measurements and
             translations have the highest.
         processes: Largest number of jobs that train at the same time.
     """

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from t2t_repro.cli.main import COMMANDS, CommandParser
 
-# Flags that only a training needs: the folder of its run remembers them.
+# Flags that only a training run needs: the folder of its run remembers them.
 OF_THE_RUN = ("problem", "problems", "model", "hparams_set", "hparams", "data_dir")
 REMEMBERED = "not needed: the run in --output_dir remembers it"
 # Commands that read a run, whose folder describes the data and the model.

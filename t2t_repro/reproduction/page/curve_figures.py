@@ -75,7 +75,7 @@ def shared_points(curves: Sequence[Curve]) -> dict[int, list[float]]:
 
 
 def draw_branch_weights(canvas: Canvas, curves: Sequence[Curve]) -> None:
-    """Draw kappa and alpha of the first layers of the first training that has them.
+    """Draw kappa and alpha of the first layers of the first training run that has them.
 
     Args:
         canvas: Figure to draw on.

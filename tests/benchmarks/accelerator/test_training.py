@@ -1,4 +1,4 @@
-"""A training that continues on JAX, without TensorFlow, and comes back."""
+"""A training run that continues on JAX, without TensorFlow, and comes back."""
 
 from __future__ import annotations
 

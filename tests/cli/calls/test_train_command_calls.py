@@ -1,4 +1,4 @@
-"""Every flag of a training reaches it; all values differ."""
+"""Every flag of a training run reaches it; all values differ."""
 
 from __future__ import annotations
 
