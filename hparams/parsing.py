@@ -17,11 +17,10 @@ def transformer_parsing_wsj() -> HParams:
         transformer_parsing_base (releases 1.0.7 of 24 June to 1.2.9 of November 2017),
         which has 6 layers instead of the paper's 4, 4,096 tokens per batch and
         concatenated sines and cosines; batch size and positions are those of
-        transformer_base. Its learning rate
-        of 0.05 is half of equation (3), whose factor 1 was 0.1 there. Until release
-        1.0.3 of 20 June, the set was called transformer_parsing_base_dr6 and had ten
-        times that rate. Releases 1.0.4 and 1.0.5 (21 and 22 June) have dropout 0.1
-        after the sublayers.
+        transformer_base. Its learning rate of 0.05 is half of equation (3), whose
+        factor 1 was 0.1 there. Until release 1.0.3 of 20 June, the set was called
+        transformer_parsing_base_dr6 and had ten times that rate. Releases 1.0.4 and
+        1.0.5 (21 and 22 June) have dropout 0.1 after the sublayers.
     Published: F1 91.3 on section 23 of the WSJ, trained only on the WSJ (about 40,000
         sentences, 16,000 subwords; beam 21, alpha 0.3, length + 300).
     Measured: not yet measured.

@@ -1,8 +1,9 @@
 """The Weighted Transformer (Ahmed, Keskar and Socher 2017, arXiv 1711.02132).
 
 The paper's "small" and "large" are the base and big models with branched attention.
-Its text leaves several points open. The sets take the reading that the text supports
-best, layer by layer, with u the sum of attention and x, y the output, and M branches::
+Its text leaves several points open. Residual connections and normalizations of the sets
+are those that the text supports best; gain and start are this project's. Layer by
+layer, with u the sum of attention and x, y the output, and M branches::
 
     u = LN1(x + sum_i (M kappa_i) head_i W_i^O)
     y = LN2(u + sum_i (M alpha_i) FFN_i(u))
@@ -16,9 +17,11 @@ best, layer by layer, with u the sum of attention and x, y the output, and M bra
 * `branch_gain="unit"`. Differs from the text, which has no factor M. Without it, kappa
   and alpha of about 1 / M make every sublayer smaller by M, and the Transformer, which
   "weighs all heads equally", is not on the simplex. With it, equal weights are the
-  Transformer, and training moves away from there.
-* `branch_weights_init="near_uniform"`: "randomly" gives no distribution. Uniform
-  numbers divided by their sum begin with some branches nearly switched off.
+  Transformer, and training moves away from there. Without it, dev nll is higher
+  (docs/results.md).
+* `branch_weights_init="near_uniform"`: "randomly" gives no distribution, and this one
+  begins at the Transformer. A random start, uniform numbers divided by their sum, ends
+  with the same scores (docs/results.md).
 * `branch_learning_rate_constant=1`: the schedule of section 4.1. At another scale, the
   value of `learning_rate_constant` keeps the ratio of both learning rates.
 * `branched_in_decoder="memory"`: 192 weights are those of one attention per decoder
@@ -65,7 +68,7 @@ def weighted_transformer_base() -> HParams:
         kappa and alpha have their own schedule with 400 warm-up steps, and are frozen
         for the last 10,000 of 60,000 steps.
     Published: newstest2014 en-de BLEU 28.4, en-fr 38.9 (no averaging; 60,000 steps).
-    Measured: `t2t reproduce weighted`.
+    Measured: at a small scale, `t2t reproduce forms` (docs/results.md).
     Command: t2t train --problem translate_ende_wmt14 --hparams_set
         weighted_transformer_base --data_dir DATA --output_dir OUT --train_steps 60000
         --average_last 0

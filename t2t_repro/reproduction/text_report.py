@@ -19,6 +19,8 @@ STEP_TIMES = {
     "base_step_seconds": "transformer_base",
     "big_step_seconds": "transformer_big",
 }
+# The Transformer, and the first experiment with attention over parameters.
+AOP_STEP_TIMES = "transformer_base", "transformer_base_aop1"
 PLAIN_CURVE, WEIGHTED_CURVE = "transformer_base-long", "weighted_transformer_base-long"
 
 
@@ -76,12 +78,21 @@ def our_figure(
         return saved_iterations(curves)
     if name == "branch_weight_spread":
         return largest_spread(curves)
+    if name == "aop_step_time":
+        base, first = (_step_seconds(x, results) for x in AOP_STEP_TIMES)
+        return f"{100 * (first / base - 1):+.0f} %" if base and first else NOT_YET
+    seconds = _step_seconds(STEP_TIMES.get(name, ""), results)
+    return f"{seconds:.2f} s" if seconds else NOT_YET
+
+
+def _step_seconds(system: str, results: Sequence[Result]) -> float | None:
+    """Return the mean time of a step of a system at the paper's scale."""
     seconds = [
         result.seconds / result.steps
         for result in results
-        if result.scale == "paper" and result.system == STEP_TIMES.get(name)
+        if result.scale == "paper" and result.system == system
     ]
-    return f"{statistics.mean(seconds):.2f} s" if seconds else NOT_YET
+    return statistics.mean(seconds) if seconds else None
 
 
 def saved_iterations(curves: Sequence[Curve]) -> str:

@@ -36,11 +36,14 @@ def test_the_time_of_a_step_is_that_of_the_papers_scale():
             ("transformer_base", "small", 7_000.0),
             ("transformer_big", "paper", 1_250.0),
             ("transformer_base_a_h1", "paper", 9_000.0),
+            ("transformer_base_aop1", "paper", 500.0),
         )
     ]
     figures = ours(results)
     assert figures["base_step_seconds"] == "0.40 s"
     assert figures["big_step_seconds"] == "1.25 s"
+    assert figures["aop_step_time"] == "+25 %"
+    assert ours(results[:-1])["aop_step_time"] == NOT_YET
 
 
 def test_saved_iterations_and_the_spread_of_branches_are_those_of_the_long_scale():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 FOLDER = "figures"
-MULTI30K = "multi30k_ende"
+ONE_MODEL, ENSEMBLE = "multi30k_ende", "multi30k_ensemble"
 PARSER = "transformer_parsing_wsj"
 _TABLES = ("table3", "sensitivity")
 # Text stays text, and equal numbers give equal files.
@@ -61,7 +61,7 @@ class Figure:
     """A figure of the page.
 
     Attributes:
-        title: Its alternative text.
+        title: Its alternative text and, as a sentence, its caption.
         is_measured: Function that tells whether there is anything to draw.
         draw: Function that draws it.
     """
@@ -74,7 +74,7 @@ class Figure:
 def links(data: FigureData) -> dict[str, str]:
     """Return the Markdown of each figure, or a sentence if there is nothing to draw."""
     return {
-        name: f"![{figure.title}]({FOLDER}/{name}.svg)"
+        name: f"![{figure.title}]({FOLDER}/{name}.svg)\n\n*{figure.title}.*"
         if figure.is_measured(data)
         else f"{figure.title}: {NOT_YET}."
         for name, figure in FIGURES.items()
@@ -110,11 +110,25 @@ def draw_figures(data: FigureData, folder: Path) -> list[Path]:
     return paths
 
 
-def _draw_multi30k(canvas: Canvas, data: FigureData) -> None:
+def _draw_one_model(canvas: Canvas, data: FigureData) -> None:
     axes = canvas.subplots()
-    steps, nll = data.measurements[MULTI30K].columns("steps", "dev nll")
+    steps, nll = data.measurements[ONE_MODEL].columns("steps", "dev nll")
     axes.plot(steps, nll, marker="o")
-    axes.set(xlabel="steps", ylabel="dev nll per token", title="transformer_multi30k")
+    axes.set(xlabel="steps", ylabel="dev nll per token")
+
+
+def _draw_ensemble(canvas: Canvas, data: FigureData) -> None:
+    """Draw what the page's table has: nll and BLEU of both members during training."""
+    found = data.measurements[ENSEMBLE]
+    for axes, score in zip(canvas.subplots(1, 2), ("nll", "BLEU"), strict=True):
+        for seed in (1, 2):
+            axes.plot(
+                *found.columns("steps", f"dev {score}, seed {seed}"),
+                marker="o",
+                label=f"seed {seed}",
+            )
+        axes.set(xlabel="steps", ylabel=f"dev {score}")
+    axes.legend()
 
 
 def _draw_bleu_parameters(canvas: Canvas, data: FigureData, scale: str) -> None:
@@ -217,7 +231,7 @@ def f1_classes(results: Sequence[Result]) -> list[dict[str, float]]:
 
 FIGURES = {
     "bleu_parameters": Figure(
-        "Dev BLEU against the number of parameters",
+        "Dev BLEU against the number of parameters, at the small scale",
         lambda data: bool(data.results),
         lambda canvas, data: _draw_bleu_parameters(canvas, data, "small"),
     ),
@@ -237,12 +251,17 @@ FIGURES = {
         lambda canvas, data: draw_learning_curves(canvas, data.curves, "forms"),
     ),
     "multi30k": Figure(
-        "Dev nll during the training of transformer_multi30k",
-        lambda data: MULTI30K in data.measurements,
-        _draw_multi30k,
+        "Dev nll during the training of the one-model recipe",
+        lambda data: ONE_MODEL in data.measurements,
+        _draw_one_model,
+    ),
+    "multi30k_ensemble": Figure(
+        "Dev nll per token, and BLEU of greedy search, of the ensemble's members",
+        lambda data: ENSEMBLE in data.measurements,
+        _draw_ensemble,
     ),
     "branches": Figure(
-        "Kappa and alpha during a training run",
+        "Kappa and alpha of the first layers during the training run in the heading",
         lambda data: any(curve.branches for curve in data.curves),
         lambda canvas, data: draw_branch_weights(canvas, data.curves),
     ),
@@ -252,7 +271,7 @@ FIGURES = {
         _draw_attention_functions,
     ),
     "f1_by_length": Figure(
-        "F1 by the length of the sentence",
+        "F1 of the first parser by the length of the sentence, default search",
         lambda data: bool(f1_classes(data.results)),
         _draw_f1_by_length,
     ),

@@ -5,6 +5,7 @@ The model of a score is in `additive_model`.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -28,6 +29,7 @@ from t2t_repro.text_tables import markdown
 
 NAMES = {NLL: "nll", BLEU: "BLEU"}
 LEVEL = 0.05  # of all comparisons with a score together
+ACROSS_BLOCKS = " (all pairs)"  # of training runs that differ in seed or hardware
 MIN_DEGREES = 4  # of freedom of the noise; with fewer, hardly any difference is found
 _HEADINGS = (
     "row",
@@ -181,7 +183,11 @@ def _tested(scores: Scores, reference: str) -> dict[str, Difference]:
 
 
 def _updates(system: str, reference: str, curves: Sequence[Curve]) -> str:
-    """Return the mean of the relative updates over the blocks that both have."""
+    """Return the mean of the relative updates over the blocks that both have.
+
+    If they share no block, it is the mean over all pairs of their training runs, marked
+    with `ACROSS_BLOCKS`.
+    """
     own, other = (
         {
             (on_accelerator(curve.versions), curve.seed): curve
@@ -190,8 +196,13 @@ def _updates(system: str, reference: str, curves: Sequence[Curve]) -> str:
         }
         for name in (system, reference)
     )
-    blocks = own.keys() & other.keys()
-    if system == reference or not blocks:
+    if system == reference or not own or not other:
         return ""
-    ratios = [relative_updates(own[block], other[block]) for block in blocks]
-    return f"{statistics.geometric_mean(ratios):.2f}"
+    shared = own.keys() & other.keys()
+    pairs = (
+        [(own[block], other[block]) for block in shared]
+        if shared
+        else itertools.product(own.values(), other.values())
+    )
+    mean = statistics.geometric_mean(relative_updates(*pair) for pair in pairs)
+    return f"{mean:.2f}{'' if shared else ACROSS_BLOCKS}"

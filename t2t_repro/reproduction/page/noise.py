@@ -22,7 +22,7 @@ from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.page.curve_figures import long_curves
 from t2t_repro.reproduction.page.derived import PLAIN, by_seed
 from t2t_repro.reproduction.permutation import COVERAGE
-from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.results import Result, averaged_score
 from t2t_repro.reproduction.t_test import critical_value
 from t2t_repro.reproduction.tables import Row
 
@@ -133,16 +133,22 @@ def dev_bleu_order(results: Sequence[Result]) -> dict[str, int | str]:
         results: Results of any systems; those of the long scale count.
 
     Returns:
-        The number of "bleu_dev_same" pairs of rows, of "bleu_dev_pairs", and p.
+        The number of "bleu_dev_same" pairs of rows, of "bleu_dev_pairs", and p; for
+        averaged checkpoints, "bleu_dev_average_same" and so on.
     """
     long = [result for result in results if result.scale == "long"]
-    rows = scores_of(find_table("table3"), "BLEU", "BLEU (dev)", long)
-    test = order_of(rows)
-    return {
-        "bleu_dev_same": test.same,
-        "bleu_dev_pairs": test.pairs,
-        "bleu_dev_p": p_value_text(test.p_value, 3),
-    }
+    numbers: dict[str, int | str] = {}
+    for name, score in (
+        ("bleu_dev", BLEU),
+        ("bleu_dev_average", averaged_score(BLEU)),
+    ):
+        test = order_of(scores_of(find_table("table3"), "BLEU", score, long))
+        numbers |= {
+            f"{name}_same": test.same,
+            f"{name}_pairs": test.pairs,
+            f"{name}_p": p_value_text(test.p_value, 3),
+        }
+    return numbers
 
 
 def table3_rows(results: Sequence[Result]) -> tuple[list[str], list[str]]:

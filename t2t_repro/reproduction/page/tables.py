@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from t2t_repro.reproduction.agreement import (
     FEWEST_ROWS,
@@ -26,10 +26,6 @@ PUBLISHED_BLEU = {
     "sensitivity": "Weighted",
     "randomisation": "BLEU",
 }
-_ROW_HEADINGS = [
-    *("row", "published PPL", "published BLEU", "dev perplexity", "dev BLEU"),
-    *("test2016 BLEU", "seeds", "parameters"),
-]
 # Tables whose rows are all shown, measured or not -> columns that hold what the paper
 # says.
 NEWER_TABLES = {
@@ -39,37 +35,59 @@ NEWER_TABLES = {
     "dropout": ("control for",),
 }
 AVERAGED = averaged_score("")
-_ROW_SCORES = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
+# Score -> its heading, of the rows at each scale.
+_ROW_SCORES = {
+    "small": {
+        "perplexity (dev)": "dev perplexity",
+        "BLEU (dev)": "dev BLEU",
+        "BLEU (test)": "test2016 BLEU",
+    }
+}
+_ROW_SCORES["long"] = {
+    **_ROW_SCORES["small"],
+    "BLEU (dev+test)": "both",
+    averaged_score("perplexity (dev)"): "dev perplexity, average",
+    averaged_score("BLEU (dev+test)"): "both, average",
+}
 
 
 def measured_rows(results: Sequence[Result], scale: str) -> str:
     """Return the rows of the papers that are measured at a scale."""
     of_scale = [result for result in results if result.scale == scale]
+    scores = _ROW_SCORES[scale]
+    headings = ["row", "published PPL", "published BLEU", *_measured_headings(scores)]
     lines = [
-        _row_line(name, row, own)
+        _row_line(name, row, own, [*scores])
         for name in PUBLISHED_BLEU
         for row in find_table(name).rows
         if (own := [x for x in of_scale if x.system == row.system])
     ]
     if not lines:
         return f"{NOT_YET.capitalize()}."
-    return "\n".join(markdown([_ROW_HEADINGS, *lines]))
+    return "\n".join(markdown([headings, *lines]))
 
 
-def _row_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
+def _row_line(
+    table: str, row: Row, results: Sequence[Result], scores: Sequence[str]
+) -> list[str]:
     perplexity = row.published.get("PPL")
     return [
         f"`{table}/{row.name}`",
         f"{perplexity:.2f}" if isinstance(perplexity, float) else "",
         str(row.published[PUBLISHED_BLEU[table]]),
-        *_measured_cells(results),
+        *_measured_cells(results, scores),
     ]
 
 
-def _measured_cells(results: Sequence[Result]) -> list[str]:
+def _measured_headings(scores: Mapping[str, str]) -> list[str]:
+    """Return the headings of `_measured_cells`."""
+    return [*scores.values(), "seeds", "parameters"]
+
+
+def _measured_cells(results: Sequence[Result], scores: Sequence[str]) -> list[str]:
     """Return the scores, the number of seeds and the parameters of a system."""
     return [
-        *_means(results, _ROW_SCORES),
+        *_means(results, scores),
         str(len(results)),
         f"{results[0].parameters:,}",
     ]
@@ -85,22 +103,25 @@ def _means(results: Sequence[Result], scores: Sequence[str]) -> list[str]:
 
 def newer_rows(results: Sequence[Result]) -> str:
     """Return every row of `NEWER_TABLES` at the small scale, measured or not."""
-    headings = ["row", "system", "published, or source", *_ROW_HEADINGS[3:]]
+    scores = _ROW_SCORES["small"]
+    headings = ["row", "system", "published, or source", *_measured_headings(scores)]
     small = [result for result in results if result.scale == "small"]
     lines = [
-        _newer_line(name, row, [x for x in small if x.system == row.system])
+        _newer_line(name, row, [x for x in small if x.system == row.system], [*scores])
         for name in NEWER_TABLES
         for row in find_table(name).rows
     ]
     return "\n".join(markdown([headings, *lines]))
 
 
-def _newer_line(table: str, row: Row, results: Sequence[Result]) -> list[str]:
+def _newer_line(
+    table: str, row: Row, results: Sequence[Result], scores: Sequence[str]
+) -> list[str]:
     published = [str(row.published[name] or "") for name in NEWER_TABLES[table]]
     first = [f"`{table}/{row.name}`", row.label, ", ".join(filter(None, published))]
     if not results:
-        return [*first, NOT_YET, *[""] * (len(_ROW_SCORES) + 1)]
-    return [*first, *_measured_cells(results)]
+        return [*first, NOT_YET, *[""] * (len(scores) + 1)]
+    return [*first, *_measured_cells(results, scores)]
 
 
 def parsers(results: Sequence[Result]) -> str:
@@ -130,19 +151,28 @@ def parsers(results: Sequence[Result]) -> str:
 
 
 def agreement(results: Sequence[Result], scale: str) -> str:
-    """Return the agreement with the order of Table 3 at a scale, per group of rows."""
+    """Return the agreement with the order of Table 3 at a scale, per group of rows.
+
+    The last columns have the agreement of averaged checkpoints, if they were scored.
+    """
     headings = ["rows", "published", "ours", "pairs in order", "random orders", "p"]
+    headings += ["pairs in order, averages", "p, averages"]
     lines = [*_agreement_lines(results, scale)]
-    return "\n".join(markdown([headings, *lines])) if lines else f"{NOT_YET}."
+    if not lines:
+        return f"{NOT_YET}."
+    return "\n".join(markdown(without_empty_columns([headings, *lines])))
 
 
 def _agreement_lines(results: Sequence[Result], scale: str) -> Iterator[list[str]]:
-    before = ""
-    for group, column, score, test in group_agreements(
+    found = group_agreements(
         find_table(LETTERED_TABLE), results, scale, group_of, FEWEST_ROWS
-    ):
-        if score.endswith(AVERAGED):  # the same systems again
+    )
+    tests = {(group, score): test for group, _, score, test in found}
+    before = ""
+    for group, column, score, test in found:
+        if score.endswith(AVERAGED):  # beside the last checkpoint
             continue
+        averages = tests.get((group, averaged_score(score)))
         yield [
             group if group != before else "",
             column,
@@ -150,6 +180,8 @@ def _agreement_lines(results: Sequence[Result], scale: str) -> Iterator[list[str
             f"{test.same} of {test.pairs}",
             f"{test.low} to {test.high}",
             p_value_cell(test.p_value, 2),
+            f"{averages.same} of {averages.pairs}" if averages else "",
+            p_value_cell(averages.p_value, 2) if averages else "",
         ]
         before = group
 

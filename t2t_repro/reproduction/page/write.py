@@ -179,6 +179,9 @@ def page_values(
         "control_gap": form_differences.difference_texts(
             results, repeats, form_runs.WEIGHTED, form_runs.CONTROL
         ),
+        "fixed_gap": form_differences.difference_texts(
+            results, repeats, "around_fixed", "around_near_uniform"
+        ),
         "cpu_differences": derived.cpu_differences(measurements),
         "long_nll": derived.means_and_spreads(results, "long", form_runs.NLL, 3),
         "times": derived.update_minutes(results),
@@ -201,6 +204,11 @@ def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any
             **noise.dev_bleu_order(results),
         },
         "small_all": noise.table3_order(results, "small", [*rows, *others]),
+        "small_testable": noise.table3_order(
+            results,
+            "small",
+            [x for x in (*rows, *others) if x not in derived.TOO_NARROW],
+        ),
         "missing": ", ".join(f"`{name}`" for name in others),
         "early": {"step": EARLY, **noise.order_during_training(curves, EARLY)},
         "middle": {"step": MIDDLE, **noise.order_during_training(curves, MIDDLE)},

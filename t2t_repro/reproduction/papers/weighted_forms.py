@@ -120,7 +120,7 @@ FORMS = Table(
         ),
         _form(
             "inside",
-            "around; one more residual in each branch",
+            "around; a residual and a normalization in each branch",
             "branch_residual=inside,branch_gain=none,branch_weights_init=random",
         ),
     ],

@@ -43,7 +43,8 @@ NOTHING = FigureData((), {}, ())
 def test_figures_without_numbers_are_not_yet_measured():
     assert all(text.endswith(": not yet measured.") for text in links(NOTHING).values())
     for name, text in links(EVERYTHING).items():
-        assert text == f"![{FIGURES[name].title}](figures/{name}.svg)"
+        title = FIGURES[name].title
+        assert text == f"![{title}](figures/{name}.svg)\n\n*{title}.*"
 
 
 def test_attention_functions_are_compared_at_the_depth_that_was_trained():
@@ -75,7 +76,8 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert [path.name for path in paths] == [f"{name}.svg" for name in FIGURES]
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
     assert "shared (2 seeds)" in texts["learning_curves.svg"]
-    assert "transformer_multi30k" in texts["multi30k.svg"]
+    assert "dev nll per token" in texts["multi30k.svg"]
+    assert "dev BLEU" in texts["multi30k_ensemble.svg"]
     assert "encoder/layer_0/kappa" in texts["branches.svg"]
     assert "base (1 seed)" in texts["table3_curves.svg"]
     for name in ("bleu_parameters", "long_bleu_parameters"):
@@ -89,7 +91,7 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     (tmp_path / "again").mkdir()
     curves = dataclasses.replace(EVERYTHING, results=())
     again = draw_figures(curves, tmp_path / "again")
-    assert len(again) == 4
+    assert len(again) == 5
     for path in again:
         assert path.read_text(encoding="utf-8") == texts[path.name]
 
