@@ -128,7 +128,7 @@ def _draw_ensemble(canvas: Canvas, data: FigureData) -> None:
                 label=f"seed {seed}",
             )
         axes.set(xlabel="steps", ylabel=f"dev {score}")
-    axes.legend()
+    axes.legend(loc="lower right")
 
 
 def _draw_bleu_parameters(canvas: Canvas, data: FigureData, scale: str) -> None:
@@ -164,7 +164,7 @@ def _draw_bleu_parameters(canvas: Canvas, data: FigureData, scale: str) -> None:
                 textcoords="offset points",
             )
     axes.set(xlabel="million parameters", ylabel="dev BLEU")
-    axes.legend(title="one point per row")
+    axes.legend(title="one point per row", loc="lower right")
 
 
 def _bleu_points(
@@ -192,7 +192,7 @@ def _draw_attention_functions(canvas: Canvas, data: FigureData) -> None:
     )
     axes.set_xticks(depths, labels=[f"{depth}" for depth in depths], minor=False)
     axes.minorticks_off()
-    axes.legend()
+    axes.legend(loc="upper left")
 
 
 def attention_points(results: Sequence[Result]) -> dict[str, dict[int, float]]:

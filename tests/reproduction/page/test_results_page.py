@@ -226,8 +226,8 @@ def test_a_number_without_a_file_is_an_error():
 
 def test_without_recorded_trainings_the_page_says_so():
     text, _ = pages(curves=())
-    assert "Kappa and alpha during a training run: not yet measured." in text
-    assert "Dev nll during the training runs of forms: not yet measured." in text
+    for name in ("branches", "learning_curves"):
+        assert f"{figures.FIGURES[name].title}: not yet measured." in text
     assert "learning_curves.svg" not in text
 
 
