@@ -1,9 +1,10 @@
 """The Weighted Transformer (Ahmed, Keskar and Socher 2017, arXiv 1711.02132).
 
 The paper's "small" and "large" are the base and big models with branched attention.
-Its text leaves several points open. Residual connections and normalizations of the sets
-are those that the text supports best; gain and start are this project's. Layer by
-layer, with u the sum of attention and x, y the output, and M branches::
+Its text leaves several points open. Where the sets put residual connections and
+normalizations, they follow the text as closely as we can read it. The gain is our
+addition, and we chose the values at which kappa and alpha start. A layer, with u the
+sum of attention and x, y the output, and M branches::
 
     u = LN1(x + sum_i (M kappa_i) head_i W_i^O)
     y = LN2(u + sum_i (M alpha_i) FFN_i(u))
@@ -17,11 +18,11 @@ layer, with u the sum of attention and x, y the output, and M branches::
 * `branch_gain="unit"`. Differs from the text, which has no factor M. Without it, kappa
   and alpha of about 1 / M make every sublayer smaller by M, and the Transformer, which
   "weighs all heads equally", is not on the simplex. With it, equal weights are the
-  Transformer, and training moves away from there. Without it, dev nll is higher
-  (docs/results.md).
+  Transformer, and training moves away from there. The readings without the gain have a
+  higher dev nll (docs/results.md).
 * `branch_weights_init="near_uniform"`: "randomly" gives no distribution, and this one
-  begins at the Transformer. A random start, uniform numbers divided by their sum, ends
-  with the same scores (docs/results.md).
+  begins near the Transformer. Uniform numbers divided by their sum (`random`) reach
+  scores that cannot be told from these (docs/results.md).
 * `branch_learning_rate_constant=1`: the schedule of section 4.1. At another scale, the
   value of `learning_rate_constant` keeps the ratio of both learning rates.
 * `branched_in_decoder="memory"`: 192 weights are those of one attention per decoder

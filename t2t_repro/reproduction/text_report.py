@@ -86,7 +86,7 @@ def our_figure(
 
 
 def _step_seconds(system: str, results: Sequence[Result]) -> float | None:
-    """Return the mean time of a step of a system at the paper's scale."""
+    """Return a system's mean time per step at the paper's scale, if it was trained."""
     seconds = [
         result.seconds / result.steps
         for result in results

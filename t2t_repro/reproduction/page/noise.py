@@ -21,7 +21,7 @@ from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.page.curve_figures import long_curves
 from t2t_repro.reproduction.page.derived import PLAIN, by_seed
-from t2t_repro.reproduction.permutation import COVERAGE
+from t2t_repro.reproduction.permutation import COVERAGE, OrderTest
 from t2t_repro.reproduction.results import Result, averaged_score
 from t2t_repro.reproduction.t_test import critical_value
 from t2t_repro.reproduction.tables import Row
@@ -117,11 +117,9 @@ def table3_order(
         if found.group == ALL_ROWS and f"{name}_same" not in numbers:
             test = found.test
             numbers |= {
-                f"{name}_same": test.same,
-                f"{name}_pairs": test.pairs,
+                **_counts(name, test),
                 f"{name}_low": test.low,
                 f"{name}_high": test.high,
-                f"{name}_p": p_value_text(test.p_value, 3),
             }
     return numbers
 
@@ -143,12 +141,17 @@ def dev_bleu_order(results: Sequence[Result]) -> dict[str, int | str]:
         ("bleu_dev_average", averaged_score(BLEU)),
     ):
         test = order_of(scores_of(find_table("table3"), "BLEU", score, long))
-        numbers |= {
-            f"{name}_same": test.same,
-            f"{name}_pairs": test.pairs,
-            f"{name}_p": p_value_text(test.p_value, 3),
-        }
+        numbers |= _counts(name, test)
     return numbers
+
+
+def _counts(name: str, test: OrderTest) -> dict[str, int | str]:
+    """Return the pairs in order, all pairs and p, by names that begin alike."""
+    return {
+        f"{name}_same": test.same,
+        f"{name}_pairs": test.pairs,
+        f"{name}_p": p_value_text(test.p_value, 3),
+    }
 
 
 def table3_rows(results: Sequence[Result]) -> tuple[list[str], list[str]]:

@@ -27,7 +27,7 @@ from tests.support.form_runs import (
 def cells(
     row: str, results=SEVERAL, curves=CURVES, repeats=(), reference="transformer"
 ) -> dict[str, str]:
-    """Return the cells of a row by heading, or none if the table has no such row."""
+    """Map the headings to the cells of a row; empty if the table lacks the row."""
     text = differences_table(results, curves, repeats, reference)
     lines = [
         [cell.strip() for cell in line.strip("|").split("|")]
