@@ -31,6 +31,8 @@ from t2t_repro.text.tokenizer_files import (
 if TYPE_CHECKING:
     import keras
 
+    from t2t_repro.models.token_counters import TokenCounters
+
 RUN_FILE = "hparams.json"
 FORMAT = 2
 # Must be the same when a run is resumed, and so must its hparams. Differs from
@@ -251,7 +253,8 @@ class Run:
             hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
         sizes = source_tokenizer.vocab_size, target_tokenizer.vocab_size
         model = catalogue.model(self.model)
-        if not (hparams.word_positions or hparams.depth_positions):
+        counters = self.counters(source_tokenizer, target_tokenizer)
+        if counters is None:
             return model.from_hparams(hparams, *sizes)
         if "counters" not in inspect.signature(model.from_hparams).parameters:
             raise UserError(
@@ -259,14 +262,26 @@ class Run:
                 f"{self.model}, expected False: its `from_hparams` does not take "
                 "`counters`."
             )
-        counters = token_counters(
+        return model.from_hparams(hparams, *sizes, counters=counters)
+
+    def counters(
+        self, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
+    ) -> TokenCounters | None:
+        """Return what the model's positions are counted in besides tokens, or None.
+
+        Raises:
+            UserError: If open brackets are to be counted, and the problem has none.
+        """
+        words, depth = self.hparams.word_positions, self.hparams.depth_positions
+        if not (words or depth):
+            return None
+        return token_counters(
             source_tokenizer,
             target_tokenizer,
             catalogue.problem(self.problem).target_grammar(target_tokenizer),
-            words=hparams.word_positions,
-            depth=hparams.depth_positions,
+            words=words,
+            depth=depth,
         )
-        return model.from_hparams(hparams, *sizes, counters=counters)
 
 
 def _no_run(output_dir: str | Path) -> UserError:

@@ -49,9 +49,10 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Sequence[Sequence[int]]) -> Self:
-        """Join texts, of which there is at least one."""
-        ids = np.concatenate([np.asarray(text, np.int64) for text in texts])
-        return cls(ids, np.array([len(text) for text in texts]))
+        """Join texts, of which there may be none."""
+        ids = [token for text in texts for token in text]
+        lengths = [len(text) for text in texts]
+        return cls(np.array(ids, np.int64), np.array(lengths, np.int64))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -108,7 +109,7 @@ class Corpus:
         packed: Whether a row may have several pairs.
         orders: Batches of each seed.
         dev: Texts of the dev pairs, by side, with EOS.
-        sources: Sources to translate, with EOS, each once.
+        sources: Sources to translate, with EOS, each once; there may be none.
         data_digest: Digest of the prepared data.
     """
 

@@ -4,12 +4,13 @@ From the root of the checkout:
 
     PYTHONPATH=. python -m benchmarks.accelerator.rows.export --text_dir multi30k \
         --data_dir data --to jobs --seeds 3 table3/base forms/weighted:5
+
+The jobs of parsers bring back their weights, and those of the others translations.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.rows.batches import export_corpus
 from benchmarks.accelerator.rows.job import CORPUS_FILE, Job, save_jobs
+from benchmarks.accelerator.rows.runs import with_counters
 from t2t_repro import catalogue
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.data.batch_plan import BatchPlan
@@ -26,13 +28,14 @@ from t2t_repro.reproduction.plan import plan_of
 from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.run_row import open_data
 
+PARSING = "parsing"  # a `Table.task`
 AT_LEAST_ONE = number_in_range(1, int)
 
 
 def row_job(
     name: str, scale: str, seeds: Iterable[int], vocab_sizes: tuple[int, int]
 ) -> Job:
-    """Return the job of a row.
+    """Return the job of a row, without counters.
 
     Args:
         name: The row, as TABLE/ROW.
@@ -40,7 +43,8 @@ def row_job(
         seeds: The seeds.
         vocab_sizes: Sizes of the source and the target vocabulary.
     """
-    recipe = plan_of(*find_row(name), scale).recipe
+    table, row = find_row(name)
+    recipe = plan_of(table, row, scale).recipe
     hparams = catalogue.hparams(recipe.hparams_set).parse(recipe.hparams)
     return Job(
         name=f"{name.replace('/', '-')}-{scale}",
@@ -51,7 +55,14 @@ def row_job(
         train_steps=recipe.train_steps,
         measure_every=recipe.save_checkpoints_steps or recipe.train_steps,
         average_last=max(recipe.average_last, 1),
-        details={"row": name, "scale": scale},
+        details={
+            "row": name,
+            "scale": scale,
+            "problem": recipe.problem,
+            "hparams_set": recipe.hparams_set,
+        },
+        # A parser's search, which may prefer valid trees, is not made on JAX.
+        keeps_weights=table.task == PARSING,
     )
 
 
@@ -59,12 +70,11 @@ def checked_recipe(name: str, scale: str) -> Recipe:
     """Return the recipe of a row.
 
     Raises:
-        UserError: If its results are not those of one translation system.
+        UserError: If its results are not those of one system.
     """
-    table, row = find_row(name)
-    plan = plan_of(table, row, scale)
-    if table.task != "translation" or len(plan.rows) > 1:
-        raise UserError(f"received {name}, expected the row of one translation system.")
+    plan = plan_of(*find_row(name), scale)
+    if len(plan.rows) > 1:
+        raise UserError(f"received {name}, expected the row of one system.")
     return plan.recipe
 
 
@@ -96,12 +106,13 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--seeds",
         type=AT_LEAST_ONE,
         default=3,
-        help="number of seeds, from 1 on (default: %(default)s)",
+        help="number of seeds (default: %(default)s)",
     )
     parser.add_argument(
-        "--keep_weights",
-        action="store_true",
-        help="bring back the averaged weights of the first seed",
+        "--first_seed",
+        type=AT_LEAST_ONE,
+        default=1,
+        help="smallest seed (default: %(default)s)",
     )
     return parser.parse_args(arguments)
 
@@ -118,12 +129,10 @@ def run(args: argparse.Namespace) -> None:
     data = open_data(recipes[0], args.text_dir, args.data_dir)
     source, target = data.tokenizers()
     sizes = (source.vocab_size, target.vocab_size)
+    first = args.first_seed
     jobs = [
-        dataclasses.replace(
-            row_job(name, args.scale, range(1, count + 1), sizes),
-            keeps_weights=args.keep_weights,
-        )
-        for name, count in seeds.items()
+        with_counters(row_job(name, args.scale, range(first, first + n), sizes), data)
+        for name, n in seeds.items()
     ]
     plans = {BatchPlan.for_training(job.hparams) for job in jobs}
     if len(plans) > 1 or any(r.text != recipes[0].text for r in recipes):
@@ -131,8 +140,9 @@ def run(args: argparse.Namespace) -> None:
     corpus = export_corpus(
         data,
         jobs[0].hparams,
-        range(1, max(seeds.values()) + 1),
+        range(first, first + max(seeds.values())),
         max(job.train_steps for job in jobs),
+        splits=() if jobs[0].keeps_weights else ("dev", "test"),
     )
     args.to.mkdir(parents=True, exist_ok=True)
     corpus.save(args.to / CORPUS_FILE)

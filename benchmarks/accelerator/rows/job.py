@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.accelerator.rows.corpus import LARGEST_VOCABULARY
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
+from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 
@@ -38,7 +39,9 @@ class Job:
         search: Settings of the search, in the form of `--decode_hparams`: beam size,
             alpha and extra length.
         details: What the importing program needs to know.
-        keeps_weights: Whether to keep the averaged weights of the first seed.
+        counters: What the model's positions are counted in besides tokens, if hparams
+            ask for it.
+        keeps_weights: Whether to keep the averaged weights of every seed.
 
     Raises:
         UserError: If an attribute is refused.
@@ -54,6 +57,7 @@ class Job:
     average_last: int
     search: str = ""
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
+    counters: TokenCounters | None = None
     keeps_weights: bool = False
 
     def __post_init__(self) -> None:
@@ -131,6 +135,8 @@ def load_jobs(folder: Path) -> list[Job]:
                 "hparams": HParams.from_dict(values["hparams"]),
                 "vocab_sizes": tuple(values["vocab_sizes"]),
                 "seeds": tuple(values["seeds"]),
+                "counters": values["counters"]
+                and TokenCounters.from_config(values["counters"]),
             }
         )
         for values in json.loads(path.read_text(encoding="utf-8"))

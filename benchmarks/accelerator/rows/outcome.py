@@ -47,7 +47,7 @@ class Outcome:
         versions: Versions of the software, as JSON.
         parameters: Number of parameters of the model.
         arrays: Kappa and alpha `[points, seeds, branches]` under "branches/<path>", and
-            the averaged weights of the first seed, if they are kept, under
+            the averaged weights `[seeds, ...]`, if they are kept, under
             "averaged/<path>".
     """
 

@@ -59,8 +59,7 @@ class Scored:
 
     def plan(self, seed: int) -> Plan:
         """Return the plan of the row's run with a seed."""
-        table, row = find_row(self.job.details["row"])
-        return plan_of(table, row, self.job.details["scale"], seed)
+        return row_plan(self.job, seed)
 
     def result(self, number: int) -> Result:
         """Return the result of a seed, counted from 0."""
@@ -83,21 +82,11 @@ class Scored:
             steps=int(self.outcome.steps[-1]),
             seconds=round(self.outcome.seconds, 1),
             parameters=self.outcome.parameters,
-            commands=commands(
-                self.job.details["row"],
-                plan.scale,
-                len(self.job.seeds),
-                self.outcome.precision,
-            ),
+            commands=commands(self.job, self.outcome, "results", "--curve_dir CURVES"),
             data=plan.recipe.text_digests(self.text_dir),
-            hardware=self._hardware(),
+            hardware=hardware(self.job, self.outcome),
             versions=json.loads(self.outcome.versions),
         )
-
-    def _hardware(self) -> str:
-        text = f"1 x {self.outcome.device}, {len(self.job.seeds)} seeds at once"
-        beside = ", beside other training runs" if self.outcome.processes > 1 else ""
-        return text + beside
 
     def _scores(
         self, plan: Plan, system: int, number: int
@@ -152,23 +141,46 @@ def branches(outcome: Outcome, number: int) -> dict[str, list[float]]:
     return dict(found[key] for key in sorted(found))
 
 
-def commands(row: str, scale: str, seeds: int, precision: str) -> tuple[str, ...]:
+def row_plan(job: Job, seed: int) -> Plan:
+    """Return the plan of the run of a job's row with a seed."""
+    table, row = find_row(job.details["row"])
+    return plan_of(table, row, job.details["scale"], seed)
+
+
+def row_data(job: Job, text_dir: Path, data_dir: Path) -> PreparedData:
+    """Open the prepared data of a job's row."""
+    recipe = row_plan(job, job.seeds[0]).recipe
+    return open_data(recipe, text_dir, data_dir)
+
+
+def hardware(job: Job, outcome: Outcome) -> str:
+    """Return a description of what a job was trained on, for result files."""
+    at_once = len(job.seeds)
+    text = f"1 x {outcome.device}, {at_once} {'seeds' if at_once > 1 else 'seed'}"
+    text += " at once" if at_once > 1 else ""
+    return text + (", beside other training runs" if outcome.processes > 1 else "")
+
+
+def commands(job: Job, outcome: Outcome, program: str, writes: str) -> tuple[str, ...]:
     """Return the commands that reproduce the results of a row, in order.
 
     Args:
-        row: The row, as TABLE/ROW.
-        scale: "small" or "long".
-        seeds: Number of seeds that are trained at once.
-        precision: Precision of the training.
+        job: The job of the row.
+        outcome: Its outcome.
+        program: Name of the program that scores it.
+        writes: Flags of that program that name further folders.
     """
     text = "--text_dir TEXT --data_dir DATA"
+    seeds = f"--seeds {len(job.seeds)}"
+    if job.seeds[0] > 1:
+        seeds += f" --first_seed {job.seeds[0]}"
     return (
-        f"PYTHONPATH=. python -m {_MODULE}.export {text} --to JOBS --scale {scale} "
-        f"--seeds {seeds} {row}",
+        f"PYTHONPATH=. python -m {_MODULE}.export {text} --to JOBS "
+        f"--scale {job.details['scale']} {seeds} {job.details['row']}",
         f"KERAS_BACKEND=jax PYTHONPATH=. python -m {_MODULE}.train --jobs JOBS "
-        f"--to OUTCOMES --precision {precision}",
-        f"PYTHONPATH=. python -m {_MODULE}.results --jobs JOBS --outcomes OUTCOMES "
-        f"{text} --result_dir RESULTS --curve_dir CURVES",
+        f"--to OUTCOMES --precision {outcome.precision}",
+        f"PYTHONPATH=. python -m {_MODULE}.{program} --jobs JOBS --outcomes OUTCOMES "
+        f"{text} --result_dir RESULTS {writes}",
     )
 
 
@@ -182,8 +194,7 @@ def scored_jobs(args: argparse.Namespace) -> Iterator[Scored]:
     for job, outcome in load_outcomes(args.jobs, args.outcomes):
         if "row" not in job.details:
             raise UserError(f"{job.name} is no row of a table: score it as a trial.")
-        recipe = plan_of(*find_row(job.details["row"]), job.details["scale"]).recipe
-        data = open_data(recipe, args.text_dir, args.data_dir)
+        data = row_data(job, args.text_dir, args.data_dir)
         corpus = Corpus.load(args.jobs / job.corpus)
         if corpus.data_digest != data.digest:
             raise UserError(f"the data in {args.data_dir} is not that of {args.jobs}.")

@@ -36,6 +36,8 @@ def translate(
     Returns:
         Ids with EOS, padded, uint16 `[systems, sources, length]`.
     """
+    if not len(sources):
+        return np.zeros((len(weights), 0, 0), IDS)
     search = _search(model, hparams)
     longest = int(sources.lengths.max()) + hparams.extra_length
     found = np.full((len(weights), len(sources), longest), PAD_ID, IDS)

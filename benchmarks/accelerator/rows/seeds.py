@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.accelerator.jax_step import Batch, TrainState, copy_state, make_update
 from benchmarks.accelerator.rows.corpus import Corpus
 from t2t_repro.constants import PAD_ID, TARGETS
+from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.losses import token_losses
@@ -53,6 +54,7 @@ class SeedTraining:
         vocab_sizes: tuple[int, int],
         seeds: Sequence[int],
         train_steps: int,
+        counters: TokenCounters | None = None,
     ) -> SeedTraining:
         """Build the model, and draw the initial weights of every seed.
 
@@ -61,11 +63,12 @@ class SeedTraining:
             vocab_sizes: Sizes of the source and the target vocabulary.
             seeds: Seeds of initial weights and dropout.
             train_steps: Number of updates.
+            counters: See `Transformer.from_hparams`.
         """
         states = []
         for seed in seeds:
             keras.utils.set_random_seed(seed)
-            model = Transformer.from_hparams(hparams, *vocab_sizes)
+            model = Transformer.from_hparams(hparams, *vocab_sizes, counters)
             optimizer = make_optimizer(hparams, train_steps)
             optimizer.build(model.trainable_variables)
             states.append(copy_state(model, optimizer))

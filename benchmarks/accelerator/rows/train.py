@@ -56,7 +56,9 @@ def run_job(
         processes: Largest number of jobs that train at the same time.
     """
     say = _printer(job.name)
-    seeds = SeedTraining.begin(job.hparams, job.vocab_sizes, job.seeds, job.train_steps)
+    seeds = SeedTraining.begin(
+        job.hparams, job.vocab_sizes, job.seeds, job.train_steps, job.counters
+    )
     shapes = corpus.orders[job.seeds[0]].shapes[: job.train_steps]
     counts = np.bincount(shapes, minlength=len(corpus.shapes))
     say(f"compiling {np.count_nonzero(counts)} shapes")
@@ -148,7 +150,7 @@ def named_arrays(
     if kept is not None:
         variables = seeds.model.trainable_variables
         for variable, values in zip(variables, kept, strict=True):
-            arrays[f"averaged/{variable.path}"] = np.asarray(values[0])
+            arrays[f"averaged/{variable.path}"] = np.asarray(values)
     return arrays
 
 

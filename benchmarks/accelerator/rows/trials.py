@@ -77,7 +77,12 @@ def trial_job(trial: str, args: argparse.Namespace, data: PreparedData) -> Job:
         measure_every=args.save_checkpoints_steps,
         average_last=args.average_last,
         search=args.decode_hparams,
-        details={"data_dir": str(args.data_dir.resolve())},
+        details={
+            "data_dir": str(args.data_dir.resolve()),
+            "problem": PROBLEM,
+            "hparams_set": args.hparams_set,
+        },
+        keeps_weights=args.keep_weights,
     )
 
 
@@ -132,6 +137,9 @@ def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     exporting.add_argument("--average_last", type=int, default=5)
     exporting.add_argument("--seeds", type=int, default=2, help="number of seeds")
     exporting.add_argument("--decode_hparams", default="")
+    exporting.add_argument(
+        "--keep_weights", action="store_true", help="bring back the averaged weights"
+    )
     scoring = commands.add_parser("score", help="print dev scores")
     scoring.add_argument("--jobs", type=Path, required=True, help="folder of jobs")
     scoring.add_argument("--outcomes", type=Path, required=True, help="their folder")

@@ -31,12 +31,14 @@ SCORES = {
 }
 
 
-def by_seed(results: Sequence[Result], system: str, score: str) -> dict[int, float]:
-    """Return the scores of a system at the small scale, by seed."""
+def by_seed(
+    results: Sequence[Result], system: str, score: str, scale: str = "small"
+) -> dict[int, float]:
+    """Return the scores of a system at a scale, by seed."""
     return {
         result.seed: result.scores[score]
         for result in results
-        if result.system == system and result.scale == "small"
+        if result.system == system and result.scale == scale
         if score in result.scores
     }
 
@@ -90,18 +92,18 @@ def on_accelerator(versions: Mapping[str, str]) -> bool:
 
 
 def accelerated(results: Sequence[Result]) -> dict[str, float | str]:
-    """Describe the training runs on an accelerator.
+    """Describe the training runs of the long scale on an accelerator.
 
     Returns:
         "runs" and "rows": the numbers of training runs and of systems; "seconds_low"
         and "seconds_high": the shortest and longest time of the seeds of a system;
         "device": the kinds of accelerators.
     """
-    own = [result for result in results if on_accelerator(result.versions)]
+    own = [x for x in results if x.scale == "long" and on_accelerator(x.versions)]
     seconds = [result.seconds for result in own]
     return {
         "runs": len(own),
-        "rows": len({(result.system, result.scale) for result in own}),
+        "rows": len({result.system for result in own}),
         "seconds_low": min(seconds, default=0.0),
         "seconds_high": max(seconds, default=0.0),
         "device": ", ".join(

@@ -64,22 +64,27 @@ def noise(results: Sequence[Result]) -> dict[str, float]:
     return numbers
 
 
-def directions(results: Sequence[Result]) -> dict[str, str | int]:
+def directions(results: Sequence[Result], scale: str) -> dict[str, str | int]:
     """Say which rows of Table 3 differ from its first one as published.
 
     Counts the rows whose perplexity differs from that of `PLAIN` beyond the noise, and
     whose published perplexity differs from the first row's.
 
+    Args:
+        results: Results of any systems.
+        scale: "small" or "long".
+
     Returns:
         "published" and "opposite": names of the rows in either direction; "agreeing"
         and "beyond": the number of the former, and of both.
     """
-    groups = list(map(_in_percent, _repeated(results, PERPLEXITY).values()))
+    groups = list(map(_in_percent, _repeated(results, PERPLEXITY, scale).values()))
     first, *rows = find_table("table3").rows
-    plain = _in_percent([*by_seed(results, PLAIN, PERPLEXITY).values()])
+    plain = _in_percent([*by_seed(results, PLAIN, PERPLEXITY, scale).values()])
     found: dict[bool, list[str]] = {True: [], False: []}
     for row in rows:
-        own = _in_percent([*by_seed(results, str(row.system), PERPLEXITY).values()])
+        scores = by_seed(results, str(row.system), PERPLEXITY, scale)
+        own = _in_percent([*scores.values()])
         printed = _published(row) - _published(first)
         if not own or not printed:
             continue
@@ -107,11 +112,15 @@ def table3_order(
     Returns:
         For "ppl" and "bleu", published columns, the number of "same" pairs of rows by
         the score of the last checkpoint, of "pairs", the interval "low" to "high" of
-        random orders, and p, by names such as "ppl_same"; and the number of "rows".
+        random orders, and p, by names such as "ppl_same"; and the number of "rows" with
+        results.
     """
     table = find_table("table3")
     chosen = dataclasses.replace(table, rows=[x for x in table.rows if x.name in rows])
-    numbers: dict[str, float | str] = {"rows": len(rows)}
+    measured = {result.system for result in results if result.scale == scale}
+    numbers: dict[str, float | str] = {
+        "rows": sum(row.system in measured for row in chosen.rows)
+    }
     for found in group_agreements(chosen, results, scale):
         name = found.column.lower()
         if found.group == ALL_ROWS and f"{name}_same" not in numbers:
@@ -152,16 +161,6 @@ def _counts(name: str, test: OrderTest) -> dict[str, int | str]:
         f"{name}_pairs": test.pairs,
         f"{name}_p": p_value_text(test.p_value, 3),
     }
-
-
-def table3_rows(results: Sequence[Result]) -> tuple[list[str], list[str]]:
-    """Return the rows of Table 3 with results at the long scale, and the others."""
-    systems = {result.system for result in results if result.scale == "long"}
-    rows = find_table("table3").rows
-    return (
-        [row.name for row in rows if row.system in systems],
-        [row.name for row in rows if row.system not in systems],
-    )
 
 
 def order_during_training(
@@ -209,10 +208,14 @@ def _threshold(groups: Sequence[Sequence[float]], first: int, second: int) -> fl
     )
 
 
-def _repeated(results: Sequence[Result], score: str) -> dict[str, list[float]]:
-    """Return the scores of all systems with several seeds at the small scale."""
+def _repeated(
+    results: Sequence[Result], score: str, scale: str = "small"
+) -> dict[str, list[float]]:
+    """Return the scores of all systems with several seeds at a scale."""
     systems = dict.fromkeys(result.system for result in results)
-    scores = {system: [*by_seed(results, system, score).values()] for system in systems}
+    scores = {
+        system: [*by_seed(results, system, score, scale).values()] for system in systems
+    }
     return {system: values for system, values in scores.items() if len(values) > 1}
 
 

@@ -40,6 +40,8 @@ LINE_LENGTH = 96
 # Steps of the long scale at which the order of Table 3 is shown: about the last one of
 # the small scale, and half of all.
 EARLY, MIDDLE = 2_400, 5_000
+# Changes to the reading `around` of the Weighted Transformer.
+_AROUND = ("around_initial_gain", "around_self_attention", "around_one_network")
 # Blocks that begin so are not filled.
 _AS_THEY_ARE = ("```", "|", "#", "!", "- ", "* ")
 _SPACE = "\0"
@@ -170,7 +172,8 @@ def page_values(
             "level": round(100 * form_differences.LEVEL),
         },
         "noise": noise.noise(results),
-        "directions": noise.directions(results),
+        "directions": noise.directions(results, "small"),
+        "long_directions": noise.directions(results, "long"),
         **_table3(results, curves),
         "accelerated": derived.accelerated(results),
         "plain_gap": form_differences.difference_texts(
@@ -182,6 +185,10 @@ def page_values(
         "fixed_gap": form_differences.difference_texts(
             results, repeats, "around_fixed", "around_near_uniform"
         ),
+        "around_gap": {
+            name: form_differences.difference_texts(results, repeats, name, "around")
+            for name in _AROUND
+        },
         "cpu_differences": derived.cpu_differences(measurements),
         "long_nll": derived.means_and_spreads(results, "long", form_runs.NLL, 3),
         "times": derived.update_minutes(results),
@@ -197,19 +204,21 @@ def page_values(
 
 def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any]:
     """Return what the page says about the order of Table 3."""
-    rows, others = noise.table3_rows(results)
+    rows = [row.name for row in find_table("table3").rows]
     return {
         "order": {
             **noise.table3_order(results, "long", rows),
             **noise.dev_bleu_order(results),
         },
-        "small_all": noise.table3_order(results, "small", [*rows, *others]),
+        "order_rest": noise.table3_order(
+            results, "long", [x for x in rows if x != "big"]
+        ),
+        "small_all": noise.table3_order(results, "small", rows),
         "small_testable": noise.table3_order(
             results,
             "small",
-            [x for x in (*rows, *others) if x not in derived.TOO_NARROW],
+            [x for x in rows if x not in derived.TOO_NARROW],
         ),
-        "missing": ", ".join(f"`{name}`" for name in others),
         "early": {"step": EARLY, **noise.order_during_training(curves, EARLY)},
         "middle": {"step": MIDDLE, **noise.order_during_training(curves, MIDDLE)},
         "early_rest": noise.order_during_training(curves, EARLY, "d_dr0"),

@@ -96,7 +96,7 @@ def model(job, outcome) -> Transformer:
     """The model with the averaged weights of the first seed, on TensorFlow."""
     model = Transformer.from_hparams(job.hparams, *job.vocab_sizes)
     for variable in model.weights:
-        variable.assign(outcome.arrays[f"averaged/{variable.path}"])
+        variable.assign(outcome.arrays[f"averaged/{variable.path}"][0])
     return model
 
 
