@@ -28,6 +28,7 @@ FOLDER = "figures"
 ONE_MODEL, ENSEMBLE = "multi30k_ende", "multi30k_ensemble"
 PARSER = "transformer_parsing_wsj"
 _TABLES = ("table3", "sensitivity")
+_PERPLEXITIES = (10, 20, 40, 80)  # ticks
 # Text stays text, and equal numbers give equal files.
 _STYLE = {
     "svg.fonttype": "none",
@@ -164,7 +165,7 @@ def _draw_bleu_parameters(canvas: Canvas, data: FigureData, scale: str) -> None:
                 textcoords="offset points",
             )
     axes.set(xlabel="million parameters", ylabel="dev BLEU")
-    axes.legend(title="one point per row", loc="lower right")
+    axes.legend(title="one point per row", loc="lower center")
 
 
 def _bleu_points(
@@ -185,12 +186,14 @@ def _draw_attention_functions(canvas: Canvas, data: FigureData) -> None:
         xlabel="trained d_k",
         xscale="log",
         ylabel="dev perplexity",
+        yscale="log",
         title="query-key functions, Multi30k",
     )
     depths = sorted(
         {depth for x in attention_points(data.results).values() for depth in x}
     )
     axes.set_xticks(depths, labels=[f"{depth}" for depth in depths], minor=False)
+    axes.set_yticks(_PERPLEXITIES, labels=[*map(str, _PERPLEXITIES)])
     axes.minorticks_off()
     axes.legend(loc="upper left")
 

@@ -64,7 +64,9 @@ def noise(results: Sequence[Result]) -> dict[str, float]:
     return numbers
 
 
-def directions(results: Sequence[Result], scale: str) -> dict[str, str | int]:
+def directions(
+    results: Sequence[Result], scale: str, unlike: Sequence[str] = ()
+) -> dict[str, str | int]:
     """Say which rows of Table 3 differ from its first one as published.
 
     Counts the rows whose perplexity differs from that of `PLAIN` beyond the noise, and
@@ -73,12 +75,15 @@ def directions(results: Sequence[Result], scale: str) -> dict[str, str | int]:
     Args:
         results: Results of any systems.
         scale: "small" or "long".
+        unlike: Systems whose seeds differ so much that they do not tell the noise of
+            the others.
 
     Returns:
         "published" and "opposite": names of the rows in either direction; "agreeing"
         and "beyond": the number of the former, and of both.
     """
-    groups = list(map(_in_percent, _repeated(results, PERPLEXITY, scale).values()))
+    repeated = _repeated(results, PERPLEXITY, scale)
+    groups = [_in_percent(x) for name, x in repeated.items() if name not in unlike]
     first, *rows = find_table("table3").rows
     plain = _in_percent([*by_seed(results, PLAIN, PERPLEXITY, scale).values()])
     found: dict[bool, list[str]] = {True: [], False: []}

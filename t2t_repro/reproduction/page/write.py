@@ -32,6 +32,7 @@ from t2t_repro.reproduction.page import (
 from t2t_repro.reproduction.permutation import COVERAGE
 from t2t_repro.reproduction.report import write_report
 from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.small_scale import LONG_STEPS
 from t2t_repro.reproduction.text_report import text_report
 
 # Templates, in the folder of this module; the appendix is written under this name.
@@ -173,7 +174,7 @@ def page_values(
         },
         "noise": noise.noise(results),
         "directions": noise.directions(results, "small"),
-        "long_directions": noise.directions(results, "long"),
+        "long_directions": noise.directions(results, "long", ["transformer_big"]),
         **_table3(results, curves),
         "accelerated": derived.accelerated(results),
         "plain_gap": form_differences.difference_texts(
@@ -210,6 +211,9 @@ def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any
             **noise.table3_order(results, "long", rows),
             **noise.dev_bleu_order(results),
         },
+        "order_testable": noise.table3_order(
+            results, "long", [x for x in rows if x not in derived.TOO_NARROW]
+        ),
         "order_rest": noise.table3_order(
             results, "long", [x for x in rows if x != "big"]
         ),
@@ -222,6 +226,7 @@ def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any
         "early": {"step": EARLY, **noise.order_during_training(curves, EARLY)},
         "middle": {"step": MIDDLE, **noise.order_during_training(curves, MIDDLE)},
         "early_rest": noise.order_during_training(curves, EARLY, "d_dr0"),
+        "end_rest": noise.order_during_training(curves, LONG_STEPS, "d_dr0"),
         "middle_rest": noise.order_during_training(curves, MIDDLE, "d_dr0"),
         "no_dropout": derived.lowest_steps(curves, f"{derived.PLAIN}_d_dr0-long"),
     }

@@ -98,6 +98,13 @@ def test_rows_within_the_noise_or_with_base_s_published_value_do_not_count():
     assert directions(within, "small")["beyond"] == 0
 
 
+def test_systems_that_are_unlike_the_others_do_not_raise_the_noise():
+    noisy = perplexities(c_n4=(10.0 * math.exp(0.0505),), big=(9.0, 30.0))
+    assert directions(noisy, "small")["beyond"] == 0
+    found = directions(noisy, "small", [f"{PLAIN}_big"])
+    assert found["published"] == "`c_n4`"
+
+
 def test_more_seeds_of_a_row_reduce_the_noise_of_its_mean():
     difference = 10.0 * math.exp(0.04)
     assert directions(perplexities(c_n4=(difference,)), "small")["beyond"] == 0
