@@ -163,9 +163,13 @@ def test_a_shipped_result_was_made_by_the_commands_of_its_row(result):
 
 @pytest.mark.parametrize("result", ON_ACCELERATOR, ids=lambda r: r.file_name)
 def test_a_result_of_an_accelerator_was_made_by_the_programs_of_its_row(result):
-    seeds = int(re.search(r"(\d+) seeds? at once", result.hardware)[1])
+    count = int(re.search(r", (\d+) seeds?\b", result.hardware)[1])
+    given = re.search(r"--first_seed (\d+)", result.commands[0])
+    first = int(given[1]) if given else 1
+    seeds = range(first, first + count)
+    program = "results" if result.signature else "parsers"
     assert result.commands in [
-        accelerator_commands(row, result.scale, seeds, "tensorfloat32")
+        accelerator_commands(row, result.scale, seeds, "tensorfloat32", program)
         for row in rows_of(result.system)
     ]
-    assert result.seed in range(1, seeds + 1)
+    assert result.seed in seeds

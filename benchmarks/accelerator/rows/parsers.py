@@ -18,7 +18,12 @@ from pathlib import Path
 from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.rows.job import Job
 from benchmarks.accelerator.rows.outcome import Outcome, load_outcomes
-from benchmarks.accelerator.rows.results import commands, hardware, row_data, row_plan
+from benchmarks.accelerator.rows.results import (
+    hardware,
+    job_commands,
+    row_data,
+    row_plan,
+)
 from benchmarks.accelerator.rows.runs import system_folders, write_system
 from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
@@ -58,7 +63,7 @@ def parser_result(
         steps=int(outcome.steps[-1]),
         seconds=round(outcome.seconds, 1),
         parameters=outcome.parameters,
-        commands=commands(job, outcome, "parsers", "--to PARSERS"),
+        commands=job_commands(job, outcome, "parsers"),
         data=plan.recipe.text_digests(text_dir),
         hardware=hardware(job, outcome),
         versions=json.loads(outcome.versions),

@@ -37,6 +37,8 @@ from t2t_repro.reproduction.results import Result, averaged_score
 from t2t_repro.reproduction.run_row import named_scores, open_data
 
 _MODULE = "benchmarks.accelerator.rows"
+# Programs that score rows -> flags of the other folders that they write.
+_WRITES = {"results": "--curve_dir CURVES", "parsers": "--to PARSERS"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Scored:
             steps=int(self.outcome.steps[-1]),
             seconds=round(self.outcome.seconds, 1),
             parameters=self.outcome.parameters,
-            commands=commands(self.job, self.outcome, "results", "--curve_dir CURVES"),
+            commands=job_commands(self.job, self.outcome, "results"),
             data=plan.recipe.text_digests(self.text_dir),
             hardware=hardware(self.job, self.outcome),
             versions=json.loads(self.outcome.versions),
@@ -161,27 +163,36 @@ def hardware(job: Job, outcome: Outcome) -> str:
     return text + (", beside other training runs" if outcome.processes > 1 else "")
 
 
-def commands(job: Job, outcome: Outcome, program: str, writes: str) -> tuple[str, ...]:
+def commands(
+    row: str, scale: str, seeds: Sequence[int], precision: str, program: str
+) -> tuple[str, ...]:
     """Return the commands that reproduce the results of a row, in order.
 
     Args:
-        job: The job of the row.
-        outcome: Its outcome.
-        program: Name of the program that scores it.
-        writes: Flags of that program that name further folders.
+        row: The row, as TABLE/ROW.
+        scale: "small" or "long".
+        seeds: Consecutive seeds that are trained at once.
+        precision: Precision of the training.
+        program: Program that scores the row, a key of `_WRITES`.
     """
     text = "--text_dir TEXT --data_dir DATA"
-    seeds = f"--seeds {len(job.seeds)}"
-    if job.seeds[0] > 1:
-        seeds += f" --first_seed {job.seeds[0]}"
+    counted = f"--seeds {len(seeds)}"
+    if seeds[0] > 1:
+        counted += f" --first_seed {seeds[0]}"
     return (
-        f"PYTHONPATH=. python -m {_MODULE}.export {text} --to JOBS "
-        f"--scale {job.details['scale']} {seeds} {job.details['row']}",
+        f"PYTHONPATH=. python -m {_MODULE}.export {text} --to JOBS --scale {scale} "
+        f"{counted} {row}",
         f"KERAS_BACKEND=jax PYTHONPATH=. python -m {_MODULE}.train --jobs JOBS "
-        f"--to OUTCOMES --precision {outcome.precision}",
+        f"--to OUTCOMES --precision {precision}",
         f"PYTHONPATH=. python -m {_MODULE}.{program} --jobs JOBS --outcomes OUTCOMES "
-        f"{text} --result_dir RESULTS {writes}",
+        f"{text} --result_dir RESULTS {_WRITES[program]}",
     )
+
+
+def job_commands(job: Job, outcome: Outcome, program: str) -> tuple[str, ...]:
+    """Return the `commands` of a job."""
+    row, scale = job.details["row"], job.details["scale"]
+    return commands(row, scale, job.seeds, outcome.precision, program)
 
 
 def scored_jobs(args: argparse.Namespace) -> Iterator[Scored]:
