@@ -199,12 +199,17 @@ def scored_jobs(args: argparse.Namespace) -> Iterator[Scored]:
     """Yield every row that has an outcome.
 
     Raises:
-        UserError: If there is none, a job is a trial, or the prepared data is not that
-            of the corpus.
+        UserError: If there is none, a job is a trial or a parser, or the prepared data
+            is not that of the corpus.
     """
     for job, outcome in load_outcomes(args.jobs, args.outcomes):
         if "row" not in job.details:
             raise UserError(f"{job.name} is no row of a table: score it as a trial.")
+        if not outcome.ids.size:
+            raise UserError(
+                f"{job.name} brought back weights, not translations: score it with "
+                f"{_MODULE}.parsers."
+            )
         data = row_data(job, args.text_dir, args.data_dir)
         corpus = Corpus.load(args.jobs / job.corpus)
         if corpus.data_digest != data.digest:

@@ -14,8 +14,6 @@ import dataclasses
 import sys
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.rows.job import Job
 from benchmarks.accelerator.rows.outcome import Outcome, load_outcomes
@@ -92,13 +90,14 @@ def _write_run(
 ) -> None:
     """Write the run of a seed, counted from 0, with its averaged checkpoint."""
     tokenizers = data.tokenizers()
-    run = described_run(job, data, job.seeds[number])
-    run.tokenizers.update(save_tokenizers(folder, *tokenizers))
+    described = described_run(job, data, job.seeds[number])
+    run = dataclasses.replace(
+        described, tokenizers=save_tokenizers(folder, *tokenizers)
+    )
     run.save(folder)
     model = run.build_model(*tokenizers)
     for variable in model.trainable_variables:
-        values: np.ndarray = outcome.arrays[f"averaged/{variable.path}"][number]
-        variable.assign(values)
+        variable.assign(outcome.arrays[f"averaged/{variable.path}"][number])
     write_averaged(model, str(folder), job.train_steps)
 
 

@@ -26,6 +26,7 @@ from benchmarks.accelerator.rows.corpus import Corpus
 from benchmarks.accelerator.rows.found import FoundSystem, found_by_piece
 from benchmarks.accelerator.rows.job import CORPUS_FILE, Job, save_jobs
 from benchmarks.accelerator.rows.outcome import SYSTEMS, Outcome, load_outcomes
+from benchmarks.accelerator.rows.runs import with_counters
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.prepare import open_or_prepare
@@ -67,7 +68,7 @@ def trial_job(trial: str, args: argparse.Namespace, data: PreparedData) -> Job:
     name, _, changes = trial.partition("=")
     source, target = data.tokenizers()
     hparams = catalogue.hparams(args.hparams_set).parse(args.hparams)
-    return Job(
+    job = Job(
         name=name,
         corpus=CORPUS_FILE,
         hparams=hparams.parse(changes).resolved(),
@@ -84,6 +85,7 @@ def trial_job(trial: str, args: argparse.Namespace, data: PreparedData) -> Job:
         },
         keeps_weights=args.keep_weights,
     )
+    return with_counters(job, data)
 
 
 def score(args: argparse.Namespace) -> None:

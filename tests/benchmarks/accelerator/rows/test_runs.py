@@ -14,6 +14,7 @@ from benchmarks.accelerator.rows import parsers
 from benchmarks.accelerator.rows.export import row_job
 from benchmarks.accelerator.rows.job import Job, load_jobs, save_jobs
 from benchmarks.accelerator.rows.outcome import Outcome, outcome_path
+from benchmarks.accelerator.rows.results import main as results_main
 from benchmarks.accelerator.rows.runs import (
     described_run,
     system_folders,
@@ -171,7 +172,7 @@ def test_a_translation_job_has_no_counters(data, translator):
 
 
 def test_the_result_of_a_parser_has_f1_and_its_commands(
-    parser, parser_data, trees, tmp_path, monkeypatch
+    parser, parser_data, trees, tmp_path, monkeypatch, capsys
 ):
     # The row's vocabulary needs more text.
     monkeypatch.setattr(parsers, "row_data", lambda *_: parser_data)
@@ -187,6 +188,9 @@ def test_the_result_of_a_parser_has_f1_and_its_commands(
     folders = {"jobs": jobs, "outcomes": outcomes, "text_dir": trees}
     folders |= {"data_dir": trees / "data", "to": tmp_path, "result_dir": results}
     flags = [text for name, path in folders.items() for text in (f"--{name}", path)]
+    translations = [*map(str, flags[:8]), "--result_dir", str(results)]
+    assert results_main([*translations, "--curve_dir", str(results)]) == 1
+    assert "not translations: score it with" in capsys.readouterr().err
     assert parsers.main([*map(str, flags)]) == 0
     first, second = (
         read_result(
