@@ -10,64 +10,23 @@ From the root of the checkout, in new folders for the runs:
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.accelerator.program import exit_code
-from benchmarks.accelerator.rows.job import Job
-from benchmarks.accelerator.rows.outcome import Outcome, load_outcomes
+from benchmarks.accelerator.rows.outcome import load_outcomes
 from benchmarks.accelerator.rows.results import (
-    hardware,
-    job_commands,
     row_data,
     row_plan,
+    row_result,
 )
 from benchmarks.accelerator.rows.runs import system_folders, write_system
 from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.files import atomic_write
-from t2t_repro.reproduction.results import Result
 from t2t_repro.reproduction.run_row import named_scores
 from t2t_repro.runs import System
-
-
-def parser_result(
-    job: Job,
-    outcome: Outcome,
-    number: int,
-    folder: Path,
-    data: PreparedData,
-    text_dir: Path,
-) -> Result:
-    """Return the result of a seed, counted from 0, and write the trees of its run.
-
-    Args:
-        job: The job.
-        outcome: Its outcome.
-        number: Number of the seed.
-        folder: Folder of the seed's run.
-        data: Prepared data of the job.
-        text_dir: Folder of the trees.
-    """
-    plan = row_plan(job, job.seeds[number])
-    scores = _scores(folder, plan.recipe.splits, data)
-    (row,) = plan.rows
-    return Result(
-        system=str(row.system),
-        scale=plan.scale,
-        seed=plan.seed,
-        scores=scores,
-        signature="",
-        steps=int(outcome.steps[-1]),
-        seconds=round(outcome.seconds, 1),
-        parameters=outcome.parameters,
-        commands=job_commands(job, outcome, "parsers"),
-        data=plan.recipe.text_digests(text_dir),
-        hardware=hardware(job, outcome),
-        versions=json.loads(outcome.versions),
-    )
 
 
 def _scores(
@@ -108,7 +67,11 @@ def run(args: argparse.Namespace) -> None:
         folder = args.to / job.name
         write_system(job, outcome, data, folder)
         for number, member in enumerate(system_folders(job, folder)):
-            result = parser_result(job, outcome, number, member, data, args.text_dir)
+            plan = row_plan(job, job.seeds[number])
+            scores = _scores(member, plan.recipe.splits, data)
+            result = row_result(
+                job, outcome, plan, scores, "", args.text_dir, "parsers"
+            )
             print(result.save(args.result_dir))
 
 

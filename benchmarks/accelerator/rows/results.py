@@ -14,7 +14,7 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.accelerator.program import exit_code
@@ -74,20 +74,8 @@ class Scored:
             if system == AVERAGED:
                 own = {averaged_score(name): value for name, value in own.items()}
             scores |= own
-        (row,) = plan.rows
-        return Result(
-            system=str(row.system),
-            scale=plan.scale,
-            seed=plan.seed,
-            scores=scores,
-            signature=signature,
-            steps=int(self.outcome.steps[-1]),
-            seconds=round(self.outcome.seconds, 1),
-            parameters=self.outcome.parameters,
-            commands=job_commands(self.job, self.outcome, "results"),
-            data=plan.recipe.text_digests(self.text_dir),
-            hardware=hardware(self.job, self.outcome),
-            versions=json.loads(self.outcome.versions),
+        return row_result(
+            self.job, self.outcome, plan, scores, signature, self.text_dir, "results"
         )
 
     def _scores(
@@ -149,6 +137,44 @@ def row_plan(job: Job, seed: int) -> Plan:
     return plan_of(table, row, job.details["scale"], seed)
 
 
+def row_result(
+    job: Job,
+    outcome: Outcome,
+    plan: Plan,
+    scores: Mapping[str, float],
+    signature: str,
+    text_dir: Path,
+    program: str,
+) -> Result:
+    """Return the result of a job's row with one seed.
+
+    Args:
+        job: The job.
+        outcome: What its training left.
+        plan: Plan of the row's run with the seed.
+        scores: Scores by name.
+        signature: sacreBLEU's, or empty.
+        text_dir: Folder of the raw text.
+        program: Program that scored the row, a key of `_WRITES`.
+    """
+    (row,) = plan.rows
+    details = job.details["row"], plan.scale, job.seeds, outcome.precision
+    return Result(
+        system=str(row.system),
+        scale=plan.scale,
+        seed=plan.seed,
+        scores=scores,
+        signature=signature,
+        steps=int(outcome.steps[-1]),
+        seconds=round(outcome.seconds, 1),
+        parameters=outcome.parameters,
+        commands=commands(*details, program),
+        data=plan.recipe.text_digests(text_dir),
+        hardware=hardware(job, outcome),
+        versions=json.loads(outcome.versions),
+    )
+
+
 def row_data(job: Job, text_dir: Path, data_dir: Path) -> PreparedData:
     """Open the prepared data of a job's row."""
     recipe = row_plan(job, job.seeds[0]).recipe
@@ -187,12 +213,6 @@ def commands(
         f"PYTHONPATH=. python -m {_MODULE}.{program} --jobs JOBS --outcomes OUTCOMES "
         f"{text} --result_dir RESULTS {_WRITES[program]}",
     )
-
-
-def job_commands(job: Job, outcome: Outcome, program: str) -> tuple[str, ...]:
-    """Return the `commands` of a job."""
-    row, scale = job.details["row"], job.details["scale"]
-    return commands(row, scale, job.seeds, outcome.precision, program)
 
 
 def scored_jobs(args: argparse.Namespace) -> Iterator[Scored]:

@@ -88,9 +88,8 @@ def test_rows_beyond_the_noise_are_counted_by_their_direction():
     found = directions(results, "small")
     assert (found["published"], found["opposite"]) == ("`c_n4`", "`c_n8`")
     assert (found["agreeing"], found["beyond"]) == (1, 2)
-    assert directions(
-        [dataclasses.replace(x, scale="long") for x in results], "long"
-    ) == (found)
+    long = [dataclasses.replace(x, scale="long") for x in results]
+    assert directions(long, "long") == found
 
 
 def test_rows_within_the_noise_or_with_base_s_published_value_do_not_count():
