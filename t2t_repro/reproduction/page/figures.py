@@ -274,7 +274,7 @@ FIGURES = {
         _draw_attention_functions,
     ),
     "f1_by_length": Figure(
-        "F1 by the length of the sentence, default search: mean of the recipe's parsers",
+        "F1 by the length of the sentence, default search: mean of the recipe's seeds",
         lambda data: bool(f1_classes(data.results)),
         _draw_f1_by_length,
     ),
