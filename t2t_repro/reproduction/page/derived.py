@@ -233,24 +233,6 @@ def share_of_the_gap(
     return {"percent": 100 * (weighted - without) / (weighted - plain)}
 
 
-def best_parser(measurements: Mapping[str, Measurement]) -> dict[str, float]:
-    """Return the F1 of the parser and search that are best on short sentences.
-
-    Returns:
-        "f1_40" of sentences of up to 40 words, "f1" of all, and "repaired", the number
-        of outputs of the same parser that need repair with the default search.
-    """
-    columns = ("F1, up to 40 words", "F1, all", "dropout", "search", "repaired")
-    lines = [*zip(*measurements["craft_search"].columns(*columns), strict=True)]
-    f1_40, f1, best, *_ = max(lines)
-    repaired = next(
-        count
-        for *_, dropout, search, count in lines
-        if (dropout, search) == (best, "default")
-    )
-    return {"f1_40": f1_40, "f1": f1, "repaired": repaired}
-
-
 def trained_depths() -> dict[str, int]:
     """Return the d_k that the small scale trains, by the paper's, such as "dk16"."""
     names = (row.name.partition("_") for row in find_table("attention").rows)

@@ -18,6 +18,7 @@ from t2t_repro.reproduction.page.curve_figures import (
     long_curves,
 )
 from t2t_repro.reproduction.page.derived import by_seed
+from t2t_repro.reproduction.page.parsers import GOLD
 from t2t_repro.reproduction.results import NOT_YET, Result
 from t2t_repro.reproduction.small_scale import WIDTH_DIVISOR
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 FOLDER = "figures"
 ONE_MODEL, ENSEMBLE = "multi30k_ende", "multi30k_ensemble"
-PARSER = "transformer_parsing_wsj"
 _TABLES = ("table3", "sensitivity")
 _PERPLEXITIES = (10, 20, 40, 80)  # ticks
 # Text stays text, and equal numbers give equal files.
@@ -227,7 +227,7 @@ def f1_classes(results: Sequence[Result]) -> list[dict[str, float]]:
     found = [
         classes_in(result.scores, "dev")
         for result in results
-        if (result.system, result.scale) == (PARSER, "small")
+        if (result.system, result.scale) == (GOLD, "small")
     ]
     return [classes for classes in found if classes]
 

@@ -27,6 +27,7 @@ from t2t_repro.reproduction.page import (
     form_differences,
     form_runs,
     noise,
+    parsers,
     tables,
 )
 from t2t_repro.reproduction.permutation import COVERAGE
@@ -165,7 +166,8 @@ def page_values(
         },
         "figures": figures.links(figures.FigureData(results, measurements, curves)),
         "widths": derived.units_per_head(),
-        "best_parser": derived.best_parser(measurements),
+        "best_parser": parsers.best_parser(measurements),
+        "silver": parsers.silver_gap(results),
         "depths": derived.trained_depths(),
         "long": derived.long_scale(),
         "chance": {
