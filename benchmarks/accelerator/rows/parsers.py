@@ -16,11 +16,7 @@ from pathlib import Path
 
 from benchmarks.accelerator.program import exit_code
 from benchmarks.accelerator.rows.outcome import load_outcomes
-from benchmarks.accelerator.rows.results import (
-    row_data,
-    row_plan,
-    row_result,
-)
+from benchmarks.accelerator.rows.results import row_data, row_plan, row_result
 from benchmarks.accelerator.rows.runs import system_folders, write_system
 from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
