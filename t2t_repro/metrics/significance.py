@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+import numpy as np
 from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.base import Signature
 from sacrebleu.significance import PairedTest, Result
 
 from t2t_repro.errors import UserError
 
-# Name of a test -> sacreBLEU's name for it.
-TESTS = {"bootstrap": "bs", "approximate_randomization": "ar"}
-# Resamples for confidence intervals. The bootstrap test has its own; for the other
-# test, 0 means sacreBLEU's default number.
-_CONFIDENCE_RESAMPLES = {"bootstrap": -1, "approximate_randomization": 0}
+BOOTSTRAP, RANDOMIZATION = "bootstrap", "approximate_randomization"
+TESTS = (BOOTSTRAP, RANDOMIZATION)
+TRIALS = 10_000  # sacreBLEU's default for approximate randomisation
+_ROUNDING = 1e-9  # of a score; far below any real difference
+
+_Metric = BLEU | CHRF | TER
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +59,7 @@ def compare_translations(
     Args:
         systems: Translations by the name of the system; the first is the baseline.
         references: One reference per sentence.
-        test: A key of `TESTS`.
+        test: One of `TESTS`.
         samples: Number of resamples or trials; 0 for sacreBLEU's defaults, 1,000
             resamples or 10,000 trials. The confidence intervals of approximate
             randomisation always have 1,000 resamples.
@@ -78,41 +82,88 @@ def compare_translations(
                 f"received {len(translations)} translations in {name} and "
                 f"{len(references)} references, expected equal numbers."
             )
-    references, baseline = list(references), list(next(iter(systems.values())))
-    metrics = {
-        "BLEU": BLEU(references=[references]),
-        "chrF2": CHRF(references=[references]),
-        "TER": TER(references=[references]),
+    metrics: dict[str, _Metric] = {
+        "BLEU": BLEU(references=[list(references)]),
+        "chrF2": CHRF(references=[list(references)]),
+        "TER": TER(references=[list(references)]),
     }
     named: list[tuple[str, Sequence[str]]] = [
         (name, list(translations)) for name, translations in systems.items()
     ]
-    run = PairedTest(
-        named, metrics, None, TESTS[test], samples, _CONFIDENCE_RESAMPLES[test]
+    resamples = samples if test == BOOTSTRAP else 0
+    signatures, scores = PairedTest(named, metrics, None, "bs", resamples)()
+    if test == RANDOMIZATION:
+        for signature in signatures.values():
+            signature.update("ar", samples or TRIALS)
+    found = []
+    for metric, by_system in scores.items():
+        if metric == "System":  # the names
+            continue
+        baseline, *others = cast("list[Result]", by_system)
+        found.append(_comparison(named[0][0], metric, baseline, None, signatures))
+        for (name, translations), result in zip(named[1:], others, strict=True):
+            if result.score == baseline.score:
+                # Differs from sacreBLEU, which may give it the smallest p-value.
+                p_value = 1.0
+            elif test == BOOTSTRAP:
+                p_value = float(cast("float", result.p_value))
+            else:
+                pair = (named[0][1], translations)
+                p_value = _randomization(metrics[metric], pair, samples or TRIALS)
+            found.append(_comparison(name, metric, result, p_value, signatures))
+    return found
+
+
+def _comparison(
+    system: str,
+    metric: str,
+    found: Result,
+    p_value: float | None,
+    signatures: Mapping[str, Signature],
+) -> Comparison:
+    return Comparison(
+        system=system,
+        metric=metric,
+        # sacreBLEU returns NumPy numbers, which JSON cannot hold.
+        score=float(found.score),
+        p_value=p_value,
+        mean=float(cast("float", found.mean)),
+        confidence=float(cast("float", found.ci)),
+        signature=str(signatures[metric]),
     )
-    signatures, scores = run()
-    return [
-        Comparison(
-            system=name,
-            metric=metric,
-            # sacreBLEU returns NumPy numbers, which JSON cannot hold.
-            score=float(found.score),
-            p_value=_p_value(found, list(systems[name]) == baseline),
-            mean=float(cast("float", found.mean)),
-            confidence=float(cast("float", found.ci)),
-            signature=str(signatures[metric]),
-        )
-        for metric in metrics
-        for name, found in zip(
-            systems, cast("list[Result]", scores[metric]), strict=True
-        )
-    ]
 
 
-def _p_value(found: Result, same_as_baseline: bool) -> float | None:
-    """Return the p-value, which is 1 for translations equal to the baseline's."""
-    if found.p_value is None:
-        return None
-    # Differs from sacreBLEU: it counts resamples that differ by more than zero, so
-    # equal translations get the smallest p-value.
-    return 1.0 if same_as_baseline else float(found.p_value)
+def _randomization(
+    metric: _Metric, pair: tuple[Sequence[str], Sequence[str]], trials: int
+) -> float:
+    """Return the p-value of two systems by approximate randomisation.
+
+    Each trial exchanges the translations of every second sentence, at random. The
+    p-value is the share of trials whose difference is at least the true one.
+
+    Differs from sacreBLEU, which draws the same trials and counts only larger
+    differences: two systems that differ in one sentence, so that every trial has the
+    true difference, would get the smallest p-value.
+
+    Args:
+        metric: Metric with its references.
+        pair: Translations of the two systems.
+        trials: Number of trials.
+    """
+    first, second = (
+        np.array(metric._extract_corpus_statistics(side, None)) for side in pair
+    )
+    seed = os.environ.get("SACREBLEU_SEED", "12345")
+    random = np.random.default_rng(None if seed.lower() == "none" else int(seed))
+    kept = random.integers(2, size=(trials, len(first)), dtype=bool)
+
+    def scores(totals: np.ndarray) -> np.ndarray:
+        return np.array([metric._compute_score_from_stats(row).score for row in totals])
+
+    def difference(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return np.abs(scores(one) - scores(other))
+
+    drawn = difference(kept @ first + ~kept @ second, ~kept @ first + kept @ second)
+    true = difference(first.sum(0)[None], second.sum(0)[None])
+    # +1: Phipson and Smyth 2010; as sacreBLEU.
+    return float((np.sum(drawn >= true - _ROUNDING) + 1) / (trials + 1))
