@@ -20,6 +20,8 @@ class TranslateEndeSynthetic(Problem):
     depend on distant words; each English sentence has exactly one translation.
     """
 
+    source_language = "en"
+    target_language = "de"
     version = 2  # 1 had 200,000 training pairs
     vocabulary = Vocabulary(kind="subwords", size=3_000, model_type="bpe", shared=True)
 

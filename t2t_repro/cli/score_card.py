@@ -17,7 +17,6 @@ from t2t_repro.cli.streams import (
 )
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.metrics.card import ScoreCard, WordCounts, card_lines, make_card
-from t2t_repro.metrics.card.card import DEFAULT_LANGUAGE
 from t2t_repro.metrics.moses import MosesTokenizer, is_available
 from t2t_repro.progress import Progress
 from t2t_repro.visualization.card_page import card_page
@@ -54,8 +53,8 @@ def add_card_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--card_language",
         metavar="CODE",
-        help="target language for Moses's tokenizer (default: that of a WMT problem, "
-        "else de)",
+        help="target language for Moses's tokenizer, such as de (default: that of the "
+        "problem; without one, the papers' kinds of BLEU are left out)",
     )
 
 
@@ -165,16 +164,12 @@ def _make_card(
     sources: Sequence[str] | None,
     system: TranslatingSystem | None,
 ) -> ScoreCard:
-    language, words = DEFAULT_LANGUAGE, None
+    language, words = args.card_language, None
     if system is not None:
-        from t2t_repro.evaluation.training_words import target_language
-
-        language = target_language(system.problem)
+        language = language or system.problem.target_language
         words = _training_words(args.data_dir or system.data_dir, system)
     logger.info("making the score card of %d sentences", len(hypotheses))
-    return make_card(
-        hypotheses, references, sources, words, args.card_language or language
-    )
+    return make_card(hypotheses, references, sources, words, language)
 
 
 def _training_words(

@@ -89,6 +89,9 @@ class Problem:
         file_kind: Kind of files that `with_files` accepts: "pairs", "trees", or "" if
             the problem does not read the user's files.
         metric: Name of `development_score`.
+        source_language: Code of the language of the inputs, such as "en", if it is
+            known.
+        target_language: Code of the language of the targets, if it is known.
         decode_defaults: Values of `DecodeHParams` that are better for this problem than
             the general defaults.
     """
@@ -101,6 +104,8 @@ class Problem:
     was_reversed: ClassVar[bool] = False
     file_kind: str = ""
     metric: str = "bleu"
+    source_language: str | None = None
+    target_language: str | None = None
     decode_defaults: Mapping[str, float | int | str] = MappingProxyType({})
 
     @property

@@ -44,6 +44,8 @@ class ReversedProblem(Problem):
         self.version = base.version
         self.file_kind = base.file_kind
         self.metric = base.metric
+        self.source_language = base.target_language
+        self.target_language = base.source_language
         self.decode_defaults = base.decode_defaults
 
     @property

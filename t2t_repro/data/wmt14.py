@@ -27,6 +27,7 @@ class TranslateWmt14(Problem):
     """
 
     tfds_config: str
+    source_language: str = "en"
     target_language: str
 
     def pairs(
@@ -34,7 +35,7 @@ class TranslateWmt14(Problem):
     ) -> Iterator[tuple[str, str]]:
         builder = self._builder(tmp_dir)
         download(builder)
-        return read_pairs(builder, split, ("en", self.target_language))
+        return read_pairs(builder, split, (self.source_language, self.target_language))
 
     def source_identities(
         self, tmp_dir: str | Path | None

@@ -1,4 +1,4 @@
-"""What the score card needs to know about the training run: words and language."""
+"""The words of the training text, for the score card."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from t2t_repro.constants import TARGETS
 from t2t_repro.data.data_errors import readable
 from t2t_repro.data.pipeline import read_examples
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.problem import Problem
-from t2t_repro.data.wmt14 import TranslateWmt14
-from t2t_repro.metrics.card.card import DEFAULT_LANGUAGE
 from t2t_repro.metrics.card.words import WordCounts, count_words
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
@@ -58,16 +55,3 @@ def training_pairs_to_count(data: PreparedData) -> int:
     """Return the number of pairs that `count_training_words` reads."""
     counts = data.manifest.splits.get("train")
     return 0 if counts is None else min(counts.pairs_written, MOST_PAIRS)
-
-
-def target_language(problem: Problem) -> str:
-    """Return the code of the target language, for Moses's tokenizer.
-
-    Returns:
-        The language of the WMT problems, and "de" for all others, which do not know
-        their language.
-    """
-    base = problem.base
-    if not isinstance(base, TranslateWmt14):
-        return DEFAULT_LANGUAGE
-    return "en" if problem.was_reversed else base.target_language

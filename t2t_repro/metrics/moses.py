@@ -32,6 +32,12 @@ def is_available() -> bool:
     return importlib.util.find_spec(PACKAGE) is not None
 
 
+def known_languages() -> set[str]:
+    """Return the codes of the languages that sacremoses knows; it must be installed."""
+    corpus = importlib.import_module(f"{PACKAGE}.corpus")
+    return {*corpus.NonbreakingPrefixes().available_langs.values(), *_CJK}
+
+
 class MosesTokenizer:
     """Moses's `replace-unicode-punctuation.perl`, then its `tokenizer.perl`.
 
@@ -48,8 +54,7 @@ class MosesTokenizer:
                 f"Moses tokenisation needs the package {PACKAGE}: `{INSTALL}`."
             )
         sacremoses = importlib.import_module(PACKAGE)
-        corpus = importlib.import_module(f"{PACKAGE}.corpus")
-        known = {*corpus.NonbreakingPrefixes().available_langs.values(), *_CJK}
+        known = known_languages()
         if language not in known:
             raise UserError(
                 f"received language {language!r}, expected one that Moses knows: "

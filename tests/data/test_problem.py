@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro import registry
+from t2t_repro import catalogue, registry
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.decoding.text_forms import TextForms
@@ -118,3 +118,19 @@ def test_outputs_of_a_problem_are_compared_by_bleu_of_the_sentence():
     outputs = ["a man rides a bike", "a man rides a red bike"]
     assert Problem().similarities(outputs) == pairwise_bleu(outputs)
     assert TextForms().similarities(outputs) == pairwise_bleu(outputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("translate_ende_wmt14", "de"),
+        ("translate_ende_wmt14_rev", "en"),
+        ("translate_enfr_wmt14", "fr"),
+        ("translate_enfr_wmt14_rev", "en"),
+        ("translate_ende_synthetic", "de"),
+        ("text_pairs", None),
+    ],
+)
+def test_problems_of_one_language_pair_know_their_target_language(name, language):
+    catalogue.load()
+    assert catalogue.problem(name).target_language == language

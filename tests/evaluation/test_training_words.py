@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem, Vocabulary
@@ -13,7 +12,6 @@ from t2t_repro.errors import UserError
 from t2t_repro.evaluation import training_words as module
 from t2t_repro.evaluation.training_words import (
     count_training_words,
-    target_language,
     training_pairs_to_count,
 )
 from t2t_repro.settings.prepare_settings import PrepareSettings
@@ -94,18 +92,3 @@ def test_missing_shards_are_an_error(tmp_path):
     next(tmp_path.glob("*-train-*")).unlink()
     with pytest.raises(UserError, match="is missing"):
         count_training_words(PreparedData.load(tmp_path, Animals()))
-
-
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("translate_ende_wmt14", "de"),
-        ("translate_ende_wmt14_rev", "en"),
-        ("translate_enfr_wmt14", "fr"),
-        ("translate_enfr_wmt14_rev", "en"),
-        ("text_pairs", "de"),
-    ],
-)
-def test_wmt_problems_know_their_target_language(name, language):
-    catalogue.load()
-    assert target_language(catalogue.problem(name)) == language

@@ -26,7 +26,6 @@ from t2t_repro.metrics.card.words import (
 )
 from t2t_repro.text.lines import check_scored
 
-DEFAULT_LANGUAGE = "de"  # that of get_ende_bleu.sh
 EXAMPLES = 5
 
 
@@ -62,7 +61,8 @@ class ScoreCard:
 
     Attributes:
         sentences: Number of sentences.
-        language: Code of the target language, for Moses's tokenizer.
+        language: Code of the target language, for Moses's tokenizer; None if it is
+            not known.
         scores: Scores of all sentences together.
         hypothesis_words: Number of tokens of the translations, by tokenizer 13a.
         reference_words: Number of tokens of the references, by tokenizer 13a.
@@ -77,7 +77,7 @@ class ScoreCard:
     """
 
     sentences: int
-    language: str
+    language: str | None
     scores: tuple[NamedScore, ...]
     hypothesis_words: int
     reference_words: int
@@ -113,7 +113,7 @@ def make_card(
     references: Sequence[str],
     sources: Sequence[str] | None = None,
     training_words: WordCounts | None = None,
-    language: str = DEFAULT_LANGUAGE,
+    language: str | None = None,
     examples: int = EXAMPLES,
 ) -> ScoreCard:
     """Score translations in every way.
@@ -124,12 +124,12 @@ def make_card(
         sources: One source per translation, if they are known.
         training_words: Frequencies of words of the target language in the training
             text; by default, words are counted in the references.
-        language: Code of the target language, for Moses's tokenizer.
+        language: Code of the target language, for Moses's tokenizer. Without it, or if
+            Moses does not know it, the papers' kinds of BLEU are left out.
         examples: Largest number of the best and of the worst sentences.
 
     Raises:
-        UserError: If the numbers of sentences differ or are zero, or Moses's tokenizer
-            does not know the language.
+        UserError: If the numbers of sentences differ or are zero.
     """
     _check(hypotheses, references, sources)
     lengths = BLEU().corpus_score(list(hypotheses), [list(references)])

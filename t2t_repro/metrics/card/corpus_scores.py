@@ -18,10 +18,9 @@ from t2t_repro.metrics.moses import (
     PACKAGE,
     MosesTokenizer,
     is_available,
+    known_languages,
     tokenized_bleu,
 )
-
-_MISSING = f"not computed: {PACKAGE} is not installed (`{INSTALL}`)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,17 +136,14 @@ _CHARACTERS_AND_EDITS: tuple[tuple[_Kind, Callable[[], _Metric]], ...] = (
 
 
 def corpus_scores(
-    hypotheses: Sequence[str], references: Sequence[str], language: str
+    hypotheses: Sequence[str], references: Sequence[str], language: str | None
 ) -> tuple[NamedScore, ...]:
     """Score translations by all metrics.
 
     Args:
         hypotheses: Untokenised translations, at least one.
         references: One untokenised reference per translation.
-        language: Code of the target language, for Moses's tokenizer.
-
-    Raises:
-        UserError: If sacremoses is installed and does not know the language.
+        language: Code of the target language, for Moses's tokenizer, if it is known.
     """
     streams = list(hypotheses), [list(references)]
 
@@ -164,12 +160,24 @@ def corpus_scores(
     )
 
 
-def _tokenized_scores(
-    hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> list[NamedScore]:
+def _missing(language: str | None) -> str | None:
+    """Return why the scores on Moses's tokens cannot be computed, or None."""
     if not is_available():
+        return f"not computed: {PACKAGE} is not installed (`{INSTALL}`)"
+    if language is None:
+        return "not computed: the target language is not known; give card_language"
+    if language not in known_languages():
+        return f"not computed: Moses's tokenizer does not know the language {language}"
+    return None
+
+
+def _tokenized_scores(
+    hypotheses: Sequence[str], references: Sequence[str], language: str | None
+) -> list[NamedScore]:
+    missing = _missing(language)
+    if language is None or missing is not None:
         return [
-            NamedScore(kind.name, kind.label, None, None, kind.meaning, _MISSING)
+            NamedScore(kind.name, kind.label, None, None, kind.meaning, missing)
             for kind, _ in _MOSES
         ]
     tokenizer, found = MosesTokenizer(language), []

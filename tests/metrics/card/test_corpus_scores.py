@@ -93,6 +93,20 @@ def test_without_sacremoses_the_other_scores_are_there(monkeypatch, scores):
 
 
 @pytest.mark.parametrize(
+    ("language", "reason"), [(None, "give card_language"), ("xx", "language xx")]
+)
+def test_the_papers_kinds_need_a_language_that_moses_knows(language, reason, scores):
+    pytest.importorskip("sacremoses", reason="sacremoses is not installed")
+    found = {s.name: s for s in corpus_scores(HYPOTHESES, REFERENCES, language)}
+    assert found.keys() == scores.keys()
+    for name in ("bleu_tokenized", "bleu_paper"):
+        assert found[name].value is found[name].signature is None
+        assert reason in found[name].missing
+    for name in COMMAND_LINES:
+        assert found[name] == scores[name]
+
+
+@pytest.mark.parametrize(
     ("name", "published"),
     [
         # Four scores of one output: tensor2tensor's issue 317.
