@@ -28,7 +28,7 @@ from t2t_repro.cli.streams import (
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.lines import check_same_length
+from t2t_repro.text.lines import check_same_length, is_blank
 from t2t_repro.visualization.figures import PAPER_SENTENCES
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _lines_of_files(args: argparse.Namespace) -> tuple[list[str], list[str] | No
     if args.alignments is not None:
         return sources, targets
     # A page and a figure have no place for a blank line.
-    kept = [number for number, source in enumerate(sources) if source.strip()]
+    kept = [number for number, source in enumerate(sources) if not is_blank(source)]
     most = 1 if args.html is None else MAX_PAGE_SENTENCES
     if not 1 <= len(kept) <= most:
         raise UserError(

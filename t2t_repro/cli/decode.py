@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Translate lines. The output has as many lines as the input, in the same order; "
-    "empty lines stay empty. A terminal or a pipe is answered line by line while it "
-    "stays open."
+    "blank lines give empty ones. A terminal or a pipe is answered line by line while "
+    "it stays open."
 )
 
 Source = list[str] | LiveLines

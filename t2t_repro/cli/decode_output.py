@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.lines import as_line
+from t2t_repro.text.lines import as_line, is_blank
 
 if TYPE_CHECKING:
     from t2t_repro.runs import RankedHypothesis
@@ -73,7 +73,7 @@ class Summary:
     def add(self, source: str, hypotheses: Sequence[Hypothesis]) -> None:
         """Count the hypotheses of a sentence."""
         self._outputs += 1
-        self._too_few += len(hypotheses) < self._wanted and bool(source.strip())
+        self._too_few += len(hypotheses) < self._wanted and not is_blank(source)
         self._repaired += [best for best in hypotheses[:1] if best.repairs]
 
     def log(self) -> None:

@@ -16,7 +16,7 @@ def add_prefix_flag(parser: argparse.ArgumentParser) -> None:
         "--target_prefix",
         metavar="FILE",
         help="text that each translation must begin with, one line per sentence; an "
-        "empty line forces nothing, and an empty source stays empty",
+        "empty line forces nothing, and a blank source stays without a translation",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
+from t2t_repro.text.lines import is_blank
 
 Pair = tuple[str, str]
 
@@ -53,5 +54,5 @@ def _is_pair(pair: object) -> bool:
 
 
 def has_empty_side(pair: tuple[str, str]) -> bool:
-    """Return whether a side is empty or only white space."""
-    return not all(text.strip() for text in pair)
+    """Return whether a side is empty or blank."""
+    return any(map(is_blank, pair))

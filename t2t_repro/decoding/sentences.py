@@ -25,6 +25,7 @@ from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.bracket_grammar import BracketGrammar
+from t2t_repro.text.lines import is_blank
 from t2t_repro.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -123,7 +124,8 @@ class SentenceTranslator(abc.ABC):
         """Translate sentences, all batched together.
 
         Args:
-            sentences: Source texts. A text without tokens has an empty translation.
+            sentences: Source texts. A blank one, or one without tokens, has an empty
+                translation.
             advance: Called with the number of sentences completed since the last call.
             prefixes: Text that each translation must begin with, in the form that the
                 model writes; an empty one forces nothing. If a source is cut into
@@ -142,6 +144,7 @@ class SentenceTranslator(abc.ABC):
             UserError: If the numbers of sentences and prefixes differ, or a prefix is
                 too long or has a token that the model cannot write.
         """
+        sentences = _checked(sentences)
         pieces = self._encode(sentences, prefixes, first)
         return self._translate_chunk(sentences, pieces, first, advance)
 
@@ -170,7 +173,7 @@ class SentenceTranslator(abc.ABC):
             UserError: See `translate`.
         """
         if prefixes is not None:
-            self._encode(sentences, prefixes, first)
+            self._encode(_checked(sentences), prefixes, first)
         for start in range(0, len(sentences), chunk_size):
             part = slice(start, start + chunk_size)
             yield from self.translate(
@@ -184,15 +187,6 @@ class SentenceTranslator(abc.ABC):
         self, sentences: Sequence[str], prefixes: Sequence[str] | None, first: int
     ) -> list[Piece]:
         """Return the pieces of all sentences, in order."""
-        if isinstance(sentences, str):
-            raise ValueError(
-                f"`sentences` must be a list of sentences. Received: {sentences!r}"
-            )
-        for sentence in sentences:
-            if not isinstance(sentence, str):
-                raise ValueError(
-                    f"`sentences` must be a list of strings. Received: {sentence!r}"
-                )
         normalized = [*map(self._forms.normalize_source, sentences)]
         sources = self.source_tokenizer.encode_batch(normalized)
         forced: list[list[int]] = [[] for _ in sentences]
@@ -284,6 +278,24 @@ class SentenceTranslator(abc.ABC):
             left -= Counter(pieces[number].sentence for number in numbers)
             advance(before - len(left))
         return results
+
+
+def _checked(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences, the blank ones empty; raise ValueError if one is no text.
+
+    The tokens of a blank sentence are none, but a problem's `postprocess` may put the
+    words of the source into its output.
+    """
+    if isinstance(sentences, str):
+        raise ValueError(
+            f"`sentences` must be a list of sentences. Received: {sentences!r}"
+        )
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise ValueError(
+                f"`sentences` must be a list of strings. Received: {sentence!r}"
+            )
+    return ["" if is_blank(sentence) else sentence for sentence in sentences]
 
 
 def _join(pieces: list[list[Hypothesis]]) -> list[Hypothesis]:

@@ -11,6 +11,7 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.runs.system import System
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.lines import is_blank
 from t2t_repro.visualization.alignments import (
     AlignmentHeads,
     Link,
@@ -86,7 +87,7 @@ def align_pairs(
         try:
             attention = system.attention(source, target, decode_hparams)
         except UserError as error:
-            if source.strip() or (target or "").strip():
+            if not (is_blank(source) and is_blank(target or "")):
                 skipped.add(number + 1, error)
             yield []
         else:

@@ -26,6 +26,7 @@ from t2t_repro.decoding.translate import SOURCE_BUCKET_STEP
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
+from t2t_repro.text.lines import is_blank
 from t2t_repro.text.tokenizer import check_writable
 from t2t_repro.training.losses import token_losses
 
@@ -140,7 +141,7 @@ class PairScorer:
         source_ids = self._source_tokenizer.encode(
             self._problem.normalize_source(source)
         )
-        if not source_ids and not target.strip():
+        if not source_ids and is_blank(target):
             return [], []
         written = self._problem.encode_target(target)
         target_ids = self._target_tokenizer.encode(written)

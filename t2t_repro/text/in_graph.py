@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
+from t2t_repro.text.lines import BLANK_TEXT
 
 
 class InGraphTokenizer(tf.Module, abc.ABC):
     """A tokenizer inside the graph; its ids and texts are the same as in Python."""
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Return the ids of texts, without an end of sentence.
+        """Return the ids of texts, without an end of sentence; none of a blank one.
 
         Args:
             texts: UTF-8 strings `[batch]`. Bytes that are not UTF-8 are read as U+FFFD,
@@ -25,7 +26,8 @@ class InGraphTokenizer(tf.Module, abc.ABC):
         """
         # SentencePiece's operation replaces more bytes per error than Python does.
         valid = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
-        return self._encode_valid(valid)
+        blank = tf.strings.regex_full_match(valid, BLANK_TEXT)
+        return self._encode_valid(tf.where(blank, "", valid))
 
     @abc.abstractmethod
     def _encode_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:

@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from t2t_repro.errors import UserError
+
+# Text of which nothing is visible, in the syntax of both Python and TensorFlow (RE2):
+# separators and controls (categories Z and Cc), characters that Unicode calls
+# default-ignorable, such as U+200B, U+FEFF and the Hangul fillers, and format
+# characters (Cf) but for number signs such as U+06DD, which are drawn. Combining marks
+# are drawn even without a letter, so they are text. The ranges are written out, because
+# the versions of Unicode in Python and in RE2 differ.
+BLANK_TEXT = (
+    r"[\x00-\x20\x7f-\xa0\xad"
+    "\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f"
+    "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]*"
+)
+_BLANK = re.compile(BLANK_TEXT)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text has no visible character; then it counts as empty."""
+    return _BLANK.fullmatch(text) is not None
 
 
 def as_line(text: str) -> str:

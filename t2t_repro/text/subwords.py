@@ -7,8 +7,8 @@ Differs from the papers, which split tokenised words by byte-pair encoding
 Runs of spaces become one space; nothing else is normalised. Compatibility folding
 (SentencePiece's default, NFKC) would make a system write "..." and "2" where the
 references have "…" and "²", and BLEU would count them as errors. A character outside
-the vocabulary is spelt in its UTF-8 bytes, so decoding returns any text that was
-encoded.
+the vocabulary is spelt in its UTF-8 bytes, so decoding returns any visible text that
+was encoded.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 from t2t_repro.errors import UserError
+from t2t_repro.text.lines import is_blank
 from t2t_repro.text.sampled_subwords import SPACE, SubwordSampler, can_sample
 from t2t_repro.text.tokenizer import Tokenizer, ids_of_text, read_vocabulary_file
 
@@ -256,7 +257,9 @@ def _split(line: str) -> Iterator[str]:
 
 
 def _encodable(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
+    """Empty a blank text, and replace lone surrogates, which UTF-8 lacks, by U+FFFD."""
+    if is_blank(text):
+        return ""
     if text.isascii():
         return text
     return _LONE_SURROGATES.sub("\ufffd", text)

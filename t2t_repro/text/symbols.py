@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.constants import UNK_ID
 from t2t_repro.errors import UserError
+from t2t_repro.text.lines import is_blank
 from t2t_repro.text.tokenizer import Tokenizer, ids_of_text, read_vocabulary_file
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class SymbolTokenizer(Tokenizer):
         return ("\n".join(self._entries) + "\n").encode()
 
     def encode(self, text: str) -> list[int]:
-        return [self._ids.get(word, UNK_ID) for word in split_symbols(text)]
+        words = [] if is_blank(text) else split_symbols(text)
+        return [self._ids.get(word, UNK_ID) for word in words]
 
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self._entries[token] for token in ids_of_text(ids))

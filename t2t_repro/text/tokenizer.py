@@ -41,7 +41,7 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without an end of sentence."""
+        """Return the ids of a text, without an end of sentence; none of a blank one."""
 
     @abc.abstractmethod
     def decode(self, ids: Sequence[int]) -> str:

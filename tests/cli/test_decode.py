@@ -26,7 +26,7 @@ LINES = [
     "a\u2028line\u0085separator\x0cinside",
     "three times: the horse is blue . " * 12,
     "tab\there",
-    "",
+    "\u00a0\u200b\ufeff",
     "two times: the book is green .",
 ]
 
@@ -129,11 +129,11 @@ def test_an_over_long_line_is_reported_and_not_lost(trained, expected, source, c
 
 def test_tabs_separate_hypotheses_and_scores(trained, expected, source):
     lines = translated(trained, source, return_beams="true", write_beam_scores="true")
-    for line, text, best in zip(lines, LINES, expected, strict=True):
+    for line, best in zip(lines, expected, strict=True):
         cells = line.split("\t")
         scores = [float(score) for score in cells[1::2]]
         assert cells[0] == best
-        assert len(cells) == (4 if text else 2)
+        assert len(cells) == (4 if best else 2)
         assert scores == sorted(scores, reverse=True)
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.conftest import sentence_pairs
 from tests.fuzz.fuzz_decode import Ended, Fuzzer, fuzz, hard_file, in_this_process
 from tests.support.command_lines import parsed
+from tests.support.hard_text import shows_nothing
 
 SENTENCES = [source for source, _ in sentence_pairs()]
 
@@ -24,11 +25,12 @@ def test_random_lines_are_translated_in_order(trained, tmp_path):
     assert report.failures == []
     assert len(commands) == 2  # text and JSON
     assert report.lines >= 150
-    assert min(report.known, report.empty, report.refused) > 5
+    assert min(report.known, report.blank, report.refused) > 5
 
 
 def upper_case(line: bytes) -> str:
-    return line.removesuffix(b"\r").decode().upper()
+    text = line.removesuffix(b"\r").decode().upper().replace("\r", " ")
+    return "" if shows_nothing(text) else text
 
 
 def fake(change):

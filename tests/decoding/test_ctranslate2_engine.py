@@ -117,8 +117,8 @@ def test_a_batch_has_a_row_even_if_its_tokens_are_too_many(package):
 
 
 def test_translations_are_in_the_order_of_the_sentences(package):
-    found = translator().translate(["1 2", "", "4 4 4", "3", " "])
-    assert [best.text for (best,) in found] == ["a b", "", "d d d", "c", ""]
+    found = translator().translate(["1 2", "", "4 4 4", "3", " ", "\u00a0\u200b"])
+    assert [best.text for (best,) in found] == ["a b", "", "d d d", "c", "", ""]
     assert found[1] == [Hypothesis("", 0.0)]
 
 

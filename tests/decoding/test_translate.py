@@ -12,6 +12,7 @@ import tensorflow as tf
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
+from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.models.transformer import Transformer
@@ -137,8 +138,35 @@ def test_an_empty_line_is_postprocessed_like_empty_output(model):
 
 
 def test_empty_lines_stay_empty(beam_of_four):
-    texts = best_texts(beam_of_four.translate(["", "a", "   ", "b"]))
-    assert [bool(text) for text in texts] == [False, True, False, True]
+    lines = [
+        "",
+        "a",
+        "   ",
+        "b",
+        "\u00a0",
+        "\u3000",
+        "\u200b \ufeff",
+        "\u2060",
+        "\xad\u200e",
+    ]
+    found = beam_of_four.translate(lines)
+    texts = best_texts(found)
+    assert [bool(text) for text in texts] == [False, True, False, True, *[False] * 5]
+    assert found[4:] == [[Hypothesis("", 0.0)]] * 5
+
+
+def test_a_blank_line_is_postprocessed_like_an_empty_one(model):
+    """Its invisible word must not get into a tree."""
+    forms = TextForms(
+        postprocess=lambda source, written: Output(f"[{source}|{written}]")
+    )
+    translated = translator(model, forms=forms).translate(["\u200b", " \u00a0"])
+    assert best_texts(translated) == ["[|]"] * 2
+
+
+def test_a_blank_prefix_forces_nothing(beam_of_four):
+    found = beam_of_four.translate(["a"], prefixes=["\u200b"])
+    assert found == beam_of_four.translate(["a"])
 
 
 def test_no_sentences_give_no_translations(beam_of_four):

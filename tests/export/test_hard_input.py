@@ -33,8 +33,10 @@ def test_a_batch_without_rows_is_answered(subword_system, name):
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_a_batch_of_empty_texts_is_answered(subword_system, name):
-    found = serve(subword_system, name, ["", ""])
-    assert np.isfinite(found["scores"].numpy()).all()
+    found = serve(subword_system, name, ["", "\u00a0\u200b"])
+    scores = found["scores"].numpy().tolist()
+    assert np.isfinite(scores).all()
+    assert scores[0] == scores[1]
     assert found["truncated"].numpy().tolist() == [False, False]
 
 

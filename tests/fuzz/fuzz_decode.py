@@ -5,7 +5,7 @@
 
 Every fifth line is a sentence of `--sentences`, whose translation is known from a file
 without random lines. The script checks that each command ends with exit code 0, that an
-output has as many lines as its input, that empty lines stay empty, that the known
+output has as many lines as its input, that blank lines give empty ones, that the known
 sentences have their translations (so nothing is lost, added or exchanged), and that
 `--output_format json` numbers the lines. Some files are gzipped, some lack the last
 line break, and one is piped. Each line that is not text (NUL, invalid UTF-8) is given
@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from t2t_repro.cli.main import main as t2t
-from tests.support.hard_text import random_hard_text
+from tests.support.hard_text import random_hard_text, shows_nothing
 
 LINES_PER_FILE = 400
 FILES_PER_PROCESS = 10
@@ -87,7 +87,7 @@ class Report:
     Attributes:
         lines: Number of lines that had to be translated.
         known: Number of those whose translation was known.
-        empty: Number of empty ones.
+        blank: Number of those without a visible character.
         refused: Number of lines that are not text.
         files: Number of files.
         failures: Descriptions of everything that went wrong.
@@ -95,15 +95,15 @@ class Report:
 
     lines: int = 0
     known: int = 0
-    empty: int = 0
+    blank: int = 0
     refused: int = 0
     files: int = 0
     failures: list[str] = dataclasses.field(default_factory=list)
 
     def __str__(self) -> str:
         return (
-            f"{self.files} files, {self.lines} lines ({self.known} known, {self.empty} "
-            f"empty), {self.refused} refused lines, {len(self.failures)} failures"
+            f"{self.files} files, {self.lines} lines ({self.known} known, {self.blank} "
+            f"blank), {self.refused} refused lines, {len(self.failures)} failures"
         )
 
 
@@ -220,9 +220,10 @@ class Fuzzer:
         for index, line in enumerate(lines):
             given = _text_of(file, index)
             text = self._json_text(file, index, line) if as_json else line
-            expected = "" if not given else file.expected.get(index, text)
+            is_blank = shows_nothing(given.decode())
+            expected = "" if is_blank else file.expected.get(index, text)
             self.report.known += index in file.expected
-            self.report.empty += not given
+            self.report.blank += is_blank
             if text != expected or "\r" in text:
                 described = f"{given[:80]!r}: {text[:80]!r}, expected {expected[:80]!r}"
                 self._fail(file, f"line {index + 1} {described}")

@@ -5,7 +5,8 @@
 
 For every batch of random size, the script checks that all signatures answer, that
 `serving_default` and `Translator` (the library of `t2t decode`) write the same text in
-the same order, and that a sample of rows has the same translation alone. Invalid UTF-8
+the same order, that a text without a visible character has an empty translation with
+score 0, and that a sample of rows has the same translation alone. Invalid UTF-8
 is compared after `bytes.decode(errors="replace")`. Give the `--decode_hparams` of the
 export, if it has any.
 
@@ -27,7 +28,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from tests.support.hard_text import random_hard_text
+from tests.support.hard_text import random_hard_text, shows_nothing
 
 logger = logging.getLogger(__name__)
 
@@ -42,12 +43,14 @@ class Report:
     Attributes:
         inputs: Number of strings.
         truncated: Number of those that were cut.
+        blank: Number of those without a visible character.
         ties: Descriptions of differences that are due to rounding.
         failures: Descriptions of all other differences and errors.
     """
 
     inputs: int = 0
     truncated: int = 0
+    blank: int = 0
     ties: list[str] = dataclasses.field(default_factory=list)
     failures: list[str] = dataclasses.field(default_factory=list)
 
@@ -78,10 +81,14 @@ def check_batch(
         report.failures.append(f"{len(batch)} inputs, other numbers of outputs")
         return
     report.truncated += sum(found["truncated"])
-    expected = translator.translate([text.decode("utf-8", "replace") for text in batch])
-    for row, hypotheses in enumerate(expected):
+    given = [text.decode("utf-8", "replace") for text in batch]
+    for row, hypotheses in enumerate(translator.translate(given)):
         text, score = hypotheses[0].text, hypotheses[0].score
         _compare_row(found, row, text, score, batch[row], report)
+        if shows_nothing(given[row]):
+            report.blank += 1
+            if found["outputs"][row] or found["scores"][row]:
+                report.failures.append(f"row {row} {batch[row][:80]!r}: not empty")
     _check_sample(signatures, batch, found, report)
 
 
@@ -186,8 +193,8 @@ def main() -> int:
         for line in lines:
             print(f"{kind}: {line}")
     print(
-        f"{report.inputs} inputs, {report.truncated} truncated, {len(report.ties)} "
-        f"ties, {len(report.failures)} failures, {seconds:.0f} s"
+        f"{report.inputs} inputs, {report.truncated} truncated, {report.blank} blank, "
+        f"{len(report.ties)} ties, {len(report.failures)} failures, {seconds:.0f} s"
     )
     return 1 if report.failures else 0
 

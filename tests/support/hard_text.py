@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import regex
+
 LONGEST = 10_000  # bytes
 
 _SCRIPTS = (
@@ -21,9 +23,16 @@ _SCRIPTS = (
     (0xAC00, 0xD7A3),  # Hangul
     (0x10330, 0x1034A),  # Gothic, outside the basic plane
 )
+# `regex` knows the properties that Python's `unicodedata` lacks.
+_UNSEEN = regex.compile(
+    r"[[\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]"
+    r"--[\p{Prepended_Concatenation_Mark}]]*",
+    regex.VERSION1,
+)
 _SPACES = " \t\u00a0\u2003\u3000\u200b"
 _BREAKS = "\n\r\v\f\x1c\x85\u2028\u2029\t"
 _INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u034f\U000e0041"
+_BLANK = " \t\v\x01\x7f\x85\u00a0\u00ad\u200b\u200e\u2028\u2060\u3000\u3164\ufe0f\ufeff"
 _DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"
 _NONCHARACTERS = "\ufffe\uffff\ufdd0\U0001ffff\U0010ffff\ufffd"
 _EMOJI = "🙂👩🏽\u200d🇩🇪\ufe0f❤\u20e3🏴"
@@ -66,6 +75,7 @@ def _any_characters(source: random.Random) -> str:
 _VALID: dict[str, Callable[[random.Random], str]] = {
     "empty": lambda source: "",
     "spaces": _joined(_SPACES),
+    "blank": _joined(_BLANK),
     "control characters": _control_characters,
     "NUL": _words_around("\0"),
     "line breaks": _joined((*_BREAKS, *_WORDS)),
@@ -111,6 +121,11 @@ def hard_text(kind: str, source: random.Random) -> bytes:
     if kind in _INVALID:
         return _INVALID[kind](source)
     return _VALID[kind](source).encode()
+
+
+def shows_nothing(text: str) -> bool:
+    """Return whether no character of a text is visible, by Unicode's properties."""
+    return _UNSEEN.fullmatch(text) is not None
 
 
 def random_hard_text(source: random.Random) -> bytes:

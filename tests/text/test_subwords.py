@@ -9,6 +9,7 @@ import pytest
 
 from t2t_repro.errors import UserError
 from t2t_repro.text import SentencePieceTokenizer, load_tokenizer, train_sentencepiece
+from t2t_repro.text.lines import is_blank
 
 HARD_LINES = [
     "",
@@ -95,13 +96,13 @@ def test_hard_lines_survive_encoding_and_decoding(tokenizer):
 
 
 def test_random_unicode_survives_encoding_and_decoding(tokenizer):
-    lines = random_lines(500)
+    lines = [line for line in random_lines(500) if not is_blank(line)]
     returned = [round_trip(tokenizer, line) for line in lines]
     assert returned == [expected_normalization(line) for line in lines]
 
 
 def test_naughty_strings_survive_encoding_and_decoding(tokenizer, naughty_strings):
-    lines = naughty_strings
+    lines = [line for line in naughty_strings if not is_blank(line)]
     returned = [round_trip(tokenizer, line) for line in lines]
     assert returned == [expected_normalization(line) for line in lines]
 

@@ -24,7 +24,7 @@ from t2t_repro.metrics.card.words import (
     count_words,
     words_by_frequency,
 )
-from t2t_repro.text.lines import check_scored
+from t2t_repro.text.lines import check_scored, is_blank
 
 EXAMPLES = 5
 
@@ -38,8 +38,8 @@ class Faults:
             None if there are no sources.
         copies_in_references: References that are equal to their sources; None if there
             are no sources.
-        empty: Translations without a word.
-        empty_references: References without a word.
+        empty: Blank translations.
+        empty_references: Blank references.
         loops: Translations with a repetition loop; see `repetition.DEFINITION`.
         loops_in_references: References with a repetition loop.
         identical: Translations that are equal to their references, apart from
@@ -190,4 +190,4 @@ def _equal(texts: Sequence[str], others: Sequence[str]) -> int:
 
 
 def _empty(texts: Sequence[str]) -> int:
-    return sum(not text.split() for text in texts)
+    return sum(map(is_blank, texts))
