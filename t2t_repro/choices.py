@@ -22,6 +22,24 @@ PositionKind = Literal["interleaved", "concatenated", "learned", "none"]
 ColumnOrder = Literal["reversed", "rolled"]
 
 
+# sacreBLEU's tokenizers (`BLEU.TOKENIZERS`); auto = the one that fits the text
+AUTO_TOKENIZER = "auto"
+BLEU_TOKENIZERS = (
+    AUTO_TOKENIZER,
+    "13a",
+    "intl",
+    "zh",
+    "ja-mecab",
+    "ko-mecab",
+    "char",
+    "flores101",
+    "flores200",
+    "spBLEU-1K",
+    "spm",
+    "none",
+)
+
+
 class Wiring(NamedTuple):
     """The order of normalization, dropout and addition around a sublayer.
 

@@ -7,9 +7,11 @@ import dataclasses
 import json
 from collections.abc import Callable, Sequence
 
-from t2t_repro.cli.flags import number_in_range
+from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.cli.flags import add_bleu_tokenizer_flag, number_in_range
 from t2t_repro.cli.streams import check_read_once, read_input
 from t2t_repro.errors import UsageError
+from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer
 from t2t_repro.metrics.comparison_table import comparison_lines, comparison_markdown
 from t2t_repro.metrics.significance import TESTS, Comparison, compare_translations
 
@@ -51,6 +53,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="resamples or trials (default: 0 = sacreBLEU's 1,000 or 10,000)",
     )
+    add_bleu_tokenizer_flag(parser, "auto")
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
@@ -67,6 +70,9 @@ def run(args: argparse.Namespace) -> int:
     check_read_once([*names, args.reference])
     systems = {name: read_input(name) for name in names}
     references = read_input(args.reference)
-    found = compare_translations(systems, references, args.test, args.samples)
+    tokenizer = announced_tokenizer(args.bleu_tokenizer or AUTO_TOKENIZER, references)
+    found = compare_translations(
+        systems, references, args.test, args.samples, tokenizer
+    )
     print(*FORMATS[args.format](found), sep="\n")
     return 0

@@ -84,7 +84,9 @@ def load_engine(
     package = run.package(args.t2t_usr_dir)
     load_catalogue(package)
     if args.export_dir is None:
-        return _converted(args, package, hparams)
+        system = _converted(args, package, hparams)
+        system.problem = system.problem.with_bleu_tokenizer(run.bleu_tokenizer)
+        return system
     for flag in ("checkpoint_path", "quantization"):
         if getattr(args, flag) is not None:
             raise UsageError(
@@ -93,6 +95,7 @@ def load_engine(
             )
     system = CTranslate2System(args.export_dir, package, run.data_dir)
     _check_same_system(args, run, system)
+    system.problem = system.problem.with_bleu_tokenizer(run.bleu_tokenizer)
     return system
 
 

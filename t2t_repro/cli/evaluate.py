@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.cli.engine import CTRANSLATE2, add_engine_flags, load_engine
 from t2t_repro.cli.flags import (
+    add_bleu_tokenizer_flag,
     add_decode_hparams_flag,
     add_system_flags,
     number_in_range,
@@ -32,7 +35,9 @@ from t2t_repro.cli.streams import (
 )
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer, check_usable
 from t2t_repro.progress import Progress
+from t2t_repro.runs.bleu_tokenizer import check_bleu_tokenizer
 from t2t_repro.runs.ctranslate2 import CTranslate2System
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
@@ -83,6 +88,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=number_in_range(0, int),
         help="seed of --branch_weights random (default: 1)",
     )
+    add_bleu_tokenizer_flag(parser, "the run's; without a run, auto")
     add_decode_hparams_flag(parser, "evaluate")
     add_card_flags(parser)
 
@@ -99,10 +105,14 @@ def run(args: argparse.Namespace) -> int:
     hparams = DecodeHParams().parse_for("evaluate", args.decode_hparams)
     _check_flags(args)
     check_card_flags(args)
+    check_usable(args.bleu_tokenizer or AUTO_TOKENIZER)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs = None if args.source is None else _read_pairs(args.source, args.reference)
     system = load_engine(args, hparams, parallel_batches=True)
     check_card_outputs(args, system.problem)
+    if args.bleu_tokenizer is not None:
+        check_bleu_tokenizer(args.bleu_tokenizer, system.problem)
+        system.problem = system.problem.with_bleu_tokenizer(args.bleu_tokenizer)
     hparams = system.with_problem_defaults(hparams)
     if not isinstance(system, CTranslate2System):
         mode = args.branch_weights or BRANCH_WEIGHT_MODES[0]
@@ -110,6 +120,7 @@ def run(args: argparse.Namespace) -> int:
         system.replace_branch_weights(mode, seed)
     if pairs is None:
         pairs = _read_split(args, system)
+    tokenizer = _settle_tokenizer(system, pairs[1])
     on_terminal = sys.stderr.isatty()
     if on_terminal:
         warm_up(system, hparams)
@@ -118,8 +129,22 @@ def run(args: argparse.Namespace) -> int:
     if args.decode_to_file:
         write_lines(args.decode_to_file, evaluation.hypotheses)
     report = _report(args, system, hparams, evaluation)
-    show_report(args, report, evaluation.hypotheses, pairs[1], pairs[0], system)
+    show_report(
+        args, report, evaluation.hypotheses, pairs[1], pairs[0], system, tokenizer
+    )
     return 0
+
+
+def _settle_tokenizer(system: TranslatingSystem, references: Sequence[str]) -> str:
+    """Choose the tokenizer of BLEU for all that follows, and return it."""
+    problem = system.problem
+    if not problem.scores_bleu:
+        return problem.bleu_tokenizer
+    chosen = announced_tokenizer(
+        problem.bleu_tokenizer, references, problem.target_language
+    )
+    system.problem = problem.with_bleu_tokenizer(chosen)
+    return chosen
 
 
 def _report(

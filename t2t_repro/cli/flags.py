@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
+from t2t_repro.choices import BLEU_TOKENIZERS
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.typed_settings import TypedSettings
@@ -102,6 +103,21 @@ def add_setting_flag(
         limits = number_in_range(about.at_least, kind, about.at_most)
         options = {"metavar": "N", "type": limits}
     parser.add_argument(f"--{name}", help=about.help + shown, **options)
+
+
+def add_bleu_tokenizer_flag(parser: FlagContainer, default: str) -> None:
+    """Add `--bleu_tokenizer`, which is None if it is not given.
+
+    Args:
+        parser: Parser or group.
+        default: What the command does without the flag.
+    """
+    parser.add_argument(
+        "--bleu_tokenizer",
+        choices=BLEU_TOKENIZERS,
+        help=f"sacreBLEU's tokenizer of BLEU, which its signature names (default: "
+        f"{default}; auto = zh, ja-mecab or char for text without spaces, else 13a)",
+    )
 
 
 class _Refused(argparse.Action):

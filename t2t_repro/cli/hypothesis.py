@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
+from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.cli.engine import TENSORFLOW
 from t2t_repro.cli.score_card import check_card_flags, show_report, wants_card
 from t2t_repro.cli.streams import check_read_once, read_input
@@ -70,12 +71,14 @@ def score_hypothesis(args: argparse.Namespace) -> int:
     sources = None
     if args.source:
         sources = _read_aligned(args.source, args.hypothesis, len(hypotheses))
+    from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer
     from t2t_repro.metrics.translation import score_translations
 
-    scores = score_translations(hypotheses, references)
+    tokenizer = announced_tokenizer(args.bleu_tokenizer or AUTO_TOKENIZER, references)
+    scores = score_translations(hypotheses, references, tokenizer)
     data = {"hypothesis": args.hypothesis, "reference": args.reference}
     report = dataclasses.asdict(scores) | data
-    show_report(args, report, hypotheses, references, sources)
+    show_report(args, report, hypotheses, references, sources, tokenizer=tokenizer)
     return 0
 
 

@@ -16,6 +16,7 @@ from t2t_repro.cli.streams import (
     write_lines,
 )
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER
 from t2t_repro.metrics.card import ScoreCard, WordCounts, card_lines, make_card
 from t2t_repro.metrics.moses import MosesTokenizer, is_available
 from t2t_repro.progress import Progress
@@ -123,6 +124,7 @@ def show_report(
     references: Sequence[str],
     sources: Sequence[str] | None = None,
     system: TranslatingSystem | None = None,
+    tokenizer: str = DEFAULT_TOKENIZER,
 ) -> None:
     """Print the report, or the score card as requested; write the page.
 
@@ -134,6 +136,7 @@ def show_report(
         sources: One source per translation, if they are known.
         system: The system that translated, if it is known; then words are counted in
             its training text instead of the references.
+        tokenizer: sacreBLEU's tokenizer.
 
     Raises:
         UserError: If the card cannot be made, or the page cannot be written.
@@ -141,7 +144,7 @@ def show_report(
     if not wants_card(args):
         _print_json(report)
         return
-    card = _make_card(args, hypotheses, references, sources, system)
+    card = _make_card(args, hypotheses, references, sources, system, tokenizer)
     named = (str(report[name]) for name in _TITLE if report.get(name))
     title = f"Score card: {', '.join(named)}"
     if args.card == TEXT:
@@ -163,17 +166,20 @@ def _make_card(
     references: Sequence[str],
     sources: Sequence[str] | None,
     system: TranslatingSystem | None,
+    tokenizer: str,
 ) -> ScoreCard:
     language, words = args.card_language, None
     if system is not None:
         language = language or system.problem.target_language
-        words = _training_words(args.data_dir or system.data_dir, system)
+        words = _training_words(args.data_dir or system.data_dir, system, tokenizer)
     logger.info("making the score card of %d sentences", len(hypotheses))
-    return make_card(hypotheses, references, sources, words, language)
+    return make_card(
+        hypotheses, references, sources, words, language, tokenizer=tokenizer
+    )
 
 
 def _training_words(
-    data_dir: str | None, system: TranslatingSystem
+    data_dir: str | None, system: TranslatingSystem, tokenizer: str
 ) -> WordCounts | None:
     """Count the training words if the prepared data is present and intact."""
     from t2t_repro.data.prepared import PreparedData
@@ -187,7 +193,7 @@ def _training_words(
         if data is None:
             return None
         with Progress(training_pairs_to_count(data), "training pair") as progress:
-            return count_training_words(data, progress.advance)
+            return count_training_words(data, progress.advance, tokenizer)
     except UserError as error:
         logger.warning("words are counted in the references: %s", error)
         return None

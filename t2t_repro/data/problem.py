@@ -7,12 +7,14 @@ tensor2tensor's `data_generators/text_problems.py`.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.errors import UsageError
 from t2t_repro.registry import snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
@@ -92,6 +94,8 @@ class Problem:
         source_language: Code of the language of the inputs, such as "en", if it is
             known.
         target_language: Code of the language of the targets, if it is known.
+        bleu_tokenizer: sacreBLEU's tokenizer of the outputs; "auto" chooses it by the
+            target language or the texts.
         decode_defaults: Values of `DecodeHParams` that are better for this problem than
             the general defaults.
     """
@@ -106,6 +110,7 @@ class Problem:
     metric: str = "bleu"
     source_language: str | None = None
     target_language: str | None = None
+    bleu_tokenizer: str = AUTO_TOKENIZER
     decode_defaults: Mapping[str, float | int | str] = MappingProxyType({})
 
     @property
@@ -224,13 +229,30 @@ class Problem:
         """Whether the problem declares a grammar."""
         return type(self).target_grammar is not Problem.target_grammar
 
+    @property
+    def scores_bleu(self) -> bool:
+        """Whether its scores are those of translations."""
+        return type(self).score is Problem.score
+
+    def with_bleu_tokenizer(self, tokenizer: str) -> Self:
+        """Return the same problem with another `bleu_tokenizer`."""
+        changed = copy.copy(self)
+        changed.bleu_tokenizer = tokenizer
+        return changed
+
+    def tokenizer_for(self, texts: Sequence[str]) -> str:
+        """Return the tokenizer of texts in the target language; never "auto"."""
+        from t2t_repro.metrics.bleu_tokenizer import chosen_tokenizer
+
+        return chosen_tokenizer(self.bleu_tokenizer, texts, self.target_language)
+
     def development_score(
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> float:
         """Score outputs during training; higher is better."""
         from t2t_repro.metrics.translation import bleu
 
-        return bleu(hypotheses, references)
+        return bleu(hypotheses, references, self.tokenizer_for(references))
 
     def score(
         self, hypotheses: Sequence[str], references: Sequence[str]
@@ -246,7 +268,9 @@ class Problem:
         """
         from t2t_repro.metrics.translation import score_translations
 
-        return score_translations(hypotheses, references)
+        return score_translations(
+            hypotheses, references, self.tokenizer_for(references)
+        )
 
     def similarities(self, outputs: Sequence[str]) -> list[list[float]]:
         """Compare outputs for one sentence with each other.
@@ -260,7 +284,7 @@ class Problem:
         """
         from t2t_repro.metrics.translation import pairwise_bleu
 
-        return pairwise_bleu(outputs)
+        return pairwise_bleu(outputs, self.tokenizer_for(outputs))
 
     def consensus(self, outputs: Sequence[str], weights: Sequence[float]) -> str:
         """Combine outputs for one sentence into the one that they agree on.

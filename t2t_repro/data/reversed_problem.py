@@ -84,15 +84,23 @@ class ReversedProblem(Problem):
     def check(self, tmp_dir: str | Path | None) -> None:
         self._base.check(tmp_dir)
 
+    @property
+    def scores_bleu(self) -> bool:
+        return self._base.scores_bleu
+
+    def _scorer(self, texts: Sequence[str]) -> Problem:
+        """Return the base, which scores, with the tokenizer of this side."""
+        return self._base.with_bleu_tokenizer(self.tokenizer_for(texts))
+
     def development_score(
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> float:
-        return self._base.development_score(hypotheses, references)
+        return self._scorer(references).development_score(hypotheses, references)
 
     def score(
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> TranslationScores | BracketingScores:
-        return self._base.score(hypotheses, references)
+        return self._scorer(references).score(hypotheses, references)
 
     def similarities(self, outputs: Sequence[str]) -> list[list[float]]:
-        return self._base.similarities(outputs)
+        return self._scorer(outputs).similarities(outputs)

@@ -87,8 +87,8 @@ def translation_evaluator(
     """Make the evaluator that translates dev sentences and scores them.
 
     Differs from tensor2tensor's `approx_bleu_score`, which predicts each token from the
-    true ones before it: the translator searches, and sacreBLEU (13a, cased) scores the
-    text in translation problems.
+    true ones before it: the translator searches, and sacreBLEU (cased) scores the text
+    in translation problems.
 
     Args:
         translator: Translator with the model in training; for speed, of greedy search.
@@ -100,12 +100,17 @@ def translation_evaluator(
         A function that returns the score under the name of the problem's metric. It
         also writes a few translations to the log.
     """
+    tokenizer = problem.tokenizer_for(references)
 
     def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
         hypotheses = [best[0].text for best in translator.translate(sources)]
         samples = slice(SAMPLES)
         table = _table(
-            problem, sources[samples], references[samples], hypotheses[samples]
+            problem,
+            tokenizer,
+            sources[samples],
+            references[samples],
+            hypotheses[samples],
         )
         log.text(EVAL_SPLIT, step, "translations", table)
         return {problem.metric: problem.development_score(hypotheses, references)}
@@ -115,6 +120,7 @@ def translation_evaluator(
 
 def _table(
     problem: Problem,
+    tokenizer: str,
     sources: Sequence[str],
     references: Sequence[str],
     hypotheses: Sequence[str],
@@ -127,7 +133,7 @@ def _table(
     lines = ["| dev sentences |", "|---|"]
     samples = zip(sources, references, hypotheses, strict=True)
     for number, (source, reference, hypothesis) in enumerate(samples, start=1):
-        score = _sentence_score(problem, hypothesis, reference)
+        score = _sentence_score(problem, tokenizer, hypothesis, reference)
         metric = _cell(problem.metric)
         lines += [
             f"| **source {number}:** {_cell(source)} |",
@@ -137,10 +143,12 @@ def _table(
     return "\n".join(lines) + "\n"
 
 
-def _sentence_score(problem: Problem, hypothesis: str, reference: str) -> float:
+def _sentence_score(
+    problem: Problem, tokenizer: str, hypothesis: str, reference: str
+) -> float:
     if problem.metric == "bleu":
         # Corpus BLEU is zero for a sentence of fewer than four words.
-        return sentence_bleu(hypothesis, reference)
+        return sentence_bleu(hypothesis, reference, tokenizer)
     return problem.development_score([hypothesis], [reference])
 
 

@@ -9,6 +9,7 @@ from t2t_repro.constants import TARGETS
 from t2t_repro.data.data_errors import readable
 from t2t_repro.data.pipeline import read_examples
 from t2t_repro.data.prepared import PreparedData
+from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER
 from t2t_repro.metrics.card.words import WordCounts, count_words
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
@@ -17,7 +18,9 @@ _BATCH = 512  # pairs
 
 
 def count_training_words(
-    data: PreparedData, advance: Callable[[int], object] = lambda count: None
+    data: PreparedData,
+    advance: Callable[[int], object] = lambda count: None,
+    tokenizer: str = DEFAULT_TOKENIZER,
 ) -> WordCounts | None:
     """Count the words of the training targets, in the shards.
 
@@ -27,6 +30,7 @@ def count_training_words(
     Args:
         data: Prepared data of the problem.
         advance: Called with the number of pairs counted since the last call.
+        tokenizer: sacreBLEU's tokenizer, which finds the words.
 
     Returns:
         The counts, or None if there is no training text in the data.
@@ -37,13 +41,13 @@ def count_training_words(
     if "train" not in data.splits:
         return None
     shards = data.shards("train")
-    _, tokenizer = data.tokenizers()
+    _, subwords = data.tokenizers()
     targets = read_examples(shards).map(lambda pair: pair[TARGETS]).take(MOST_PAIRS)
     counts: Counter[str] = Counter()
     pairs = 0
     for batch in readable(targets.ragged_batch(_BATCH)):
-        texts = [tokenizer.decode(ids) for ids in batch.to_list()]
-        counts.update(count_words(texts))
+        texts = [subwords.decode(ids) for ids in batch.to_list()]
+        counts.update(count_words(texts, tokenizer))
         pairs += len(texts)
         advance(len(texts))
     copies = PrepareSettings.value_in(data.manifest.settings, "subword_copies")

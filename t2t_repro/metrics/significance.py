@@ -12,7 +12,9 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Signature
 from sacrebleu.significance import PairedTest, Result
 
+from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
+from t2t_repro.metrics.bleu_tokenizer import bleu_metric, chosen_tokenizer
 
 BOOTSTRAP, RANDOMIZATION = "bootstrap", "approximate_randomization"
 TESTS = (BOOTSTRAP, RANDOMIZATION)
@@ -51,6 +53,7 @@ def compare_translations(
     references: Sequence[str],
     test: str = "bootstrap",
     samples: int = 0,
+    tokenizer: str = AUTO_TOKENIZER,
 ) -> list[Comparison]:
     """Compare translations of the same sentences with those of a baseline.
 
@@ -63,13 +66,14 @@ def compare_translations(
         samples: Number of resamples or trials; 0 for sacreBLEU's defaults, 1,000
             resamples or 10,000 trials. The confidence intervals of approximate
             randomisation always have 1,000 resamples.
+        tokenizer: Tokenizer of BLEU, one of `choices.BLEU_TOKENIZERS`.
 
     Returns:
         One comparison per metric and system.
 
     Raises:
         UserError: If there is only a baseline or no sentence, or the numbers of
-            sentences differ.
+            sentences differ, or the tokenizer needs a package that is not installed.
     """
     if len(systems) < 2 or not references:
         raise UserError(
@@ -83,7 +87,9 @@ def compare_translations(
                 f"{len(references)} references, expected equal numbers."
             )
     metrics: dict[str, _Metric] = {
-        "BLEU": BLEU(references=[list(references)]),
+        "BLEU": bleu_metric(
+            chosen_tokenizer(tokenizer, references), references=[list(references)]
+        ),
         "chrF2": CHRF(references=[list(references)]),
         "TER": TER(references=[list(references)]),
     }

@@ -9,8 +9,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import CHRF
 
+from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.metrics.bleu_tokenizer import (
+    DEFAULT_TOKENIZER,
+    bleu_metric,
+    chosen_tokenizer,
+    sentence_metric,
+)
 from t2t_repro.text.lines import check_scored
 
 
@@ -33,10 +40,11 @@ class TranslationScores:
     """Scores of translations against one reference each.
 
     Attributes:
-        bleu: Cased BLEU with tokenizer 13a.
+        bleu: Cased BLEU; its signature names the tokenizer.
         bleu_lowercase: The same on lower-cased text.
         chrf: chrF2.
-        length_ratio: Words of the translations divided by words of the references.
+        length_ratio: Tokens of the translations, by BLEU's tokenizer, divided by tokens
+            of the references.
         sentences: Number of sentences.
     """
 
@@ -58,27 +66,35 @@ class TranslationScores:
         ]
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Return cased BLEU with tokenizer 13a, 0 to 100."""
-    return BLEU().corpus_score(list(hypotheses), [list(references)]).score
+def bleu(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    tokenizer: str = AUTO_TOKENIZER,
+) -> float:
+    """Return cased BLEU, 0 to 100; see `score_translations`."""
+    metric = bleu_metric(chosen_tokenizer(tokenizer, references))
+    return metric.corpus_score(list(hypotheses), [list(references)]).score
 
 
-def sentence_bleu(hypothesis: str, reference: str) -> float:
-    """Return cased BLEU of one sentence with tokenizer 13a, 0 to 100.
+def sentence_bleu(
+    hypothesis: str, reference: str, tokenizer: str = DEFAULT_TOKENIZER
+) -> float:
+    """Return cased BLEU of one sentence, 0 to 100.
 
     It leaves out n-grams that are longer than the translation (sacreBLEU's
     `effective_order`), so a perfect translation of two words has 100.
     """
-    score = BLEU(effective_order=True).sentence_score(hypothesis, [reference])
-    return score.score
+    return sentence_metric(tokenizer).sentence_score(hypothesis, [reference]).score
 
 
-def pairwise_bleu(translations: Sequence[str]) -> list[list[float]]:
+def pairwise_bleu(
+    translations: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER
+) -> list[list[float]]:
     """Return `sentence_bleu` of all translations (rows) against all (columns).
 
     Two empty translations are equal, so they have 100.
     """
-    metric = BLEU(effective_order=True)
+    metric = sentence_metric(tokenizer)
     return [
         [
             metric.sentence_score(translation, [truth]).score
@@ -91,20 +107,26 @@ def pairwise_bleu(translations: Sequence[str]) -> list[list[float]]:
 
 
 def score_translations(
-    hypotheses: Sequence[str], references: Sequence[str]
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    tokenizer: str = AUTO_TOKENIZER,
 ) -> TranslationScores:
     """Score translations by all metrics.
 
     Args:
         hypotheses: Untokenised translations.
         references: One untokenised reference per translation.
+        tokenizer: Tokenizer of BLEU, one of `choices.BLEU_TOKENIZERS`.
 
     Raises:
-        UserError: If the numbers of sentences differ, or are zero.
+        UserError: If the numbers of sentences differ, or are zero, or the tokenizer
+            needs a package that is not installed.
     """
     check_scored(hypotheses, references, "translations")
     streams = list(hypotheses), [list(references)]
-    cased, lowercase, chrf = BLEU(), BLEU(lowercase=True), CHRF()
+    chosen = chosen_tokenizer(tokenizer, references)
+    cased, lowercase = bleu_metric(chosen), bleu_metric(chosen, lowercase=True)
+    chrf = CHRF()
     cased_score = cased.corpus_score(*streams)
     lowercase_score = lowercase.corpus_score(*streams)
     chrf_score = chrf.corpus_score(*streams)

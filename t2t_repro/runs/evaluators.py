@@ -49,9 +49,9 @@ def make_evaluators(
         return []
     batches = evaluation_batches(data.shards("dev"), BatchPlan.for_evaluation(hparams))
     evaluators = [likelihood_evaluator(model, batches)]
-    sentences, samples = settings.eval_sentences, settings.attention_samples
-    if sentences:
-        evaluators.append(_translation_evaluator(model, hparams, sentences, data))
+    samples = settings.attention_samples
+    if settings.eval_sentences:
+        evaluators.append(_translation_evaluator(model, hparams, settings, data))
     # Only models of this class say what their attention layers are.
     if isinstance(model, Transformer):
         if samples and _shows_attention(model, hparams.self_attention_type):
@@ -99,10 +99,10 @@ def branch_evaluator(model: Transformer) -> Evaluator:
 
 
 def _translation_evaluator(
-    model: keras.Model, hparams: HParams, sentences: int, data: PreparedData
+    model: keras.Model, hparams: HParams, settings: TrainSettings, data: PreparedData
 ) -> Evaluator:
     defaults = DecodeHParams()
-    problem = data.problem
+    problem = data.problem.with_bleu_tokenizer(settings.bleu_tokenizer)
     own = defaults.replace(**own_defaults(problem))
     # The problem's batch size is meant for its beam size.
     greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
@@ -115,7 +115,9 @@ def _translation_evaluator(
         forms=TextForms.of(problem),
         grammar=problem.target_grammar(tokenizers[1]),
     )
-    sources, references = (side[:sentences] for side in data.raw_text("dev"))
+    sources, references = (
+        side[: settings.eval_sentences] for side in data.raw_text("dev")
+    )
     logger.info(
         "%s during training: %d dev sentences, greedy search; decoding uses "
         "beam_size=%d and usually scores higher",

@@ -16,6 +16,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import current_folder
+from t2t_repro.runs.bleu_tokenizer import check_bleu_tokenizer, check_same_tokenizer
 from t2t_repro.runs.ensemble_folder import member_folders
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.warm_starting import check_warm_start
@@ -118,16 +119,18 @@ def resolved_hparams(settings: TrainSettings) -> HParams:
 
 
 def checked_search(settings: TrainSettings, problem: Problem) -> DecodeHParams:
-    """Check the search that scores a run after training, and return it as given.
+    """Check how a run is scored, and return the search as given.
 
     Args:
         settings: Settings of the training run.
         problem: The problem, whose defaults complete the search.
 
     Raises:
-        UserError: If a setting of the search is refused.
-        UsageError: If one would have no effect or cannot work.
+        UserError: If a setting of the search is refused, or the tokenizer of BLEU needs
+            a package or a file that is not there.
+        UsageError: If a setting would have no effect or cannot work.
     """
+    check_bleu_tokenizer(settings.bleu_tokenizer, problem)
     search = DecodeHParams().parse_for("train", settings.decode_hparams)
     with_problem_defaults(search, problem, resolved_hparams(settings).max_length)
     return search
@@ -169,6 +172,7 @@ def check_run_folder(settings: TrainSettings, problem: str) -> None:
         random_seed=settings.random_seed,
     )
     run.check_resumable(asked, output_dir)
+    check_same_tokenizer(settings, run)
     step = latest_step(output_dir)
     if step > settings.train_steps:
         raise UsageError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import t2t_repro
 from t2t_repro import catalogue
+from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.description_file import (
     description_text,
     differences,
@@ -208,6 +209,11 @@ class Run:
                 "data_dir that it was trained on to resume it, or another output_dir "
                 "to begin a new run."
             )
+
+    @property
+    def bleu_tokenizer(self) -> str:
+        """SacreBLEU's tokenizer of its scores; "auto" if nothing chose one."""
+        return self.training.get("bleu_tokenizer", AUTO_TOKENIZER)
 
     def load_tokenizers(self, output_dir: str | Path) -> tuple[Tokenizer, Tokenizer]:
         """Read the tokenizers of inputs and targets from the run's folder."""

@@ -92,7 +92,8 @@ class System(TranslatingSystem):
         tokenizers = run.load_tokenizers(output_dir)
         model = run.build_model(*tokenizers)
         restore(model_variables(model), path, advice=_OTHER_CHECKPOINT)
-        return cls(run, catalogue.problem(run.problem), model, tokenizers, path)
+        problem = catalogue.problem(run.problem).with_bleu_tokenizer(run.bleu_tokenizer)
+        return cls(run, problem, model, tokenizers, path)
 
     @property
     def max_input_length(self) -> int:

@@ -16,6 +16,7 @@ from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.progress import status
 from t2t_repro.runs.averaging import average_paths
+from t2t_repro.runs.bleu_tokenizer import with_chosen_tokenizer
 from t2t_repro.runs.describing import begin_or_resume, describe
 from t2t_repro.runs.memory_advice import device_memory, has_gpu, memory_advice
 from t2t_repro.runs.resuming import (
@@ -97,6 +98,8 @@ def train(
     checked_search(settings, data.problem)
     check_run_folder(settings, data.problem.name)
     _check_for_dev_split(settings, data)
+    before = resumable_run(Path(settings.output_dir))
+    settings = with_chosen_tokenizer(settings, data, before)
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
     workers = Workers(strategy)
     _check_for_workers(settings, workers)

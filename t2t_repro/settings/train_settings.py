@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from t2t_repro.choices import AUTO_TOKENIZER, BLEU_TOKENIZERS
 from t2t_repro.settings.declarations import setting
 from t2t_repro.settings.typed_settings import TypedSettings
 
@@ -51,6 +52,12 @@ class TrainSettings(TypedSettings):
         500,
         unit="sentences",
         at_least=0,
+    )
+    bleu_tokenizer: str = setting(
+        "sacreBLEU's tokenizer of BLEU; auto = by the target language if the problem "
+        "knows it, or zh, ja-mecab or char for dev targets without spaces, else 13a",
+        AUTO_TOKENIZER,
+        choices=BLEU_TOKENIZERS,
     )
     attention_samples: int = setting(
         "dev sentences whose attention TensorBoard shows at each evaluation",

@@ -84,6 +84,12 @@ class Evaluations:
         for evaluator in self.evaluators:
             metrics |= evaluator(step, self.log)
         value = metrics.get(self.options.best_metric, -math.inf)
+        if value == 0 and self._best == -math.inf:
+            logger.info(
+                "no model is kept as the best one until %s is above 0",
+                self.options.best_metric,
+            )
+            return metrics
         if value > self._best:
             self._best = value
             self.checkpoints.save_best(step, self.options.best_metric, value)

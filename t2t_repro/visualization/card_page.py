@@ -128,12 +128,13 @@ def _length_chart(card: ScoreCard) -> str:
         for band in card.by_length
     ]
     chart = column_chart(
-        "BLEU 13a by length in words",
+        f"BLEU {card.tokenizer} by length in words",
         groups,
         largest=max(1.0, *(band.bleu for band in card.by_length)),
     )
     caption = (
-        f"BLEU 13a of the sentences by the number of words of the {card.length_of}."
+        f"BLEU {card.tokenizer} of the sentences by the number of words of the "
+        f"{card.length_of}."
     )
     return chart + _caption(caption)
 

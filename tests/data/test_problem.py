@@ -99,6 +99,22 @@ def test_a_reversed_problem_is_scored_as_its_base():
     assert reversed_problem.similarities([]) == [[7.0]]
 
 
+def test_each_side_of_a_problem_has_its_own_tokenizer():
+    class EnglishToChinese(Problem):
+        source_language = "en"
+        target_language = "zh"
+
+    chinese, english = ["狗猫看见树。"], ["a cat sees a tree now"]
+    forward, back = EnglishToChinese(), ReversedProblem(EnglishToChinese())
+    assert "tok:zh" in forward.score(chinese, chinese).bleu.signature
+    assert forward.development_score(chinese, chinese) == pytest.approx(100)
+    assert forward.similarities([*chinese, "狗猫看见山。"])[0][1] > 10
+    assert "tok:13a" in back.score(english, english).bleu.signature
+    given = back.with_bleu_tokenizer("char")
+    assert "tok:char" in given.score(english, english).bleu.signature
+    assert back.bleu_tokenizer == "auto"
+
+
 def test_outputs_are_combined_only_by_a_problem_that_overrides_it():
     class Combined(Problem):
         def consensus(self, outputs, weights):

@@ -28,6 +28,7 @@ VALUES = {
     "log_step_count_steps": 3,
     "local_eval_frequency": 7,
     "eval_sentences": 5,
+    "bleu_tokenizer": "intl",
     "save_checkpoints_steps": 9,
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 12,
@@ -445,6 +446,53 @@ def test_a_factor_of_spikes_without_sense_is_refused(trained, factor, skipped, a
     with pytest.raises(UsageError, match=answer):
         training.check_run_folder(trained.settings(**changes), PROBLEM.name)
     assert not trained.output_dir.exists()
+
+
+CHINESE = ["狗猫看见一棵大树。", "猫看见狗。"]
+
+
+@pytest.fixture
+def chinese(trained, monkeypatch):
+    """Return a training with Chinese dev targets and no given tokenizer."""
+    monkeypatch.setitem(VALUES, "bleu_tokenizer", "auto")
+    trained.data.raw_text = lambda split: (["a dog"] * 2, CHINESE)
+    return trained
+
+
+def test_the_tokenizer_of_bleu_is_chosen_by_the_dev_targets_and_recorded(chinese):
+    chinese.train()
+    assert chinese.made.call["settings"].bleu_tokenizer == "zh"
+    assert Run.load_existing(chinese.output_dir).bleu_tokenizer == "zh"
+    chinese.data.raw_text = lambda split: (["a dog"], ["ein Hund"])
+    chinese.train()
+    assert chinese.made.calls[-1]["settings"].bleu_tokenizer == "zh"
+
+
+def test_segmented_dev_targets_have_sacrebleus_default(chinese):
+    chinese.data.raw_text = lambda split: (["a dog"], ["ein Hund"])
+    chinese.train()
+    assert Run.load_existing(chinese.output_dir).bleu_tokenizer == "13a"
+
+
+def test_a_run_resumes_only_with_the_tokenizer_of_its_scores(chinese):
+    chinese.train()
+    with pytest.raises(UsageError, match=r"bleu_tokenizer=char.*scores with zh"):
+        chinese.train(bleu_tokenizer="char")
+    chinese.train(bleu_tokenizer="zh")
+
+
+def test_a_tokenizer_is_checked_before_the_folder_is_made(trained, monkeypatch):
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
+    with pytest.raises(UserError, match=r"ja-mecab.*sacrebleu\[ja\]"):
+        trained.train(bleu_tokenizer="ja-mecab")
+    assert not trained.output_dir.exists()
+
+
+def test_problems_without_bleu_have_no_tokenizer(trained):
+    parsing = catalogue.problem("parsing_synthetic")
+    with pytest.raises(UsageError, match="not scored by BLEU"):
+        resuming.checked_search(trained.settings(), parsing)
+    resuming.checked_search(trained.settings(bleu_tokenizer="auto"), parsing)
 
 
 @pytest.mark.parametrize("name", ["early_stopping_patience", "keep_best"])

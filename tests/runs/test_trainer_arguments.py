@@ -44,6 +44,7 @@ SETTINGS = TrainSettings(
     log_step_count_steps=3,
     local_eval_frequency=7,
     eval_sentences=2,
+    bleu_tokenizer="intl",
     save_checkpoints_steps=9,
     save_checkpoints_secs=4000.0,
     keep_checkpoint_max=19,
@@ -333,7 +334,8 @@ def test_dev_sentences_are_translated_greedily_with_the_problems_other_settings(
     made = make()
     (call,) = made.calls["Translator"]
     hparams = call.pop("hparams")
-    problem = made.data.problem
+    (scored,) = made.calls["translation_evaluator"]
+    problem = scored["problem"]
     assert call == {
         "model": made.model,
         "source_tokenizer": "source",
@@ -352,14 +354,15 @@ def test_dev_sentences_are_translated_greedily_with_the_problems_other_settings(
 
 def test_only_the_requested_number_of_dev_sentences_is_translated(make):
     made = make()
-    assert made.calls["translation_evaluator"] == [
-        {
-            "translator": "translator",
-            "sources": ["dev one", "dev two"],
-            "references": ["dev eins", "dev zwei"],
-            "problem": made.data.problem,
-        }
-    ]
+    (call,) = made.calls["translation_evaluator"]
+    problem = call.pop("problem")
+    assert type(problem) is type(made.data.problem)
+    assert problem.bleu_tokenizer == "intl"
+    assert call == {
+        "translator": "translator",
+        "sources": ["dev one", "dev two"],
+        "references": ["dev eins", "dev zwei"],
+    }
 
 
 def test_without_dev_sentences_only_the_likelihood_is_evaluated(make):

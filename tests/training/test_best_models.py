@@ -114,6 +114,9 @@ def test_weights_without_a_recorded_score_are_removed_with_the_next_offer(tmp_pa
         ([2.0, 1.0, 1.5, 1.9], 3, True),
         ([2.0, 1.0, 1.5, 2.1], 3, False),
         ([2.0, 1.0], 0, False),
+        ([0.0, 0.0, 0.0, 0.0], 3, False),
+        ([0.0, 0.0, 0.0, 1.0], 3, False),
+        ([0.0, 1.0, 0.0, 0.0], 2, True),
     ],
 )
 def test_patience_counts_evaluations_after_the_highest(values, patience, exhausted):
@@ -141,6 +144,22 @@ def test_training_stops_early_saves_and_says_so(tmp_path, shards, caplog):
     again = early(tmp_path, shards)
     assert (again.step, again.stopped_early) == (10, True)
     assert len(metrics_of(tmp_path)) == 10
+
+
+@pytest.mark.parametrize("keep_best", [1, 2])
+def test_a_score_that_was_always_0_ends_no_training_and_keeps_no_model(
+    tmp_path, shards, caplog, keep_best
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    options = {"keep_best": keep_best, "patience": 1}
+    options["evaluators"] = [lambda step, log: {"bleu": 7.0 if step == 8 else 0.0}]
+    trainer = early(tmp_path, shards, train_steps=6, **options)
+    assert (trainer.step, trainer.stopped_early) == (6, False)
+    assert not (tmp_path / "best").exists()
+    assert steps_in(tmp_path) == []
+    assert "no model is kept as the best one until bleu is above 0" in caplog.text
+    early(tmp_path, shards, **options)
+    assert [step_of(path) for path in all_checkpoints(tmp_path / "best")] == [8]
 
 
 def test_more_patience_resumes_as_if_training_had_not_stopped(tmp_path, shards):

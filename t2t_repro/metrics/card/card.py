@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from sacrebleu.metrics import BLEU
-
+from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
+from t2t_repro.metrics.bleu_tokenizer import bleu_metric, chosen_tokenizer
 from t2t_repro.metrics.card.corpus_scores import NamedScore, corpus_scores
 from t2t_repro.metrics.card.lengths import LengthBand, scores_by_length
 from t2t_repro.metrics.card.repetition import has_loop
@@ -63,9 +63,10 @@ class ScoreCard:
         sentences: Number of sentences.
         language: Code of the target language, for Moses's tokenizer; None if it is
             not known.
+        tokenizer: sacreBLEU's tokenizer, which also finds the words.
         scores: Scores of all sentences together.
-        hypothesis_words: Number of tokens of the translations, by tokenizer 13a.
-        reference_words: Number of tokens of the references, by tokenizer 13a.
+        hypothesis_words: Number of tokens of the translations.
+        reference_words: Number of tokens of the references.
         faults: Numbers of suspicious sentences.
         length_of: The texts whose lengths `by_length` means: "source" or "reference".
         by_length: Scores by the length of the sentence.
@@ -78,6 +79,7 @@ class ScoreCard:
 
     sentences: int
     language: str | None
+    tokenizer: str
     scores: tuple[NamedScore, ...]
     hypothesis_words: int
     reference_words: int
@@ -115,6 +117,7 @@ def make_card(
     training_words: WordCounts | None = None,
     language: str | None = None,
     examples: int = EXAMPLES,
+    tokenizer: str = AUTO_TOKENIZER,
 ) -> ScoreCard:
     """Score translations in every way.
 
@@ -127,27 +130,35 @@ def make_card(
         language: Code of the target language, for Moses's tokenizer. Without it, or if
             Moses does not know it, the papers' kinds of BLEU are left out.
         examples: Largest number of the best and of the worst sentences.
+        tokenizer: Tokenizer of BLEU and of words, one of `choices.BLEU_TOKENIZERS`.
 
     Raises:
-        UserError: If the numbers of sentences differ or are zero.
+        UserError: If the numbers of sentences differ or are zero, or the tokenizer
+            needs a package that is not installed.
     """
     _check(hypotheses, references, sources)
-    lengths = BLEU().corpus_score(list(hypotheses), [list(references)])
-    words = training_words or WordCounts(count_words(references), "the references")
+    chosen = chosen_tokenizer(tokenizer, references, language)
+    lengths = bleu_metric(chosen).corpus_score(list(hypotheses), [list(references)])
+    words = training_words or WordCounts(
+        count_words(references, chosen), "the references"
+    )
     chrf = sentence_scores(hypotheses, references)
-    best, worst = best_and_worst(chrf, hypotheses, references, sources, examples)
+    best, worst = best_and_worst(
+        chrf, hypotheses, references, sources, examples, chosen
+    )
     measured = references if sources is None else sources
     return ScoreCard(
         sentences=len(hypotheses),
         language=language,
-        scores=corpus_scores(hypotheses, references, language),
+        tokenizer=chosen,
+        scores=corpus_scores(hypotheses, references, language, chosen),
         hypothesis_words=lengths.sys_len,
         reference_words=lengths.ref_len,
         faults=_faults(hypotheses, references, sources),
         length_of="reference" if sources is None else "source",
-        by_length=scores_by_length(measured, hypotheses, references),
+        by_length=scores_by_length(measured, hypotheses, references, chosen),
         counted_in=words.text,
-        by_frequency=words_by_frequency(hypotheses, references, words.counts),
+        by_frequency=words_by_frequency(hypotheses, references, words.counts, chosen),
         chrf_histogram=histogram(chrf),
         best=best,
         worst=worst,

@@ -13,6 +13,7 @@ from functools import partial
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 
+from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER, bleu_metric
 from t2t_repro.metrics.moses import (
     INSTALL,
     PACKAGE,
@@ -54,6 +55,7 @@ class _Kind:
     meaning: str
 
 
+_PUBLISHED = (DEFAULT_TOKENIZER, "intl")
 _Metric = BLEU | CHRF | TER
 _SACREBLEU: tuple[tuple[_Kind, Callable[[], _Metric]], ...] = (
     (
@@ -136,7 +138,10 @@ _CHARACTERS_AND_EDITS: tuple[tuple[_Kind, Callable[[], _Metric]], ...] = (
 
 
 def corpus_scores(
-    hypotheses: Sequence[str], references: Sequence[str], language: str | None
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    language: str | None,
+    tokenizer: str = DEFAULT_TOKENIZER,
 ) -> tuple[NamedScore, ...]:
     """Score translations by all metrics.
 
@@ -144,6 +149,8 @@ def corpus_scores(
         hypotheses: Untokenised translations, at least one.
         references: One untokenised reference per translation.
         language: Code of the target language, for Moses's tokenizer, if it is known.
+        tokenizer: sacreBLEU's tokenizer. If it is not one of the published kinds, its
+            BLEU replaces theirs, which would take a sentence without spaces for a word.
     """
     streams = list(hypotheses), [list(references)]
 
@@ -153,11 +160,28 @@ def corpus_scores(
         signature = str(metric.get_signature())
         return NamedScore(kind.name, kind.label, value, signature, kind.meaning)
 
+    if tokenizer in _PUBLISHED:
+        kinds = [score(*row) for row in _SACREBLEU]
+        kinds += _tokenized_scores(hypotheses, references, language)
+    else:
+        kinds = [score(*row) for row in _own_kinds(tokenizer)]
     return (
-        *(score(*row) for row in _SACREBLEU),
-        *_tokenized_scores(hypotheses, references, language),
+        *kinds,
         *(score(*row) for row in _CHARACTERS_AND_EDITS),
     )
+
+
+def _own_kinds(tokenizer: str) -> list[tuple[_Kind, Callable[[], _Metric]]]:
+    """Return the cased and the lower-cased BLEU of a tokenizer."""
+    name, label = f"bleu_{tokenizer.replace('-', '_')}", f"BLEU {tokenizer}"
+    meaning = "To publish, with its signature; not in the papers."
+    return [
+        (_Kind(name, label, meaning), partial(bleu_metric, tokenizer)),
+        (
+            _Kind(f"{name}_lc", f"{label}, lower-cased", meaning),
+            partial(bleu_metric, tokenizer, lowercase=True),
+        ),
+    ]
 
 
 def _missing(language: str | None) -> str | None:

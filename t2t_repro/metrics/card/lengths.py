@@ -5,7 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import CHRF
+
+from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.metrics.bleu_tokenizer import (
+    DEFAULT_TOKENIZER,
+    bleu_metric,
+    chosen_tokenizer,
+)
+from t2t_repro.metrics.card.words import words_of
 
 # Largest number of words in each band; the last band has no limit.
 LIMITS = (5, 10, 15, 20, 30, 40, 60)
@@ -19,7 +27,7 @@ class LengthBand:
         shortest: Smallest number of words in the range.
         longest: Largest number of words in the range; None = no limit.
         sentences: Number of sentences, at least 1.
-        bleu: Cased BLEU of these sentences with tokenizer 13a.
+        bleu: Cased BLEU of these sentences.
         chrf: chrF2 of these sentences.
         length_ratio: Words of the translations per word of the references.
     """
@@ -40,17 +48,26 @@ class LengthBand:
 
 
 def scores_by_length(
-    measured: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
+    measured: Sequence[str],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    tokenizer: str = DEFAULT_TOKENIZER,
 ) -> tuple[LengthBand, ...]:
     """Score the sentences of each range of lengths; empty ranges are left out.
 
     Args:
-        measured: Texts whose words, separated by whitespace, are counted: the sources,
-            or the references if there are no sources.
+        measured: Texts whose words are counted: the sources, or the references if there
+            are no sources. Words are separated by whitespace, or found by a tokenizer
+            in texts without spaces.
         hypotheses: One translation per text.
         references: One reference per text.
+        tokenizer: Tokenizer of BLEU.
     """
-    lengths = [len(text.split()) for text in measured]
+    of_measured = chosen_tokenizer(AUTO_TOKENIZER, measured)
+    if of_measured == DEFAULT_TOKENIZER:
+        lengths = [len(text.split()) for text in measured]
+    else:
+        lengths = [len(words_of(text, of_measured)) for text in measured]
     starts = (0, *(limit + 1 for limit in LIMITS))
     bands = []
     for shortest, longest in zip(starts, (*LIMITS, None), strict=True):
@@ -61,7 +78,7 @@ def scores_by_length(
         ]
         if chosen:
             streams = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
-            bands.append(_band(shortest, longest, *streams))
+            bands.append(_band(shortest, longest, *streams, tokenizer))
     return tuple(bands)
 
 
@@ -70,8 +87,9 @@ def _band(
     longest: int | None,
     hypotheses: Sequence[str],
     references: Sequence[str],
+    tokenizer: str,
 ) -> LengthBand:
-    bleu = BLEU().corpus_score(hypotheses, [references])
+    bleu = bleu_metric(tokenizer).corpus_score(hypotheses, [references])
     return LengthBand(
         shortest=shortest,
         longest=longest,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import CHRF
 
+from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER
 from t2t_repro.metrics.translation import sentence_bleu
 
 BINS = 10  # of 10 points of chrF each
@@ -22,7 +23,7 @@ class ScoredSentence:
         reference: The reference.
         hypothesis: The translation.
         chrf: chrF2 of the sentence.
-        bleu: Cased BLEU of the sentence with tokenizer 13a; see `sentence_bleu`.
+        bleu: Cased BLEU of the sentence; see `sentence_bleu`.
     """
 
     line: int
@@ -50,6 +51,7 @@ def best_and_worst(
     references: Sequence[str],
     sources: Sequence[str] | None,
     count: int,
+    tokenizer: str = DEFAULT_TOKENIZER,
 ) -> tuple[tuple[ScoredSentence, ...], tuple[ScoredSentence, ...]]:
     """Return the best and the worst sentences by chrF2; no sentence is in both.
 
@@ -62,6 +64,7 @@ def best_and_worst(
         references: References.
         sources: Sources, if they are known.
         count: Largest number of sentences in each list.
+        tokenizer: Tokenizer of BLEU.
 
     Returns:
         The best sentences, best first; the worst sentences, worst first.
@@ -74,7 +77,7 @@ def best_and_worst(
             reference=references[index],
             hypothesis=hypotheses[index],
             chrf=scores[index],
-            bleu=sentence_bleu(hypotheses[index], references[index]),
+            bleu=sentence_bleu(hypotheses[index], references[index], tokenizer),
         )
 
     def order(index: int) -> tuple[float, int, int]:

@@ -103,7 +103,8 @@ def _output_lines(card: ScoreCard) -> list[str]:
 
 
 def _length_lines(card: ScoreCard) -> list[str]:
-    rows = [("words", "sentences", "BLEU 13a", "chrF2", "length ratio", "")]
+    bleu = f"BLEU {card.tokenizer}"
+    rows = [("words", "sentences", bleu, "chrF2", "length ratio", "")]
     rows += [
         (
             band.label,

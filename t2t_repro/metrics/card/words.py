@@ -1,6 +1,6 @@
 """Precision and recall of rare and frequent words.
 
-A word is a token of sacreBLEU's tokenizer 13a, with its case. Its matches in a
+A word is a token of BLEU's tokenizer, with its case. Its matches in a
 sentence are the smaller of its counts in the translation and in the reference.
 Neubig et al. 2019 (compare-mt) measure words by frequency in the same way.
 """
@@ -11,11 +11,10 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER, sentence_metric
 
 # Largest frequency in each band; the last band has no limit.
 LIMITS = (0, 1, 9, 99, 999)
-_tokenizer = Tokenizer13a()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,18 +72,23 @@ def _percentage(part: int, whole: int) -> float | None:
     return 100 * part / whole if whole else None
 
 
-def words_of(text: str) -> list[str]:
+def words_of(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> list[str]:
     """Return the words of a text."""
-    return _tokenizer(text).split()
+    return sentence_metric(tokenizer).tokenizer(text).split()
 
 
-def count_words(texts: Iterable[str]) -> Counter[str]:
+def count_words(
+    texts: Iterable[str], tokenizer: str = DEFAULT_TOKENIZER
+) -> Counter[str]:
     """Count the words of texts."""
-    return Counter(word for text in texts for word in words_of(text))
+    return Counter(word for text in texts for word in words_of(text, tokenizer))
 
 
 def words_by_frequency(
-    hypotheses: Sequence[str], references: Sequence[str], counts: Mapping[str, int]
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    counts: Mapping[str, int],
+    tokenizer: str = DEFAULT_TOKENIZER,
 ) -> tuple[WordBand, ...]:
     """Measure the words of each range of frequencies; empty ranges are left out.
 
@@ -92,10 +96,13 @@ def words_by_frequency(
         hypotheses: Translations.
         references: One reference per translation.
         counts: Frequency by word; 0 for all others.
+        tokenizer: Tokenizer of the words.
     """
     in_hypotheses, in_references, found = Counter(), Counter(), Counter()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        written, true = Counter(words_of(hypothesis)), Counter(words_of(reference))
+        written, true = (
+            Counter(words_of(text, tokenizer)) for text in (hypothesis, reference)
+        )
         for total, own in (
             (in_hypotheses, written),
             (in_references, true),

@@ -39,7 +39,9 @@ def found(monkeypatch):
     monkeypatch.setattr(PreparedData, "find", recorder)
     monkeypatch.setattr(training_words, "training_pairs_to_count", lambda data: 3)
     monkeypatch.setattr(
-        training_words, "count_training_words", lambda data, advance: WORDS
+        training_words,
+        "count_training_words",
+        lambda data, advance, tokenizer: WORDS if tokenizer == "intl" else None,
     )
     return recorder
 
@@ -52,7 +54,7 @@ def system():
 
 def test_all_texts_reach_the_card(made, found, system, capsys):
     args = parsed("--card", "json", "--card_language", "fr")
-    show_report(args, REPORT, HYPOTHESES, REFERENCES, SOURCES, system)
+    show_report(args, REPORT, HYPOTHESES, REFERENCES, SOURCES, system, "intl")
     assert made.call == {
         "hypotheses": HYPOTHESES,
         "references": REFERENCES,
@@ -60,6 +62,7 @@ def test_all_texts_reach_the_card(made, found, system, capsys):
         "training_words": WORDS,
         "language": "fr",
         "examples": 5,
+        "tokenizer": "intl",
     }
     assert found.call == {"folder": "run's data", "problem": system.problem}
     printed = json.loads(capsys.readouterr().out)

@@ -412,11 +412,9 @@ def test_evaluate_loads_the_named_system(stage, splits):
 def test_evaluate_scores_the_split_of_the_runs_data(
     stage, splits, capsys, flags, split
 ):
+    problem = stage.system.problem
     evaluate(stage, *flags)
-    assert splits.call == {
-        "folder": str(stage.folder / "data"),
-        "problem": stage.system.problem,
-    }
+    assert splits.call == {"folder": str(stage.folder / "data"), "problem": problem}
     report = printed(capsys)
     assert report["hypotheses"] == [f"best {split} source"]
     assert report["references"] == [f"{split} reference"]
@@ -712,10 +710,14 @@ def test_compare_has_its_flags(stage, monkeypatch, capsys):
         ["line of reference"],
         choices[0],
         17,
+        "13a",
     ]
     assert json.loads(capsys.readouterr().out) == [{"name": "b"}]
     assert main(["compare", a, b, "--reference", reference]) == 0
-    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0]
+    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0, "13a"]
+    given = ["--reference", reference, "--bleu_tokenizer", "intl"]
+    assert main(["compare", a, b, *given]) == 0
+    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0, "intl"]
 
 
 def test_commands_leave_the_log_as_it_was(stage, averaged):

@@ -28,6 +28,7 @@ TRAINING = {
     "log_step_count_steps": 3,
     "local_eval_frequency": 7,
     "eval_sentences": 5,
+    "bleu_tokenizer": "intl",
     "save_checkpoints_steps": 9,
     "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 12,

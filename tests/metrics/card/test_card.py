@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.card import WordCounts, make_card
+from t2t_repro.metrics.card import WordCounts, card_lines, make_card
 from t2t_repro.metrics.card.card import Faults
 
 # Line by line: a copy; a copy in both; empty; a loop; equal to the reference; an empty
@@ -131,3 +131,20 @@ def test_empty_references_have_no_length_ratio():
 def test_unequal_numbers_of_sentences_are_refused(counts, message):
     with pytest.raises(UserError, match=message):
         make_card(*(["a"] * count for count in counts))
+
+
+def test_a_card_of_text_without_spaces_counts_the_tokens_of_its_tokenizer():
+    texts = ["狗猫看见树。", "猫看见一棵大树。"]
+    card = make_card(texts, texts)
+    assert card.tokenizer == "zh"
+    scores = {score.name: score for score in card.scores}
+    assert scores["bleu_zh"].value == pytest.approx(100)
+    assert "tok:zh" in scores["bleu_zh"].signature
+    assert "case:lc" in scores["bleu_zh_lc"].signature
+    assert not {"bleu_13a", "bleu_intl", "bleu_paper"} & scores.keys()
+    assert card.reference_words == sum(map(len, texts))
+    assert [band.label for band in card.by_length] == ["6-10"]
+    assert [band.recall for band in card.by_frequency] == [100, 100]
+    assert "BLEU zh" in " ".join(card_lines(card))
+    given = make_card(["a b c d"], ["a b c d"], tokenizer="intl")
+    assert given.tokenizer == "intl"

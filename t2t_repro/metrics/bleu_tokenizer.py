@@ -1,0 +1,153 @@
+"""sacreBLEU's tokenizers: choose the one that fits the target language."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import logging
+import re
+from collections.abc import Sequence
+
+from sacrebleu.metrics import BLEU
+
+from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_TOKENIZER = "13a"
+# Tokenizer -> a module that it needs, and sacreBLEU's extra that installs the module.
+_PACKAGES = {"ja-mecab": ("MeCab", "ja"), "ko-mecab": ("mecab_ko", "ko")}
+# The tokenizer of a language, and the one to use if its package is not installed.
+_CHINESE, _CHARACTERS = ("zh", "zh"), ("char", "char")
+_JAPANESE, _KOREAN = ("ja-mecab", "char"), ("ko-mecab", DEFAULT_TOKENIZER)
+_LANGUAGES = {  # by codes of ISO 639-1 and 639-3
+    **dict.fromkeys(("zh", "zho", "cmn", "yue"), _CHINESE),
+    **dict.fromkeys(("ja", "jpn"), _JAPANESE),
+    **dict.fromkeys(("ko", "kor"), _KOREAN),
+    **dict.fromkeys(("th", "tha", "lo", "lao", "km", "khm", "my", "mya"), _CHARACTERS),
+}
+_KANA = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
+_HAN_OR_KANA = re.compile(
+    "[\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U000323af]"
+)
+_SOUTH_EAST_ASIAN = re.compile(  # Thai, Lao, Burmese, Khmer
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f]"
+)
+# Characters between two spaces, on average, above which a text has no spaces between
+# words. Segmented Chinese has about 1.7, Thai 4 and German 6.
+_LONGEST_CHINESE, _LONGEST_SOUTH_EAST_ASIAN, _LONGEST_OTHER = 3.5, 9, 20
+_SAMPLE = 1_000  # lines
+_FEWEST_WORDS = 10
+
+
+def bleu_metric(
+    tokenizer: str,
+    *,
+    lowercase: bool = False,
+    effective_order: bool = False,
+    references: Sequence[Sequence[str]] | None = None,
+) -> BLEU:
+    """Return sacreBLEU's BLEU with a tokenizer; see its other arguments there.
+
+    Raises:
+        UserError: If the tokenizer needs a package or a file that is not there.
+    """
+    try:
+        return BLEU(
+            tokenize=tokenizer,
+            lowercase=lowercase,
+            effective_order=effective_order,
+            references=references,
+        )
+    except (ImportError, RuntimeError) as error:
+        extra = _PACKAGES[tokenizer][1] if tokenizer in _PACKAGES else None
+        advice = str(error) if extra is None else f'`pip install "sacrebleu[{extra}]"`'
+        raise UserError(
+            f"received bleu_tokenizer={tokenizer}, which needs a package that is not "
+            f"installed: {advice}."
+        ) from error
+    except OSError as error:
+        raise UserError(
+            f"received bleu_tokenizer={tokenizer}, whose file sacreBLEU cannot get: "
+            f"{error}. Check the network, or choose another tokenizer."
+        ) from error
+
+
+@functools.cache
+def sentence_metric(tokenizer: str) -> BLEU:
+    """Return BLEU of single sentences, which leaves out n-grams longer than they are.
+
+    Raises:
+        UserError: See `bleu_metric`.
+    """
+    return bleu_metric(tokenizer, effective_order=True)
+
+
+def check_usable(tokenizer: str) -> None:
+    """Refuse a tokenizer that needs a package or a file that is not there.
+
+    Raises:
+        UserError: If it does. "auto" never needs one.
+    """
+    if tokenizer != AUTO_TOKENIZER:
+        bleu_metric(tokenizer)
+
+
+def chosen_tokenizer(
+    tokenizer: str, texts: Sequence[str], language: str | None = None
+) -> str:
+    """Return a tokenizer, or for "auto" the one that fits the texts.
+
+    Args:
+        tokenizer: One of `choices.BLEU_TOKENIZERS`.
+        texts: Texts in the target language, which decide if the language does not.
+        language: Code of the target language, such as "zh" or "zh_Hans".
+    """
+    if tokenizer != AUTO_TOKENIZER:
+        return tokenizer
+    code = re.split("[-_]", (language or "").lower())[0]
+    best, without_package = _LANGUAGES.get(code) or _by_script(texts)
+    return best if _is_installed(best) else without_package
+
+
+def announced_tokenizer(
+    tokenizer: str, texts: Sequence[str], language: str | None = None
+) -> str:
+    """Return `chosen_tokenizer`, and log a choice other than sacreBLEU's default."""
+    chosen = chosen_tokenizer(tokenizer, texts, language)
+    if tokenizer == AUTO_TOKENIZER and chosen != DEFAULT_TOKENIZER:
+        logger.info(
+            "BLEU uses sacreBLEU's tokenizer %s, which fits the target text; "
+            "bleu_tokenizer chooses another",
+            chosen,
+        )
+    return chosen
+
+
+def _is_installed(tokenizer: str) -> bool:
+    if tokenizer not in _PACKAGES:
+        return True
+    return importlib.util.find_spec(_PACKAGES[tokenizer][0]) is not None
+
+
+def _by_script(texts: Sequence[str]) -> tuple[str, str]:
+    """Return the tokenizers of a script that the texts write without spaces."""
+    spaced = DEFAULT_TOKENIZER, DEFAULT_TOKENIZER
+    words = [word for text in texts[:_SAMPLE] for word in text.split()]
+    if not words:
+        return spaced
+    joined = "".join(words)
+    mean, half = len(joined) / len(words), sum(map(str.isalnum, joined)) / 2
+    chinese = len(_HAN_OR_KANA.findall(joined))
+    if chinese > half:
+        japanese = 10 * len(_KANA.findall(joined)) > chinese
+        limit, found = _LONGEST_CHINESE, _JAPANESE if japanese else _CHINESE
+    elif len(_SOUTH_EAST_ASIAN.findall(joined)) > half:
+        limit, found = _LONGEST_SOUTH_EAST_ASIAN, _CHARACTERS
+    else:
+        limit, found = _LONGEST_OTHER, _CHARACTERS
+        if len(words) < _FEWEST_WORDS:  # one long word says nothing
+            return spaced
+    return found if mean > limit else spaced
