@@ -78,6 +78,13 @@ def _declare_models() -> None:
         registry.models.declare(name, module=module, summary=summary)
 
 
+def is_imported(usr_dir: str | Path) -> bool:
+    """Return whether this process has imported the package in a folder."""
+    folder = Path(usr_dir).expanduser().resolve()
+    loaded = sys.modules.get(folder.name)
+    return getattr(loaded, "__file__", None) == str(folder / "__init__.py")
+
+
 def _load_user_package(folder: Path) -> ModuleType:
     init_file = folder / "__init__.py"
     if not init_file.is_file() or not folder.name.isidentifier():
@@ -85,10 +92,9 @@ def _load_user_package(folder: Path) -> ModuleType:
             f"t2t_usr_dir: received {folder}, expected a folder named like a Python "
             "package, with an __init__.py that imports your registrations."
         )
-    loaded = sys.modules.get(folder.name)
-    if loaded is not None:
-        if getattr(loaded, "__file__", None) == str(init_file):
-            return loaded
+    if is_imported(folder):
+        return sys.modules[folder.name]
+    if folder.name in sys.modules:
         raise UsageError(
             f"t2t_usr_dir: a module called {folder.name} is already loaded; "
             f"rename the folder {folder}."

@@ -12,6 +12,10 @@ from typing import Any, TypeVar
 
 from t2t_repro.errors import UserError
 
+# The largest description is the manifest of prepared data, below a megabyte.
+MAX_BYTES = 32 * 2**20
+_MAX_DIGITS = 20  # of any 64-bit number
+
 _Description = TypeVar("_Description")
 
 
@@ -39,7 +43,7 @@ def load_description(
     if not path.exists():
         return None
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json(path)
         if values["format"] != expected_format:
             raise UserError(
                 f"received format {values['format']}, expected {expected_format}: "
@@ -52,6 +56,42 @@ def load_description(
         raise UserError(
             f"{path} is damaged ({type(error).__name__}: {error}); {advice}"
         ) from error
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file, which may come from anybody.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is not JSON, or no program of this package wrote it: it is not
+            a regular file, too large, or nested too deeply, or has a number of too many
+            digits.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError("it is not a regular file")  # reading might never end
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+    return parse_json(content)
+
+
+def parse_json(content: bytes) -> Any:
+    """Return the value of JSON text in UTF-8; its size must be bounded.
+
+    Raises:
+        ValueError: See `read_json`.
+    """
+    try:
+        return json.loads(content.decode("utf-8"), parse_int=_bounded_int)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _bounded_int(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"a number has {len(text):,} digits")
+    return int(text)
 
 
 def description_text(values: Mapping[str, Any]) -> str:

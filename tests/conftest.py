@@ -31,6 +31,15 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 10, 3)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def configuration_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep the tests and their processes out of the developer's configuration."""
+    folder = tmp_path_factory.mktemp("configuration")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """Return the root of the checkout."""

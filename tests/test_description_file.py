@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
 from t2t_repro.description_file import (
+    MAX_BYTES,
     description_text,
     differences,
     load_description,
@@ -34,6 +36,29 @@ def test_a_damaged_file_is_refused_with_advice(tmp_path, content):
     path.write_text(content)
     with pytest.raises(UserError, match=r"file\.json is damaged .*; start anew"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[" * 200_000, "nested too deeply"),
+        ('{"a":' * 200_000, "nested too deeply"),
+        ('{"format": ' + "3" * 5000 + "}", "a number has 5,000 digits"),
+        (" " * (MAX_BYTES + 1), "larger than"),
+    ],
+    ids=["brackets", "braces", "digits", "bytes"],
+)
+def test_absurd_content_is_damage(tmp_path, content, reason):
+    path = tmp_path / "file.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=rf"file\.json is damaged .*{reason}"):
+        load(path)
+
+
+def test_a_pipe_in_place_of_a_file_is_damage(tmp_path):
+    os.mkfifo(tmp_path / "file.json")
+    with pytest.raises(UserError, match="not a regular file"):
+        load(tmp_path / "file.json")
 
 
 def test_another_format_is_refused_with_advice(tmp_path):

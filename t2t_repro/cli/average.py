@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from t2t_repro.cli.flags import add_usr_dir_flag, number_in_range
-from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.cli.framework import import_tensorflow, load_catalogue
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
 from t2t_repro.training.checkpoint_paths import best_checkpoints, last_checkpoints
@@ -42,7 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Average and print the path of the result."""
     # Report a mistake before TensorFlow is imported.
-    Run.load_existing(args.output_dir)
+    load_catalogue(Run.load_existing(args.output_dir).package(args.t2t_usr_dir))
     if args.best is None:
         last_checkpoints(args.output_dir, args.last)
     else:

@@ -33,7 +33,8 @@ def add_usr_dir_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--t2t_usr_dir",
         metavar="DIR",
-        help="folder of a Python package that registers your problems, models and sets",
+        help="folder of a Python package that registers your problems, models and "
+        "sets; later, runs that need it find it without this flag",
     )
 
 

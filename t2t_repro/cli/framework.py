@@ -25,6 +25,7 @@ from t2t_repro.runs.ensembles import find_members
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.training.checkpoint_paths import find_checkpoint
+from t2t_repro.trusted_packages import remember
 
 if TYPE_CHECKING:
     from t2t_repro.runs import CTranslate2System, System
@@ -72,12 +73,18 @@ def _use_one_thread_per_operation() -> None:
 
 
 def load_catalogue(usr_dir: str | None) -> None:
-    """Load the catalogues and the user's package, which may import TensorFlow."""
+    """Load the catalogues and the user's package, which may import TensorFlow.
+
+    Args:
+        usr_dir: Folder of the package, or None. It is remembered, so that runs that
+            need the package find it without the flag.
+    """
     if usr_dir is None:
         catalogue.load()
         return
     with status(f"importing {usr_dir}"), _without_banner():
         catalogue.load(usr_dir)
+    remember(usr_dir)
 
 
 def load_system(

@@ -34,7 +34,8 @@ def average(
     Args:
         output_dir: Folder of the run.
         last: Number of checkpoints.
-        t2t_usr_dir: Folder of the user's package; by default the run's.
+        t2t_usr_dir: Folder of the user's package; by default the run's, if
+            the user agreed to run its code; see `Run.package`.
         best: Number of checkpoints with the highest scores, to average them in place of
             the last ones.
 

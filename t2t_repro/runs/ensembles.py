@@ -43,7 +43,8 @@ def load_ensemble(
     Args:
         output_dir: Folder of an ensemble or of a run.
         checkpoints: See `find_members`.
-        t2t_usr_dir: Folder of the user's package; by default the one of each run.
+        t2t_usr_dir: Folder of the user's package; by default the one of each run, as
+            for `System.load`.
 
     Raises:
         UserError: If a run or a checkpoint is missing or damaged, or the vocabularies

@@ -67,7 +67,7 @@ def resumed_settings(
         UsageError: If an earlier version began the run, which did not record the
             number of steps, and `given` does not have it.
         UserError: If another hparams set is given, whose values may contradict the
-            run's own hparams.
+            run's own hparams; or see `Run.package`.
     """
     if not run.training and "train_steps" not in given:
         raise UsageError(
@@ -81,6 +81,7 @@ def resumed_settings(
         run.check_resumable(asked, output_dir)
     if "hparams" in changes:
         changes["hparams"] = merge_overrides(settings.hparams, changes["hparams"])
+    run.package(changes.get("t2t_usr_dir"))  # training imports it
     return settings.replace(**changes)
 
 

@@ -28,6 +28,7 @@ from t2t_repro.text.tokenizer_files import (
     load_tokenizers,
     tokenizer_file_names,
 )
+from t2t_repro.trusted_packages import is_remembered
 
 if TYPE_CHECKING:
     import keras
@@ -226,13 +227,22 @@ class Run:
             t2t_usr_dir: Folder that the user gives; by default the recorded one.
 
         Raises:
-            UserError: If the recorded folder no longer exists.
+            UserError: If the recorded folder no longer exists, or the user has not
+                agreed to run its code: the run may come from somebody else.
         """
         folder = t2t_usr_dir or self.usr_dir
-        if t2t_usr_dir is None and folder is not None and not Path(folder).is_dir():
+        if t2t_usr_dir is not None or folder is None:
+            return folder
+        if not Path(folder).is_dir():
             raise UserError(
                 f"the run needs the package {folder}, which does not exist: give its "
                 "new folder as t2t_usr_dir."
+            )
+        if not (catalogue.is_imported(folder) or is_remembered(folder)):
+            raise UserError(
+                f"the run's {RUN_FILE} names the package {Path(folder).resolve()}, "
+                "and importing it runs its code.\nIf you trust that code, give the "
+                "folder as t2t_usr_dir (`--t2t_usr_dir`)."
             )
         return folder
 

@@ -81,7 +81,8 @@ class System(TranslatingSystem):
             checkpoint: "latest", "best", "averaged" or the path of a checkpoint. The
                 default is the averaged one if it is as new as the latest, else the
                 latest.
-            t2t_usr_dir: Folder of the user's package; by default the run's.
+            t2t_usr_dir: Folder of the user's package; by default the run's, if
+                the user agreed to run its code; see `Run.package`.
 
         Raises:
             UserError: If the run or the checkpoint is missing or damaged.

@@ -14,6 +14,7 @@ from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.training import LOCK_FILE
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
+from t2t_repro.trusted_packages import remember
 from tests.cli.conftest import HPARAMS, printed_by
 
 # Without what most tests here do not look at, and which takes most of the time.
@@ -232,6 +233,7 @@ def test_the_problem_of_the_runs_package_is_known_when_it_is_resumed(
     description = json.loads((own_run / RUN_FILE).read_text())
     description |= {"usr_dir": str(package), "problem": "echo_of_a_package"}
     (own_run / RUN_FILE).write_text(json.dumps(description))
+    remember(package)
     with registry.problems.isolated():
         assert main(["train", "--output_dir", str(own_run), "--train_steps", "61"]) == 1
     errors = capsys.readouterr().err

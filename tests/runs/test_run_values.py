@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.text import SymbolTokenizer
+from t2t_repro.trusted_packages import remember
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import Recorder, record
 
@@ -128,11 +130,34 @@ def test_the_given_package_comes_before_the_recorded_one(
     monkeypatch.chdir(tmp_path)
     for name in ("given", "recorded"):
         (tmp_path / name).mkdir()
+    remember("recorded")
     run = make_run(usr_dir=recorded)
     assert run.package(given) == package
     loaded = record(monkeypatch, catalogue, "load")
     run.load_catalogue(given)
     assert loaded.call == {"usr_dir": package}
+
+
+def test_a_recorded_package_needs_the_users_word(tmp_path):
+    package = tmp_path / "foreign"
+    package.mkdir()
+    run = make_run(usr_dir=str(package))
+    with pytest.raises(UserError, match=rf"{package}.* runs its code.\n.*t2t_usr_dir"):
+        run.package()
+    assert run.package(str(package)) == str(package)
+    with pytest.raises(UserError, match="t2t_usr_dir"):
+        run.package()  # an argument is consent for one call
+
+
+def test_a_package_that_this_process_has_imported_needs_no_further_word(tmp_path):
+    package = tmp_path / "imported_by_this_process"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    catalogue.load(package)
+    try:
+        assert make_run(usr_dir=str(package)).package() == str(package)
+    finally:
+        del sys.modules[package.name]
 
 
 def test_a_recorded_package_that_is_gone_is_named():

@@ -16,6 +16,7 @@ from t2t_repro.files import folder_lock
 from t2t_repro.runs import TrainSettings, resuming, training
 from t2t_repro.runs.run import Run
 from t2t_repro.text import SymbolTokenizer
+from t2t_repro.trusted_packages import remember
 from tests.support.recorder import record, spy
 
 SOURCE, TARGET = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcdef"))
@@ -635,6 +636,8 @@ def test_a_described_training_does_not_see_a_run_without_a_checkpoint(trained):
 
 
 def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
+    trained.package.mkdir()
+    remember(trained.package)
     trained.train()
     run = Run.load_existing(trained.output_dir)
     given = {"train_steps": 999, "hparams": "max_length=41,num_heads=2"}
@@ -653,6 +656,8 @@ def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
 
 def test_another_set_is_refused_before_the_runs_overrides_are_added_to_it(trained):
     """With its own `max_length`, the set might not allow the run's `packed_length`."""
+    trained.package.mkdir()
+    remember(trained.package)
     trained.train()
     run = Run.load_existing(trained.output_dir)
     with pytest.raises(

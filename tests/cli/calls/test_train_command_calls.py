@@ -16,6 +16,7 @@ from t2t_repro.data import prepare as prepare_module
 from t2t_repro.runs import TrainSettings
 from t2t_repro.runs.ensemble_folder import EnsembleFolder
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.trusted_packages import remember
 from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of, paths_of
 from tests.support.recorder import Recorder, record
 
@@ -308,6 +309,7 @@ def test_given_flags_come_before_those_of_the_run(stage, training):
 
 def test_the_package_of_the_run_is_loaded_to_resume_it(stage, training):
     (stage.folder / "package").mkdir()
+    remember(stage.package)
     stage.save(
         problem="algorithmic_reverse",
         data_dir=str(stage.folder),

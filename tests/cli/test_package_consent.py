@@ -1,0 +1,85 @@
+"""A run's package is imported only with the user's consent."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from t2t_repro import registry
+from t2t_repro.cli.main import main
+from t2t_repro.runs import System
+from t2t_repro.runs.run import RUN_FILE
+from tests.runs.test_run import make_run
+
+COMMANDS = {
+    "decode": ("--decode_from_file", "{run}/pairs"),
+    "decode --engine ctranslate2": ("--decode_from_file", "{run}/pairs"),
+    "score": ("--source", "{run}/pairs", "--target", "{run}/pairs"),
+    "evaluate": (),
+    "attention": ("--source", "1 2", "--html", "{run}/page.html"),
+    "average": (),
+    "export": ("--export_dir", "{run}/export"),
+    "train": (),
+    "plan": (),
+}
+
+
+@pytest.fixture
+def foreign(tmp_path, monkeypatch):
+    """Return a run with a package in its own folder, which leaves a mark."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "run" / "foreign_package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        f"open({str(tmp_path / 'mark')!r}, 'w').close()\n"
+    )
+    (tmp_path / "run" / "pairs").write_text("1\n")
+    make_run(usr_dir="run/foreign_package").save(tmp_path / "run")
+    with registry.problems.isolated():
+        yield tmp_path / "run"
+    sys.modules.pop("foreign_package", None)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_run_does_not_run_its_package(foreign, capsys, command):
+    flags = [flag.format(run=foreign) for flag in COMMANDS[command]]
+    words = [*command.split(), "--output_dir", str(foreign), *flags]
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert str(foreign / "foreign_package") in error
+    assert RUN_FILE in error
+    assert "--t2t_usr_dir" in error
+    assert not (foreign.parent / "mark").exists()
+
+
+def test_the_flag_is_consent_and_is_remembered(foreign, capsys):
+    package = str(foreign / "foreign_package")
+    flags = ["average", "--output_dir", str(foreign)]
+    assert main([*flags, "--t2t_usr_dir", package]) == 1
+    assert "no checkpoint" in capsys.readouterr().err
+    mark = foreign.parent / "mark"
+    assert mark.exists()
+    mark.unlink()
+    del sys.modules["foreign_package"]  # as in a new process
+    assert main(flags) == 1
+    assert "no checkpoint" in capsys.readouterr().err
+    assert mark.exists()
+
+
+def test_a_package_that_cannot_be_imported_is_not_remembered(foreign, capsys):
+    package = foreign / "foreign_package"
+    (package / "__init__.py").write_text("1 / 0")
+    assert main(["list", "--t2t_usr_dir", str(package)]) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert main(["average", "--output_dir", str(foreign)]) == 1
+    assert "--t2t_usr_dir" in capsys.readouterr().err
+
+
+def test_an_argument_is_consent_in_python(foreign):
+    with pytest.raises(Exception, match="t2t_usr_dir"):
+        System.load(foreign)
+    with pytest.raises(Exception, match="no latest checkpoint"):
+        System.load(foreign, t2t_usr_dir=foreign / "foreign_package")
+    assert (foreign.parent / "mark").exists()
