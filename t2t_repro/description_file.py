@@ -76,14 +76,15 @@ def read_json(path: Path) -> Any:
     return parse_json(content)
 
 
-def parse_json(content: bytes) -> Any:
-    """Return the value of JSON text in UTF-8; its size must be bounded.
+def parse_json(content: bytes | str) -> Any:
+    """Return the value of JSON text of bounded size; bytes are UTF-8.
 
     Raises:
         ValueError: See `read_json`.
     """
+    text = content if isinstance(content, str) else content.decode("utf-8")
     try:
-        return json.loads(content.decode("utf-8"), parse_int=_bounded_int)
+        return json.loads(text, parse_int=_bounded_int)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -15,7 +15,7 @@ from t2t_repro.cli.flags import add_refused_flag, add_setting_flag, number_in_ra
 from t2t_repro.cli.framework import import_tensorflow, import_tensorflow_silently
 from t2t_repro.cli.train_report import print_report
 from t2t_repro.cli.training_request import requested_training
-from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, EnsembleFolder
+from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, MOST_MEMBERS, EnsembleFolder
 from t2t_repro.runs.ensemble_training import check_ensemble_folder
 from t2t_repro.runs.resuming import check_run_folder, checked_search
 from t2t_repro.settings.train_settings import TrainSettings
@@ -50,7 +50,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ensemble",
         metavar="N",
-        type=number_in_range(FEWEST_MEMBERS, int),
+        type=number_in_range(FEWEST_MEMBERS, int, MOST_MEMBERS),
         help="train N models with the seeds random_seed, random_seed + 1, ... as an "
         "ensemble: at the same time on a CPU, one after the other on GPUs",
     )

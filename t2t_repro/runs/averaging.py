@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 from t2t_repro.files import folder_lock
+from t2t_repro.runs.checkpoint_fit import check_fits
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
 from t2t_repro.training.averaging import average_checkpoints
@@ -76,5 +77,7 @@ def average_paths(run: Run, output_dir: str | Path, paths: list[str]) -> str:
     """Average the given checkpoints of a run and return the path of the result."""
     logger.info("averaging %d checkpoint(s), of step %s", len(paths), steps_text(paths))
     with folder_lock(Path(output_dir), LOCK_FILE, "averaging"):
-        model = run.build_model(*run.load_tokenizers(output_dir))
+        tokenizers = run.load_tokenizers(output_dir)
+        check_fits(run, output_dir, tokenizers, paths[-1])
+        model = run.build_model(*tokenizers)
         return average_checkpoints(model, output_dir, paths)

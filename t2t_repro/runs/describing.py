@@ -9,6 +9,7 @@ from pathlib import Path
 
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError
+from t2t_repro.runs.checkpoint_fit import check_fits
 from t2t_repro.runs.resuming import resumable_run
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.settings.hparams import HParams
@@ -17,6 +18,7 @@ from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoint_paths import (
     BEST_FOLDER,
     BEST_MODELS_FOLDER,
+    all_checkpoints,
     latest_step,
 )
 from t2t_repro.training.metrics_file import event_files
@@ -40,7 +42,8 @@ def begin_or_resume(
 
     Raises:
         UsageError: If the user asked for one vocabulary, and the data has two.
-        UserError: If the folder holds another run.
+        UserError: If the folder holds another run, or its description asks for a much
+            larger model than its checkpoint has.
     """
     output_dir = Path(settings.output_dir)
     tokenizers = data.tokenizers()
@@ -50,6 +53,7 @@ def begin_or_resume(
     if before is not None:
         before.check_same_tokenizers(output_dir, *tokenizers)
         before.check_resumable(asked, output_dir)
+        check_fits(before, output_dir, tokenizers, all_checkpoints(output_dir)[-1])
         _warn_of_a_rising_rate(before, settings)
         # The data and the package may have moved.
         run = dataclasses.replace(

@@ -13,6 +13,7 @@ from t2t_repro.files import atomic_write
 ENSEMBLE_FILE = "ensemble.json"
 FORMAT = 1
 FEWEST_MEMBERS = 2
+MOST_MEMBERS = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,10 +45,11 @@ class EnsembleFolder:
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Self:
         ensemble = cls(**values)
-        if type(ensemble.members) is not int or ensemble.members < FEWEST_MEMBERS:
+        members = ensemble.members
+        if type(members) is not int or not FEWEST_MEMBERS <= members <= MOST_MEMBERS:
             raise UserError(
-                f"received {ensemble.members!r} members, expected a number of at least "
-                f"{FEWEST_MEMBERS}"
+                f"received {members!r} members, expected a number from "
+                f"{FEWEST_MEMBERS} to {MOST_MEMBERS}"
             )
         return ensemble
 

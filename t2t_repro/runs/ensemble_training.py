@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, EnsembleFolder
+from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, MOST_MEMBERS, EnsembleFolder
 from t2t_repro.runs.member_process import Failure, MemberProcess
 from t2t_repro.runs.resuming import check_run_folder
 from t2t_repro.runs.run import Run
@@ -71,13 +71,13 @@ def check_ensemble_folder(settings: TrainSettings, members: int, problem: str) -
 
     Raises:
         UserError: If the folder holds one run; or see `check_run_folder`.
-        UsageError: If the number is too small or not that of the ensemble in the
+        UsageError: If the number is out of range or not that of the ensemble in the
             folder; or see `check_run_folder`.
     """
-    if members < FEWEST_MEMBERS:
+    if not FEWEST_MEMBERS <= members <= MOST_MEMBERS:
         raise UsageError(
-            f"received an ensemble of {members}, expected at least {FEWEST_MEMBERS} "
-            "members."
+            f"received an ensemble of {members}, expected {FEWEST_MEMBERS} to "
+            f"{MOST_MEMBERS} members."
         )
     output_dir = settings.output_dir
     recorded = EnsembleFolder.load(output_dir)

@@ -24,6 +24,7 @@ from t2t_repro.export.ctranslate2_parity import ComparedSystem
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS
 from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.runs.checkpoint_choice import choose_checkpoint
+from t2t_repro.runs.checkpoint_fit import check_fits
 from t2t_repro.runs.comparison_text import comparison_sentences
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.scoring import PairScore, PairScorer
@@ -91,6 +92,7 @@ class System(TranslatingSystem):
         run.load_catalogue(t2t_usr_dir)
         path = choose_checkpoint(output_dir, checkpoint)
         tokenizers = run.load_tokenizers(output_dir)
+        check_fits(run, output_dir, tokenizers, path)
         model = run.build_model(*tokenizers)
         restore(model_variables(model), path, advice=_OTHER_CHECKPOINT)
         problem = catalogue.problem(run.problem).with_bleu_tokenizer(run.bleu_tokenizer)

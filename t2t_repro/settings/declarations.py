@@ -55,11 +55,11 @@ class About:
         if not math.isfinite(value):
             return "a finite number"
         if self.at_least is not None and value < self.at_least:
-            return f"at least {self.at_least:g}"
+            return f"at least {self.at_least:.10g}"
         if self.above is not None and value <= self.above:
             return f"more than {self.above:g}"
         if self.at_most is not None and value > self.at_most:
-            return f"at most {self.at_most:g}"
+            return f"at most {self.at_most:.10g}"
         if self.below is not None and value >= self.below:
             return f"less than {self.below:g}"
         return None

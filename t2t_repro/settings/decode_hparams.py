@@ -34,12 +34,14 @@ class DecodeHParams(TypedSettings):
         4,
         unit="hypotheses",
         at_least=1,
+        at_most=1000,
         read_by=_SEARCHES,
     )
     alpha: float = setting(
         "exponent of the length penalty ((5 + length) / 6)^alpha",
         0.6,
         at_least=0,
+        at_most=5,
         read_by=_SCORES,
     )
     extra_length: int = setting(
@@ -47,6 +49,7 @@ class DecodeHParams(TypedSettings):
         50,
         unit="tokens",
         at_least=0,
+        at_most=10_000,
         read_by=_SCORES,
     )
     batch_size: int = setting(
@@ -54,6 +57,7 @@ class DecodeHParams(TypedSettings):
         2048,
         unit="source tokens",
         at_least=1,
+        at_most=2**31 - 1,
         read_by=("decode", "evaluate", "score", "export", "train"),
     )
     return_beams: bool = setting(
@@ -92,6 +96,7 @@ class DecodeHParams(TypedSettings):
         0,
         unit="tokens",
         at_least=0,
+        at_most=10_000,
         read_by=_SEARCHES,
     )
     no_repeat_ngram_size: int = setting(
@@ -100,6 +105,7 @@ class DecodeHParams(TypedSettings):
         0,
         unit="tokens",
         at_least=0,
+        at_most=10_000,
         read_by=_SEARCHES,
     )
     coverage_penalty: float = setting(

@@ -28,6 +28,13 @@ from t2t_repro.choices import (
 from t2t_repro.settings.declarations import setting
 from t2t_repro.settings.typed_settings import TypedSettings
 
+# Far above every model and batch of today. They stop a slip or a damaged file before
+# all memory is gone.
+MAX_LAYERS = 1000
+MAX_WIDTH = 1_000_000
+MAX_LENGTH = 1_000_000
+MAX_TOKENS = 2**31 - 1  # of a batch: its shapes are int32
+
 LEARNING_RATE_FACTORS = (
     "constant",
     "linear_warmup",
@@ -42,36 +49,52 @@ class HParamFields(TypedSettings):
     """The fields of `HParams`, which adds the checks of their combinations."""
 
     hidden_size: int = setting(
-        "width of embeddings and of every sublayer (d_model)", unit="units", at_least=1
+        "width of embeddings and of every sublayer (d_model)",
+        unit="units",
+        at_least=1,
+        at_most=MAX_WIDTH,
     )
     filter_size: int = setting(
         "inner width of the position-wise feed-forward layer (d_ff)",
         unit="units",
         at_least=1,
+        at_most=MAX_WIDTH,
     )
     num_heads: int = setting(
-        "attention heads (h); divides key and value channels", unit="heads", at_least=1
+        "attention heads (h); divides key and value channels",
+        unit="heads",
+        at_least=1,
+        at_most=MAX_WIDTH,
     )
     num_hidden_layers: int = setting(
         "layers of each stack that does not set its own number (N)",
         unit="layers",
         at_least=1,
+        at_most=MAX_LAYERS,
     )
     num_encoder_layers: int = setting(
-        "layers of the encoder; 0 = num_hidden_layers", unit="layers", at_least=0
+        "layers of the encoder; 0 = num_hidden_layers",
+        unit="layers",
+        at_least=0,
+        at_most=MAX_LAYERS,
     )
     num_decoder_layers: int = setting(
-        "layers of the decoder; 0 = num_hidden_layers", unit="layers", at_least=0
+        "layers of the decoder; 0 = num_hidden_layers",
+        unit="layers",
+        at_least=0,
+        at_most=MAX_LAYERS,
     )
     attention_key_channels: int = setting(
         "queries and keys of all heads together (h d_k); 0 = hidden_size",
         unit="units",
         at_least=0,
+        at_most=MAX_WIDTH,
     )
     attention_value_channels: int = setting(
         "values of all heads together (h d_v); 0 = hidden_size",
         unit="units",
         at_least=0,
+        at_most=MAX_WIDTH,
     )
     attention_compatibility: Compatibility = setting(
         "function of queries and keys; section 3.2.1 of the paper compares the three",
@@ -86,6 +109,7 @@ class HParamFields(TypedSettings):
         "positions seen around each position, odd (r of section 4); 0 = all",
         unit="positions",
         at_least=0,
+        at_most=MAX_LENGTH,
     )
     ffn_layer: FeedForwardKind = setting(
         "the position-wise sublayer; parameter_attention has filter_size rows",
@@ -95,16 +119,19 @@ class HParamFields(TypedSettings):
         "heads of attention over parameters (h_p); 0 = num_heads",
         unit="heads",
         at_least=0,
+        at_most=MAX_WIDTH,
     )
     parameter_attention_key_channels: int = setting(
         "its queries and keys of all heads together (h_p d_pk); 0 = hidden_size",
         unit="units",
         at_least=0,
+        at_most=MAX_WIDTH,
     )
     parameter_attention_value_channels: int = setting(
         "its values of all heads together (h_p d_pv); 0 = hidden_size",
         unit="units",
         at_least=0,
+        at_most=MAX_WIDTH,
     )
     branched_attention: Branched = setting(
         "the Weighted Transformer's sublayer of num_heads branches; split or shared is "
@@ -232,6 +259,7 @@ class HParamFields(TypedSettings):
         "batch of one replica: sentences times the padded length of the longer side",
         unit="tokens per replica",
         at_least=1,
+        at_most=MAX_TOKENS,
     )
     update_tokens: int = setting(
         "tokens of one update on all replicas together, at most batch_size per replica "
@@ -240,15 +268,17 @@ class HParamFields(TypedSettings):
         0,
         unit="tokens",
         at_least=0,
+        at_most=MAX_TOKENS,
     )
     max_length: int = setting(
         "longest training pair that is used (longer side, EOS included); longer "
         "sources are translated in pieces; rows of learned positions",
         unit="tokens",
         at_least=1,
+        at_most=MAX_LENGTH,
     )
     min_length_bucket: int = setting(
-        "length of the shortest bucket", unit="tokens", at_least=1
+        "length of the shortest bucket", unit="tokens", at_least=1, at_most=MAX_LENGTH
     )
     length_bucket_step: float = setting(
         "length of a bucket relative to the next shorter one", unit="ratio", above=1
@@ -259,6 +289,7 @@ class HParamFields(TypedSettings):
         unit="tokens",
         default=0,
         at_least=0,
+        at_most=MAX_LENGTH,
     )
     packed_source_length: int = setting(
         "length of the source side of packed rows, if sources are shorter than "
@@ -266,6 +297,7 @@ class HParamFields(TypedSettings):
         unit="tokens",
         default=0,
         at_least=0,
+        at_most=MAX_LENGTH,
     )
     optimizer_adam_beta1: float = setting(
         "decay of Adam's mean of gradients", at_least=0, below=1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
+from t2t_repro.description_file import read_json
 from t2t_repro.errors import UserError
 from t2t_repro.files import current_folder
 
@@ -78,10 +78,10 @@ def recorded_scores(output_dir: str | Path) -> dict[int, float]:
     """Return the scores of a run's best models by step; empty if none are kept."""
     path = Path(output_dir) / BEST_MODELS_FOLDER / SCORES_FILE
     try:
-        scores = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
+        scores = read_json(path)
+        return {int(step): float(score) for step, score in scores.items()}
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
         return {}
-    return {int(step): float(score) for step, score in scores.items()}
 
 
 def best_checkpoints(output_dir: str | Path, best: int) -> list[str]:

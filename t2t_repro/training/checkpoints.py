@@ -7,6 +7,7 @@ so it can be read without building anything.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import shutil
@@ -151,10 +152,26 @@ def restore(
     if mismatch:
         raise UserError(
             f"cannot restore checkpoint {path}: it is of a model with other hparams "
-            f"({mismatch}).\n{advice}"
+            f"than those in the hparams.json of the run ({mismatch}).\n{advice}"
         )
     for key, value in values.items():
         keyed[key].assign(value)
+
+
+def parameters_of_checkpoint(path: str) -> int:
+    """Return the number of values of the model in a checkpoint, without reading them.
+
+    Args:
+        path: Path of the checkpoint, without `.index`.
+
+    Raises:
+        DamagedCheckpointError: If the files cannot be read.
+    """
+    try:
+        shapes = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    except _READ_ERRORS as error:
+        raise DamagedCheckpointError(path, error, "Use another checkpoint.") from error
+    return sum(math.prod(shapes[key]) for key in shapes if key.startswith("model/"))
 
 
 def read_values(path: str, part: str) -> dict[str, np.ndarray]:

@@ -5,11 +5,11 @@ This module imports no TensorFlow.
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
+from t2t_repro.description_file import parse_json
 from t2t_repro.files import INCOMPLETE
 
 METRICS_FILE = "metrics.jsonl"
@@ -43,7 +43,7 @@ def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
         output_dir: Folder of the run; without metrics, there are no records.
     """
     lines = read_lines(output_dir)
-    return [json.loads(line) for line in lines if step_of(line) < math.inf]
+    return [parse_json(line) for line in lines if step_of(line) < math.inf]
 
 
 def split_records(output_dir: str | Path, split: str) -> list[dict[str, Any]]:
@@ -65,6 +65,6 @@ def step_of(line: str) -> float:
     if not line.endswith("\n"):
         return math.inf
     try:
-        return json.loads(line)["step"]
+        return float(parse_json(line)["step"])
     except (ValueError, KeyError, TypeError):
         return math.inf

@@ -10,13 +10,19 @@ This module imports no TensorFlow: TensorBoard loads it when it starts.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from t2t_repro.description_file import parse_json
+
 PLUGIN_NAME = "attention"
 FORMAT = 1
+# Three kinds of attention between 512 tokens on each side, with 6 layers of 8 heads,
+# take 100 MB.
+MAX_DOCUMENT_BYTES = 128 * 2**20
 BRANCHES_TAG = f"{PLUGIN_NAME}/branches"
 
 
@@ -50,9 +56,13 @@ def unpack_document(content: bytes) -> dict[str, Any]:
         DamagedError: If the bytes hold no document of this version.
     """
     try:
-        text = gzip.decompress(content)
+        # A few bytes can stand for gigabytes of zeros.
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            text = file.read(MAX_DOCUMENT_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DamagedError("it is not compressed") from error
+    if len(text) > MAX_DOCUMENT_BYTES:
+        raise DamagedError(f"it is larger than {MAX_DOCUMENT_BYTES:,} bytes")
     return _from_json(text, "maps")
 
 
@@ -102,8 +112,8 @@ _TYPES = {"maps": list, "layers": list, "title": str}
 def _from_json(text: bytes, name: str) -> dict[str, Any]:
     """Return a JSON object of this version that has a value of a name."""
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        values = parse_json(text)
+    except ValueError as error:
         raise DamagedError("it is not JSON") from error
     if not isinstance(values, dict):
         raise DamagedError("it is not a JSON object")

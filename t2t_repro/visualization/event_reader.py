@@ -188,5 +188,10 @@ def _capital(text: str) -> str:
 
 def _natural_order(name: str) -> list[tuple[int, str]]:
     """Return a key that sorts "sentence_10" after "sentence_9"."""
-    parts = re.split(r"(\d+)", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    return [
+        # `int` refuses thousands of digits.
+        (len(digits), digits)
+        if (digits := part.lstrip("0")).isdecimal()
+        else (-1, part)
+        for part in re.split(r"(\d+)", name)
+    ]

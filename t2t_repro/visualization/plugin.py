@@ -30,6 +30,7 @@ KEPT_STEPS = 500
 _STATIC = Path(__file__).parent / "static"
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css"}
 _BAD_REQUEST = 400
+_MAX_STEP_DIGITS = 19  # those of the largest int64
 
 
 class AttentionPlugin(base_plugin.TBPlugin):
@@ -124,8 +125,12 @@ class _Arguments(dict[str, str]):
 
 def _document(reader: EventReader, arguments: _Arguments) -> bytes:
     step = arguments["step"]
-    if not (step.isascii() and step.isdecimal()):
-        raise ReadError(f'The step must be a number, not "{step}".', _BAD_REQUEST)
+    if not (step.isascii() and step.isdecimal() and len(step) <= _MAX_STEP_DIGITS):
+        raise ReadError(
+            f"The step must be a number of at most {_MAX_STEP_DIGITS} digits, not "
+            f'"{step[:40]}".',
+            _BAD_REQUEST,
+        )
     return reader.document(arguments["run"], arguments["id"], int(step))
 
 

@@ -92,6 +92,7 @@ def test_the_runs_model_is_averaged_while_its_folder_is_locked(
         return f"average of {model}"
 
     written = record(monkeypatch, averaging, "average_checkpoints", average_checkpoints)
+    record(monkeypatch, averaging, "check_fits")
     run = SimpleNamespace(
         load_tokenizers=lambda folder: (f"source of {folder}", f"target of {folder}"),
         build_model=lambda source, target: f"model of {source} and {target}",

@@ -34,7 +34,7 @@ def test_a_folder_without_a_description_has_no_members(tmp_path):
     assert member_folders(tmp_path) == []
 
 
-@pytest.mark.parametrize("members", [1, 0, "2", None, 2.0, True])
+@pytest.mark.parametrize("members", [1, 0, "2", None, 2.0, True, 101, 10**9])
 def test_a_wrong_number_of_members_is_refused(tmp_path, members):
     text = json.dumps({"members": members, "format": 1})
     (tmp_path / "ensemble.json").write_text(text)

@@ -254,7 +254,7 @@ def test_another_number_of_members_is_refused_once_one_has_a_checkpoint(tmp_path
     save_run(tmp_path / "member-3")
     with pytest.raises(UsageError, match=r"ensemble of 2, but the one in .* has 3"):
         check_ensemble_folder(settings_in(tmp_path), 2, PROBLEM.name)
-    with pytest.raises(UsageError, match="ensemble of 1, expected at least 2"):
+    with pytest.raises(UsageError, match="ensemble of 1, expected 2 to 100"):
         check_ensemble_folder(settings_in(tmp_path), 1, PROBLEM.name)
 
 

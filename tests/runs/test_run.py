@@ -63,6 +63,27 @@ def test_a_command_that_needs_a_run_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_encoder_layers", 5000),
+        ("num_decoder_layers", 10**18),
+        ("hidden_size", 2**30),
+        ("filter_size", 10**9),
+        ("max_length", 10**12),
+        ("batch_size", 10**12),
+    ],
+)
+def test_absurd_sizes_are_refused_with_the_name_of_the_file(tmp_path, name, value):
+    make_run().save(tmp_path)
+    values = json.loads((tmp_path / RUN_FILE).read_text())
+    values["hparams"][name] = value
+    (tmp_path / RUN_FILE).write_text(json.dumps(values))
+    message = rf"{RUN_FILE}: {name}: received {value}, expected at most \d+\."
+    with pytest.raises(UserError, match=message):
+        Run.load(tmp_path)
+
+
+@pytest.mark.parametrize(
     "content", ["", "{", "[]", "{}", f'{{"format": {FORMAT}}}', "null"]
 )
 def test_a_damaged_file_is_a_user_error(tmp_path, content):

@@ -59,6 +59,7 @@ def loading(monkeypatch):
         "checkpoint": record(
             monkeypatch, system_module, "choose_checkpoint", "path of the checkpoint"
         ),
+        "fit": record(monkeypatch, system_module, "check_fits"),
     }
     model = SimpleNamespace(from_hparams=Recorder(from_hparams, "the model"))
     monkeypatch.setattr(catalogue, "model", Recorder(catalogue.model, model))

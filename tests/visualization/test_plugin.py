@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import importlib
 import json
 import os
@@ -23,7 +24,11 @@ from werkzeug.test import Client
 
 import t2t_repro.visualization
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.visualization.event_format import pack_branches, pack_document
+from t2t_repro.visualization.event_format import (
+    MAX_DOCUMENT_BYTES,
+    pack_branches,
+    pack_document,
+)
 from t2t_repro.visualization.plugin import (
     KEPT_STEPS,
     AttentionLoader,
@@ -209,6 +214,15 @@ def test_sentences_are_listed_by_number_with_their_titles_and_steps(tab):
     }
 
 
+def test_a_name_with_thousands_of_digits_is_listed(open_tab, tmp_path):
+    name = f"sentence_{'7' * 5000}"
+    for tag in ("sentence_10", name, "sentence_9"):
+        write_tensor(tmp_path, tag, tf.constant([GOOD]), BLOBS)
+    found = open_tab(tmp_path, last=(f"attention/{name}", 1)).read("/list", run=".")
+    listed = [sentence["id"] for sentence in found["sentences"]]
+    assert listed == ["sentence_9", "sentence_10", name]
+
+
 def test_more_steps_than_tensorboards_ten_are_kept(tab):
     found = tab.read("/list", run="weighted/eval")
     assert found["sentences"][0]["steps"] == list(range(10, 410, 10))
@@ -249,7 +263,13 @@ def test_the_user_can_keep_fewer_steps(open_tab, logdir):
             "/document",
             {"run": "plain/eval", "id": "sentence_0", "step": "x"},
             400,
-            'The step must be a number, not "x".',
+            'The step must be a number of at most 19 digits, not "x".',
+        ),
+        (
+            "/document",
+            {"run": "plain/eval", "id": "sentence_0", "step": "1" * 5000},
+            400,
+            f'The step must be a number of at most 19 digits, not "{"1" * 40}".',
         ),
         (
             "/document",
@@ -312,7 +332,13 @@ GOOD = pack_document(make_document(layers=1, heads=1, align_head=None))
         (pack_document({"version": 2}), "it has version 2, expected version 1"),
         (pack_document({"version": 1}), 'it has no "maps"'),
         (pack_document([1]), "it is not a JSON object"),
+        (gzip.compress(b"[" * 200_000), "it is not JSON"),
+        (
+            gzip.compress(bytes(MAX_DOCUMENT_BYTES + 1)),
+            f"it is larger than {MAX_DOCUMENT_BYTES:,} bytes",
+        ),
     ],
+    ids=range(9),
 )
 def test_a_damaged_document_gets_a_sentence(open_tab, tmp_path, content, reason):
     write_tensor(tmp_path, "sentence_0", tf.constant([content]), BLOBS)
