@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from t2t_repro.error_report import as_user_error
@@ -13,6 +16,23 @@ class ResourceExhaustedError(Exception):
 def test_an_error_that_the_user_can_correct_stays_as_it_is():
     error = UsageError("wrong")
     assert as_user_error(error) is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 3.0 GiB for an array"),
+        MemoryError(),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+        ImportError("libx.so: failed to map segment from shared object"),
+        ImportError(f"libx.so: cannot open it: {os.strerror(errno.ENOMEM)}"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_errors_of_a_machine_without_memory_say_so(error):
+    message = str(as_user_error(error))
+    assert message.startswith("out of memory: close other programs")
+    assert message.endswith(f"The system: {str(error) or 'MemoryError'}")
 
 
 @pytest.mark.parametrize(

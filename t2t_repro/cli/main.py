@@ -103,14 +103,11 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
     except BrokenPipeError:
         _discard_stdout()
         return BROKEN_PIPE
-    except OSError as error:
-        place = error.filename or "cannot write standard output"
-        reason = error.strerror or error
-        print(f"{prog}: {place}: {reason}", file=sys.stderr)
-        return UserError.exit_code
     except Exception as error:
         from t2t_repro.error_report import as_user_error
 
+        if isinstance(error, OSError) and not error.filename:
+            error.filename = "cannot write standard output"
         reported = as_user_error(error)
         if reported is None:
             raise

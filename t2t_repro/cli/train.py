@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 from t2t_repro import catalogue
 from t2t_repro.cli.data_flags import add_data_flags
 from t2t_repro.cli.flags import add_refused_flag, add_setting_flag, number_in_range
-from t2t_repro.cli.framework import import_tensorflow, import_tensorflow_silently
+from t2t_repro.cli.framework import (
+    LEAST_ADDRESSES_TO_TRAIN,
+    import_tensorflow,
+    import_tensorflow_silently,
+)
 from t2t_repro.cli.train_report import print_report
 from t2t_repro.cli.training_request import requested_training
 from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, MOST_MEMBERS, EnsembleFolder
@@ -86,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         logger.info("%s: %s instead of %s", name, changed, value)
     decode_hparams = checked_search(settings, problem)
 
-    import_tensorflow()
+    import_tensorflow(LEAST_ADDRESSES_TO_TRAIN)
     from t2t_repro.data.prepare import open_or_prepare
     from t2t_repro.processor import available_cores
     from t2t_repro.runs import train, train_ensemble
