@@ -139,6 +139,7 @@ class TrainSettings(TypedSettings):
         0,
         unit="replicas",
         at_least=0,
+        at_most=1000,
     )
     cluster: str = setting(
         "description of the machines of a training run: tf_config = the variable "

@@ -296,6 +296,24 @@ def test_every_name_has_a_line_of_help():
     assert all(about.help for about in names)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # CTranslate2 overflows at 200; at a million, every score is -0.0000.
+        ("alpha=200", "alpha: received 200.0, expected at most 5."),
+        ("extra_length=99999999999", "expected at most 10000."),
+        ("min_length=99999999999", "expected at most 10000."),
+        ("no_repeat_ngram_size=99999999999", "expected at most 10000."),
+        ("beam_size=1000000", "expected at most 1000."),
+        ("batch_size=99999999999", "expected at most 2147483647."),
+    ],
+)
+def test_sizes_of_the_search_that_no_machine_has_are_refused(text, expected):
+    with pytest.raises(UsageError) as refused:
+        DecodeHParams().parse(text)
+    assert expected in str(refused.value)
+
+
 def test_decoding_defaults_are_the_papers():
     decoding = DecodeHParams()
     assert (decoding.beam_size, decoding.alpha, decoding.extra_length) == (4, 0.6, 50)
