@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from t2t_repro.data.problem import Problem
 from t2t_repro.description_file import description_text, load_description
+from t2t_repro.errors import UserError
 
 FORMAT = 2
 
@@ -124,6 +125,19 @@ def manifest_name(problem: Problem) -> str:
 def raw_text_names(prefix: str, split: str) -> tuple[str, str]:
     """Return the names of the text files of the two sides of a split."""
     return f"{prefix}-{split}.inputs.txt", f"{prefix}-{split}.targets.txt"
+
+
+def missing_data_folder(folder: str | Path, origin: str = "") -> UserError:
+    """Return the error for a folder of prepared data that does not exist.
+
+    Args:
+        folder: The folder.
+        origin: Who named it, with commas around it, or nothing.
+    """
+    return UserError(
+        f"the data folder {folder}{origin} does not exist: give its new place as "
+        "data_dir, or prepare the data there again."
+    )
 
 
 def repair_advice(folder: str | Path) -> str:

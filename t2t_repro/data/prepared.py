@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from t2t_repro.data.manifest import Manifest, raw_text_names, repair_advice
+from t2t_repro.data.manifest import (
+    Manifest,
+    missing_data_folder,
+    raw_text_names,
+    repair_advice,
+)
 from t2t_repro.data.pipeline import Shards
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.text_files import identity, read_lines
@@ -54,6 +59,8 @@ class PreparedData:
                 or has another format.
         """
         found = cls.find(folder, problem)
+        if found is None and not Path(folder).exists():
+            raise missing_data_folder(folder)
         if found is None:
             raise UserError(
                 f"received data folder {folder}, expected prepared data of "

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro import catalogue
+from t2t_repro.data.manifest import missing_data_folder
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
@@ -102,10 +103,8 @@ def recorded_data_dir(run: Run, output_dir: str | Path) -> Path:
     """
     folder = Path(run.data_dir)
     if not folder.is_dir():
-        raise UserError(
-            f"the data folder {folder}, recorded in {Path(output_dir) / RUN_FILE}, "
-            "does not exist: give its new place as data_dir."
-        )
+        recorded = f", recorded in {Path(output_dir) / RUN_FILE},"
+        raise missing_data_folder(folder, recorded)
     return folder
 
 

@@ -187,7 +187,8 @@ class Run:
             raise UserError(
                 f"{output_dir} holds a run with other settings: "
                 f"{'; '.join(found)}.\nGive the same settings to resume it, or "
-                "another output_dir to begin a new run."
+                "another output_dir to begin a new run; warm_start_from="
+                f"{output_dir} begins it with the weights of this one."
             )
 
     def check_same_tokenizers(

@@ -15,7 +15,10 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.runs.resuming import recorded_data_dir
+from t2t_repro.runs.run import RUN_FILE
 from t2t_repro.settings.prepare_settings import PrepareSettings
+from tests.runs.test_run import make_run
 from tests.support.corpus import rows_of
 
 SETTINGS = PrepareSettings(vocab_size=300, num_shards=2, shared_vocabulary=False)
@@ -115,6 +118,17 @@ def test_missing_data_is_refused_with_the_command_that_prepares_it(tmp_path):
     command = f"t2t datagen --problem animals --data_dir {tmp_path}"
     with pytest.raises(UserError, match=command):
         PreparedData.load(tmp_path, ReversedProblem(Animals()))
+
+
+def test_data_that_has_moved_is_refused_with_the_advice_of_a_resumed_training(tmp_path):
+    with pytest.raises(UserError) as found:
+        PreparedData.load(tmp_path / "moved", Animals())
+    run = make_run(data_dir=str(tmp_path / "moved"))
+    with pytest.raises(UserError) as resumed:
+        recorded_data_dir(run, "run")
+    recorded = f", recorded in {Path('run', RUN_FILE)},"
+    assert str(found.value) == str(resumed.value).replace(recorded, "")
+    assert "give its new place as data_dir" in str(found.value)
 
 
 def test_preparing_and_opening_return_the_same_data(tmp_path):

@@ -97,8 +97,12 @@ def test_a_run_with_every_value_unlike_the_defaults_is_read_as_written(tmp_path)
 )
 def test_a_run_is_not_resumed_with_another_value(tmp_path, name, value):
     other = make_run(**{name: value})
-    with pytest.raises(UserError, match=rf"{name} is .* there, {value!r} now"):
+    with pytest.raises(
+        UserError, match=rf"{name} is .* there, {value!r} now"
+    ) as raised:
         make_run().check_resumable(other, tmp_path)
+    # The weights are not lost.
+    assert f"warm_start_from={tmp_path}" in str(raised.value)
 
 
 def test_what_may_change_is_not_compared(tmp_path):

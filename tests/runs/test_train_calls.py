@@ -673,6 +673,8 @@ def test_another_set_is_refused_before_the_runs_overrides_are_added_to_it(traine
 
 
 def test_a_run_of_an_earlier_version_needs_the_number_of_steps(trained):
+    trained.package.mkdir()
+    remember(trained.package)
     trained.train()
     run = dataclasses.replace(Run.load_existing(trained.output_dir), training={})
     with pytest.raises(UsageError, match="train_steps"):
