@@ -47,7 +47,7 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
         choices=ENGINES,
         default=TENSORFLOW,
         help="tensorflow = the trained model itself (default); ctranslate2 = a faster "
-        "engine for CPUs (pip install 't2t-repro[ctranslate2]'). Its first use "
+        "engine for CPUs (pip install ctranslate2). Its first use "
         "converts the checkpoint into OUTPUT_DIR/ctranslate2, once per checkpoint and "
         "quantization, and compares its translations with the model's",
     )

@@ -22,7 +22,7 @@ from t2t_repro.processor import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 
-INSTALL = "pip install 't2t-repro[ctranslate2]'"
+INSTALL = "pip install ctranslate2"
 
 Source = tuple[int, ...]  # ids with EOS
 

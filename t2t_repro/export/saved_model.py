@@ -246,7 +246,7 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
     if not warms_up:
         logger.info(
             "no warm-up requests for TensorFlow Serving, whose first answers will be "
-            "slow: `pip install 't2t-repro[serving]'` and export again to have them"
+            "slow: `pip install tensorflow-serving-api` and export again to have them"
         )
 
 

@@ -17,7 +17,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.metrics.translation import Score
 
 PACKAGE = "sacremoses"
-INSTALL = "pip install 't2t-repro[scores]'"
+INSTALL = "pip install sacremoses"
 
 # Perl applies the script's expression to bytes, and finds hyphens from left to right
 # without overlap: a-b-c is split once if b is one byte.

@@ -20,7 +20,7 @@ from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS
 from tests.cli.conftest import printed_by
 from tests.conftest import REPOSITORY
 
-pytest.importorskip("ctranslate2", reason="needs the extra t2t-repro[ctranslate2]")
+pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 
 PAGE = (REPOSITORY / "docs" / "serving_ctranslate2.md").read_text(encoding="utf-8")
 HPARAMS = ["--decode_hparams", "beam_size=1,extra_length=20"]

@@ -83,7 +83,7 @@ def make_system(*, beam_size=1, **changes):
 
 @pytest.fixture
 def origin(tmp_path):
-    pytest.importorskip("ctranslate2", reason="needs the extra t2t-repro[ctranslate2]")
+    pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
     from t2t_repro.export.ctranslate2 import Origin
 
     (tmp_path / "model.ckpt-70.index").write_bytes(b"index")

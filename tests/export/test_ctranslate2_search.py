@@ -10,7 +10,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import tiny_transformer
 
-pytest.importorskip("ctranslate2", reason="needs the extra t2t-repro[ctranslate2]")
+pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 
 from t2t_repro.decoding.ctranslate2_engine import (
     CTranslate2Translator,

@@ -19,7 +19,7 @@ from tests.support.tiny_model import (
     weights_by_name,
 )
 
-pytest.importorskip("ctranslate2", reason="needs the extra t2t-repro[ctranslate2]")
+pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 
 from t2t_repro.export.ctranslate2_spec import (
     PAD_BIAS,

@@ -87,7 +87,7 @@ def test_without_sacremoses_the_other_scores_are_there(monkeypatch, scores):
     assert found.keys() == scores.keys()
     for name in ("bleu_tokenized", "bleu_paper"):
         assert found[name].value is found[name].signature is None
-        assert "pip install 't2t-repro[scores]'" in found[name].missing
+        assert "pip install sacremoses" in found[name].missing
     for name in COMMAND_LINES:
         assert found[name] == scores[name]
 
