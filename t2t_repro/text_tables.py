@@ -7,6 +7,17 @@ from collections.abc import Collection, Sequence
 _SEPARATOR = "  "
 
 
+def quantity(number: int, one: str, several: str = "") -> str:
+    """Return a number with its noun, such as "1 line" or "1,200 lines".
+
+    Args:
+        number: The number.
+        one: The noun for one.
+        several: Its plural; by default with an s.
+    """
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Pad the cells of each column to one width and return one line per row.
 

@@ -2,9 +2,21 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.text_tables import aligned, markdown
+from t2t_repro.text_tables import aligned, markdown, quantity
 
 ROWS = [["name", "size", "note"], ["a", "1,024", "x"], ["long name", "8", ""]]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 lines"), (1, "1 line"), (2000, "2,000 lines")]
+)
+def test_a_quantity_has_the_number_of_its_noun(number, text):
+    assert quantity(number, "line") == text
+
+
+def test_a_quantity_may_have_another_plural():
+    assert quantity(1, "batch", "batches") == "1 batch"
+    assert quantity(2, "batch", "batches") == "2 batches"
 
 
 def test_columns_are_as_wide_as_their_widest_cell():

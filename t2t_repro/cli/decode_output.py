@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import as_line, is_blank
+from t2t_repro.text_tables import quantity
 
 if TYPE_CHECKING:
     from t2t_repro.runs import RankedHypothesis
@@ -88,9 +89,9 @@ class Summary:
             )
         if self._too_few:
             logger.info(
-                "%d of %d lines have fewer than %d hypotheses: the search ended no "
+                "%d of %s have fewer than %d hypotheses: the search ended no "
                 "more of them within the length limit (extra_length)",
                 self._too_few,
-                self._outputs,
+                quantity(self._outputs, "line"),
                 self._wanted,
             )

@@ -19,6 +19,7 @@ from t2t_repro.export.ctranslate2_folder import check_exportable
 from t2t_repro.export.limits import MAX_SOURCE_TOKENS, check_new_folder
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text_tables import quantity
 
 DESCRIPTION = (
     "Write the trained system as a SavedModel: strings in, translations and scores "
@@ -38,7 +39,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         choices=("saved_model", "ctranslate2"),
         default="saved_model",
         help="format of the export (default: saved_model); ctranslate2 needs pip "
-        "install 't2t-repro[ctranslate2]'",
+        "install ctranslate2",
     )
     needs = "--format ctranslate2"
     add_quantization_flag(parser, needs)
@@ -97,7 +98,9 @@ def _export_ctranslate2(args: argparse.Namespace, hparams: DecodeHParams) -> int
         args.export_dir, hparams, quantization=quantization, sentences=sentences
     )
     print(args.export_dir)
-    print(f"Compared with the trained model on {parity.sentences} sentences:")
+    print(
+        f"Compared with the trained model on {quantity(parity.sentences, 'sentence')}:"
+    )
     for line in parity.lines():
         print(f"  {line}")
     print(

@@ -13,6 +13,7 @@ from t2t_repro.cli.engine import TENSORFLOW
 from t2t_repro.cli.score_card import check_card_flags, show_report, wants_card
 from t2t_repro.cli.streams import check_read_once, read_input
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.text_tables import quantity
 
 # Flags that name a run, or say what it translates.
 _OF_A_RUN = (
@@ -87,7 +88,7 @@ def _read_aligned(name: str, hypothesis: str, num_lines: int) -> list[str]:
     lines = read_input(name)
     if len(lines) != num_lines:
         raise UserError(
-            f"received {num_lines} lines in {hypothesis} and {len(lines)} in {name}, "
-            "expected equal numbers."
+            f"received {quantity(num_lines, 'line')} in {hypothesis} and "
+            f"{len(lines)} in {name}, expected equal numbers."
         )
     return lines

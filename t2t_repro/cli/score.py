@@ -23,6 +23,7 @@ from t2t_repro.cli.streams import (
 from t2t_repro.errors import UserError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text_tables import quantity
 
 if TYPE_CHECKING:
     from t2t_repro.runs import PairScore
@@ -74,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
     sources, targets = read_input(args.source), read_input(args.target)
     if len(sources) != len(targets):
         raise UserError(
-            f"received {len(sources)} lines in {args.source} and {len(targets)} in "
-            f"{args.target}, expected one target per source."
+            f"received {quantity(len(sources), 'line')} in {args.source} and "
+            f"{len(targets)} in {args.target}, expected one target per source."
         )
     system = load_system(args, hparams, ensembles=True)
     total = Total()
@@ -149,9 +150,9 @@ class Total:
             return
         mean = self._log_prob / self._tokens
         logger.info(
-            "%d pairs, %d tokens: %.4f nats per token, perplexity %.2f",
-            self._pairs,
-            self._tokens,
+            "%s, %s: %.4f nats per token, perplexity %.2f",
+            quantity(self._pairs, "pair"),
+            quantity(self._tokens, "token"),
             mean,
             math.exp(min(-mean, 700.0)),
         )

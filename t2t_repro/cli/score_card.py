@@ -20,6 +20,7 @@ from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER
 from t2t_repro.metrics.card import ScoreCard, WordCounts, card_lines, make_card
 from t2t_repro.metrics.moses import MosesTokenizer, is_available
 from t2t_repro.progress import Progress
+from t2t_repro.text_tables import quantity
 from t2t_repro.visualization.card_page import card_page
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def add_card_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "score card",
         "All kinds of BLEU, also the papers' own (needs the package sacremoses: pip "
-        "install 't2t-repro[scores]'), chrF, TER, and where the translations fail.",
+        "install sacremoses), chrF, TER, and where the translations fail.",
     )
     group.add_argument(
         "--card",
@@ -172,7 +173,7 @@ def _make_card(
     if system is not None:
         language = language or system.problem.target_language
         words = _training_words(args.data_dir or system.data_dir, system, tokenizer)
-    logger.info("making the score card of %d sentences", len(hypotheses))
+    logger.info("making the score card of %s", quantity(len(hypotheses), "sentence"))
     return make_card(
         hypotheses, references, sources, words, language, tokenizer=tokenizer
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from t2t_repro.cli.live_input import LiveLines
 from t2t_repro.cli.streams import read_input
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.text_tables import quantity
 
 
 def add_prefix_flag(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +50,8 @@ def read_prefixes(
     prefixes = read_input(args.target_prefix)
     if len(prefixes) != len(sentences):
         raise UserError(
-            f"received {len(sentences)} lines to translate and {len(prefixes)} lines "
-            f"of --target_prefix {args.target_prefix}, expected one line per sentence."
+            f"received {quantity(len(sentences), 'line')} to translate and "
+            f"{quantity(len(prefixes), 'line')} of --target_prefix "
+            f"{args.target_prefix}, expected one line per sentence."
         )
     return prefixes

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text_tables import quantity
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
@@ -59,8 +60,8 @@ def _print_scores(
     hparams = system.with_problem_defaults(decode_hparams)
     evaluation = system.evaluate(sources, references, hparams)
     description = (
-        f"{split} ({len(sources)} sentences, beam {hparams.beam_size}, alpha "
-        f"{hparams.alpha})"
+        f"{split} ({quantity(len(sources), 'sentence')}, beam {hparams.beam_size}, "
+        f"alpha {hparams.alpha})"
     )
     print("\n".join(evaluation.scores.lines(description)))
     print(_samples_text(sources, evaluation.hypotheses, references))

@@ -11,6 +11,7 @@ from typing import ClassVar
 from t2t_repro.data.repeated_pair import RepeatedPair
 from t2t_repro.data.text_files import identity, read_lines
 from t2t_repro.errors import UserError
+from t2t_repro.text_tables import quantity
 
 _ENDED = object()
 
@@ -198,9 +199,9 @@ def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         left_count = count + (left is not _ENDED) + sum(1 for _ in sources)
         right_count = count + (right is not _ENDED) + sum(1 for _ in targets)
         raise UserError(
-            f"received {left_count:,} lines in {source} and {right_count:,} lines in "
-            f"{target}, expected equal numbers: line N of one translates line N of the "
-            "other"
+            f"received {quantity(left_count, 'line')} in {source} and "
+            f"{quantity(right_count, 'line')} in {target}, expected equal numbers: "
+            "line N of one translates line N of the other"
         )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from t2t_repro.constants import EOS_ID, UNK_ID
 from t2t_repro.errors import UserError
 from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text_tables import quantity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +97,8 @@ def encode_prefixes(
     """
     if len(prefixes) != num_sentences:
         raise UserError(
-            f"received {num_sentences} sentences and {len(prefixes)} target prefixes, "
+            f"received {quantity(num_sentences, 'sentence')} and "
+            f"{quantity(len(prefixes), 'target prefix', 'target prefixes')}, "
             "expected one prefix per sentence; an empty one forces nothing."
         )
     encoded = tokenizer.encode_batch(prefixes)

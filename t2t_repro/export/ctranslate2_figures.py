@@ -8,6 +8,7 @@ from typing import Any
 
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS, Tolerance
+from t2t_repro.text_tables import quantity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Parity:
             for search in self.searches
         ]
         return [
-            f"log-probabilities of {self.tokens} tokens: differ by "
+            f"log-probabilities of {quantity(self.tokens, 'token')}: differ by "
             f"{self.mean_difference:.1e} on average, {self.largest_difference:.1e} at "
             "most",
             *searched,

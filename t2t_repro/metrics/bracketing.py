@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from t2t_repro.errors import UserError
 from t2t_repro.text.lines import check_scored
 from t2t_repro.text.trees import Tree
+from t2t_repro.text_tables import quantity
 
 # COLLINS.prm: DELETE_LABEL (its TOP and -NONE- never reach a `Tree`) and EQ_LABEL.
 DELETED_TAGS = frozenset((",", ":", "``", "''", "."))
@@ -57,7 +58,7 @@ class BracketingScores:
             f"precision {self.precision:.2f}, recall {self.recall:.2f}, complete match "
             f"{self.complete_match:.2f}",
             f"F1 up to {SHORT_SENTENCE} words: {self.f1_up_to_40:.2f}  "
-            f"({self.sentences_up_to_40} sentences)",
+            f"({quantity(self.sentences_up_to_40, 'sentence')})",
         ]
 
 

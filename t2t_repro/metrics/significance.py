@@ -15,6 +15,7 @@ from sacrebleu.significance import PairedTest, Result
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
 from t2t_repro.metrics.bleu_tokenizer import bleu_metric, chosen_tokenizer
+from t2t_repro.text_tables import quantity
 
 BOOTSTRAP, RANDOMIZATION = "bootstrap", "approximate_randomization"
 TESTS = (BOOTSTRAP, RANDOMIZATION)
@@ -77,14 +78,15 @@ def compare_translations(
     """
     if len(systems) < 2 or not references:
         raise UserError(
-            f"received {len(systems)} system(s) and {len(references)} references, "
-            "expected a baseline, a system to compare with it, and sentences."
+            f"received {len(systems)} system(s) and "
+            f"{quantity(len(references), 'reference')}, expected a baseline, a "
+            "system to compare with it, and sentences."
         )
     for name, translations in systems.items():
         if len(translations) != len(references):
             raise UserError(
-                f"received {len(translations)} translations in {name} and "
-                f"{len(references)} references, expected equal numbers."
+                f"received {quantity(len(translations), 'translation')} in {name} and "
+                f"{quantity(len(references), 'reference')}, expected equal numbers."
             )
     metrics: dict[str, _Metric] = {
         "BLEU": bleu_metric(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.data.batch_plan import shapes_text
 from t2t_repro.runs.plan import Plan
-from t2t_repro.text_tables import aligned
+from t2t_repro.text_tables import aligned, quantity
 
 if TYPE_CHECKING:
     from t2t_repro.runs.timing import Timing
@@ -110,7 +110,8 @@ def _length_rows(plan: Plan) -> list[tuple[str, str, str]]:
         (
             "epochs",
             f"{epochs.epochs:,.1f}",
-            f"of {epochs.steps_per_epoch:,} steps, {epochs.pairs:,} pairs"
+            f"of {quantity(epochs.steps_per_epoch, 'step')}, "
+            f"{quantity(epochs.pairs, 'pair')}"
             f"{copies}{left_out}",
         ),
     ]
@@ -118,9 +119,10 @@ def _length_rows(plan: Plan) -> list[tuple[str, str, str]]:
 
 def _disk_row(plan: Plan) -> tuple[str, str, str]:
     disk = plan.disk
+    checkpoints = quantity(disk.checkpoints, "checkpoint")
     parts = (
-        f"{disk.checkpoints} checkpoints of {in_units(disk.checkpoint, 'B')}; best and "
-        f"averaged models {in_units(disk.weights_only, 'B')}"
+        f"{checkpoints} of {in_units(disk.checkpoint, 'B')}; best and averaged "
+        f"models {in_units(disk.weights_only, 'B')}"
     )
     return "disk", in_units(disk.total, "B"), parts
 
@@ -143,7 +145,7 @@ def _time_rows(plan: Plan, timing: Timing | None) -> list[tuple[str, str, str]]:
         (
             "  first use",
             f"{compiling:.1f} min",
-            f"{timing.compile_seconds:.0f} s for each of {shapes} shapes",
+            f"{timing.compile_seconds:.0f} s for each of {quantity(shapes, 'shape')}",
         ),
         ("", "", "without reading data, evaluations and checkpoints"),
     ]
@@ -153,7 +155,7 @@ def _batch_lines(plan: Plan) -> list[str]:
     """Return a table of the shapes, or a list if there are many."""
     if len(plan.batches) > LARGEST_TABLE:
         shapes = shapes_text((batch.rows, batch.length) for batch in plan.batches)
-        text = f"{len(plan.batches)} shapes of batches, pairs x tokens: {shapes}"
+        text = f"{quantity(len(plan.batches), 'batch shape')}, pairs x tokens: {shapes}"
         return textwrap.wrap(text, WIDTH, subsequent_indent="  ")
     rows = [("LENGTH", "PAIRS", "TOKENS PER SIDE", "BATCHES PER EPOCH")]
     for batch in plan.batches:

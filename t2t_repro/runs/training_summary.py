@@ -11,6 +11,7 @@ from t2t_repro.data.data_errors import readable
 from t2t_repro.data.pipeline import left_out_by_packing
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs.run import Run
+from t2t_repro.text_tables import quantity
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +38,8 @@ def log_summary(
     log_left_out(data, hparams.max_length, plan)
     source_length, length = plan.packed_lengths
     logger.info(
-        "%d batch shapes, rows x length: %s%s%s",
-        len(plan.shapes),
+        "%s, rows x length: %s%s%s",
+        quantity(len(plan.shapes), "batch shape"),
         shapes_text(plan.shapes),
         f" (of sources: {source_length})" if source_length < length else "",
         "; XLA compiles each once" if jit_compile else "",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from t2t_repro.errors import UserError
+from t2t_repro.text_tables import quantity
 
 # Text of which nothing is visible, in the syntax of both Python and TensorFlow (RE2):
 # separators and controls (categories Z and Cc), characters that Unicode calls
@@ -42,8 +43,9 @@ def check_same_length(sources: Sequence[str], references: Sequence[str]) -> None
     """Raise UserError if the numbers of sources and references differ."""
     if len(sources) != len(references):
         raise UserError(
-            f"received {len(sources)} lines to translate and {len(references)} "
-            "references, expected one reference per line."
+            f"received {quantity(len(sources), 'line')} to translate and "
+            f"{quantity(len(references), 'reference')}, expected one reference per "
+            "line."
         )
 
 
@@ -62,6 +64,7 @@ def check_scored(
     """
     if len(hypotheses) != len(references) or not hypotheses:
         raise UserError(
-            f"received {len(hypotheses)} {kind} and {len(references)} references, "
-            "expected equal numbers of both, and at least one."
+            f"received {len(hypotheses)} {kind} and "
+            f"{quantity(len(references), 'reference')}, expected equal numbers of "
+            "both, and at least one."
         )

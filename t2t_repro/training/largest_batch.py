@@ -15,6 +15,7 @@ from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.packing import pack_pairs
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.errors import UserError
+from t2t_repro.text_tables import quantity
 
 logger = logging.getLogger(__name__)
 
@@ -71,13 +72,14 @@ def try_largest_batch(
             train_step(batch)["loss"].numpy()
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemoryError(
-                f"the memory is too small for the largest batch, {rows} rows of "
-                f"{length} tokens on {replicas} replica(s).\n{advice()}"
+                "the memory is too small for the largest batch, "
+                f"{quantity(rows, 'row')} of {quantity(length, 'token')} on {replicas} "
+                f"replica(s).\n{advice()}"
             ) from error
     logger.info(
-        "the largest batch fits: %d rows of %d tokens, tried in %.1f s",
-        rows,
-        length,
+        "the largest batch fits: %s of %s, tried in %.1f s",
+        quantity(rows, "row"),
+        quantity(length, "token"),
         time.perf_counter() - start,
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from t2t_repro.text_tables import quantity
+
 
 @dataclasses.dataclass(frozen=True)
 class UpdateSize:
@@ -46,10 +48,6 @@ class UpdateSize:
         return self.replicas * self.micro_batches
 
     def __str__(self) -> str:
-        replicas = _counted(self.replicas, "replica", "replicas")
-        count = _counted(self.micro_batches, "micro-batch", "micro-batches")
+        replicas = quantity(self.replicas, "replica")
+        count = quantity(self.micro_batches, "micro-batch", "micro-batches")
         return f"{replicas} x {self.tokens:,} tokens x {count}"
-
-
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"

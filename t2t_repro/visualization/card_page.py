@@ -12,6 +12,7 @@ from t2t_repro.metrics.card.corpus_scores import NamedScore
 from t2t_repro.metrics.card.repetition import DEFINITION
 from t2t_repro.metrics.card.sentences import ScoredSentence
 from t2t_repro.metrics.card.text import number, output_rows, printable, shortened
+from t2t_repro.text_tables import quantity
 from t2t_repro.visualization.column_chart import Columns, column_chart
 
 _PAGE = """\
@@ -143,7 +144,7 @@ def _frequency_chart(card: ScoreCard) -> str:
     if not card.by_frequency:
         return ""
     groups = [
-        Columns(band.label, f"{band.in_references:,} words", values)
+        Columns(band.label, quantity(band.in_references, "word"), values)
         for band in card.by_frequency
         for values in [(band.recall, band.precision)]
     ]

@@ -251,7 +251,7 @@ def test_many_shapes_are_a_list_and_few_are_a_table():
     assert few[-1].split() == ["8", "3", "24", "2"]
     changes = "batch_size=64,max_length=64,min_length_bucket=4,length_bucket_step=1.1"
     many = plan_lines(plan(hparams=changes))
-    assert any("shapes of batches" in line and "16 x 4" in line for line in many)
+    assert any("batch shapes" in line and "16 x 4" in line for line in many)
 
 
 @pytest.mark.parametrize(("replicas", "steps"), [(1, 4), (2, 2), (4, 1)])

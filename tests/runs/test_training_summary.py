@@ -50,6 +50,11 @@ def test_the_summary_names_model_data_and_shapes(caplog):
     ]
 
 
+def test_one_shape_is_not_several(caplog):
+    found = summary(caplog, plan=BatchPlan((13,), (8,)))
+    assert found[-1] == "1 batch shape, rows x length: 8 x 13"
+
+
 def test_the_summary_warns_of_xla_only_if_it_is_used(caplog):
     assert summary(caplog, jit_compile=True)[-1].endswith("; XLA compiles each once")
 
