@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from t2t_repro.data.text_files import identity
 from t2t_repro.data.worker_pool import WorkerEnded
+from t2t_repro.description_file import parse_json
 from t2t_repro.files import atomic_write
 
 JOURNAL = "journal.jsonl"
@@ -113,7 +114,7 @@ class WorkFolder:
         lines = []
         for line in text.splitlines():
             try:
-                lines.append(json.loads(line))
+                lines.append(parse_json(line))
             except ValueError:
                 break  # the process was killed while it wrote the line
         return lines
