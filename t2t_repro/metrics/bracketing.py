@@ -96,7 +96,7 @@ def score_trees(
         UserError: If the numbers of trees or the words differ, or there is no tree.
             EVALB skips such sentences, which favours a parser that fails on hard ones.
     """
-    check_scored(hypotheses, references, "trees")
+    check_scored(hypotheses, references, "tree")
     pairs = list(zip(hypotheses, references, strict=True))
     counts = [
         _compare(hypothesis, reference, number)

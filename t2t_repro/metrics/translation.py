@@ -122,7 +122,7 @@ def score_translations(
         UserError: If the numbers of sentences differ, or are zero, or the tokenizer
             needs a package that is not installed.
     """
-    check_scored(hypotheses, references, "translations")
+    check_scored(hypotheses, references, "translation")
     streams = list(hypotheses), [list(references)]
     chosen = chosen_tokenizer(tokenizer, references)
     cased, lowercase = bleu_metric(chosen), bleu_metric(chosen, lowercase=True)

@@ -57,14 +57,14 @@ def check_scored(
     Args:
         hypotheses: Outputs of a system.
         references: One reference per output.
-        kind: What the outputs are, such as "translations".
+        kind: Noun for an output, such as "translation".
 
     Raises:
         UserError: If the numbers differ, or are zero.
     """
     if len(hypotheses) != len(references) or not hypotheses:
         raise UserError(
-            f"received {len(hypotheses)} {kind} and "
+            f"received {quantity(len(hypotheses), kind)} and "
             f"{quantity(len(references), 'reference')}, expected equal numbers of "
             "both, and at least one."
         )

@@ -72,7 +72,7 @@ def test_an_unknown_form_is_refused(files, capsys):
     ("content", "answer"),
     [
         (b"", "received 0 translations"),
-        (b"one line\n", "received 1 translations"),
+        (b"one line\n", "received 1 translation in"),
         ("caf\u00e9\n".encode("latin-1") * 30, "UTF-8"),
     ],
 )

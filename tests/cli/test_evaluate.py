@@ -93,9 +93,7 @@ def test_different_numbers_of_lines_are_reported(trained, tmp_path, capsys):
     arguments = files(trained, "test")
     arguments[-1] = str(tmp_path / "short")
     assert main(evaluate_arguments(trained, *arguments)) == 1
-    assert (
-        "and 1 references, expected one reference per line" in capsys.readouterr().err
-    )
+    assert "and 1 reference, expected one reference per line" in capsys.readouterr().err
 
 
 def test_empty_files_are_reported(trained, tmp_path, capsys):

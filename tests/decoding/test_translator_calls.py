@@ -306,7 +306,7 @@ def test_random_numbers_are_those_of_the_line_in_the_whole_input(search, first):
 @pytest.mark.parametrize(
     ("prefixes", "message"),
     [
-        (["a"], "received 2 sentences and 1 target prefixes"),
+        (["a"], "received 2 sentences and 1 target prefix,"),
         (["a", "z"], "line 9: received the target prefix 'z', which has a word"),
         (
             ["a b c d a b", "a b c d a b"],

@@ -101,7 +101,7 @@ def test_different_words_are_refused():
 
 
 def test_different_numbers_of_trees_are_refused():
-    with pytest.raises(UserError, match="received 1 trees and 0 references"):
+    with pytest.raises(UserError, match="received 1 tree and 0 references"):
         score_trees(trees("(NN a)"), [])
 
 

@@ -62,9 +62,14 @@ def test_the_scores_hold_the_number_of_sentences():
     assert score_translations(HYPOTHESES, REFERENCES).sentences == 3
 
 
-@pytest.mark.parametrize(("hypotheses", "references"), [(["a"], ["a", "b"]), ([], [])])
-def test_unequal_or_zero_numbers_of_sentences_are_refused(hypotheses, references):
-    with pytest.raises(UserError, match=f"received {len(hypotheses)} translations"):
+@pytest.mark.parametrize(
+    ("hypotheses", "references", "received"),
+    [(["a"], ["a", "b"], "1 translation and 2 references"), ([], [], "0 translations")],
+)
+def test_unequal_or_zero_numbers_of_sentences_are_refused(
+    hypotheses, references, received
+):
+    with pytest.raises(UserError, match=f"received {received}"):
         score_translations(hypotheses, references)
 
 

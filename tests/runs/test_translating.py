@@ -143,7 +143,7 @@ def test_progress_need_not_be_watched(system):
 
 
 def test_other_numbers_of_sources_and_references_are_refused(system):
-    with pytest.raises(UserError, match=r"received 2 .* and 1 references"):
+    with pytest.raises(UserError, match=r"received 2 .* and 1 reference,"):
         system.evaluate(["a", "b"], ["x"])
 
 

@@ -170,7 +170,7 @@ def _check(
     references: Sequence[str],
     sources: Sequence[str] | None,
 ) -> None:
-    check_scored(hypotheses, references, "translations")
+    check_scored(hypotheses, references, "translation")
     if sources is not None and len(sources) != len(hypotheses):
         raise UserError(
             f"received {len(hypotheses)} translations and {len(sources)} sources, "

@@ -91,7 +91,7 @@ def test_decode_forces_nothing_by_default(stage):
 def test_decode_wants_a_prefix_per_line(stage, capsys):
     assert decode(stage, "--target_prefix", stage.file("prefixes", "x")) == 1
     errors = capsys.readouterr().err
-    assert "received 3 lines to translate and 1 lines of --target_prefix" in errors
+    assert "received 3 lines to translate and 1 line of --target_prefix" in errors
     assert stage.system.calls == []
 
 
@@ -491,7 +491,7 @@ def test_evaluate_scores_files_instead_of_a_split(stage, splits, capsys):
 def test_evaluate_needs_one_reference_per_source(stage, capsys):
     source, reference = stage.file("s", "a", "b"), stage.file("r", "x")
     assert evaluate(stage, "--source", source, "--reference", reference) == 1
-    assert "received 2 lines to translate and 1 references" in capsys.readouterr().err
+    assert "received 2 lines to translate and 1 reference," in capsys.readouterr().err
     assert stage.loaded.calls == []
 
 

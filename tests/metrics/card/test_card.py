@@ -124,7 +124,7 @@ def test_empty_references_have_no_length_ratio():
     ("counts", "message"),
     [
         ((0, 0, 0), "received 0 translations and 0 references"),
-        ((2, 1, 2), "received 2 translations and 1 references"),
+        ((2, 1, 2), "received 2 translations and 1 reference,"),
         ((2, 2, 3), "received 2 translations and 3 sources"),
     ],
 )
