@@ -38,9 +38,9 @@ PACKING_WINDOW = 2048
 def assign_rows(lengths: np.ndarray, packed_lengths: tuple[int, int]) -> np.ndarray:
     """Choose a row for every pair: longest first, each where it fits best.
 
-    A pair fits a row if both of its sides do. The best row is the one with the least
-    room left and with its two sides about equally full, because a row is closed as soon
-    as one side is full. Room is relative to the side's length.
+    A pair fits a row if both of its sides do. The best row has the least sum of the
+    room left and twice the difference between the room of its two sides, because a row
+    is closed as soon as one side is full. Room is relative to the side's length.
 
     Differs from tensor2tensor, which takes the first of ten open rows that fits.
 

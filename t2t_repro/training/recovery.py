@@ -37,8 +37,8 @@ class Recovery:
     """Watch over a training run, which can take it back to a checkpoint.
 
     Every decision depends on the steps alone, and its state is in the checkpoints, so
-    a killed run that resumes decides in the same way. To this end only regular
-    checkpoints are returned to, not those that a signal left.
+    a killed run that resumes decides in the same way. To this end it returns to regular
+    checkpoints. It returns to one that a signal left only if there is no regular one.
 
     Args:
         guard: The guard of the training step.

@@ -6,9 +6,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro.data import packing
-from t2t_repro.data.packing import PACKED_FEATURES, assign_rows, pack_pairs
+from t2t_repro.data.packing import (
+    PACKED_FEATURES,
+    assign_rows,
+    batch_packed,
+    pack_pairs,
+)
 from t2t_repro.data.pipeline import (
     BatchPlan,
     left_out_by_packing,
@@ -112,6 +118,38 @@ def test_shorter_sources_need_no_more_rows():
     lengths = lengths[lengths[:, 0] <= 16]
     equal, narrow = (assign_rows(lengths, (n, 32)).max() + 1 for n in (32, 16))
     assert narrow <= 1.02 * equal
+
+
+@pytest.mark.parametrize(
+    ("packed_lengths", "pairs", "rows"),
+    [
+        # Room left and difference of the sides: 4 + 2 * 4 in row 0, 10 + 0 in row 1.
+        ((20, 20), [(14, 18), (13, 13), (2, 2)], [0, 1, 1]),
+        # 3 + 2 * 3 in row 0.
+        ((20, 20), [(15, 18), (13, 13), (2, 2)], [0, 1, 0]),
+        # A tie of 12 and 12 is row 0's.
+        ((20, 20), [(14, 18), (12, 12), (2, 2)], [0, 1, 0]),
+        # A source's token counts twice: 6 + 2 + 2 * 4 in row 0, 4 + 5 + 2 in row 1.
+        ((10, 20), [(6, 16), (7, 13), (1, 2)], [0, 1, 1]),
+    ],
+)
+def test_a_pair_goes_where_room_and_twice_the_imbalance_are_least(
+    packed_lengths, pairs, rows
+):
+    assert assign_rows(np.array(pairs), packed_lengths).tolist() == rows
+
+
+def test_two_windows_of_equal_pairs_have_different_orders_of_rows(monkeypatch):
+    """The number of a window is part of its seed."""
+    monkeypatch.setattr(packing, "PACKING_WINDOW", 40)
+    lengths = [*range(2, 22), *range(2, 22)]
+    ids = tf.ragged.constant([[7] * n for n in lengths * 2], dtype=tf.int32)
+    examples = tf.data.Dataset.from_tensor_slices({"inputs": ids, "targets": ids})
+    packed = batch_packed(examples, (21, 21), 1, (1,))
+    rows = [batch["inputs_position"].numpy()[0].tolist() for batch in packed]
+    first, second = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    assert sorted(first) == sorted(second)
+    assert first != second
 
 
 def test_batches_are_a_function_of_seed_and_epoch(shards):

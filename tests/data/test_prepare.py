@@ -18,7 +18,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.manifest import FORMAT, Manifest
-from t2t_repro.data.prepare import prepare
+from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import PrepareSettings, Problem, Vocabulary
 from t2t_repro.data.reversed_problem import ReversedProblem
@@ -471,6 +471,27 @@ def test_another_model_of_the_users_own_is_refused(tmp_path):
     own.write_bytes(train_sentencepiece(["four five six"] * 9, vocab_size=280))
     with pytest.raises(UserError, match="source_model has other content"):
         prepare(Numbers(), tmp_path / "data", settings=settings)
+
+
+def test_data_of_a_users_own_model_is_opened_without_it(tmp_path):
+    own = tmp_path / "own.model"
+    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+    settings = dataclasses.replace(SETTINGS, source_model=str(own))
+    prepared = prepare(Numbers(), tmp_path / "data", settings=settings)
+    own.unlink()
+    before = (tmp_path / "data" / "numbers.model").stat().st_mtime_ns
+    for given in ({}, {"num_shards": 3}):
+        opened = open_or_prepare(Numbers(), tmp_path / "data", given)
+        assert opened.manifest == prepared.manifest
+    assert (tmp_path / "data" / "numbers.model").stat().st_mtime_ns == before
+
+
+def test_a_users_own_model_is_refused_for_data_without_it(tmp_path):
+    own = tmp_path / "own.model"
+    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+    prepare(Numbers(), tmp_path / "data", settings=SETTINGS)
+    with pytest.raises(UserError, match="source_model was not given there"):
+        open_or_prepare(Numbers(), tmp_path / "data", {"source_model": str(own)})
 
 
 def test_a_model_for_the_targets_alone_is_refused(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_repro.constants import EOS_ID
+from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.decoding.constraints import (
     Constraints,
     end_too_early,
@@ -81,6 +81,30 @@ def test_without_constraints_there_is_no_mask(hypotheses):
     for constraints in (None, Constraints()):
         found = forbidden_tokens(constraints, hypotheses, 0, VOCAB_SIZE, NO_LIMITS)
         assert found is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("min_length", [3, LENGTH + 1])
+def test_eos_is_allowed_early_only_where_no_other_token_is_left(size, min_length):
+    """There are two tokens besides PAD and EOS, so some hypotheses have none left."""
+    tokens = np.random.default_rng(2).integers(2, 4, (ROWS, BEAM, LENGTH))
+    early = set()
+    for position in range(LENGTH):
+        ids = cut_at(tokens, position).astype("int32")
+        constraints = Constraints(min_length, size)
+        mask = forbidden_tokens(constraints, ids, position, 4, NO_LIMITS)
+        for row, hypothesis in zip(
+            np.array(mask), ids.reshape(-1, LENGTH), strict=True
+        ):
+            expected = completing(hypothesis[:position].tolist(), size)
+            is_early = position < min_length
+            if is_early:
+                early.add(expected == {2, 3})
+            if is_early and expected != {2, 3}:
+                expected = expected | {EOS_ID}
+            assert set(np.flatnonzero(row)) - {PAD_ID} == expected
+    # Three tokens are too few to use up all pairs.
+    assert early == ({True, False} if min_length > LENGTH or size == 1 else {False})
 
 
 def test_constraints_add_up(hypotheses):

@@ -72,6 +72,20 @@ def test_the_cases_differ():
     assert len(distributions) == len(CASES) - 2
 
 
+@pytest.mark.parametrize(
+    ("top_p", "count"), [(0.25, 1), (0.5, 2), (0.75, 3), (0.7500001, 4), (0.4999999, 2)]
+)
+def test_no_more_tokens_are_drawn_than_sum_to_top_p_exactly(top_p, count):
+    """Four tokens of probability 1/4, whose sums are exact."""
+    logits = np.zeros((64, 5), "float32")
+    uniform = np.arange(64) / 64
+    tokens, _ = sample(logits, uniform, Sampling(top_p=top_p))
+    drawn, counts = np.unique(np.array(tokens), return_counts=True)
+    assert PAD_ID not in drawn
+    assert len(drawn) == count
+    assert counts.max() - counts.min() <= 1
+
+
 def test_forbidden_tokens_are_never_drawn():
     mask = np.isin(np.arange(len(LOGITS)), [2, 4])[None, :]
     p = probabilities(Sampling(top_k=3), forbidden=[2, 4])

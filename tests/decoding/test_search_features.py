@@ -18,7 +18,8 @@ from tests.support.table_search import (
 )
 
 LIMITS = [5, 5, 4, 3, 2]
-# Tokens 2 to 4; the last sentence has no prefix.
+OTHERS = (2, 3, 4)  # tokens besides PAD and EOS
+# The last sentence has no prefix.
 PREFIXES = np.array([[3, 3, 3, 0], [4, 0, 0, 0], [2, 4, 0, 0], [2, 0, 0, 0], [0] * 4])
 
 
@@ -34,9 +35,10 @@ def rule_of(constraints, prefix=()):
     def may_follow(tokens, token):
         if len(tokens) < len(prefix) and prefix[len(tokens)] != 0:
             return token == prefix[len(tokens)]
-        if token == EOS_ID:
-            return len(tokens) >= constraints.min_length
         size = constraints.no_repeat_ngram_size
+        if token == EOS_ID:
+            none_left = size and all(repeats([*tokens, t], size) for t in OTHERS)
+            return len(tokens) >= constraints.min_length or none_left
         return size == 0 or not repeats([*tokens, token], size)
 
     return may_follow
@@ -48,6 +50,8 @@ CONSTRAINTS = [
     Constraints(no_repeat_ngram_size=1),
     Constraints(no_repeat_ngram_size=2),
     Constraints(no_repeat_ngram_size=3),
+    # After all three tokens, only EOS is left.
+    Constraints(min_length=4, no_repeat_ngram_size=1),
     Constraints(min_length=2, no_repeat_ngram_size=2),
 ]
 
@@ -133,6 +137,26 @@ def test_a_hypothesis_ends_early_if_nothing_else_is_allowed(beam_size):
     assert found[0][0] == pytest.approx(expected / (7 / 6) ** 0.6, abs=1e-5)
 
 
+@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize("constraints", [CONSTRAINTS[-1], None], ids=str)
+def test_a_prefix_that_ends_leaves_one_hypothesis(model, constraints, static):
+    """The places of the others are empty, in the n-best of a row alone."""
+    options = BeamSearchOptions(
+        4, 0.6, 4, static_shapes=static, constraints=constraints
+    )
+    prefixes = np.array([[3, EOS_ID, 0], [EOS_ID, 0, 0], [3, 2, 0]], "int32")
+    three = TableModel(model.logits[:3], 5)
+    first, second, third = three.search(
+        [5] * 3, options, per_row={"prefixes": prefixes}
+    )
+    log_probs = three.log_probs(0, [])[3] + three.log_probs(0, [3])[EOS_ID]
+    assert_same(first, [(log_probs / (7 / 6) ** 0.6, [3, EOS_ID])])
+    assert_same(second, [(three.log_probs(1, [])[EOS_ID], [EOS_ID])])
+    rule = rule_of(constraints or Constraints(), prefixes[2])
+    assert_same(third, search_with_lists(three, 2, 5, 0.6, 4, rule))
+    assert len(third) == 4
+
+
 def with_attention(model, source_length=4):
     shape = (*model.logits.shape[:2], source_length)
     weights = np.random.default_rng(7).gamma(0.3, size=shape)
@@ -170,6 +194,20 @@ def test_coverage_follows_its_hypothesis(model, static, in_graph, num_hypotheses
         expected = search_with_lists(attending, sentence, limit, 0.6, 3, beta=2.0)
         best = slice(num_hypotheses)
         assert_same(found[sentence][best], expected[best])
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_the_coverage_of_a_sentence_that_is_done_stays(static):
+    """One of nine rows is done after two steps, and too few are to leave the batch."""
+    limits = [2, *[5] * 8]
+    attending = with_attention(TableModel.random(12, len(limits), 6, max_length=5))
+    attending.logits[:, :, EOS_ID] -= 40.0  # all are cut
+    options = BeamSearchOptions(2, 0.6, 2, static_shapes=static, coverage_penalty=2.0)
+    found = attending.search(limits, options)
+    for sentence, limit in enumerate(limits):
+        expected = search_with_lists(attending, sentence, limit, 0.6, 2, beta=2.0)
+        assert_same(found[sentence], expected)
+        assert len(found[sentence][0][1]) == limit
 
 
 def test_xla_gives_the_same_answers(model):

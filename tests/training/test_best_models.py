@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import signal
@@ -88,6 +89,36 @@ def test_a_lower_score_of_the_same_step_does_not_replace_a_higher_one(tmp_path):
     assert recorded_scores(tmp_path) == {2: 9.0}
     restore(model_variables(model), all_checkpoints(best.folder)[0])
     assert one_value(model) == 1.0
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations((2, 4, 6))])
+def test_of_equal_scores_the_earlier_steps_are_kept_in_any_order(tmp_path, order):
+    model = Bigrams(0.0)
+    best = BestModels(tmp_path, model, keep=2)
+    for step in order:
+        fill(model, float(step))
+        assert best.offer(step, 7.0) == (step != 6 or 6 in order[:2])
+    assert recorded_scores(tmp_path) == {2: 7.0, 4: 7.0}
+    assert steps_in(tmp_path) == [2, 4]
+
+
+def states_of(files):
+    return {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in files}
+
+
+@pytest.mark.parametrize("step", [4, 6])
+def test_a_tie_writes_no_model(tmp_path, step):
+    """The tie is with the same step, or with an earlier one for the last place."""
+    model = Bigrams(0.0)
+    best = BestModels(tmp_path, model, keep=2)
+    best.offer(2, 9.0)
+    best.offer(4, 7.0)
+    before = states_of(best.folder.glob("model.ckpt-*"))
+    assert len(before) == 4
+    fill(model, 5.0)
+    assert best.offer(step, 7.0) == (step == 4)
+    assert states_of(best.folder.glob("model.ckpt-*")) == before
+    assert recorded_scores(tmp_path) == {2: 9.0, 4: 7.0}
 
 
 def test_weights_without_a_recorded_score_are_removed_with_the_next_offer(tmp_path):

@@ -49,8 +49,8 @@ def model_and_optimizer(dtype, **changes):
     return model, optimizer
 
 
-def make_step(model, optimizer, guard=None):
-    options = StepOptions(0.1, clip_grad_norm=5.0)
+def make_step(model, optimizer, guard=None, clip=5.0):
+    options = StepOptions(0.1, clip_grad_norm=clip)
     strategy = tf.distribute.get_strategy()
     return make_train_step(model, optimizer, strategy, options, guard)
 
@@ -130,6 +130,27 @@ def test_logits_and_losses_are_float32(dtype):
     logits = model(BATCH, training=True)
     losses = token_losses(BATCH["targets"], logits, 0.1)
     assert [x.dtype for x in (logits, *losses)] == [tf.float32] * 3
+
+
+@pytest.mark.parametrize("clip_grad_norm", [0.0, 0.05])
+@pytest.mark.parametrize("scale", [1.0, 2.0**10])
+def test_float16_reports_and_clips_the_norm_of_float32(clip_grad_norm, scale):
+    """Adam's first moment after one update is (1 - beta1) times the gradient."""
+    norms, moments = [], []
+    for dtype in ("float32", "float16"):
+        model, optimizer = model_and_optimizer(dtype)
+        adam = optimizer
+        if dtype == "float16":
+            optimizer.dynamic_scale.assign(scale)
+            adam = optimizer.inner_optimizer
+        results = make_step(model, optimizer, clip=clip_grad_norm)(BATCH)
+        norms.append(float(results["gradient_norm"]))
+        moments.append([v.numpy() for v in adam.variables if "momentum" in v.path])
+    assert norms[1] == pytest.approx(norms[0], rel=0.01)
+    assert norms[0] > 2 * 0.05
+    applied = [np.sqrt(sum(np.square(m).sum() for m in found)) for found in moments]
+    expected = (clip_grad_norm or norms[0]) * (1 - 0.9)
+    assert applied == pytest.approx([expected] * 2, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,46 @@ def test_a_new_checkpoint_forgives_earlier_returns(bad, tmp_path):
     assert trainer.train() == 12
 
 
+def test_saving_among_bad_batches_forgives_no_earlier_return(bad, tmp_path):
+    """Step 8 is saved after a skipped update whenever training comes to it."""
+    bad |= {7, 8, 12, 13, 17, 18}
+    with pytest.raises(DivergedError, match=r"to a checkpoint 2 time\(s\) did not"):
+        make_trainer(tmp_path, 20).train()
+
+
+def stopped_at(folder, step):
+    """Train until a signal, after which a checkpoint of that step is saved."""
+
+    def stop(now, log):
+        if now == step - 1:  # training stops after the next update
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    assert make_trainer(folder, 10, monitors=[stop]).train() == step
+    assert saved_steps(folder)[-1] == step
+
+
+def test_training_goes_back_past_the_newest_checkpoint_if_a_signal_left_it(
+    bad, tmp_path
+):
+    """As without the signal, it is the one of step 4, before 7 and 8 were skipped."""
+    bad |= {6, 7}
+    stopped_at(tmp_path / "run", 6)
+    weights = weights_after(make_trainer(tmp_path / "run", 10))
+    positions = [0, 1, 2, 3, *range(8, 14)]
+    assert_equal(weights, weights_of_positions(tmp_path / "b", positions))
+    assert saved_steps(tmp_path / "run") == [4, 8, 10]
+
+
+def test_training_goes_back_to_the_checkpoint_of_a_signal_if_it_is_the_only_one(
+    bad, tmp_path
+):
+    bad |= {2, 3}
+    stopped_at(tmp_path / "run", 2)
+    weights = weights_after(make_trainer(tmp_path / "run", 5))
+    positions = [0, 1, 4, 5, 6]
+    assert_equal(weights, weights_of_positions(tmp_path / "b", positions))
+
+
 class Killed(BaseException):
     """An error that replaces `kill -9`: the trainer cannot catch it."""
 

@@ -72,6 +72,21 @@ def test_only_rows_of_pieces_in_both_vocabularies_are_taken(tmp_path):
     assert any("5 of 9 rows taken" in line for line in result.lines())
 
 
+def test_vocabularies_of_one_size_share_only_the_rows_of_equal_pieces(tmp_path):
+    path, values = saved(tmp_path)
+    model = tiny_model()
+    before = values_of(model)
+    # 7 and 0 have changed places, 1 and 2 are other pieces.
+    result = started(path, model, here=SymbolTokenizer(list("7xy34560")))
+    (name,) = result.rows
+    assert result.rows[name] == TakenRows(9, 11)
+    expected = values[name].copy()
+    expected[3], expected[10] = values[name][10], values[name][3]
+    expected[4:6] = before[name][4:6]
+    assert values_of(model)[name].tobytes() == expected.tobytes()
+    assert len(result.taken) == len(values) - 1
+
+
 def test_pieces_are_matched_by_their_text():
     pairs = shared_pieces(OTHERS, DIGITS)
     assert pairs == [(0, 0), (1, 1), (2, 2), (5, 8), (7, 4)]

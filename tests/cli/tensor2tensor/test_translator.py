@@ -50,6 +50,12 @@ t2t-trainer --train_steps=0 --output_dir=o --decode_beam_size=3 --decode_alpha=0
     beam_size=3,alpha=0.5 --decode_to_file
     in.txt.transformer.s.p.beam3.alpha0.5.decodes
 
+t2t-trainer --problem=text_pairs --train_steps=9 --decode_from_file=in.txt
+= t2t train --train_steps 9 --problem text_pairs
+
+t2t-trainer --problem=text_pairs --decode_from_file=in.txt
+= t2t train --problem text_pairs --train_steps 250000
+
 t2t-datagen --problem=translate_enfr_wmt32k --data_dir=d --tmp_dir=t --num_shards=21
     --random_seed=22
 = t2t datagen --data_dir d --tmp_dir t --num_shards 21 --shuffle_seed 22 --problem
@@ -101,6 +107,11 @@ t2t-decoder --output_dir=o --decode_from_file=in.txt --decode_to_file=f
 t2t-decoder --output_dir=o --decode_interactive --decode_beam_size=1
     --hparams=num_heads=3,sampling_method=random
 = t2t decode --output_dir o --decode_hparams beam_size=1,sampling_method=random
+
+t2t-decoder --output_dir=o --decode_interactive
+    '--decode_hparams=alpha=0.7, beam_size = 1' --hparams=sampling_method=random
+= t2t decode --output_dir o --decode_hparams
+    alpha=0.7,beam_size=1,sampling_method=random
 
 t2t-decoder --output_dir=o --decode_interactive --decode_hparams=alpha=0.7
     --hparams=sampling_method=random
