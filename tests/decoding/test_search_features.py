@@ -139,22 +139,26 @@ def test_a_hypothesis_ends_early_if_nothing_else_is_allowed(beam_size):
 
 @pytest.mark.parametrize("static", [True, False])
 @pytest.mark.parametrize("constraints", [CONSTRAINTS[-1], None], ids=str)
-def test_a_prefix_that_ends_leaves_one_hypothesis(model, constraints, static):
-    """The places of the others are empty, in the n-best of a row alone."""
+def test_a_whole_prefix_leaves_one_hypothesis_and_empty_places(
+    model, constraints, static
+):
+    """A prefix is whole if it ends in EOS, or if it reaches the limit."""
     options = BeamSearchOptions(
-        4, 0.6, 4, static_shapes=static, constraints=constraints
+        3, 0.6, 3, static_shapes=static, constraints=constraints
     )
-    prefixes = np.array([[3, EOS_ID, 0], [EOS_ID, 0, 0], [3, 2, 0]], "int32")
-    three = TableModel(model.logits[:3], 5)
-    first, second, third = three.search(
-        [5] * 3, options, per_row={"prefixes": prefixes}
-    )
-    log_probs = three.log_probs(0, [])[3] + three.log_probs(0, [3])[EOS_ID]
-    assert_same(first, [(log_probs / (7 / 6) ** 0.6, [3, EOS_ID])])
-    assert_same(second, [(three.log_probs(1, [])[EOS_ID], [EOS_ID])])
+    prefixes = np.array([[3, EOS_ID, 0], [EOS_ID, 0, 0], [3, 2, 0], [4, 4, 0]], "int32")
+    limits = [5, 5, 5, 2]
+    four = TableModel(model.logits[:4], 5)
+    found = four.search(limits, options, per_row={"prefixes": prefixes})
+    for sentence, prefix in ((0, [3, EOS_ID]), (1, [EOS_ID]), (3, [4, 4])):
+        log_probs = (
+            four.log_probs(sentence, prefix[:n])[t] for n, t in enumerate(prefix)
+        )
+        score = sum(log_probs) / ((5 + len(prefix)) / 6) ** 0.6
+        assert_same(found[sentence], [(score, prefix)])
     rule = rule_of(constraints or Constraints(), prefixes[2])
-    assert_same(third, search_with_lists(three, 2, 5, 0.6, 4, rule))
-    assert len(third) == 4
+    assert_same(found[2], search_with_lists(four, 2, 5, 0.6, 3, rule))
+    assert len(found[2]) == 3
 
 
 def with_attention(model, source_length=4):
