@@ -450,19 +450,13 @@ def test_steps_that_a_resumed_run_repeats_are_listed_once(open_tab, tmp_path):
 
 
 def test_of_two_tensors_at_one_step_the_last_counts(open_tab, tmp_path):
-    """A resumed run repeats step 2."""
-    for version, steps in enumerate(([1, 2], [2, 3])):
-        log = MetricsLog(tmp_path)
-        for step in steps:
-            write_branches(log, step, [{**LAYERS[0], "kappa": [float(version)]}])
-        del log
-    resumed = open_tab(tmp_path, last=("attention/branches", 3))
-    found = resumed.read("/branches", run="eval")
-    assert [(x["step"], x["layers"][0]["kappa"]) for x in found] == [
-        (1, [0.0]),
-        (2, [1.0]),
-        (3, [1.0]),
-    ]
+    log = MetricsLog(tmp_path)
+    for step, kappa in ((1, 0.0), (2, 0.0), (2, 1.0), (3, 1.0)):
+        write_branches(log, step, [{**LAYERS[0], "kappa": [kappa]}])
+    tab = open_tab(tmp_path, last=("attention/branches", 3))
+    found = tab.read("/branches", run="eval")
+    kappas = [(entry["step"], entry["layers"][0]["kappa"]) for entry in found]
+    assert kappas == [(1, [0.0]), (2, [1.0]), (3, [1.0])]
 
 
 def test_a_provider_that_fails_is_no_traceback():
