@@ -137,15 +137,16 @@ def _time_rows(plan: Plan, timing: Timing | None) -> list[tuple[str, str, str]]:
     )
     if plan.single_pass_steps:
         what += f"; the first {plan.single_pass_steps:,} have one pass and are faster"
-    shapes = len(plan.batches)
-    compiling = shapes * timing.compile_seconds / 60
+    once = timing.compilations == 1
+    compiling = timing.compilations * timing.compile_seconds / 60
     return [
         ("time", f"{timing.hours(plan.train_steps):.2f} h", what),
         ("", f"{timing.target_tokens_per_second:,.0f}", "target tokens per second"),
         (
             "  first use",
             f"{compiling:.1f} min",
-            f"{timing.compile_seconds:.0f} s for each of {quantity(shapes, 'shape')}",
+            f"{timing.compile_seconds:.0f} s, "
+            + ("once" if once else f"for each of {timing.compilations} shapes"),
         ),
         ("", "", "without reading data, evaluations and checkpoints"),
     ]

@@ -16,7 +16,7 @@ from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.runs.plan import Plan
 from t2t_repro.runs.resuming import resolved_hparams
-from t2t_repro.runs.step_settings import step_options
+from t2t_repro.runs.step_settings import chosen_xla, step_options
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.setup import make_local_strategy, make_repeatable
@@ -34,7 +34,9 @@ class Timing:
         length: Length of both sides, in tokens.
         steps: Number of timed updates.
         num_replicas: Replicas that shared the batch.
-        compile_seconds: Seconds that the first update takes longer than later ones.
+        compilations: Number of first updates: one per batch shape if XLA compiles
+            them, otherwise one.
+        compile_seconds: Seconds that a first update takes longer than later ones.
         seconds_per_step: Median seconds of an update.
     """
 
@@ -42,6 +44,7 @@ class Timing:
     length: int
     steps: int
     num_replicas: int
+    compilations: int
     compile_seconds: float
     seconds_per_step: float
 
@@ -82,7 +85,8 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         optimizer.build(model.trainable_variables)
     # Where R-Drop begins later, its updates, which take longer, are timed.
     hparams = hparams.replace(rdrop_after_steps=0)
-    options = step_options(hparams, plan.update, settings.xla, strategy)
+    xla = chosen_xla(settings, hparams, strategy)
+    options = step_options(hparams, plan.update, xla, strategy)
     step = make_train_step(model, optimizer, strategy, options)
     shape = plan.typical_batch
     rows = shape.rows // plan.update.replicas
@@ -98,6 +102,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         length=shape.length,
         steps=steps,
         num_replicas=replicas,
+        compilations=len(plan.batches) if options.jit_compile else 1,
         compile_seconds=max(seconds[0] - typical, 0.0),
         seconds_per_step=typical,
     )

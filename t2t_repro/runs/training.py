@@ -28,6 +28,7 @@ from t2t_repro.runs.resuming import (
     update_size,
 )
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.step_settings import decided_xla
 from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.runs.trainer import make_trainer
 from t2t_repro.runs.warm_starting import begin_with, with_absolute_source
@@ -105,6 +106,7 @@ def train(
     _check_for_workers(settings, workers)
     # Refuse it before the files of the run are replaced.
     update_size(hparams, strategy.num_replicas_in_sync)
+    settings = settings.replace(xla=decided_xla(settings, hparams, strategy))
     with errors_of_other_workers(workers):
         if workers.is_chief:
             result = _train(settings, hparams, data, strategy, show_progress)

@@ -149,8 +149,9 @@ class TrainSettings(TypedSettings):
     )
     xla: str = setting(
         "whether XLA compiles the training step; fusible = all but matrix "
-        "multiplications; auto = off if replicas share a CPU, fusible for bfloat16 on "
-        "a CPU with AMX or an AMD CPU with AVX-512 BF16, otherwise on",
+        "multiplications; auto = off if replicas share a CPU or the steps of a new run "
+        "save a CPU less time than compilation takes, fusible for bfloat16 on a CPU "
+        "with AMX or an AMD CPU with AVX-512 BF16, otherwise on",
         "auto",
         choices=("auto", "on", "fusible", "off"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -252,6 +253,26 @@ def test_many_shapes_are_a_list_and_few_are_a_table():
     changes = "batch_size=64,max_length=64,min_length_bucket=4,length_bucket_step=1.1"
     many = plan_lines(plan(hparams=changes))
     assert any("batch shapes" in line and "16 x 4" in line for line in many)
+
+
+@pytest.mark.parametrize(
+    ("compilations", "first_use"),
+    [(1, "0.5 min 30 s, once"), (5, "2.5 min 30 s, for each of 5 shapes")],
+)
+def test_the_time_of_first_updates_counts_each_of_them(compilations, first_use):
+    timing = SimpleNamespace(
+        rows=3,
+        length=8,
+        steps=2,
+        num_replicas=1,
+        compilations=compilations,
+        compile_seconds=30.0,
+        seconds_per_step=0.5,
+        target_tokens_per_second=48.0,
+        hours=lambda steps: steps / 7200,
+    )
+    printed = " ".join("\n".join(plan_lines(plan(), timing)).split())
+    assert f"first use {first_use}" in printed
 
 
 @pytest.mark.parametrize(("replicas", "steps"), [(1, 4), (2, 2), (4, 1)])

@@ -1,0 +1,190 @@
+"""XLA compiles what the steps of a run pay back, and a run keeps its choice."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2t_repro import catalogue
+from t2t_repro.data.prepare import prepare
+from t2t_repro.data.split_files import PairFiles
+from t2t_repro.runs import Run, TrainSettings, step_settings, train
+from t2t_repro.training import setup
+from tests.cli.conftest import write_text
+
+# Five batch shapes; an update has 2,048 * 128 values.
+TINY = catalogue.hparams("transformer_tiny").resolved()
+FEWEST = 5 * step_settings.VALUES_PER_COMPILED_SHAPE // (2048 * 128)
+ONE_REPLICA = types.SimpleNamespace(num_replicas_in_sync=1)
+SMALL = (
+    "hidden_size=32,filter_size=32,num_heads=2,num_hidden_layers=1,batch_size=512,"
+    "max_length=32,min_length_bucket=32,layer_prepostprocess_dropout=0.1"
+)
+
+
+def settings(folder="new", steps=FEWEST, xla="auto"):
+    return TrainSettings(
+        output_dir=str(folder), hparams_set="transformer_tiny", train_steps=steps
+    ).replace(xla=xla)
+
+
+def decided(*, hparams=TINY, strategy=ONE_REPLICA, **changes):
+    return step_settings.decided_xla(settings(**changes), hparams, strategy)
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Return a function that lets the folder hold a run at step 10."""
+
+    def record(**training):
+        run = types.SimpleNamespace(training=training)
+        monkeypatch.setattr(step_settings, "resumable_run", lambda _: run)
+        monkeypatch.setattr(step_settings, "latest_step", lambda _: 10)
+
+    return record
+
+
+@pytest.fixture(autouse=True)
+def logged(caplog):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    return caplog
+
+
+def test_xla_compiles_from_the_number_of_steps_that_pays_back_every_shape(logged):
+    assert FEWEST == 1280
+    assert decided(steps=FEWEST) == "on"
+    assert logged.messages == []
+    assert decided(steps=FEWEST - 1) == "off"
+    assert logged.messages == [
+        "XLA: off; 1,279 steps would not pay back compiling 5 batch shapes (xla=on "
+        "compiles)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hidden_size": 256},
+        {"batch_size": 4096},
+        {"update_tokens": 4096},
+        {"packed_length": 64},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_larger_updates_and_fewer_shapes_pay_back_sooner(changes):
+    assert decided(steps=FEWEST // 2, hparams=TINY.replace(**changes)) == "on"
+
+
+@pytest.mark.parametrize("xla", ["on", "fusible", "off"])
+@pytest.mark.parametrize("steps", [1, 100 * FEWEST])
+def test_an_explicit_choice_wins(logged, xla, steps):
+    assert decided(steps=steps, xla=xla) == xla
+    assert logged.messages == []
+
+
+def test_products_of_bfloat16_are_left_to_a_processor_with_instructions_for_them(
+    monkeypatch,
+):
+    monkeypatch.setattr(setup, "multiplies_bfloat16", lambda: True)
+    assert decided(hparams=TINY.replace(activation_dtype="bfloat16")) == "fusible"
+
+
+def test_gpus_compile_short_runs_too(monkeypatch):
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: ["a GPU"])
+    assert decided(steps=1) == "on"
+
+
+def test_replicas_that_share_a_cpu_are_not_a_matter_of_steps(logged):
+    replicas = types.SimpleNamespace(num_replicas_in_sync=2)
+    assert decided(steps=1, strategy=replicas) == "off"
+    assert logged.messages == []
+
+
+@pytest.mark.parametrize("steps", [11, 100 * FEWEST])
+@pytest.mark.parametrize("xla", ["on", "fusible", "off"])
+def test_a_resumed_run_keeps_its_choice_with_fewer_and_more_steps(recorded, xla, steps):
+    recorded(xla=xla, train_steps=100)
+    assert decided(steps=steps) == xla
+    assert decided(steps=steps, xla="off") == "off"
+    assert decided(steps=steps, xla="on") == "on"
+
+
+@pytest.mark.parametrize("training", [{}, {"xla": "auto", "train_steps": 100}])
+def test_a_short_run_of_an_earlier_version_is_still_compiled(recorded, training):
+    recorded(**training)
+    xla = decided(steps=100)
+    size = types.SimpleNamespace(micro_batches=1)
+    assert step_settings.step_options(TINY, size, xla, ONE_REPLICA).jit_compile
+
+
+@pytest.mark.parametrize(
+    ("before", "steps", "advised"),
+    [
+        (FEWEST - 1, FEWEST + 9, False),
+        (FEWEST - 1, FEWEST + 10, True),
+        (FEWEST, FEWEST + 10, False),
+    ],
+)
+def test_a_trial_that_becomes_long_is_told_that_compiling_pays_back(
+    recorded, logged, before, steps, advised
+):
+    recorded(xla="off", train_steps=before)
+    assert decided(steps=steps) == "off"
+    line = (
+        "XLA: off, as this run began; 1,280 more steps would pay back compiling 5 "
+        "batch shapes (xla=on compiles)"
+    )
+    assert logged.messages == [line] * advised
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Return a function that trains up to a step and returns the weights."""
+    folder = tmp_path_factory.mktemp("data")
+    text = write_text(folder)
+    files = {
+        split: PairFiles(text[split, "source"], text[split, "target"])
+        for split in ("train", "dev")
+    }
+    problem = catalogue.problem("text_pairs").with_files(files)
+    preparation = problem.prepare_settings.replace(
+        vocab_size=350, drop_duplicates=False
+    )
+    data = prepare(problem, folder / "data", settings=preparation)
+
+    def train_up_to(output_dir, steps, xla="auto"):
+        own = dataclasses.replace(
+            settings(output_dir, steps, xla),
+            hparams=SMALL,
+            eval_sentences=0,
+            attention_samples=0,
+            average_last=0,
+        )
+        train(own, data)
+        reader = tf.train.load_checkpoint(str(output_dir))
+        names = reader.get_variable_to_shape_map()
+        return {n: reader.get_tensor(n) for n in names if n.startswith("model/")}
+
+    return train_up_to
+
+
+def test_a_trial_that_is_trained_further_equals_an_uninterrupted_run_bit_by_bit(
+    trained, monkeypatch, tmp_path
+):
+    # Four steps of 512 * 32 values are too few, and twelve are enough.
+    monkeypatch.setattr(step_settings, "VALUES_PER_COMPILED_SHAPE", 8 * 512 * 32)
+    trained(tmp_path / "trial", 4)
+    assert Run.load_existing(tmp_path / "trial").training["xla"] == "off"
+    further = trained(tmp_path / "trial", 12)
+    assert Run.load_existing(tmp_path / "trial").training["xla"] == "off"
+    uninterrupted = trained(tmp_path / "uninterrupted", 12, "off")
+    compiled = trained(tmp_path / "compiled", 12)
+    assert Run.load_existing(tmp_path / "compiled").training["xla"] == "on"
+    for name, values in uninterrupted.items():
+        np.testing.assert_array_equal(further[name], values)
+    assert any((compiled[name] != values).any() for name, values in further.items())
