@@ -12,13 +12,17 @@ from t2t_repro.visualization.projector import write_projector
 
 
 def write_beginning(log: MetricsLog, run: Run) -> None:
-    """Write the settings of a new run for the tab "HParams"."""
-    described = {
+    """Write what the user chose for a new run for the tab "HParams".
+
+    TensorBoard shows up to five settings before the scores, however many there are, and
+    `hparams.json` has them all.
+    """
+    chosen = {
         "hparams_set": run.hparams_set,
         "problem": run.problem,
         "random_seed": run.random_seed,
     }
-    write_hparams(log, described | run.hparams.values())
+    write_hparams(log, chosen | run.hparams.given())
 
 
 def write_end(

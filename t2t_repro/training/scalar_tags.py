@@ -34,15 +34,16 @@ _GROUPS = {
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}
 # All others are scores: "token_accuracy", and the metric of the problem.
-_SCORES = "quality"
+# TensorBoard sorts by name, and the scores come before the loss.
+_SCORES = "evaluation"
 # Kappa and alpha have names with slashes. This group is the last in the alphabet.
 _WEIGHTS = "weights"
 
 # Charts in the order of the tab "Custom Scalars": a title and the pattern of its tags.
 _OVERVIEW = (
-    ("Score of the dev translations", "quality/(?!token_accuracy$)"),
+    ("Score of the dev translations", "evaluation/(?!token_accuracy$)"),
     ("Loss in nats per target token, without smoothing", "loss/nll$"),
-    ("Share of dev tokens predicted correctly", "quality/token_accuracy$"),
+    ("Share of dev tokens predicted correctly", "evaluation/token_accuracy$"),
     ("Learning rate", "optimization/(branch_)?learning_rate$"),
     ("Target tokens per second", "throughput/target_tokens_per_second$"),
     ("Norm of the gradient", "optimization/gradient_norm$"),

@@ -1,19 +1,25 @@
 from __future__ import annotations
 
 import json
+import types
 
 import numpy as np
 import pytest
 from google.protobuf import text_format
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins import base_plugin
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.plugins.projector import ProjectorConfig
+from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
+from werkzeug.test import Client
 
+from t2t_repro import catalogue
 from t2t_repro.runs.evaluators import branch_evaluator
-from t2t_repro.runs.tensorboard import write_end
+from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.tiny_model import tiny_transformer
+from tests.support.tiny_training import checkpoints_of, tiny_model
 
 SYMBOLS = SymbolTokenizer([*"abcdefgh"])
 
@@ -53,6 +59,58 @@ def test_the_end_marks_the_run_as_successful(tmp_path):
     (content,) = [metadata.plugin_data.content for metadata in found.values()]
     ended = HParamsPluginData.FromString(content).session_end_info
     assert ended.status == pytest.approx(1)  # STATUS_SUCCESS
+
+
+class Folders:
+    """A provider of data that knows the names of runs."""
+
+    def __init__(self, logdir):
+        events = logdir.rglob("events.out.tfevents.*")
+        self.names = {str(path.parent.relative_to(logdir)) for path in events}
+
+    def list_runs(self, ctx, *, experiment_id):
+        return [types.SimpleNamespace(run_name=name) for name in self.names]
+
+
+@pytest.mark.parametrize("logdir", ["", "run", "run/train", "run/eval"])
+def test_the_projector_shows_only_the_embeddings_with_their_subwords(tmp_path, logdir):
+    run = tmp_path / "run"
+    run.mkdir()
+    checkpoints_of(tiny_model(), run).save(1)
+    log = MetricsLog(run)
+    log.scalars("train", 1, {"loss": 1.0})
+    write_end(log, tiny_transformer(seed=2), (SYMBOLS, SYMBOLS))
+    folder = tmp_path / logdir
+    context = base_plugin.TBContext(data_provider=Folders(folder), logdir=str(folder))
+    apps = ProjectorPlugin(context).get_plugin_apps()
+    shown = [
+        entry
+        for name in Client(apps["/runs"]).get("/").json
+        for entry in Client(apps["/info"]).get(f"/?run={name}").json["embeddings"]
+    ]
+    assert {"metadataPath" in entry for entry in shown} <= {True}
+    assert len(shown) == (0 if logdir == "run/eval" else 1)
+
+
+def test_the_settings_in_the_table_are_those_that_the_user_chose(tmp_path):
+    hparams = catalogue.hparams("transformer_tiny").parse("hidden_size=32")
+    run = types.SimpleNamespace(
+        hparams_set="transformer_tiny",
+        problem="translate_ende_synthetic",
+        random_seed=3,
+        hparams=hparams.resolved(),
+    )
+    write_beginning(MetricsLog(tmp_path), run)
+    found = EventAccumulator(str(tmp_path / "eval")).Reload().summary_metadata
+    (content,) = [metadata.plugin_data.content for metadata in found.values()]
+    started = HParamsPluginData.FromString(content).session_start_info
+    assert set(started.hparams) == {
+        "hparams_set",
+        "problem",
+        "random_seed",
+        "hidden_size",
+    }
+    assert started.hparams["hidden_size"].number_value == 32
 
 
 def test_branch_weights_are_written_at_the_step_of_the_evaluation(tmp_path):

@@ -139,8 +139,8 @@ def test_the_same_numbers_go_to_tensorboard_in_groups(tmp_path, split):
         ("perplexity", "loss/perplexity"),
         ("branch_learning_rate", "optimization/branch_learning_rate"),
         ("steps_per_second", "throughput/steps_per_second"),
-        ("bleu", "quality/bleu"),
-        ("bracketing_f1", "quality/bracketing_f1"),
+        ("bleu", "evaluation/bleu"),
+        ("bracketing_f1", "evaluation/bracketing_f1"),
         ("encoder/layer_0/kappa/1", "weights/encoder/layer_0/kappa/1"),
     ],
 )
@@ -163,8 +163,8 @@ def layout_of(output_dir, split):
 
 
 TAGS = [
-    "quality/bleu",
-    "quality/token_accuracy",
+    "evaluation/bleu",
+    "evaluation/token_accuracy",
     "loss/loss",
     "loss/nll",
     "optimization/learning_rate",
@@ -182,9 +182,9 @@ def test_the_custom_charts_begin_with_the_score_of_translations(tmp_path):
     charts = layout_of(tmp_path, "train")
     assert next(iter(charts)) == ("Overview", "Score of the dev translations")
     assert list(charts.values()) == [
-        {"quality/bleu"},
+        {"evaluation/bleu"},
         {"loss/nll"},
-        {"quality/token_accuracy"},
+        {"evaluation/token_accuracy"},
         {"optimization/learning_rate", "optimization/branch_learning_rate"},
         {"throughput/target_tokens_per_second"},
         {"optimization/gradient_norm"},

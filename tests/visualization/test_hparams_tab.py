@@ -32,10 +32,15 @@ def table(tmp_path):
         log.scalars("train", 1, {"loss": 1.0})
         if name == "first":
             write_completion(log)
+    return context_of(tmp_path)
+
+
+def context_of(folder):
+    """Return what TensorBoard reads from a folder."""
     multiplexer = plugin_event_multiplexer.EventMultiplexer()
-    multiplexer.AddRunsFromDirectory(str(tmp_path))
+    multiplexer.AddRunsFromDirectory(str(folder))
     multiplexer.Reload()
-    provider = MultiplexerDataProvider(multiplexer, str(tmp_path))
+    provider = MultiplexerDataProvider(multiplexer, str(folder))
     context = base_plugin.TBContext(data_provider=provider)
     return backend_context.Context(context)
 
@@ -46,7 +51,7 @@ def rows_of(table):
         RequestContext(), table, "", api_pb2.GetExperimentRequest(include_metrics=True)
     ).run()
     metrics = [info.name for info in experiment.metric_infos]
-    (bleu,) = [name for name in metrics if name.tag == "quality/bleu"]
+    (bleu,) = [name for name in metrics if name.tag == "evaluation/bleu"]
     columns = [
         api_pb2.ColParams(metric=bleu, order=api_pb2.ORDER_DESC, include_in_result=True)
     ]
@@ -83,7 +88,18 @@ def test_a_row_has_every_setting_by_type(table):
 
 def test_only_the_scores_of_evaluations_are_columns(table):
     metrics, _ = rows_of(table)
-    assert {name.tag for name in metrics} == {"quality/bleu"}
+    assert {name.tag for name in metrics} == {"evaluation/bleu"}
+
+
+def test_the_score_of_translations_comes_before_the_other_scores(tmp_path):
+    log = MetricsLog(tmp_path)
+    write_hparams(log, {"hparams_set": "transformer_tiny"})
+    scores = {"nll": 2.0, "perplexity": 7.4, "token_accuracy": 0.5, "bleu": 31.0}
+    log.scalars("eval", 1, scores)
+    metrics, _ = rows_of(context_of(tmp_path))
+    tags = [name.tag for name in metrics]
+    assert tags[0] == "evaluation/bleu"
+    assert len(tags) == len(scores)
 
 
 def test_only_a_complete_run_is_marked_as_successful(table):
