@@ -153,7 +153,8 @@ def show_report(
     else:
         _print_json(report | ({"card": card.to_json()} if args.card else {}))
     if args.card_html:
-        page = card_page(card, title)
+        language = None if system is None else system.problem.source_language
+        page = card_page(card, title, language)
         write_lines(args.card_html, page.removesuffix("\n").split("\n"))
 
 

@@ -85,7 +85,8 @@ def _attention_evaluator(
         count=samples,
         longest=hparams.max_length,
     )
-    return attention_evaluator(model, tokenizers, pairs)
+    languages = (data.problem.source_language, data.problem.target_language)
+    return attention_evaluator(model, tokenizers, pairs, languages=languages)
 
 
 def branch_evaluator(model: Transformer) -> Evaluator:

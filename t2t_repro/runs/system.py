@@ -175,7 +175,10 @@ class System(TranslatingSystem):
         else:
             written = self.problem.encode_target(target)
             target_ids = encode_target(self.target_tokenizer, written, longest)
-        return capture_attention(self.model, tokenizers, source_ids, target_ids)
+        languages = (self.problem.source_language, self.problem.target_language)
+        return capture_attention(
+            self.model, tokenizers, source_ids, target_ids, languages=languages
+        )
 
     def _check_single(self, reason: str) -> None:
         if isinstance(self.model, Ensemble):

@@ -12,7 +12,7 @@ import numpy as np
 
 from t2t_repro.errors import UserError
 from t2t_repro.text.tokenizer import Tokenizer
-from t2t_repro.visualization.byte_pieces import join_bytes, word_text
+from t2t_repro.visualization.byte_pieces import join_bytes, with_eos_sign, word_text
 from t2t_repro.visualization.page import html_page
 
 DOCUMENT_VERSION = 1
@@ -50,18 +50,25 @@ class TokenSequence:
         tokens: Vocabulary entries, such as "▁Hund" or "</s>".
         words: Half-open spans of tokens that form the words, in order. They cover all
             tokens.
+        language: Code of the language of the text, such as "de", if it is known.
     """
 
     text: str
     tokens: tuple[str, ...]
     words: tuple[Span, ...]
+    language: str | None = None
 
     @classmethod
     def from_ids(
-        cls, tokenizer: Tokenizer, ids: Sequence[int], text: str
+        cls,
+        tokenizer: Tokenizer,
+        ids: Sequence[int],
+        text: str,
+        language: str | None = None,
     ) -> TokenSequence:
         """Make the tokens of ids."""
-        return cls(text, tuple(tokenizer.pieces(ids)), tuple(tokenizer.word_spans(ids)))
+        spans = tuple(tokenizer.word_spans(ids))
+        return cls(text, tuple(tokenizer.pieces(ids)), spans, language)
 
     @classmethod
     def from_labels(cls, labels: Sequence[str]) -> TokenSequence:
@@ -75,19 +82,22 @@ class TokenSequence:
         start, end = words.pop()
         if start < end - 1:  # only the last token is not read
             words.append((start, end - 1))
-        return TokenSequence("", (START_TOKEN, *self.tokens[:-1]), ((0, 1), *words))
+        tokens = (START_TOKEN, *self.tokens[:-1])
+        return TokenSequence("", tokens, ((0, 1), *words), self.language)
 
     def word_labels(self) -> list[str]:
-        """Return the text of each word, with EOS as "</s>"."""
-        return [word_text(self.tokens[start:end]) for start, end in self.words]
+        """Return the text of each word, with EOS as "<EOS>"."""
+        shown = with_eos_sign(self.tokens)
+        return [word_text(shown[start:end]) for start, end in self.words]
 
     def to_document(self) -> dict[str, Any]:
         """Return the content as JSON values, with tokens as a user can read them."""
         return {
             "text": self.text,
-            "tokens": [join_bytes([token]) for token in self.tokens],
+            "tokens": [join_bytes([token]) for token in with_eos_sign(self.tokens)],
             "words": self.words,
             "labels": self.word_labels(),
+            "lang": self.language,
         }
 
 

@@ -12,9 +12,18 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from t2t_repro.text.symbols import SPECIAL_SYMBOLS
+
+EOS = SPECIAL_SYMBOLS[1]
+EOS_SIGN = "<EOS>"  # how pages and figures write EOS, as the paper's figures do
 _SPACE = "\u2581"  # how SentencePiece writes a space
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _NO_CHARACTER = range(0xDC80, 0xDD00)  # where "surrogateescape" puts other bytes
+
+
+def with_eos_sign(pieces: Iterable[str]) -> list[str]:
+    """Return pieces with EOS as "<EOS>"."""
+    return [EOS_SIGN if piece == EOS else piece for piece in pieces]
 
 
 def word_text(pieces: Iterable[str]) -> str:

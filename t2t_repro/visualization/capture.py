@@ -24,6 +24,7 @@ def capture_attention(
     *,
     title: str = "",
     reference: str = "",
+    languages: tuple[str | None, str | None] = (None, None),
 ) -> Attention:
     """Run a model on one sentence pair and return all attention weights.
 
@@ -34,14 +35,17 @@ def capture_attention(
         target_ids: Ids of the target, with EOS if the text is complete.
         title: Title for a user.
         reference: A reference translation.
+        languages: Codes of the languages of the source and of the target, if known.
     """
     features = {INPUTS: _as_batch(source_ids), TARGETS: _as_batch(target_ids)}
     captured = attention_weights(model, features)
     s, t = len(source_ids), len(target_ids)
     _, losses = token_losses(features[TARGETS], captured.logits, 0.0)
     source, target = (
-        TokenSequence.from_ids(tokenizer, ids, tokenizer.decode(ids))
-        for tokenizer, ids in zip(tokenizers, (source_ids, target_ids), strict=True)
+        TokenSequence.from_ids(tokenizer, ids, tokenizer.decode(ids), language)
+        for tokenizer, ids, language in zip(
+            tokenizers, (source_ids, target_ids), languages, strict=True
+        )
     )
     return Attention(
         source=source,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from t2t_repro.metrics.card.card import ScoreCard
@@ -37,7 +37,7 @@ _PAGE = """\
 """
 
 
-def card_page(card: ScoreCard, title: str) -> str:
+def card_page(card: ScoreCard, title: str, source_language: str | None = None) -> str:
     """Return a page that shows a score card.
 
     It needs no network, no script and no other file, and follows the reader's choice of
@@ -46,11 +46,17 @@ def card_page(card: ScoreCard, title: str) -> str:
     Args:
         card: The score card.
         title: Title of the page, such as the name of the system and of the data.
+        source_language: Code of the language of the sources, if it is known.
 
     Returns:
         The text of an HTML file, to be written as UTF-8.
     """
     style = resources.files("t2t_repro.visualization") / "static" / "card_page.css"
+    languages = {
+        "source": source_language,
+        "reference": card.language,
+        "output": card.language,
+    }
     sections = [
         _section("Scores", _score_table(card.scores), "wide"),
         _section("Kinds of BLEU of the same outputs", _kinds_chart(card)),
@@ -58,8 +64,8 @@ def card_page(card: ScoreCard, title: str) -> str:
         _section(f"BLEU by {card.length_of} length", _length_chart(card)),
         _section("Words by frequency", _frequency_chart(card)),
         _section("Sentences by chrF2", _histogram_chart(card), "wide"),
-        _section("Worst sentences by chrF2", _examples(card.worst), "wide"),
-        _section("Best sentences by chrF2", _examples(card.best), "wide"),
+        _section("Worst sentences by chrF2", _examples(card.worst, languages), "wide"),
+        _section("Best sentences by chrF2", _examples(card.best, languages), "wide"),
     ]
     return _PAGE.format(
         title=_escaped(title),
@@ -181,13 +187,16 @@ def _caption(text: str) -> str:
     return f'<p class="caption">{_escaped(text)}</p>'
 
 
-def _examples(examples: Sequence[ScoredSentence]) -> str:
+def _examples(
+    examples: Sequence[ScoredSentence], languages: Mapping[str, str | None]
+) -> str:
     if not examples:
         return ""
-    return "<ol>\n" + "\n".join(map(_example, examples)) + "\n</ol>"
+    shown = "\n".join(_example(example, languages) for example in examples)
+    return f"<ol>\n{shown}\n</ol>"
 
 
-def _example(example: ScoredSentence) -> str:
+def _example(example: ScoredSentence, languages: Mapping[str, str | None]) -> str:
     texts = [
         ("source", example.source),
         ("reference", example.reference),
@@ -195,7 +204,7 @@ def _example(example: ScoredSentence) -> str:
     ]
     rows = [
         # Each text has the direction of its own first letter.
-        f'<dt>{label}</dt><dd dir="auto" class="{label}">'
+        f'<dt>{label}</dt><dd dir="auto"{_lang(languages[label])} class="{label}">'
         f"{_escaped(shortened(text)) or '<i>(empty)</i>'}</dd>"
         for label, text in texts
         if text is not None
@@ -204,3 +213,7 @@ def _example(example: ScoredSentence) -> str:
         f"<li><h3>line {example.line}: chrF2 {example.chrf:.1f}, BLEU "
         f"{example.bleu:.1f}</h3>\n<dl>\n" + "\n".join(rows) + "\n</dl></li>"
     )
+
+
+def _lang(language: str | None) -> str:
+    return "" if language is None else f' lang="{_escaped(language)}"'

@@ -20,11 +20,12 @@ import numpy as np
 
 from t2t_repro.errors import UserError
 from t2t_repro.visualization.attention import Attention, check_number
+from t2t_repro.visualization.byte_pieces import EOS_SIGN
 from t2t_repro.visualization.drawing import Drawing
 from t2t_repro.visualization.panels import Panel, draw_panels, shown_word
 from t2t_repro.visualization.pdf import pdf
 from t2t_repro.visualization.svg import svg
-from t2t_repro.visualization.words import EOS, comparable
+from t2t_repro.visualization.words import comparable
 
 _LAW = (
     "The Law will never be perfect , but its application should be just - this is what "
@@ -196,8 +197,8 @@ class _Shown:
     def distant(self) -> np.ndarray:
         """Weights `[head, query, key]`; zero beside a word, on itself and on EOS."""
         weights = self.weights.copy()
-        weights[..., [key == EOS for key in self.keys]] = 0.0
-        weights[:, [query == EOS for query in self.queries]] = 0.0
+        weights[..., [key == EOS_SIGN for key in self.keys]] = 0.0
+        weights[:, [query == EOS_SIGN for query in self.queries]] = 0.0
         if self.same:
             weights *= self._distances > 1
         return weights

@@ -23,13 +23,53 @@ html { color-scheme: light dark; }
 html:has([data-theme="light"]) { color-scheme: light; }
 html:has([data-theme="dark"]) { color-scheme: dark; }
 """
+# The address names what is chosen, so that a head can be linked. Anyone can write an
+# address: what it names is a number, or one of the names that the view knows.
 START_SCRIPT = """
 {
   const data = JSON.parse(document.getElementById("attention-data").textContent);
+  const chosenIn = (address) => {
+    const named = new URLSearchParams(address.slice(1));
+    const text = (name) => named.get(name) ?? "";
+    const indices = (name) => text(name).split(" ")
+      .filter((part) => /^[1-9]\\d{0,3}$/.test(part)).map((part) => part - 1);
+    const [index] = indices("word");
+    const side = text("side") === "key" ? "key" : "query";
+    return {
+      sentence: indices("sentence")[0], kind: text("attention"),
+      layer: indices("layer")[0], heads: indices("heads"), view: text("view"),
+      words: text("tokens") !== "subwords", pin: index >= 0 ? { side, index } : null,
+    };
+  };
+  const addressOf = (app) => {
+    const { kind, layer, head, view, words, hidden, pin } = app.state;
+    const heads = view === "heat" ? [head] : hidden.size ? app.headsOn() : [];
+    return String(new URLSearchParams({
+      sentence: app.state.sentence + 1, attention: kind, layer: layer + 1,
+      ...(heads.length && { heads: heads.map((index) => index + 1).join(" ") }), view,
+      ...(!words && { tokens: "subwords" }),
+      ...(pin && { side: pin.side, word: pin.index + 1 }),
+    }));
+  };
+  let opening, timer;
+  const shown = (app) => {
+    clearTimeout(timer);
+    // Browsers refuse frequent changes.
+    timer = setTimeout(() => {
+      const address = addressOf(app);
+      opening ??= address;
+      // The page opens with an address of its own only if it was given one.
+      if (!location.hash && address === opening) return;
+      history.replaceState(null, "", `${location.href.split("#")[0]}#${address}`);
+    }, 300);
+  };
   const source = T2TAttention.fromDocuments(data.documents);
-  T2TAttention.mount(
-    document.getElementById("attention"), { ...source, title: data.title },
+  const chosen = chosenIn(location.hash);
+  const view = T2TAttention.mount(
+    document.getElementById("attention"),
+    { ...source, title: data.title, chosen, shown },
   );
+  addEventListener("hashchange", () => view.follow(chosenIn(location.hash)));
 }
 """
 

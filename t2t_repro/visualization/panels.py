@@ -22,20 +22,19 @@ from t2t_repro.visualization.drawing import (
     Shape,
     text_width,
 )
-from t2t_repro.visualization.words import EOS
 
-# As in tensor2tensor's notebook; more heads get lighter ones.
+# Those of the light page, `static/attention_view.js`; more heads get lighter ones.
 _COLORS: tuple[Color, ...] = (
-    (31, 119, 180),
-    (255, 127, 14),
-    (44, 160, 44),
-    (214, 39, 40),
-    (148, 103, 189),
-    (140, 86, 75),
-    (227, 119, 194),
-    (127, 127, 127),
-    (188, 189, 34),
-    (23, 190, 207),
+    (0, 118, 177),
+    (216, 98, 0),
+    (0, 153, 107),
+    (118, 0, 177),
+    (234, 138, 157),
+    (98, 59, 0),
+    (177, 168, 0),
+    (20, 59, 118),
+    (169, 155, 240),
+    (161, 60, 92),
 )
 _QUERY: Color = (190, 190, 190)
 _CELL: Color = (242, 242, 242)
@@ -116,9 +115,7 @@ def _tallest(words: Sequence[str]) -> float:
 
 
 def shown_word(word: str) -> str:
-    """Return a word as it is drawn: at most 24 characters, and EOS as in the paper."""
-    if word == EOS:
-        return "<EOS>"
+    """Return a word as it is drawn: at most 24 characters."""
     return word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…"
 
 

@@ -63,6 +63,7 @@ def attention_evaluator(
     model: Transformer,
     tokenizers: tuple[Tokenizer, Tokenizer],
     pairs: Sequence[IdPair],
+    languages: tuple[str | None, str | None] = (None, None),
 ) -> Callable[[int, MetricsLog], dict[str, float]]:
     """Make the evaluator that writes the attention of sample sentences.
 
@@ -73,6 +74,7 @@ def attention_evaluator(
         model: The model in training.
         tokenizers: Tokenizers of the sources and of the targets.
         pairs: Ids of the sources and the targets, from `sample_pairs`.
+        languages: Codes of the languages of the sources and of the targets, if known.
 
     Returns:
         A function that writes to the log and returns no scores.
@@ -81,7 +83,12 @@ def attention_evaluator(
     def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
         for number, (source, target) in enumerate(pairs):
             attention = capture_attention(
-                model, tokenizers, source, target, title=f"dev sentence {number + 1}"
+                model,
+                tokenizers,
+                source,
+                target,
+                title=f"dev sentence {number + 1}",
+                languages=languages,
             )
             write_attention(log, step, number, attention.to_document())
         return {}

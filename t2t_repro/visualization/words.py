@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from t2t_repro.text.symbols import SPECIAL_SYMBOLS
 from t2t_repro.visualization.attention import Span, TokenSequence
-
-EOS = SPECIAL_SYMBOLS[1]
+from t2t_repro.visualization.byte_pieces import EOS
 
 
 def spans_without_eos(sequence: TokenSequence) -> list[Span]:

@@ -261,7 +261,7 @@ def test_attention_is_written_for_the_requested_dev_sentences(
 ):
     made = []
     monkeypatch.setattr(
-        evaluators, "attention_evaluator", lambda *args: made.append(args)
+        evaluators, "attention_evaluator", lambda *args, **_: made.append(args)
     )
     settings = SETTINGS | {"attention_samples": attention_samples}
     train(TrainSettings(output_dir=str(tmp_path / "run"), **settings), data)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.waiting import until
 
 CHROMIUM = Path("/usr/bin/chromium")
 CHROMEDRIVER = Path("/usr/bin/chromedriver")
@@ -56,3 +58,23 @@ def browser(chromium: Any) -> Iterator[Any]:
     chromium.execute_cdp_cmd("Input.dispatchMouseEvent", corner)
     yield chromium
     assert chromium.get_log("browser") == []
+
+
+@pytest.fixture
+def set_width(browser: Any) -> Iterator[Callable[[int], None]]:
+    """Give the page a width; restore the window's width afterwards."""
+
+    def wait_for(width: int) -> None:
+        until(lambda: browser.execute_script("return innerWidth") == width)
+
+    def set_to(width: int) -> None:
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        )
+        wait_for(width)
+
+    before = browser.execute_script("return innerWidth")
+    yield set_to
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    wait_for(before)

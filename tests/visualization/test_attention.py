@@ -123,7 +123,7 @@ BYTES = TokenSequence(
 
 
 def test_bytes_of_a_word_are_its_characters():
-    assert BYTES.word_labels() == ["ein", "日", "9<0xE6>", "</s>"]
+    assert BYTES.word_labels() == ["ein", "日", "9<0xE6>", "<EOS>"]
 
 
 def test_words_spelt_in_bytes_are_merged_like_all_words(attention):
@@ -140,5 +140,15 @@ def test_a_document_has_readable_tokens_and_words(attention):
     document = dataclasses.replace(attention, source=BYTES).to_document()
     assert document["sequences"]["source"]["labels"] == BYTES.word_labels()
     assert document["sequences"]["source"]["tokens"] == [
-        *("▁ein", "▁", "<0xE6>", "<0x97>", "<0xA5>", "▁", "9", "<0xE6>", "</s>")
+        *("▁ein", "▁", "<0xE6>", "<0x97>", "<0xA5>", "▁", "9", "<0xE6>", "<EOS>")
     ]
+
+
+def test_a_document_names_the_languages_that_are_known(attention):
+    german = dataclasses.replace(attention.target, language="de")
+    sequences = dataclasses.replace(attention, target=german).to_document()["sequences"]
+    assert {name: found["lang"] for name, found in sequences.items()} == {
+        "source": None,
+        "target": "de",
+        "read": "de",
+    }

@@ -92,6 +92,22 @@ def test_texts_run_in_their_own_direction(page):
     assert ARABIC in Elements(page).text_of("dd", "output")
 
 
+def test_texts_name_their_language_where_it_is_known(card):
+    german = dataclasses.replace(card, language="de")
+    for shown, languages in (
+        (card_page(card, "t"), {None}),
+        (card_page(german, "t", "en"), {"de", "en"}),
+    ):
+        found = {
+            (attributes["class"], attributes.get("lang"))
+            for tag, attributes in Elements(shown).found
+            if tag == "dd" and "class" in attributes
+        }
+        assert {language for _, language in found} == languages
+        assert len(found) == 3
+    assert found == {("source", "en"), ("reference", "de"), ("output", "de")}
+
+
 def test_every_score_has_a_row_with_signature(page, card):
     elements = Elements(page)
     assert elements.text_of("th") == [score.label for score in card.scores]

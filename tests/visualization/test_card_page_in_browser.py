@@ -38,26 +38,6 @@ def test_right_to_left_text_starts_at_the_right(opened):
     assert sorted(direction) == ["ltr", "ltr", "rtl"]
 
 
-@pytest.fixture
-def set_width(opened):
-    """Give the page a width; restore the window's width afterwards."""
-
-    def wait_for(width):
-        until(lambda: opened.execute_script("return innerWidth") == width)
-
-    def set_to(width):
-        opened.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-        )
-        wait_for(width)
-
-    before = opened.execute_script("return innerWidth")
-    yield set_to
-    opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    wait_for(before)
-
-
 @pytest.mark.parametrize("width", [1200, 360])
 def test_nothing_is_wider_than_the_window(opened, set_width, width):
     set_width(width)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import json
 import re
 import zlib
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+import t2t_repro.visualization
 from t2t_repro.errors import UserError
 from t2t_repro.visualization.attention import Attention, TokenSequence
 from t2t_repro.visualization.drawing import Box, Drawing, Label, Line, text_width
@@ -20,6 +23,7 @@ from t2t_repro.visualization.figures import (
 from t2t_repro.visualization.pdf import MissingCharacter, pdf
 from t2t_repro.visualization.svg import svg
 
+STATIC = Path(t2t_repro.visualization.__file__).parent / "static"
 SVG = "{http://www.w3.org/2000/svg}"
 SENTENCE = "the law is old but its use is new"
 ITS = 5
@@ -130,7 +134,18 @@ def test_figure_3_draws_the_chosen_heads_in_their_colors():
     assert "head 1" not in one
     both = figure_3(attention, heads=[1, 2], word="law").to_svg()
     colors = {line.get("stroke") for line in ElementTree.fromstring(both).iter()}
-    assert colors - {None} == {"#1f77b4", "#ff7f0e"}
+    assert colors - {None} == {"#0076b1", "#d86200"}
+
+
+def test_the_heads_of_a_figure_have_the_colors_of_the_light_page():
+    figure = figure_3(attention_of(SENTENCE, heads=10), word="law").to_svg()
+    legend = [
+        box.get("fill") for box in ElementTree.fromstring(figure).iter(f"{SVG}rect")
+    ]
+    view = (STATIC / "attention_view.js").read_text(encoding="utf-8")
+    (light,) = re.findall(r'light: (\[".*"\])', view)
+    # The first rectangle is the page.
+    assert legend[1:11] == json.loads(light)
 
 
 def test_a_word_can_be_given_by_its_position():

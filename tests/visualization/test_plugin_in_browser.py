@@ -214,6 +214,24 @@ class TensorBoardTab:
         self.driver.find_element("css selector", ".reload-button").click()
         self.driver.switch_to.frame(self.frame)
 
+    def choose_theme(self, name):
+        """Choose one of TensorBoard's own themes in its menu."""
+        self.driver.switch_to.default_content()
+        self.driver.find_element(
+            "css selector", "app-header-dark-mode-toggle button"
+        ).click()
+        wait(lambda: self.all("[mat-menu-item]"))
+        (item,) = [i for i in self.all("[mat-menu-item]") if i.text.strip() == name]
+        item.click()
+        wait(lambda: not self.all("[mat-menu-item]"))
+        self.driver.switch_to.frame(self.frame)
+
+    def background(self):
+        return self.driver.execute_script(
+            "const root = document.querySelector('.t2t-attention');"
+            "return getComputedStyle(root).backgroundColor"
+        )
+
     def text(self):
         return self.driver.find_element("css selector", "body").text
 
@@ -278,6 +296,16 @@ def test_a_damaged_event_file_is_told_above_the_steps_before_it(tab):
     sentence = 'An event file of the run "zz_cut/eval" is damaged after step 100'
     wait(lambda: sentence in tab.text())
     wait(lambda: "\N{MINUS SIGN}1.00 nats" in tab.text())
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_the_tab_follows_tensorboards_own_switch_between_light_and_dark(tab, system):
+    features = [{"name": "prefers-color-scheme", "value": system}]
+    tab.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    pages = {"Dark": "rgb(14, 16, 20)", "Light": "rgb(244, 245, 247)"}
+    for choice, page in pages.items():
+        tab.choose_theme(choice)
+        wait(lambda page=page: tab.background() == page)
 
 
 def test_branch_weights_are_beside_the_attention(tab):

@@ -1,14 +1,12 @@
 /*
  * The attention view: lines between tokens, heat map, all heads, table of heads.
  *
- * A script without dependencies or build step. It defines
- *
- *   T2TAttention.mount(rootElement, source) -> {refresh(), destroy()}
+ *   T2TAttention.mount(rootElement, source) -> {refresh(), destroy(), setTheme(name), follow(chosen)}
  *   T2TAttention.fromDocuments(documents, branches?) -> source
  *
- * where `source` reads the data (its methods: see `fromDocuments`).
- * Tokens are untrusted: they reach the page only as text and values of attributes. No
- * inline style or handler is needed, so a strict Content-Security-Policy holds.
+ * `chosen` has names of `OPENING`. Tokens are untrusted: they reach the page only as
+ * text and values of attributes. No inline style or handler is needed, so a strict
+ * Content-Security-Policy holds.
  */
 "use strict";
 
@@ -19,12 +17,10 @@ const clamp = (index, count) => Math.max(0, Math.min(count - 1, index));
 
 /** Return the value of a float16 by its bits. */
 function half(bits) {
-	const sign = bits & 0x8000 ? -1 : 1;
-	const exponent = (bits >> 10) & 31;
-	const fraction = bits & 1023;
-	if (exponent === 31) return fraction ? NaN : sign * Infinity;
-	if (exponent === 0) return sign * fraction * 2 ** -24;
-	return sign * (1024 + fraction) * 2 ** (exponent - 25);
+	const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+	if (exponent === 31) return fraction ? NaN : bits & 0x8000 ? -Infinity : Infinity;
+	const size = exponent ? (1024 + fraction) * 2 ** (exponent - 25) : fraction * 2 ** -24;
+	return bits & 0x8000 ? -size : size;
 }
 const HALVES = new Float32Array(65536).map((_, bits) => half(bits));
 
@@ -56,11 +52,7 @@ function merge(weights, maps, queryWords, keyWords) {
 	return merged;
 }
 
-/**
- * Return the figures of every head, layer by layer: `columnsOf` explains them. The
- * distance between two sequences is in shares of their lengths. `oneToOne` assumes
- * nothing about the order of words.
- */
+/** Return the figures of every head, layer by layer; `columnsOf` explains them. */
 function headFigures(map) {
 	const [Q, K] = [map.queries.length, map.keys.length];
 	const place = (index, count) => (map.distance === "relative" ? (index + 0.5) / count : index);
@@ -88,10 +80,10 @@ function headFigures(map) {
 // -------- documents
 
 const SPACE = "\u2581";
-const NAMES = { source: "Source", target: "Target", read: "Decoder input" };
 
 const shorten = (text) => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
-const nameOf = (name) => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+const nameOf = (name) =>
+	name === "read" ? "Decoder input" : name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 
 /** Return the spans of the words, or one span per token if they don't cover the tokens. */
 function spansOf({ tokens, words = [] }) {
@@ -134,7 +126,7 @@ class Sentence {
 		const weights = words
 			? merge(this.map(index, false).weights, layers * heads, spansOf(queries), spansOf(keys))
 			: decode(raw.weights, count, raw.label);
-		const units = (sequence) => (words ? wordsOf(sequence) : sequence.tokens);
+		const units = (sequence) => Object.assign(words ? wordsOf(sequence) : [...sequence.tokens], { lang: sequence.lang });
 		const map = {
 			...raw, weights, queries: units(queries), keys: units(keys),
 			queryName: nameOf(raw.queries), keyName: nameOf(raw.keys),
@@ -153,7 +145,8 @@ class Sentence {
  *
  * A source has runs() -> [names], list(run) -> {sentences: [{id, title, steps}],
  * branches: bool, damage?}, load(run, id, step) -> document and branches(run) -> [{step, layers}],
- * all as promises. The page shows the message of a rejected promise.
+ * all as promises. The page shows the message of a rejected promise. A source may have
+ * a `title`, what is `chosen` first, and shown(app), called when what is chosen changes.
  */
 function fromDocuments(documents, branches = []) {
 	const sentences = documents.map(({ title, first_words: words }, id) => (
@@ -190,8 +183,8 @@ function button(name, text, onclick, properties, ...children) {
 }
 
 /** Return a token's label: isolated for right-to-left text, cut if it is very long. */
-function tokenLabel(text) {
-	const label = el("bdi", { class: "label", dir: "auto", title: text.length > 9 ? text : null });
+function tokenLabel(text, lang) {
+	const label = el("bdi", { class: "label", dir: "auto", lang, title: text.length > 9 ? text : null });
 	const starts = text.startsWith(SPACE) && text.length > 1;
 	if (starts) label.append(el("span", { class: "space", text: SPACE }));
 	label.append(shorten(text.slice(starts ? 1 : 0)) || "∅");
@@ -228,13 +221,12 @@ function rove(container, columns, { first, moved } = {}) {
 
 // -------- colours
 
-// Ten colours each, chosen for their distances in normal vision, protanopia, deuteranopia
-// and tritanopia. Beyond ten they repeat: lines are then dashed, and heads have numbers.
+// Ten colours each (the light ones as in panels.py), chosen for their distances in normal
+// vision, protanopia, deuteranopia and tritanopia. Beyond ten, lines are dashed.
 const COLOURS = {
 	light: ["#0076b1", "#d86200", "#00996b", "#7600b1", "#ea8a9d", "#623b00", "#b1a800", "#143b76", "#a99bf0", "#a13c5c"],
 	dark: ["#4eb1eb", "#eb9d00", "#4fd6a8", "#e0559a", "#6f7cff", "#d8d876", "#ff7a5c", "#b1c4ff", "#a86fd0", "#b07a2a"],
 };
-const PAPER = { light: "#ffffff", dark: "#16181d" };
 
 // Small weights would be invisible on a linear scale.
 const shade = (weight) => Math.min(1, weight) ** 0.6;
@@ -260,7 +252,6 @@ const LEAST_FAINT = 0.04; // weights below are not drawn while no token is chose
 const LEAST_DRAWN = 0.005;
 const FAINT_LEVELS = [0.08, 0.15, 0.3, 0.5, 0.75, 1.01];
 
-/** Return the view of lines between two columns of tokens. */
 function linesPanel(app) {
 	const { state } = app;
 	let { map } = app;
@@ -272,7 +263,7 @@ function linesPanel(app) {
 			button("token", null, null, {
 				"data-side": side, "data-index": index, "aria-pressed": "false",
 				"aria-label": `${side} ${index + 1}: ${shorten(text)}`,
-			}, tokenLabel(text)));
+			}, tokenLabel(text, units.lang)));
 		const title = el("h3", {}, name, el("span", { text: side === "query" ? "queries" : "keys" }));
 		const list = el("div", { class: `tokens ${side}`, role: "group", "aria-label": name }, title, ...buttons);
 		return { buttons, list };
@@ -296,6 +287,7 @@ function linesPanel(app) {
 		main.addEventListener(type, (event) => {
 			change(event);
 			redraw();
+			app.source.shown?.(app);
 		});
 	listen("pointerover", (event) => (hovered = tokenOf(event)));
 	listen("pointerleave", () => (hovered = null));
@@ -392,7 +384,7 @@ function linesPanel(app) {
 				}
 				node.classList.toggle("active", chosen);
 				node.setAttribute("aria-pressed", String(chosen && token === state.pin));
-				node.style.setProperty("--share", (0.4 + 0.6 * shade(share)).toFixed(2));
+				node.style.setProperty("--share", (0.62 + 0.38 * shade(share)).toFixed(2));
 			});
 		}
 	}
@@ -469,18 +461,18 @@ function linesPanel(app) {
 	function rank() {
 		const token = current();
 		const weightOf = barOf(token);
-		const rows = map[token?.side === "key" ? "queries" : "keys"].map((text, other) => {
+		const [own, others] = token?.side === "key" ? [map.keys, map.queries] : [map.queries, map.keys];
+		const rows = others.map((text, other) => {
 			const weights = heads.map((head) => weightOf(other, head));
 			return { text, weights, mean: weights.reduce((a, b) => a + b, 0) / heads.length };
 		});
 		rows.sort((a, b) => b.mean - a.mean);
-		const verb = token?.side === "key" ? " is attended to by" : " attends to";
 		const title = token
-			? [tokenLabel(map[token.side === "key" ? "keys" : "queries"][token.index]), verb]
+			? [tokenLabel(own[token.index], own.lang), own === map.keys ? " is attended to by" : " attends to"]
 			: ["Most attended to"];
 		aside.replaceChildren(
 			el("h3", {}, ...title), el("p", { class: "hint", text: hint(token) }),
-			el("ol", {}, ...(heads.length ? rows.slice(0, 8).map(ranked) : [])));
+			el("ol", {}, ...(heads.length ? rows.slice(0, 8).map((row) => ranked(row, others.lang)) : [])));
 		if (!token || !heads.length) return;
 		const strongest = rows.slice(0, 3).map((one) => `${shorten(one.text)} ${number(one.mean)}`);
 		app.say(`${aside.firstChild.textContent} ${strongest.join(", ")}`);
@@ -493,7 +485,7 @@ function linesPanel(app) {
 		return `${of}. ${token === state.pin ? "Pinned: click again or press Escape to release." : "Click to pin."}`;
 	}
 
-	function ranked({ text, weights, mean }) {
+	function ranked({ text, weights, mean }, lang) {
 		const bar = el("span", { class: "stack" });
 		weights.forEach((weight, i) => {
 			const part = el("i");
@@ -501,7 +493,7 @@ function linesPanel(app) {
 			part.style.background = app.theme.colour(heads[i]);
 			bar.append(part);
 		});
-		return el("li", {}, tokenLabel(text), el("span", { class: "number", text: number(mean) }), bar);
+		return el("li", {}, tokenLabel(text, lang), el("span", { class: "number", text: number(mean) }), bar);
 	}
 
 	return { main, aside, update };
@@ -509,7 +501,6 @@ function linesPanel(app) {
 
 // -------- view: heat map
 
-/** Return the view of one head's weights as a grid of cells. */
 function heatPanel(app) {
 	const { state } = app;
 	let { map } = app;
@@ -519,7 +510,7 @@ function heatPanel(app) {
 	const outline = el("div", { class: "outline" });
 	const readout = el("p", { class: "readout" });
 	const aside = el("section", { class: "card" });
-	const ticks = (units) => units.map((text) => el("div", { class: "tick" }, tokenLabel(text)));
+	const ticks = (units) => units.map((text) => el("div", { class: "tick" }, tokenLabel(text, units.lang)));
 	const [rows, columns] = [ticks(map.queries), ticks(map.keys)];
 	const plot = el("div", {
 		class: "plot", tabindex: 0, role: "application", "aria-roledescription": "heat map",
@@ -575,7 +566,7 @@ function heatPanel(app) {
 		const weight = number(map.weight(state.layer, state.head, q, k), 3);
 		outline.style.transform = `translate(${k * cell}px, ${q * cell}px)`;
 		readout.replaceChildren(
-			tokenLabel(map.queries[q]), " attends to ", tokenLabel(map.keys[k]), el("b", { text: weight }));
+			tokenLabel(map.queries[q], map.queries.lang), " attends to ", tokenLabel(map.keys[k], map.keys.lang), el("b", { text: weight }));
 		app.say(`${shorten(map.queries[q])} attends to ${shorten(map.keys[k])}: ${weight}`);
 	}
 
@@ -603,7 +594,6 @@ function heatPanel(app) {
 
 // -------- view: all heads
 
-/** Return the view of all layers and heads as small pictures. */
 function gridPanel(app) {
 	const { map, state } = app;
 	const painted = new Set();
@@ -675,7 +665,6 @@ function columnsOf(map) {
 	].filter(Boolean);
 }
 
-/** Return the table of every head's figures. */
 function tablePanel(app) {
 	const { map, state } = app;
 	const columns = columnsOf(map);
@@ -723,9 +712,8 @@ function tablePanel(app) {
 	}
 
 	const about = `Computed from the ${app.words() ? "words" : "tokens"} of this sentence. Click a header to sort, a row to open the head.`;
-	const note = map.kind === "memory"
-		? " “Aligns words” is high if every source word has its own partner." : "";
-	const main = el("div", {}, el("p", { class: "hint", text: about + note }),
+	const note = map.kind === "memory" && " “Aligns words” is high if every source word has its own partner.";
+	const main = el("div", {}, el("p", { class: "hint" }, about, note || ""),
 		el("div", { class: "table-scroller" },
 			el("table", { "aria-label": `Heads: ${map.label}` },
 				el("thead", {}, el("tr", {}, ...headers)), body)));
@@ -782,16 +770,19 @@ const nearest = (steps, step) =>
 
 let mounts = 0;
 
+/** What is chosen at first, besides run and step. `heads` are the heads to show. */
+const OPENING = {
+	sentence: null, kind: null, layer: null, head: 0, heads: [], hidden: new Set(),
+	view: "lines", words: true, opened: false, pin: null, sort: null,
+};
+
 /** The controls, what is chosen, and the panel that shows it. */
 class App {
 	constructor(root, source) {
 		this.source = source;
 		this.root = root;
 		this.id = `t2t-attention-${++mounts}`;
-		this.state = {
-			run: null, sentence: null, step: null, kind: null, layer: null, head: 0,
-			view: "lines", words: true, hidden: new Set(), opened: false, pin: null, sort: null,
-		};
+		this.state = { run: null, step: null, ...OPENING, ...source.chosen };
 		[this.runs, this.listed, this.records, this.loaded] = [[], [], [], new Map()];
 		this.requests = { list: 0, document: 0 }; // how many there were
 		this.build();
@@ -833,37 +824,33 @@ class App {
 		const insight = button("insight", "", () => {
 			const { layer, head } = this.best();
 			this.open(layer, head, this.state.view === "heat" ? "heat" : "lines");
-		}, { title: "Show the head that gives every source word the clearest partner in this sentence." });
-		const chips = el("div", { class: "chips", role: "group", "aria-label": "Heads" });
-		const panel = el("div", { class: "panel", role: "tabpanel", id: this.id });
-		const kind = segments("Attention", "kind");
-		const layer = segments("Layer", "layer");
-		const words = segments("Tokens", "words");
-		const texts = el("dl", { class: "card texts" });
-		const controls = el("div", { class: "controls" }, kind, layer, words);
-		const views = el("section", { class: "card views" },
-			el("div", { class: "bar" }, tablist, insight), chips, panel);
-		const message = el("p", { class: "message", role: "alert" });
-		const notice = el("p", { class: "card", role: "note", "aria-live": "polite" });
-		const aside = el("aside", { "aria-label": "Details" });
-		const status = el("p", { class: "hidden", role: "status" });
-		this.parts = {
+		}, { title: "Show the head that gives every source word the clearest partner." });
+		const parts = this.parts = {
 			run, runSelect, sentence, sentenceSelect, slider, play, stepText, step, theme, tabs, insight,
-			chips, panel, kind, layer, words, texts, controls, views, message, notice, aside, status,
+			chips: el("div", { class: "chips", role: "group", "aria-label": "Heads" }),
+			panel: el("div", { class: "panel", role: "tabpanel", id: this.id }),
+			kind: segments("Attention", "kind"), layer: segments("Layer", "layer"), words: segments("Tokens", "words"),
+			texts: el("dl", { class: "card texts" }),
+			message: el("p", { class: "message", role: "alert" }),
+			notice: el("p", { class: "card", role: "note", "aria-live": "polite" }),
+			aside: el("aside", { "aria-label": "Details" }),
+			status: el("p", { class: "hidden", role: "status" }),
 		};
+		parts.controls = el("div", { class: "controls" }, parts.kind, parts.layer, parts.words);
+		parts.views = el("section", { class: "card views" },
+			el("div", { class: "bar" }, tablist, insight), parts.chips, parts.panel);
 		this.root.classList.add("t2t-attention");
 		this.root.replaceChildren(
 			el("header", {}, el("h1", { text: this.source.title || "Attention" }), run, sentence, step, theme),
-			notice, texts, controls, message, views, aside, status);
+			parts.notice, parts.texts, parts.controls, parts.message, parts.views, parts.aside, parts.status);
 		this.showMessage("Loading…");
 	}
 
 	setTheme(chosen) {
 		if (chosen) this.root.dataset.theme = chosen;
 		this.dark = chosen ? chosen === "dark" : this.system.matches;
-		const name = this.dark ? "dark" : "light";
-		const colours = COLOURS[name];
-		this.theme = { paper: PAPER[name], colour: (head) => colours[head % colours.length] };
+		const colours = COLOURS[this.dark ? "dark" : "light"];
+		this.theme = { paper: this.dark ? "#16181d" : "#ffffff", colour: (head) => colours[head % colours.length] };
 		this.parts.theme.textContent = this.dark ? "☀ Light" : "☾ Dark";
 		if (this.current) this.render();
 	}
@@ -891,7 +878,8 @@ class App {
 		this.stop();
 	}
 
-	start() {
+	/** Ask the source again: training may have added steps. */
+	refresh() {
 		return this.attempt(async () => {
 			this.loaded.clear();
 			this.runs = await this.source.runs();
@@ -1001,6 +989,12 @@ class App {
 
 	// ---- what is chosen
 
+	/** Show what a link names. */
+	follow(chosen) {
+		Object.assign(this.state, OPENING, chosen);
+		this.refresh();
+	}
+
 	choose(patch) {
 		Object.assign(this.state, patch);
 		this.state.opened ||= "head" in patch;
@@ -1016,6 +1010,10 @@ class App {
 		state.kind = maps[this.index].kind;
 		this.map = this.current.map(this.index, this.words());
 		state.layer = clamp(state.layer ?? Infinity, this.map.layers);
+		const heads = state.heads.filter((head) => head < this.map.heads);
+		if (heads.length) Object.assign(state, { head: heads[0], hidden: this.allBut(...heads), opened: true });
+		state.heads = [];
+		if (!Object.hasOwn(PANELS, state.view)) state.view = "lines";
 		state.head = clamp(state.head, this.map.heads);
 	}
 
@@ -1038,14 +1036,13 @@ class App {
 		return range(this.map.heads).filter((head) => !this.state.hidden.has(head));
 	}
 
-	/** Show one head alone. */
 	open(layer, head, view) {
 		this.choose({ layer, head, view, hidden: this.allBut(head) });
 		this.parts.tabs.find((tab) => tab.dataset.view === view).focus();
 	}
 
-	allBut(head) {
-		return new Set(range(this.map.heads).filter((other) => other !== head));
+	allBut(...heads) {
+		return new Set(range(this.map.heads).filter((head) => !heads.includes(head)));
 	}
 
 	/** Show or hide a head; in the heat map, show it. */
@@ -1079,6 +1076,7 @@ class App {
 			this.renderChips();
 			this.renderInsight();
 			this.renderPanel();
+			this.source.shown?.(this);
 		});
 	}
 
@@ -1116,10 +1114,11 @@ class App {
 
 	renderTexts() {
 		const { sequences, reference, score } = this.current.document;
-		const rows = { Source: sequences.source?.text, Target: sequences.target?.text, Reference: reference };
-		if (typeof score === "number") rows.Score = `${number(score)} nats (log-probability of the target)`;
-		this.parts.texts.replaceChildren(...Object.entries(rows).filter(([, text]) => text).flatMap(
-			([text, value]) => [el("dt", { text }), el("dd", { dir: "auto" }, el("bdi", { text: value }))]));
+		const { source, target } = sequences;
+		const rows = { Source: source, Target: target, Reference: { ...target, text: reference } };
+		if (typeof score === "number") rows.Score = { text: `${number(score)} nats (log-probability of the target)` };
+		this.parts.texts.replaceChildren(...Object.entries(rows).filter(([, value]) => value?.text).flatMap(
+			([name, { text, lang }]) => [el("dt", { text: name }), el("dd", { dir: "auto", lang }, el("bdi", { text }))]));
 	}
 
 	segments(fieldset, labels, chosen, choose) {
@@ -1213,12 +1212,10 @@ class App {
 	}
 }
 
-/** Show a source in an element. */
 function mount(root, source) {
 	const app = new App(root, source);
-	app.start();
-	// A training may have written more steps: `refresh` asks the source again.
-	return { refresh: () => app.start(), destroy: () => app.destroy() };
+	app.refresh();
+	return app;
 }
 
 globalThis.T2TAttention = { mount, fromDocuments };

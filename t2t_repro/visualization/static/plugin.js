@@ -39,6 +39,15 @@ function onReload(action) {
   window.parent.postMessage('experimental.bootstrap', '*', [port2]);
 }
 
+/** Follows TensorBoard's switch between light and dark, a class of its page. */
+function followTheme(view) {
+  const {body} = window.parent.document;
+  const follow = () =>
+    view.setTheme(body.classList.contains('dark-mode') ? 'dark' : 'light');
+  new MutationObserver(follow).observe(body, {attributeFilter: ['class']});
+  follow();
+}
+
 function addStyle() {
   const link = document.createElement('link');
   link.rel = 'stylesheet';
@@ -58,6 +67,7 @@ export async function render() {
   try {
     await import(VIEW);
     const view = globalThis.T2TAttention.mount(root, source);
+    followTheme(view);
     onReload(() => view.refresh());
   } catch (error) {
     root.textContent = `The view of attention cannot start: ${error.message}`;
