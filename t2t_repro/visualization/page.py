@@ -53,11 +53,11 @@ START_SCRIPT = """
   };
   let opening, timer;
   const shown = (app) => {
+    opening ??= addressOf(app);
     clearTimeout(timer);
     // Browsers refuse frequent changes.
     timer = setTimeout(() => {
       const address = addressOf(app);
-      opening ??= address;
       // The page opens with an address of its own only if it was given one.
       if (!location.hash && address === opening) return;
       history.replaceState(null, "", `${location.href.split("#")[0]}#${address}`);
