@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 from collections.abc import Callable, Sequence
 
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.cli.flags import add_bleu_tokenizer_flag, number_in_range
+from t2t_repro.cli.score_output import on_terminal, scores_json
 from t2t_repro.cli.streams import check_read_once, read_input
 from t2t_repro.errors import UsageError
 from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer
@@ -22,7 +22,7 @@ DESCRIPTION = (
 
 
 def _json_lines(found: Sequence[Comparison]) -> list[str]:
-    return [json.dumps([dataclasses.asdict(c) for c in found], indent=2)]
+    return [scores_json([dataclasses.asdict(c) for c in found])]
 
 
 FORMATS: dict[str, Callable[[Sequence[Comparison]], list[str]]] = {
@@ -57,8 +57,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
-        default="json",
-        help="one JSON list, an aligned table, or a Markdown table (default: json)",
+        help="one JSON list, an aligned table, or a Markdown table (default: text on a "
+        "terminal, else json)",
     )
 
 
@@ -74,5 +74,6 @@ def run(args: argparse.Namespace) -> int:
     found = compare_translations(
         systems, references, args.test, args.samples, tokenizer
     )
-    print(*FORMATS[args.format](found), sep="\n")
+    form = args.format or ("text" if on_terminal() else "json")
+    print(*FORMATS[form](found), sep="\n")
     return 0

@@ -1,4 +1,4 @@
-"""`t2t evaluate`: translate a split or a file and score it, as JSON."""
+"""`t2t evaluate`: translate a split or a file and score it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SPLIT = "test"
 DESCRIPTION = (
-    "Translate and score; one JSON object with scores and signatures. "
-    "With --hypothesis, score existing translations."
+    "Translate and score: one JSON object with scores and signatures, or a table on a "
+    "terminal. With --hypothesis, score existing translations."
 )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from t2t_repro.cli.score_output import on_terminal, report_lines, scores_json
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_replaces_no_input,
@@ -46,7 +46,7 @@ def add_card_flags(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=FORMATS,
         const=TEXT,
-        help="print the score card: text instead of the JSON object (default), or json "
+        help="print the score card: text instead of the scores (default), or json "
         'as "card" in the object',
     )
     group.add_argument(
@@ -143,23 +143,25 @@ def show_report(
         UserError: If the card cannot be made, or the page cannot be written.
     """
     if not wants_card(args):
-        _print_json(report)
+        _print_report(report)
         return
     card = _make_card(args, hypotheses, references, sources, system, tokenizer)
     named = (str(report[name]) for name in _TITLE if report.get(name))
     title = f"Score card: {', '.join(named)}"
     if args.card == TEXT:
         print(title, "", *card_lines(card), sep="\n")
+    elif args.card:
+        print(scores_json(report | {"card": card.to_json()}))
     else:
-        _print_json(report | ({"card": card.to_json()} if args.card else {}))
+        _print_report(report)
     if args.card_html:
         language = None if system is None else system.problem.source_language
         page = card_page(card, title, language)
         write_lines(args.card_html, page.removesuffix("\n").split("\n"))
 
 
-def _print_json(report: dict[str, Any]) -> None:
-    print(json.dumps(report, indent=2, ensure_ascii=False))
+def _print_report(report: dict[str, Any]) -> None:
+    print(*(report_lines(report) if on_terminal() else [scores_json(report)]), sep="\n")
 
 
 def _make_card(

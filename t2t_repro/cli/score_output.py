@@ -1,0 +1,68 @@
+"""Scores as JSON for programs, and as a table for people at a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from t2t_repro.metrics.card.text import printable
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text_tables import aligned
+
+_DIGITS = 6  # after the point; sums of floats differ from 100 in the 14th
+_LABELS = {"bleu": "BLEU", "bleu_lowercase": "BLEU, lower-cased", "chrf": "chrF2"}
+_ALWAYS_SHOWN = ("beam_size", "alpha")  # settings of the search
+
+
+def on_terminal() -> bool:
+    """Return whether a person reads standard output."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def scores_json(values: Any) -> str:
+    """Return scores as JSON, without the rounding errors of floats."""
+    return json.dumps(_rounded(values), indent=2, ensure_ascii=False)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, _DIGITS)
+    if isinstance(value, Mapping):
+        return {name: _rounded(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(part) for part in value]
+    return value
+
+
+def report_lines(report: Mapping[str, Any]) -> list[str]:
+    """Return the report of `t2t evaluate` as two tables: scores, and their origin.
+
+    Args:
+        report: Values of the JSON object.
+    """
+    scores, origin = [], []
+    for name, value in report.items():
+        label = _LABELS.get(name, name.replace("_", " "))
+        if isinstance(value, Mapping) and "signature" in value:
+            scores.append((label, f"{value['value']:.2f}", value["signature"]))
+        elif isinstance(value, float):
+            scores.append((label, f"{value:.2f}", ""))
+        elif isinstance(value, int):
+            scores.append((label, f"{value:,}", ""))
+        elif value:
+            origin.append((label, printable(_text(name, value))))
+    return [*aligned(scores, right=(1,)), "", *aligned(origin)]
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "decode_hparams":
+        value = {
+            setting: given
+            for setting, given in value.items()
+            if setting in _ALWAYS_SHOWN or given != DecodeHParams.default_of(setting)
+        }
+    if isinstance(value, Mapping):
+        return ", ".join(f"{part}={number}" for part, number in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)
