@@ -7,9 +7,18 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from t2t_repro.choices import AUTO_TOKENIZER
-from t2t_repro.cli.flags import add_bleu_tokenizer_flag, number_in_range
+from t2t_repro.cli.flags import (
+    add_bleu_tokenizer_flag,
+    add_reference_flag,
+    number_in_range,
+)
 from t2t_repro.cli.score_output import on_terminal, scores_json
-from t2t_repro.cli.streams import check_read_once, read_input
+from t2t_repro.cli.streams import (
+    check_read_once,
+    named_references,
+    read_input,
+    warn_of_equal_texts,
+)
 from t2t_repro.errors import UsageError
 from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer
 from t2t_repro.metrics.comparison_table import comparison_lines, comparison_markdown
@@ -36,9 +45,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("baseline", help="translations of the baseline, line by line")
     parser.add_argument("systems", nargs="+", help="translations to compare with it")
-    parser.add_argument(
-        "--reference", metavar="FILE", required=True, help="reference translations"
-    )
+    add_reference_flag(parser, required=True)
     parser.add_argument(
         "--test",
         choices=tuple(TESTS),
@@ -67,12 +74,15 @@ def run(args: argparse.Namespace) -> int:
     names = [args.baseline, *args.systems]
     if len(set(names)) < len(names):
         raise UsageError("received one file twice, expected different translations.")
-    check_read_once([*names, args.reference])
+    check_read_once([*names, *args.reference])
     systems = {name: read_input(name) for name in names}
-    references = read_input(args.reference)
+    references, *others = map(read_input, args.reference)
+    texts = named_references(args.reference, [references, *others])
+    for system in systems.items():
+        warn_of_equal_texts([system, *texts])
     tokenizer = announced_tokenizer(args.bleu_tokenizer or AUTO_TOKENIZER, references)
     found = compare_translations(
-        systems, references, args.test, args.samples, tokenizer
+        systems, references, args.test, args.samples, tokenizer, others
     )
     form = args.format or ("text" if on_terminal() else "json")
     print(*FORMATS[form](found), sep="\n")

@@ -13,6 +13,7 @@ from t2t_repro.cli.engine import CTRANSLATE2, add_engine_flags, load_engine
 from t2t_repro.cli.flags import (
     add_bleu_tokenizer_flag,
     add_decode_hparams_flag,
+    add_reference_flag,
     add_system_flags,
     number_in_range,
 )
@@ -30,7 +31,9 @@ from t2t_repro.cli.streams import (
     check_read_once,
     check_replaces_no_input,
     check_writable,
+    named_references,
     read_input,
+    warn_of_equal_texts,
     write_lines,
 )
 from t2t_repro.constants import BRANCH_WEIGHT_MODES
@@ -65,9 +68,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", metavar="FILE", help="file to translate instead of a split"
     )
-    parser.add_argument(
-        "--reference", metavar="FILE", help="reference translation, line by line"
-    )
+    add_reference_flag(parser)
     parser.add_argument(
         "--data_dir",
         metavar="DIR",
@@ -107,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     check_card_flags(args)
     check_usable(args.bleu_tokenizer or AUTO_TOKENIZER)
     # Report broken files before TensorFlow is imported and a model is loaded.
-    pairs = None if args.source is None else _read_pairs(args.source, args.reference)
+    pairs, others = _read_files(args)
     system = load_engine(args, hparams, parallel_batches=True)
     check_card_outputs(args, system.problem)
     if args.bleu_tokenizer is not None:
@@ -125,7 +126,9 @@ def run(args: argparse.Namespace) -> int:
     if on_terminal:
         warm_up(system, hparams)
     with Progress(len(pairs[0]), "sentence", warm=on_terminal) as progress:
-        evaluation = system.evaluate(*pairs, hparams, progress.advance)
+        evaluation = system.evaluate(
+            *pairs, hparams, progress.advance, other_references=others
+        )
     if args.decode_to_file:
         write_lines(args.decode_to_file, evaluation.hypotheses)
     report = _report(args, system, hparams, evaluation)
@@ -178,7 +181,7 @@ def _report(
 def _check_flags(args: argparse.Namespace) -> None:
     if (args.source is None) != (args.reference is None):
         raise UsageError("--source and --reference go together: give both or neither.")
-    check_read_once((args.source, args.reference))
+    check_read_once((args.source, *(args.reference or ())))
     if args.source is not None and args.split is not None:
         raise UsageError("give either --split or --source and --reference, not both.")
     replaced = args.branch_weights not in (None, BRANCH_WEIGHT_MODES[0])
@@ -202,7 +205,7 @@ def _check_flags(args: argparse.Namespace) -> None:
         )
     if args.decode_to_file:
         check_writable("--decode_to_file", args.decode_to_file)
-        inputs = (args.source, args.reference)
+        inputs = (args.source, *(args.reference or ()))
         check_replaces_no_input("--decode_to_file", args.decode_to_file, inputs)
 
 
@@ -231,7 +234,15 @@ def _read_split(
     return data.raw_text(args.split or DEFAULT_SPLIT)
 
 
-def _read_pairs(source: str, reference: str) -> tuple[list[str], list[str]]:
-    sources, references = read_input(source), read_input(reference)
-    check_same_length(sources, references)
-    return sources, references
+def _read_files(
+    args: argparse.Namespace,
+) -> tuple[tuple[list[str], list[str]] | None, list[list[str]]]:
+    """Return the sources and references of the given files, and further references."""
+    if args.source is None:
+        return None, []
+    sources, *streams = map(read_input, (args.source, *args.reference))
+    for stream in streams:
+        check_same_length(sources, stream)
+    texts = named_references(args.reference, streams)
+    warn_of_equal_texts([(f"--source {args.source}", sources), *texts])
+    return (sources, streams[0]), streams[1:]

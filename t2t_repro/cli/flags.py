@@ -121,6 +121,19 @@ def add_bleu_tokenizer_flag(parser: FlagContainer, default: str) -> None:
     )
 
 
+def add_reference_flag(parser: FlagContainer, *, required: bool = False) -> None:
+    """Add `--reference`, a list of files; None if it is not given."""
+    parser.add_argument(
+        "--reference",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        required=required,
+        help="reference translation, line by line; several files = several references "
+        "of each line",
+    )
+
+
 class _Refused(argparse.Action):
     """Action that refuses a flag of other versions, with an explanation."""
 

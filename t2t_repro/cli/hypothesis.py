@@ -11,7 +11,12 @@ import dataclasses
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.cli.engine import TENSORFLOW
 from t2t_repro.cli.score_card import check_card_flags, show_report, wants_card
-from t2t_repro.cli.streams import check_read_once, read_input
+from t2t_repro.cli.streams import (
+    check_read_once,
+    named_references,
+    read_input,
+    warn_of_equal_texts,
+)
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.text_tables import quantity
 
@@ -65,19 +70,26 @@ def score_hypothesis(args: argparse.Namespace) -> int:
             "received --hypothesis and --source: only a score card reads the source. "
             "Add --card or --card_html, or leave out --source."
         )
-    check_read_once((args.hypothesis, args.reference, args.source))
+    check_read_once((args.hypothesis, *args.reference, args.source))
     check_card_flags(args)
     hypotheses = read_input(args.hypothesis)
-    references = _read_aligned(args.reference, args.hypothesis, len(hypotheses))
+    references, *others = (
+        _read_aligned(name, args.hypothesis, len(hypotheses)) for name in args.reference
+    )
     sources = None
     if args.source:
         sources = _read_aligned(args.source, args.hypothesis, len(hypotheses))
+    texts = [(f"--hypothesis {args.hypothesis}", hypotheses)]
+    texts += named_references(args.reference, [references, *others])
+    texts += [(f"--source {args.source}", sources)] if sources else []
+    warn_of_equal_texts(texts)
     from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer
     from t2t_repro.metrics.translation import score_translations
 
     tokenizer = announced_tokenizer(args.bleu_tokenizer or AUTO_TOKENIZER, references)
-    scores = score_translations(hypotheses, references, tokenizer)
-    data = {"hypothesis": args.hypothesis, "reference": args.reference}
+    scores = score_translations(hypotheses, references, tokenizer, others)
+    named = args.reference if others else args.reference[0]
+    data = {"hypothesis": args.hypothesis, "reference": named}
     report = dataclasses.asdict(scores) | data
     show_report(args, report, hypotheses, references, sources, tokenizer=tokenizer)
     return 0

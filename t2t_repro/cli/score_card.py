@@ -69,7 +69,8 @@ def check_card_flags(args: argparse.Namespace) -> None:
     """Refuse flags of the score card that cannot be followed, before any work.
 
     Raises:
-        UsageError: If the page has no file, or a language is given without a card.
+        UsageError: If the page has no file, a language is given without a card, or
+            there are several references.
         UserError: If the page cannot be written, or Moses does not know the language.
     """
     if args.card_html == STANDARD_STREAM:
@@ -80,6 +81,11 @@ def check_card_flags(args: argparse.Namespace) -> None:
     if args.card_html:
         check_writable("--card_html", args.card_html)
         _check_card_file(args)
+    if wants_card(args) and len(args.reference or ()) > 1:
+        raise UsageError(
+            f"received {len(args.reference)} references and a score card, which has "
+            "one: give one, or leave out --card and --card_html."
+        )
     if args.card_language is None:
         return
     if not wants_card(args):
@@ -94,7 +100,7 @@ def _check_card_file(args: argparse.Namespace) -> None:
     Raises:
         UsageError: If the page would replace an input or the translations.
     """
-    inputs = (args.hypothesis, args.source, args.reference)
+    inputs = (args.hypothesis, args.source, *(args.reference or ()))
     check_replaces_no_input("--card_html", args.card_html, inputs)
     if args.decode_to_file and (
         Path(args.decode_to_file).resolve() == Path(args.card_html).resolve()

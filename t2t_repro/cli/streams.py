@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import logging
 import os
 import shutil
 import stat
@@ -15,6 +17,8 @@ from typing import BinaryIO
 from t2t_repro.cli.live_input import LiveLines
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import INCOMPLETE
+
+logger = logging.getLogger(__name__)
 
 STANDARD_STREAM = "-"
 STANDARD_INPUT = "standard input"
@@ -138,6 +142,29 @@ def check_read_once(inputs: Iterable[str | None]) -> None:
             f"received {STANDARD_STREAM} as several inputs, expected it once: standard "
             "input can be read only once."
         )
+
+
+def named_references(
+    names: Iterable[str], streams: Iterable[list[str]]
+) -> list[tuple[str, list[str]]]:
+    """Return the texts of `--reference` for `warn_of_equal_texts`."""
+    flags = (f"--reference {name}" for name in names)
+    return [*zip(flags, streams, strict=True)]
+
+
+def warn_of_equal_texts(texts: Iterable[tuple[str, list[str]]]) -> None:
+    """Log which texts of an evaluation have the same lines, which is rarely meant.
+
+    Args:
+        texts: Names and lines.
+    """
+    for (one, lines), (other, others) in itertools.combinations(texts, 2):
+        if lines == others and any(lines):
+            logger.warning(
+                "%s and %s have the same lines: is one of them the wrong file?",
+                one,
+                other,
+            )
 
 
 def check_replaces_no_input(

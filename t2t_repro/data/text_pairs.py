@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -18,6 +19,8 @@ from t2t_repro.data.split_files import (
 )
 from t2t_repro.data.text_files import count_lines
 from t2t_repro.errors import UserError
+
+logger = logging.getLogger(__name__)
 
 # Version 1 held out a share of all lines, including repeats and blank ones.
 HOLD_OUT_RULE: Mapping[str, object] = {"version": 2}
@@ -99,12 +102,19 @@ class TextPairProblem(FileProblem[TextPairs]):
         return {**own, "held_out": HOLD_OUT_RULE} if self._holds_out() else own
 
     def check_split(self, split: str, pairs: Iterable[tuple[str, str]]) -> None:
+        watched = _Watched(pairs)
         if split == "train" and self._holds_out():
-            choice = choose_held_out(pairs)
+            choice = choose_held_out(watched)
             self._largest_held_out = choice.largest
             self._num_pairs[split] = choice.pairs
         else:
-            super().check_split(split, pairs)
+            super().check_split(split, watched)
+        if watched.all_equal:
+            logger.warning(
+                "%s: every source is equal to its target: is one of the files the "
+                "wrong one?",
+                split,
+            )
 
     def num_pairs(self, split: str, tmp_dir: str | Path | None = None) -> int | None:
         known = super().num_pairs(split, tmp_dir)
@@ -127,6 +137,22 @@ class TextPairProblem(FileProblem[TextPairs]):
             choice = choose_held_out(read_pairs(self._files["train"]))
             self._largest_held_out = choice.largest
         return self._largest_held_out
+
+
+class _Watched:
+    """Pairs of which it is known, after they are read, whether all have equal sides."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._pairs = pairs
+        self.all_equal = False
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        number = equal = 0
+        for pair in self._pairs:
+            number += 1
+            equal += pair[0] == pair[1]
+            yield pair
+        self.all_equal = 0 < number == equal
 
 
 def _count(files: TextPairs | None) -> int | None:

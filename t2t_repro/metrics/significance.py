@@ -22,8 +22,6 @@ TESTS = (BOOTSTRAP, RANDOMIZATION)
 TRIALS = 10_000  # sacreBLEU's default for approximate randomisation
 _ROUNDING = 1e-9  # of a score; far below any real difference
 
-_Metric = BLEU | CHRF | TER
-
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
@@ -55,6 +53,7 @@ def compare_translations(
     test: str = "bootstrap",
     samples: int = 0,
     tokenizer: str = AUTO_TOKENIZER,
+    other_references: Sequence[Sequence[str]] = (),
 ) -> list[Comparison]:
     """Compare translations of the same sentences with those of a baseline.
 
@@ -68,6 +67,7 @@ def compare_translations(
             resamples or 10,000 trials. The confidence intervals of approximate
             randomisation always have 1,000 resamples.
         tokenizer: Tokenizer of BLEU, one of `choices.BLEU_TOKENIZERS`.
+        other_references: Further references, in streams of one per sentence.
 
     Returns:
         One comparison per metric and system.
@@ -76,25 +76,9 @@ def compare_translations(
         UserError: If there is only a baseline or no sentence, or the numbers of
             sentences differ, or the tokenizer needs a package that is not installed.
     """
-    if len(systems) < 2 or not references:
-        raise UserError(
-            f"received {len(systems)} system(s) and "
-            f"{quantity(len(references), 'reference')}, expected a baseline, a "
-            "system to compare with it, and sentences."
-        )
-    for name, translations in systems.items():
-        if len(translations) != len(references):
-            raise UserError(
-                f"received {quantity(len(translations), 'translation')} in {name} and "
-                f"{quantity(len(references), 'reference')}, expected equal numbers."
-            )
-    metrics: dict[str, _Metric] = {
-        "BLEU": bleu_metric(
-            chosen_tokenizer(tokenizer, references), references=[list(references)]
-        ),
-        "chrF2": CHRF(references=[list(references)]),
-        "TER": TER(references=[list(references)]),
-    }
+    streams = [references, *other_references]
+    _check(systems, streams)
+    metrics = _metrics(chosen_tokenizer(tokenizer, references), streams)
     named: list[tuple[str, Sequence[str]]] = [
         (name, list(translations)) for name, translations in systems.items()
     ]
@@ -122,6 +106,36 @@ def compare_translations(
     return found
 
 
+def _check(
+    systems: Mapping[str, Sequence[str]], streams: Sequence[Sequence[str]]
+) -> None:
+    if len(systems) < 2 or not streams[0]:
+        raise UserError(
+            f"received {len(systems)} system(s) and "
+            f"{quantity(len(streams[0]), 'reference')}, expected a baseline, a "
+            "system to compare with it, and sentences."
+        )
+    for name, translations in systems.items():
+        for references in streams:
+            if len(translations) != len(references):
+                raise UserError(
+                    f"received {quantity(len(translations), 'translation')} in {name} "
+                    f"and {quantity(len(references), 'reference')}, expected equal "
+                    "numbers."
+                )
+
+
+def _metrics(
+    tokenizer: str, streams: Sequence[Sequence[str]]
+) -> dict[str, BLEU | CHRF | TER]:
+    references = [*map(list, streams)]
+    return {
+        "BLEU": bleu_metric(tokenizer, references=references),
+        "chrF2": CHRF(references=references),
+        "TER": TER(references=references),
+    }
+
+
 def _comparison(
     system: str,
     metric: str,
@@ -142,7 +156,7 @@ def _comparison(
 
 
 def _randomization(
-    metric: _Metric, pair: tuple[Sequence[str], Sequence[str]], trials: int
+    metric: BLEU | CHRF | TER, pair: tuple[Sequence[str], Sequence[str]], trials: int
 ) -> float:
     """Return the p-value of two systems by approximate randomisation.
 

@@ -37,14 +37,14 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class TranslationScores:
-    """Scores of translations against one reference each.
+    """Scores of translations against their references.
 
     Attributes:
         bleu: Cased BLEU; its signature names the tokenizer.
         bleu_lowercase: The same on lower-cased text.
         chrf: chrF2.
         length_ratio: Tokens of the translations, by BLEU's tokenizer, divided by tokens
-            of the references.
+            of the references; of several, the one that is nearest in length counts.
         sentences: Number of sentences.
     """
 
@@ -110,6 +110,7 @@ def score_translations(
     hypotheses: Sequence[str],
     references: Sequence[str],
     tokenizer: str = AUTO_TOKENIZER,
+    other_references: Sequence[Sequence[str]] = (),
 ) -> TranslationScores:
     """Score translations by all metrics.
 
@@ -117,13 +118,16 @@ def score_translations(
         hypotheses: Untokenised translations.
         references: One untokenised reference per translation.
         tokenizer: Tokenizer of BLEU, one of `choices.BLEU_TOKENIZERS`.
+        other_references: Further references, in streams of one per translation.
 
     Raises:
         UserError: If the numbers of sentences differ, or are zero, or the tokenizer
             needs a package that is not installed.
     """
-    check_scored(hypotheses, references, "translation")
-    streams = list(hypotheses), [list(references)]
+    all_references = [references, *other_references]
+    for stream in all_references:
+        check_scored(hypotheses, stream, "translation")
+    streams = list(hypotheses), [*map(list, all_references)]
     chosen = chosen_tokenizer(tokenizer, references)
     cased, lowercase = bleu_metric(chosen), bleu_metric(chosen, lowercase=True)
     chrf = CHRF()

@@ -13,6 +13,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.sentences import SentenceTranslator
+from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.lines import as_line, check_same_length
@@ -168,6 +169,8 @@ class TranslatingSystem(abc.ABC):
         references: Sequence[str],
         decode_hparams: DecodeHParams | None = None,
         advance: Callable[[int], object] = lambda count: None,
+        *,
+        other_references: Sequence[Sequence[str]] = (),
     ) -> Evaluation:
         """Translate sources and score the translations.
 
@@ -176,18 +179,44 @@ class TranslatingSystem(abc.ABC):
             references: One reference per source.
             decode_hparams: Settings of the search.
             advance: Called with the number of sentences completed since the last call.
+            other_references: Further references, in streams of one per source.
 
         Raises:
             UserError: If the numbers of sources and references differ, or are zero.
-            UsageError: See `translator`.
+            UsageError: See `translator`; or if there are several references, and the
+                problem is not scored by BLEU.
         """
-        check_same_length(sources, references)
+        self._check_references(sources, [references, *other_references])
         translated = self.hypotheses(sources, decode_hparams, advance)
         best = [hypotheses[0] for hypotheses in translated]
         hypotheses = [as_line(hypothesis.text) for hypothesis in best]
         return Evaluation(
-            scores=self.problem.score(hypotheses, references),
+            scores=self._score(hypotheses, references, other_references),
             hypotheses=hypotheses,
             repaired=sum(bool(hypothesis.repairs) for hypothesis in best),
             repairs=count_repairs(best),
         )
+
+    def _score(
+        self,
+        hypotheses: Sequence[str],
+        references: Sequence[str],
+        other_references: Sequence[Sequence[str]],
+    ) -> TranslationScores | BracketingScores:
+        if not other_references:
+            return self.problem.score(hypotheses, references)
+        from t2t_repro.metrics.translation import score_translations
+
+        tokenizer = self.problem.tokenizer_for(references)
+        return score_translations(hypotheses, references, tokenizer, other_references)
+
+    def _check_references(
+        self, sources: Sequence[str], streams: Sequence[Sequence[str]]
+    ) -> None:
+        if len(streams) > 1 and not self.problem.scores_bleu:
+            raise UsageError(
+                f"received {len(streams)} references for problem {self.problem.name}, "
+                "whose outputs have one: give one."
+            )
+        for references in streams:
+            check_same_length(sources, references)

@@ -31,6 +31,35 @@ def test_one_file_twice_is_refused(files, capsys):
     assert "received one file twice" in capsys.readouterr().err
 
 
+def test_a_system_that_is_the_reference_is_reported(files, capsys):
+    command = ["compare", files["base"], files["better"], "--samples", "20"]
+    assert main([*command, "--reference", files["reference"]]) == 0
+    error = capsys.readouterr().err
+    assert f"{files['better']} and --reference {files['reference']} have" in error
+    assert files["base"] not in error
+
+
+def test_several_references_count_as_in_sacrebleu(files, capsys):
+    command = ["compare", files["base"], files["better"], "--samples", "20"]
+    assert main([*command, "--reference", files["reference"], files["base"]]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [c["score"] for c in found] == [100, 100, 100, 100, 0, 0]
+    assert [c["p_value"] for c in found if c["system"] == files["better"]] == [1, 1, 1]
+    assert all("nrefs:2" in c["signature"] for c in found)
+
+
+def test_a_terminal_gets_a_table_unless_another_form_is_asked_for(
+    files, capsys, monkeypatch
+):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    command = ["compare", files["base"], files["better"], "--samples", "20"]
+    command += ["--reference", files["reference"]]
+    assert main(command) == 0
+    assert capsys.readouterr().out.startswith("system ")
+    assert main([*command, "--format", "json"]) == 0
+    assert capsys.readouterr().out.startswith("[")
+
+
 def test_a_missing_file_is_named(files, capsys):
     command = ["compare", files["base"], "nowhere", "--reference", files["reference"]]
     assert main(command) == 1

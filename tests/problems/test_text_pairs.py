@@ -31,6 +31,20 @@ def test_given_splits_are_read_unchanged(tmp_path):
     assert list(problem.pairs("dev", None)) == numbered(2)
 
 
+@pytest.mark.parametrize("with_dev", [True, False])
+def test_equal_sources_and_targets_are_reported(tmp_path, caplog, with_dev):
+    copies = files(tmp_path, [(f"line {n}", f"line {n}") for n in range(40)], "copies")
+    dev = {"dev": files(tmp_path, numbered(3), "dev")} if with_dev else {}
+    text_pairs(train=copies, **dev).check(None)
+    warnings = [line for line in caplog.messages if "is equal to its target" in line]
+    assert [line.partition(":")[0] for line in warnings] == ["train"]
+
+
+def test_one_equal_pair_is_not_reported(tmp_path, caplog):
+    text_pairs(train=files(tmp_path, [*numbered(5), ("Berlin", "Berlin")])).check(None)
+    assert "equal" not in caplog.text
+
+
 def test_test_files_make_a_test_split(tmp_path):
     part = files(tmp_path, numbered(5))
     problem = text_pairs(train=part, dev=part, test=part)
