@@ -115,6 +115,15 @@ def test_without_a_checkpoint_and_a_package_the_choice_is_the_runs(folder, loadi
     assert loading["catalogue"].call == {"usr_dir": None}
 
 
+def test_a_system_is_scored_with_the_tokenizer_of_its_run(folder, loading):
+    assert System.load(folder).problem.bleu_tokenizer == "auto"
+    run = Run.load_existing(folder)
+    dataclasses.replace(run, training={"train_steps": 3, "bleu_tokenizer": "zh"}).save(
+        folder
+    )
+    assert System.load(folder).problem.bleu_tokenizer == "zh"
+
+
 @pytest.fixture
 def translators(monkeypatch):
     return record(monkeypatch, system_module, "Translator")

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sacrebleu
 
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
@@ -163,3 +164,22 @@ def test_threads_share_one_translator(monkeypatch):
         first, second = threads.map(system.translator, [HPARAMS, HPARAMS])
     assert first is second
     assert len(system.made) == 1
+
+
+def test_several_references_score_as_in_sacrebleu():
+    system = RepeatingSystem(Problem().with_bleu_tokenizer("char"))
+    sources, others = ["ab cd", "ef"], [["ab cd ab", "ef ef"]]
+    found = system.evaluate(sources, ["ab cd", "x"], other_references=others)
+    streams = [["ab cd", "x"], *others]
+    expected = sacrebleu.corpus_bleu(found.hypotheses, streams, tokenize="char").score
+    assert found.scores.bleu.value == pytest.approx(expected)
+    assert "nrefs:2" in found.scores.bleu.signature
+    assert "tok:char" in found.scores.bleu.signature
+    with pytest.raises(UserError, match="2 lines to translate and 1 references"):
+        system.evaluate(sources, sources, other_references=[["ab"]])
+
+
+def test_a_problem_without_bleu_has_one_reference(system):
+    with pytest.raises(UsageError, match="received 2 references for problem scoring"):
+        system.evaluate(["a"], ["a"], other_references=[["b"]])
+    assert system.made == []

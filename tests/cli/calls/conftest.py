@@ -72,7 +72,10 @@ class FakeSystem:
             advance(1)
             yield PairScore(-1.25, -0.75, (source, target, "</s>"), (-0.25, -1.0, 0.0))
 
-    def evaluate(self, sources, references, hparams=None, advance=None):
+    def evaluate(
+        self, sources, references, hparams=None, advance=None, *, other_references=()
+    ):
+        self.other_references = [*other_references]
         self.calls.append(("evaluate", sources, references, hparams, advance))
         hypotheses = [f"best {source}" for source in sources]
         return SimpleNamespace(

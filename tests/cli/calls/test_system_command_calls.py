@@ -486,6 +486,18 @@ def test_evaluate_scores_files_instead_of_a_split(stage, splits, capsys):
     assert report["references"] == ["x", "y"]
     assert report["data"] == source
     assert splits.calls == []
+    assert stage.system.other_references == []
+    other = stage.file("other", "u", "v")
+    evaluate(stage, "--source", source, "--reference", reference, other)
+    assert printed(capsys)["references"] == ["x", "y"]
+    assert stage.system.other_references == [["u", "v"]]
+
+
+def test_evaluate_scores_with_the_given_tokenizer(stage, splits):
+    evaluate(stage)
+    assert stage.system.problem.bleu_tokenizer == "13a"
+    evaluate(stage, "--bleu_tokenizer", "char")
+    assert stage.system.problem.bleu_tokenizer == "char"
 
 
 def test_evaluate_needs_one_reference_per_source(stage, capsys):
@@ -711,13 +723,14 @@ def test_compare_has_its_flags(stage, monkeypatch, capsys):
         choices[0],
         17,
         "13a",
+        [],
     ]
     assert json.loads(capsys.readouterr().out) == [{"name": "b"}]
     assert main(["compare", a, b, "--reference", reference]) == 0
-    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0, "13a"]
+    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0, "13a", []]
     given = ["--reference", reference, "--bleu_tokenizer", "intl"]
     assert main(["compare", a, b, *given]) == 0
-    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0, "intl"]
+    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0, "intl", []]
 
 
 def test_commands_leave_the_log_as_it_was(stage, averaged):
