@@ -159,5 +159,5 @@ def test_an_unknown_language_is_refused_with_the_known_ones(german):
 
 def test_without_sacremoses_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(moses, "is_available", lambda: False)
-    with pytest.raises(UserError, match=r"pip install 't2t-repro\[scores\]'"):
+    with pytest.raises(UserError, match="pip install sacremoses"):
         MosesTokenizer("de")
