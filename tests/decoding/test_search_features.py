@@ -138,6 +138,19 @@ def test_a_hypothesis_ends_early_if_nothing_else_is_allowed(beam_size):
 
 
 @pytest.mark.parametrize("static", [True, False])
+def test_a_minimum_above_the_limit_leaves_what_can_be_cut_there(static):
+    """The only token besides PAD and EOS is 2, so two of three places are empty."""
+    model = TableModel.random(5, 1, 3, max_length=4)
+    constraints = Constraints(min_length=9)
+    options = BeamSearchOptions(
+        3, 0.6, 3, static_shapes=static, constraints=constraints
+    )
+    (found,) = model.search([4], options)
+    expected = sum(model.log_probs(0, [2] * n)[2] for n in range(4))
+    assert_same(found, [(expected / (9 / 6) ** 0.6, [2, 2, 2, 2])])
+
+
+@pytest.mark.parametrize("static", [True, False])
 @pytest.mark.parametrize("constraints", [CONSTRAINTS[-1], None], ids=str)
 def test_a_whole_prefix_leaves_one_hypothesis_and_empty_places(
     model, constraints, static
