@@ -120,6 +120,34 @@ def test_sources_are_encoded_as_inputs_and_outputs_decoded_as_targets(search):
     np.testing.assert_array_equal(batch[1, :3], [DIGITS.encode("4")[0], 1, 0])
 
 
+def test_batches_are_searched_in_parallel(monkeypatch, search):
+    monkeypatch.setattr(translate, "num_parallel_batches", lambda: 3)
+    threads = spy(monkeypatch, translate, "map_in_threads")
+    translator().translate(["1 2", "3"])
+    assert threads.call["num_threads"] == 3
+
+
+@pytest.mark.parametrize(
+    ("threads_per_operation", "gpus", "cores", "batches"),
+    [
+        (1, 0, 4, 4),
+        (1, 0, 30, 8),
+        (1, 1, 4, 1),
+        (2, 0, 4, 1),
+        (0, 0, 4, 1),  # TensorFlow's default, all cores
+    ],
+)
+def test_each_core_has_a_batch_if_operations_have_one_thread(
+    monkeypatch, threads_per_operation, gpus, cores, batches
+):
+    settings = tf.config.threading
+    name = "get_intra_op_parallelism_threads"
+    monkeypatch.setattr(settings, name, lambda: threads_per_operation)
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: [kind] * gpus)
+    monkeypatch.setattr(translate, "available_cores", lambda: cores)
+    assert translate.num_parallel_batches() == batches
+
+
 def test_sources_are_normalized_and_outputs_postprocessed_with_the_given_source(search):
     """A blank source is an empty one."""
     seen = []
