@@ -123,17 +123,17 @@ def test_translations_are_in_the_order_of_the_sentences(package):
 
 
 def test_hypotheses_are_ranked_by_our_length_penalty(package):
-    hparams = HPARAMS.replace(alpha=1.0, return_beams=True)
+    hparams = HPARAMS.replace(alpha=0.5, return_beams=True)
     made = translator(hparams)
     # n^alpha prefers the second, ((5 + n) / 6)^alpha the first.
     package.engine.found = [
-        (["a", "</s>"], -3.0 / 2),
-        (["a", "b", "c", "d", "a", "</s>"], -5.7 / 6),
-        (["b", "</s>"], -9.0 / 2),
+        (["a", "</s>"], -3.0 / 2**0.5),
+        (["a", "b", "c", "d", "a", "</s>"], -4.5 / 6**0.5),
+        (["b", "</s>"], -9.0 / 2**0.5),
     ]
     (found,) = made.translate(["1"])
     assert [hypothesis.text for hypothesis in found] == ["a", "a b c d a", "b"]
-    expected = [-3.0 / (7 / 6), -5.7 / (11 / 6), -9.0 / (7 / 6)]
+    expected = [-3.0 / (7 / 6) ** 0.5, -4.5 / (11 / 6) ** 0.5, -9.0 / (7 / 6) ** 0.5]
     assert [hypothesis.score for hypothesis in found] == pytest.approx(expected)
     assert found[0].ids == (3, 1)
 

@@ -12,6 +12,7 @@ from t2t_repro.constants import EOS_ID
 from t2t_repro.decoding.beam_search import BeamSearchOptions
 from t2t_repro.decoding.constraints import Constraints
 from t2t_repro.decoding.grammar import NO_WORD
+from t2t_repro.decoding.grammar_cost import costs_left
 from t2t_repro.text.bracket_grammar import BracketGrammar
 from tests.support.table_search import (
     TableModel,
@@ -128,6 +129,14 @@ def test_greedy_search_takes_the_best_token_that_leads_to_a_tree(model):
             allowed = [t for t in range(1, 8) if may_follow(tokens, t)]
             tokens.append(max(allowed, key=lambda t: log_probs[t]))
         assert [t for _, t in found] == [tokens]
+
+
+def test_the_cost_left_is_that_of_the_words_without_a_leaf():
+    bonus = np.array([0, 0, 0, 0, 0, 0, 1.5, 1.5], "float32")
+    ids = np.array([[[OPENS_A, 6, 0], [OPENS_A, OPENS_B, 0]], [[6, 7, 0], [7, 1, 0]]])
+    word_kinds = np.array([[0, 1, NO_WORD], [0, NO_WORD, NO_WORD]])
+    found = costs_left(bonus, 1.5, ids.astype("int32"), word_kinds.astype("int32"))
+    assert np.array(found).tolist() == [[1.5, 3.0], [-1.5, 0.0]]
 
 
 def lists_with_cost(model, sentence, beam_size, word_cost, rule, limit):
