@@ -246,7 +246,7 @@ def test_a_setting_that_the_engine_does_not_follow_is_refused(package, monkeypat
 
 def test_without_the_package_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    with pytest.raises(UserError, match=r"pip install 't2t-repro\[ctranslate2\]'"):
+    with pytest.raises(UserError, match="`pip install ctranslate2`"):
         translator()
 
 
