@@ -93,7 +93,7 @@ class Manifest:
             UserError: If it is damaged or has another format.
         """
         return load_description(
-            Path(folder) / manifest_name(problem),
+            Path(folder) / manifest_name(problem.file_prefix),
             cls._from_values,
             expected_format=FORMAT,
             advice=repair_advice(folder),
@@ -117,9 +117,9 @@ class Manifest:
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
-def manifest_name(problem: Problem) -> str:
-    """Return the name of a problem's manifest file."""
-    return f"{problem.file_prefix}.manifest.json"
+def manifest_name(prefix: str) -> str:
+    """Return the name of the manifest file of data whose files have this prefix."""
+    return f"{prefix}.manifest.json"
 
 
 def raw_text_names(prefix: str, split: str) -> tuple[str, str]:

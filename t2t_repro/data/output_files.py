@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from t2t_repro.data.manifest import manifest_name
 from t2t_repro.data.text_files import identity
 from t2t_repro.errors import UserError
 from t2t_repro.files import INCOMPLETE, folder_lock
+
+# What follows the prefix in the names of shards, raw text and tokenizers.
+_OUTPUT = re.compile(
+    r"-(train|dev|test)(-\d+-of-\d+|\.(inputs|targets)\.txt)"
+    r"|(\.inputs|\.targets)?\.(model|symbols)"
+)
 
 
 class OutputFiles:
     """Files that get their names together when all are complete, or not at all.
 
-    The file that was requested last gets its name last.
+    The file that was requested last gets its name last: the manifest. A file that
+    another program made is never replaced.
 
     Args:
         folder: Folder of the files.
@@ -40,7 +50,27 @@ class OutputFiles:
         """Return the size and sha256 of every file so far, by its name."""
         return {name: identity(self._incomplete(name)) for name in self._names}
 
+    def refuse_foreign(self) -> None:
+        """Refuse a folder with files under these names that another program made.
+
+        Raises:
+            UserError: If there are such files; the message names the first one.
+        """
+        named = self._named()
+        foreign = [path.name for path in self._existing() if path.name not in named]
+        if not foreign:
+            return
+        others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
+        raise UserError(
+            f"{self._folder} has files of {self.prefix} ({foreign[0]}{others}) but no "
+            f"{manifest_name(self.prefix)}: tensor2tensor or another program made "
+            "them, and they cannot be read here.\n"
+            "Give another data_dir, or move these files away."
+        )
+
     def __enter__(self) -> Self:
+        for name in self._named():
+            (self._folder / name).unlink()
         self._remove_incomplete()
         return self
 
@@ -55,10 +85,37 @@ class OutputFiles:
         return self._folder / f"{name}{INCOMPLETE}"
 
     def _remove_incomplete(self) -> None:
-        for separator in "-.":
-            pattern = f"{self.prefix}{separator}*{INCOMPLETE}"
-            for path in self._folder.glob(pattern):
+        for path in self._folder.glob(f"{self.prefix}[-.]*{INCOMPLETE}"):
+            name = path.name.removesuffix(INCOMPLETE)
+            if name == manifest_name(self.prefix) or self._is_output(name):
                 path.unlink()
+
+    def _existing(self) -> list[Path]:
+        """Return the files that have names of outputs, in the order of their names."""
+        return sorted(
+            path
+            for path in self._folder.glob(f"{self.prefix}[-.]*")
+            if self._is_output(path.name)
+        )
+
+    def _is_output(self, name: str) -> bool:
+        return _OUTPUT.fullmatch(name.removeprefix(self.prefix)) is not None
+
+    def _named(self) -> list[str]:
+        """Return the files to which a killed process had given their names.
+
+        Its manifest, which lists them, is still without its name.
+        """
+        try:
+            path = self._incomplete(manifest_name(self.prefix))
+            files = json.loads(path.read_bytes())["files"]
+        except (FileNotFoundError, ValueError):  # killed while it wrote the manifest
+            return []
+        return [
+            path.name
+            for path in self._existing()
+            if path.name in files and identity(path) == files[path.name]
+        ]
 
 
 @contextlib.contextmanager

@@ -58,8 +58,9 @@ def prepare(
         The prepared data.
 
     Raises:
-        UserError: If the text cannot be used, the data in the folder is damaged or was
-            prepared in another way, or another process is preparing it now.
+        UserError: If the text cannot be used, the data in the folder is damaged, was
+            prepared in another way or by another program, or another process is
+            preparing it now.
     """
     folder = Path(data_dir)
     settings = settings or problem.prepare_settings
@@ -141,16 +142,14 @@ def _prepare_afresh(
     sources: Sources,
     execution: Execution,
 ) -> Manifest:
+    prefix = problem.file_prefix
+    outputs = OutputFiles(folder, prefix)
+    outputs.refuse_foreign()
     logger.info("%s: reading the text", problem.name)
     with bars_allowed(execution.show_progress):
         problem.check(tmp_dir)
     tokenizers = given_tokenizers(problem, settings)
-    prefix = problem.file_prefix
-    with (
-        write_errors(folder),
-        WorkFolder(folder, prefix) as work,
-        OutputFiles(folder, prefix) as outputs,
-    ):
+    with write_errors(folder), WorkFolder(folder, prefix) as work, outputs:
         if tokenizers is None:
             tokenizers = learn_tokenizers(problem, settings, tmp_dir, work, execution)
         check_sampling(settings, tokenizers)
@@ -176,8 +175,9 @@ def _prepare_afresh(
             files=outputs.identities(),
             versions=versions,
         )
-        path = outputs.path(manifest_name(problem))
+        path = outputs.path(manifest_name(prefix))
         path.write_bytes(manifest.text().encode())
+        outputs.refuse_foreign()  # made by another program in the meantime
     return manifest
 
 

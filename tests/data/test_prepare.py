@@ -529,16 +529,85 @@ def test_an_error_in_the_middle_keeps_the_earlier_files(tmp_path):
 
 def test_leftovers_of_a_killed_run_are_cleared(tmp_path):
     (tmp_path / "numbers-train-00000-of-00009.incomplete").write_text("half")
-    (tmp_path / "numbersign.incomplete").write_text("not ours")
+    others = {
+        "numbers-unshuffled-dev-00000-of-00001.incomplete",
+        "numbersign.incomplete",
+    }
+    for name in others:
+        (tmp_path / name).write_text("not ours")
     prepare(Numbers(), tmp_path, settings=SETTINGS)
-    left = [name for name in contents(tmp_path) if name.endswith(".incomplete")]
-    assert left == ["numbersign.incomplete"]
+    left = {name for name in contents(tmp_path) if name.endswith(".incomplete")}
+    assert left == others
 
 
-def test_shards_of_a_killed_run_are_not_read(tmp_path):
-    (tmp_path / "numbers-train-00003-of-00004").write_bytes(b"stale")
-    prepare(Numbers(), tmp_path, settings=SETTINGS)
-    assert len(PreparedData.load(tmp_path, Numbers()).shards("train").paths) == 3
+TENSOR2TENSORS = [
+    *(f"digits-train-0000{number}-of-00004" for number in range(4)),
+    "digits-dev-00000-of-00001",
+    "digits-test-00000-of-00001",
+]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [*TENSOR2TENSORS, "vocab.digits.8192.subwords"],
+        *([name] for name in TENSOR2TENSORS[-3:]),
+        ["digits.model"],
+        ["digits.inputs.model"],
+        ["digits.symbols"],
+        ["digits-dev.targets.txt"],
+    ],
+)
+@pytest.mark.parametrize("problem", [Digits(), ReversedProblem(Digits())])
+def test_files_that_another_program_made_are_refused_and_kept(tmp_path, names, problem):
+    for name in names:
+        (tmp_path / name).write_text(f"precious {name}")
+    before = contents(tmp_path)
+    with pytest.raises(UserError) as caught:
+        open_or_prepare(problem, tmp_path)
+    assert min(names) in str(caught.value)
+    assert "no digits.manifest.json" in str(caught.value)
+    assert "Give another data_dir" in str(caught.value)
+    assert contents(tmp_path) == before
+
+
+def test_files_of_other_problems_and_vocabularies_are_no_hindrance(tmp_path):
+    names = ["vocab.digits.8192.subwords", "digits2-dev-00000-of-00001", "digits.txt"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    prepare(Digits(), tmp_path)
+    assert [(tmp_path / name).read_text() for name in names] == names
+
+
+class MakesAFile(Digits):
+    """A problem beside which another program makes a file of its name."""
+
+    name = "digits"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def pairs(self, split, tmp_dir):
+        self.path.write_text("precious")
+        yield "1 2", "2"
+
+
+def test_a_file_that_another_program_makes_meanwhile_is_kept(tmp_path):
+    path = tmp_path / "digits-dev-00000-of-00001"
+    with pytest.raises(UserError, match=f"{path.name}.* but no"):
+        prepare(MakesAFile(path), tmp_path)
+    assert contents(tmp_path) == {path.name: b"precious"}
+
+
+def test_a_shard_that_the_manifest_does_not_list_is_neither_read_nor_changed(
+    data_dir, tmp_path
+):
+    stale = "numbers-train-00003-of-00004"
+    folder = damaged_copy(data_dir, tmp_path, stale, b"stale")
+    before = contents(folder)
+    data = prepare(Numbers(), folder, settings=SETTINGS)
+    assert len(data.shards("train").paths) == 3
+    assert contents(folder) == before
 
 
 @contextlib.contextmanager

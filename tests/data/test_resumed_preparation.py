@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.data import (
+    output_files,
     reading_progress,
     split_writer,
     training_split,
@@ -20,6 +21,7 @@ from t2t_repro.data import (
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.repeated_pair import RepeatedPair
+from t2t_repro.errors import UserError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
@@ -162,6 +164,51 @@ def test_a_folder_left_by_a_kill_at_the_very_end_is_removed(tmp_path, undisturbe
     left.mkdir()
     open_or_prepare(Numbers(), folder)
     assert contents(folder) == undisturbed
+
+
+FINAL_NAMES = 7  # three shards, one of dev, two texts, a vocabulary; then the manifest
+
+
+@pytest.mark.parametrize("named", range(FINAL_NAMES + 1))
+@pytest.mark.parametrize("num_shards", [3, 2])
+def test_a_preparation_killed_while_files_get_their_names_is_resumed(
+    tmp_path, undisturbed, monkeypatch, named, num_shards
+):
+    folder = tmp_path / "data"
+    replaced = []
+
+    def replace_some(source, target):
+        if Path(target).parent == folder:
+            if len(replaced) == named:
+                raise KeyboardInterrupt
+            replaced.append(target)
+        _replace(source, target)
+
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(output_files.os, "replace", replace_some)
+        prepare(Numbers(), folder, None, SETTINGS.replace(num_shards=num_shards))
+    assert not (folder / "numbers.manifest.json").exists()
+    prepare(Numbers(), folder, None, SETTINGS)
+    assert contents(folder) == undisturbed
+
+
+def test_a_file_that_replaces_one_of_a_killed_preparation_is_kept(
+    tmp_path, monkeypatch
+):
+    folder = tmp_path / "data"
+
+    def replace_vocabulary(source, target):
+        _replace(source, target)
+        if Path(target).name == "numbers.symbols":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(output_files.os, "replace", replace_vocabulary)
+        prepare(Numbers(), folder, None, SETTINGS)
+    (folder / "numbers.symbols").write_bytes(b"precious")
+    with pytest.raises(UserError, match=r"numbers\.symbols\) but no"):
+        prepare(Numbers(), folder, None, SETTINGS)
+    assert (folder / "numbers.symbols").read_bytes() == b"precious"
 
 
 def test_pieces_of_targets_that_are_written_otherwise_are_not_used(tmp_path, caplog):
