@@ -20,6 +20,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.hparams import HParams
+from t2t_repro.tensor2tensor.package import answers
 
 PROBLEMS = "t2t_repro.problems"
 HPARAMS = "t2t_repro.hparams"
@@ -34,19 +35,6 @@ MODELS = {
 
 # Folders of the user's packages, each with a separator at its end.
 _users_folders: set[str] = set()
-
-# What to write instead of an import of tensor2tensor, by a word of its line; the first
-# one that is found counts.
-TENSOR2TENSOR_IMPORTS = {
-    "registry": "from t2t_repro.registry import register_problem, register_hparams",
-    "hparams": "from t2t_repro import catalogue; "
-    'catalogue.hparams("transformer_base").replace(...)',
-    "models": "from t2t_repro import catalogue; "
-    'catalogue.hparams("transformer_base").replace(...)',
-    "data_generators": "from t2t_repro.data.problem import Problem; its method `pairs` "
-    "yields pairs of source and target",
-    "layers": "from t2t_repro import layers; docs/extending.md registers an attention",
-}
 
 
 def load(usr_dir: str | Path | None = None) -> None:
@@ -144,17 +132,13 @@ def located_error(error: BaseException) -> UserError | None:
 
 
 def _tensor2tensor_imported(place: str, line: str) -> UserError:
-    instead = next(
-        (
-            f"Instead: {new}.\n"
-            for word, new in TENSOR2TENSOR_IMPORTS.items()
-            if word in line
-        ),
-        "",
-    )
+    folder = next(folder for folder in _users_folders if place.startswith(folder))
+    # `importlib` imports without a statement.
+    lines = answers(Path(folder)) or [f"{place}: `{line}`"]
     return UserError(
-        f"{place}: `{line}`: tensor2tensor is not installed.\n{instead}"
-        "docs/from_tensor2tensor.md shows how to change a package."
+        "tensor2tensor is not installed, but this package uses it:\n"
+        + "\n".join(lines)
+        + "\ndocs/from_tensor2tensor.md shows how to change a package."
     )
 
 

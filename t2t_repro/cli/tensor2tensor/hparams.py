@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-NO_RELATIVE_ATTENTION = (
-    "there is no relative attention, but a package can register it (docs/extending.md)"
-)
+from t2t_repro.tensor2tensor.sets import NO_RELATIVE_ATTENTION
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.cli.tensor2tensor.hparams import HPARAM_VALUES, HPARAMS
 from t2t_repro.cli.tensor2tensor.overrides import joined, translated
 from t2t_repro.cli.tensor2tensor.problems import OTHER_PROBLEMS, PROBLEMS, OldProblem
-from t2t_repro.cli.tensor2tensor.sets import SETS
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.errors import UsageError
+from t2t_repro.tensor2tensor.sets import SETS
 
 TRAIN_STEPS = "250000"  # tensor2tensor's default
 _SEVERAL = ("*", ",", "-")

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.catalogue import TENSOR2TENSOR_IMPORTS
 from t2t_repro.cli.tensor2tensor import shared_flags, tables
 from t2t_repro.cli.tensor2tensor.commands import explanation
 from t2t_repro.cli.tensor2tensor.hparams import (
@@ -20,7 +19,8 @@ from t2t_repro.cli.tensor2tensor.hparams import (
     OldHParam,
 )
 from t2t_repro.cli.tensor2tensor.problems import OTHER_PROBLEMS, PROBLEMS
-from t2t_repro.cli.tensor2tensor.sets import SETS
+from t2t_repro.tensor2tensor.package import IMPORTS
+from t2t_repro.tensor2tensor.sets import SETS
 from t2t_repro.text_tables import markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "from_tensor2tensor.md"
@@ -47,7 +47,7 @@ def all_tables() -> dict[str, list[str]]:
 
 def _imports() -> Iterator[Row]:
     yield ("import of tensor2tensor with", "here")
-    for word, instead in TENSOR2TENSOR_IMPORTS.items():
+    for word, instead in IMPORTS.items():
         yield (f"`{word}`", instead)
 
 

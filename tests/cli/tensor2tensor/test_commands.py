@@ -322,10 +322,10 @@ def test_a_package_written_for_tensor2tensor_is_answered(walkthrough, flags):
     code, out, err = walkthrough.run(f"t2t-trainer --t2t_usr_dir=~/usr/t2t_usr {flags}")
     assert (code, out) == (1, "")
     assert err.endswith(
-        f"t2t-trainer: {package}/__init__.py:1: `from tensor2tensor.utils import "
-        "registry`: tensor2tensor is not installed.\nInstead: from t2t_repro.registry "
-        "import register_problem, register_hparams.\ndocs/from_tensor2tensor.md shows "
-        "how to change a package.\n"
+        "t2t-trainer: tensor2tensor is not installed, but this package uses it:\n"
+        f"{package}/__init__.py:1: `from tensor2tensor.utils import registry`: "
+        "from t2t_repro.registry import register_problem, register_hparams\n"
+        "docs/from_tensor2tensor.md shows how to change a package.\n"
     )
 
 

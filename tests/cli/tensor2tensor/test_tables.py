@@ -10,10 +10,10 @@ from t2t_repro.cli.tensor2tensor import tables
 from t2t_repro.cli.tensor2tensor.commands import explanation
 from t2t_repro.cli.tensor2tensor.hparams import DECODE_HPARAMS, HPARAMS
 from t2t_repro.cli.tensor2tensor.problems import OTHER_PROBLEMS, PROBLEMS
-from t2t_repro.cli.tensor2tensor.sets import SETS
 from t2t_repro.cli.tensor2tensor.translation import Translation
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
+from t2t_repro.tensor2tensor.sets import SETS
 
 # tensor2tensor 1.15's models/transformer.py: the values that its sets change, beginning
 # with those of transformer_base_v3. The names of the values are the same here.
@@ -152,7 +152,7 @@ def test_a_set_without_a_base_is_answered_with_one_that_exists():
 def test_accumulated_gradients_are_answered_with_the_tokens_of_their_update():
     # 8 steps of 4,096 tokens, tensor2tensor's batch size.
     answer = SETS["transformer_base_multistep8"].answer
-    assert answer.endswith(f"--hparams update_tokens={8 * V3['batch_size']}")
+    assert answer.endswith(f"update_tokens={8 * V3['batch_size']}")
 
 
 def test_no_set_of_tensor2tensors_name_runs_other_values_silently():

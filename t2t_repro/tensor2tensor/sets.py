@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from t2t_repro.cli.tensor2tensor.hparams import NO_RELATIVE_ATTENTION
+NO_RELATIVE_ATTENTION = (
+    "there is no relative attention, but a package can register it (docs/extending.md)"
+)
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ SETS = {
         for value, number in values.items()
     },
     "transformer_base_multistep8": OldSet(
-        answer="nearest: transformer_base_v3 with --hparams update_tokens=32768"
+        answer="nearest: transformer_base_v3 with update_tokens=32768"
     ),
     "transformer_parameter_attention_a": OldSet(
         answer="nearest: transformer_base_aop1, the paper's"
@@ -164,7 +166,7 @@ SETS = {
     "transformer_packed_tpu": OldSet(answer=_NO_TPU_SET),
     "transformer_prepend": OldSet(answer=_NO_PREPEND),
     "transformer_clean": OldSet(
-        answer="nearest: transformer_base_v3 with --hparams label_smoothing=0,"
+        answer="nearest: transformer_base_v3 with label_smoothing=0,"
         "layer_prepostprocess_dropout=0,attention_dropout=0,relu_dropout=0"
     ),
 }

@@ -1,0 +1,1 @@
+"""What the library knows about tensor2tensor's own names."""
