@@ -26,6 +26,7 @@ from t2t_repro.reproduction.report import (
     write_reports,
 )
 from t2t_repro.reproduction.results import results_with
+from t2t_repro.reproduction.small_scale import REDUCED_SIZE
 from t2t_repro.reproduction.table1.plots import check_plot, plot_complexity
 from t2t_repro.reproduction.tables import Table
 from t2t_repro.settings.train_settings import MAX_SEED
@@ -39,7 +40,7 @@ RUN_FLAGS = ("scale", "text_dir", "data_dir", "output_dir", "seed")
 
 
 DESCRIPTION = (
-    "Show the papers' tables with the published numbers beside ours, or train and "
+    "Show the papers' tables with the published numbers and ours, or train and "
     "score one row, or write the page of results."
 )
 
@@ -92,7 +93,7 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--scale",
         choices=("small", "long", "paper"),
-        help="small: a quarter of the widths, half the layers, Multi30k, two cores; "
+        help=f"small: {REDUCED_SIZE}, Multi30k, two cores; "
         "long: the same with 10,000 steps instead of 2,500 and half the learning rate, "
         "and with scores of the last checkpoint and of an average; "
         "paper: the paper's recipe, WMT 2014 on 8 GPUs; its commands are only printed "

@@ -26,6 +26,8 @@ class Measured:
 
     Attributes:
         scale: "small", "long" or "paper".
+        text: Name of the text.
+        parameters: Number of parameters of the trained model.
         seeds: Random seed of each result.
         steps: Number of updates.
         minutes: Mean training time.
@@ -33,6 +35,8 @@ class Measured:
     """
 
     scale: str
+    text: str
+    parameters: int
     seeds: tuple[int, ...]
     steps: int
     minutes: float
@@ -49,7 +53,8 @@ class Line:
         published: Printed value by column.
         hparams_set: Set that builds the system; None if it is not ours.
         hparams: Changes to the set, in the form of `--hparams`.
-        parameters: Number of parameters at the paper's vocabulary size.
+        full_size_parameters: Number of parameters of the set, at the paper's vocabulary
+            size. Our results may be those of smaller models.
         flops_by_formula: Operations of the paper's training, counted.
         flops_by_hours: Operations of the paper's training, estimated from its duration
             as in section 6.1.
@@ -61,7 +66,7 @@ class Line:
     published: Mapping[str, Cell]
     hparams_set: str | None = None
     hparams: str = ""
-    parameters: int | None = None
+    full_size_parameters: int | None = None
     flops_by_formula: float | None = None
     flops_by_hours: float | None = None
     measured: Measured | None = None
@@ -79,11 +84,16 @@ def compare(
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
     """
-    return [line for row in table.rows for line in _lines(row, hparams_of, results)]
+    return [
+        line for row in table.rows for line in _lines(table, row, hparams_of, results)
+    ]
 
 
 def _lines(
-    row: Row, hparams_of: Callable[[str], HParams], results: Sequence[Result]
+    table: Table,
+    row: Row,
+    hparams_of: Callable[[str], HParams],
+    results: Sequence[Result],
 ) -> Iterator[Line]:
     line = Line(row.name, row.label, row.published)
     if row.hparams_set is None:
@@ -94,29 +104,31 @@ def _lines(
         line,
         hparams_set=row.hparams_set,
         hparams=row.hparams,
-        parameters=parameter_count(hparams, *row.vocab_sizes),
+        full_size_parameters=parameter_count(hparams, *row.vocab_sizes),
         flops_by_formula=_flops_by_formula(row, hparams),
         flops_by_hours=_flops_by_hours(row),
     )
-    yield from _at_every_scale(line, row.system, results)
+    yield from _at_every_scale(table, line, row.system, results)
     if row.baseline_set is not None:
         baseline = Line(
             row.name,
             BASELINE,
             {},
             row.baseline_set,
-            parameters=parameter_count(hparams_of(row.baseline_set), *row.vocab_sizes),
+            full_size_parameters=parameter_count(
+                hparams_of(row.baseline_set), *row.vocab_sizes
+            ),
         )
-        yield from _at_every_scale(baseline, row.baseline_set, results)
+        yield from _at_every_scale(table, baseline, row.baseline_set, results)
 
 
 def _at_every_scale(
-    line: Line, system: str | None, results: Sequence[Result]
+    table: Table, line: Line, system: str | None, results: Sequence[Result]
 ) -> Iterator[Line]:
     """Yield a copy of the line per scale with results, or the line itself."""
     own = [result for result in results if result.system == system]
     measured = [
-        summarize([result for result in own if result.scale == scale])
+        summarize([result for result in own if result.scale == scale], table)
         for scale in SCALES
         if any(result.scale == scale for result in own)
     ]
@@ -124,11 +136,13 @@ def _at_every_scale(
         yield dataclasses.replace(line, measured=each)
 
 
-def summarize(results: Sequence[Result]) -> Measured:
-    """Summarize the results of one system at one scale."""
+def summarize(results: Sequence[Result], table: Table) -> Measured:
+    """Summarize the results of one system of a table at one scale."""
     names = dict.fromkeys(name for result in results for name in result.scores)
     return Measured(
         scale=results[0].scale,
+        text=table.text(results[0].scale),
+        parameters=results[0].parameters,
         seeds=tuple(result.seed for result in results),
         steps=results[0].steps,
         minutes=statistics.mean(result.seconds for result in results) / 60,

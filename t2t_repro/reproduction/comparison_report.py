@@ -11,6 +11,7 @@ from t2t_repro.reproduction.comparison import Line, Measured, compare
 from t2t_repro.reproduction.curves import Curve
 from t2t_repro.reproduction.ranking_report import ranking_blocks, ranking_data
 from t2t_repro.reproduction.report import (
+    Block,
     Column,
     Report,
     make_block,
@@ -18,7 +19,8 @@ from t2t_repro.reproduction.report import (
     published_text,
 )
 from t2t_repro.reproduction.results import Result
-from t2t_repro.reproduction.tables import Table
+from t2t_repro.reproduction.small_scale import REDUCED_SIZE
+from t2t_repro.reproduction.tables import Row, Table
 from t2t_repro.reproduction.text_report import text_report
 from t2t_repro.settings.hparams import HParams
 
@@ -64,8 +66,8 @@ def comparison_report(
     return Report(
         title=f"{table.name}: {table.title}",
         blocks=[
-            make_block(_score_columns(table), lines),
-            *([make_block(_cost_columns(table), own)] if own else ()),
+            make_block(_published_columns(table), table.rows),
+            *_own_blocks(table, own),
             *ranking_blocks(table, results),
         ],
         notes=notes,
@@ -73,42 +75,51 @@ def comparison_report(
     )
 
 
-def _score_columns(table: Table) -> list[Column[Line]]:
-    columns = [
-        Column[Line]("row", lambda line: line.row, is_number=False),
-        Column[Line]("system", lambda line: line.label, is_number=False),
+def _own_blocks(table: Table, lines: Sequence[Line]) -> list[Block]:
+    """Return our scores, and our costs beside those of the paper's sizes."""
+    if not lines:
+        return []
+    return [
+        make_block(_score_columns(table), lines, _scope(table, lines)),
+        make_block(_COST_COLUMNS, lines, _COST_TITLE),
+    ]
+
+
+def _scope(table: Table, lines: Sequence[Line]) -> str:
+    """Say which of our scores cannot be compared with the published ones."""
+    scales = dict.fromkeys(line.measured.scale for line in lines if line.measured)
+    reduced = [scale for scale in scales if scale != "paper"]
+    if not reduced:
+        return "Ours:"
+    size = "smaller parsers" if table.task == "parsing" else REDUCED_SIZE
+    return (
+        f"Ours, {' and '.join(reduced)}: {size}, {table.text(reduced[0])}. Compare "
+        "these rows with one another, not with the published scores:"
+    )
+
+
+def _published_columns(table: Table) -> list[Column[Row]]:
+    return [
+        Column[Row]("row", lambda row: row.name, is_number=False),
+        Column[Row]("system", lambda row: row.label, is_number=False),
         *(_published_column(table, name) for name in table.columns),
+    ]
+
+
+def _score_columns(table: Table) -> list[Column[Line]]:
+    has_baselines = any(row.baseline_set for row in table.rows)
+    system = Column[Line]("system", lambda line: line.label, is_number=False)
+    return [
+        _ROW,
+        *([system] if has_baselines else []),
+        Column("our text", lambda line: _measured_cell(line, _text), is_number=False),
+        Column("our params", lambda line: _measured_cell(line, _parameters)),
         *(
             _score_column(score, heading)
             for score, heading in SCORE_HEADINGS[table.task].items()
         ),
+        _RUNS,
     ]
-    if table.task != "layers":
-        columns.append(Column("runs", _runs))
-    if "params" in table.columns:
-        columns.append(_PARAMETERS)
-    return columns
-
-
-def _cost_columns(table: Table) -> list[Column[Line]]:
-    return [
-        Column[Line]("row", lambda line: line.row, is_number=False),
-        Column[Line]("hparams set", _hparams_set, False),
-        *([] if "params" in table.columns else [_PARAMETERS]),
-        Column[Line](
-            "FLOPs by formula", lambda line: _scientific(line.flops_by_formula)
-        ),
-        Column[Line]("by hours", lambda line: _scientific(line.flops_by_hours)),
-        Column[Line]("our steps", lambda line: _measured_cell(line, _steps)),
-        Column[Line]("minutes", lambda line: _measured_cell(line, _minutes)),
-        Column[Line]("seeds", lambda line: _measured_cell(line, _seeds), False),
-    ]
-
-
-_PARAMETERS = Column[Line](
-    "our params",
-    lambda line: "" if line.parameters is None else f"{line.parameters:,}",
-)
 
 
 def _hparams_set(line: Line) -> str:
@@ -116,10 +127,10 @@ def _hparams_set(line: Line) -> str:
     return f"{line.hparams_set}{', changed' if line.hparams else ''}"
 
 
-def _published_column(table: Table, name: str) -> Column[Line]:
+def _published_column(table: Table, name: str) -> Column[Row]:
     return Column(
         name,
-        lambda line: published_text(line.published.get(name), name),
+        lambda row: published_text(row.published[name], name),
         is_number=not any(isinstance(row.published[name], str) for row in table.rows),
     )
 
@@ -144,6 +155,19 @@ def _measured_cell(line: Line, text: Callable[[Measured], str]) -> str:
     return "" if line.measured is None else text(line.measured)
 
 
+def _full_size_parameters(line: Line) -> str:
+    count = line.full_size_parameters
+    return "" if count is None else f"{count:,}"
+
+
+def _text(measured: Measured) -> str:
+    return measured.text
+
+
+def _parameters(measured: Measured) -> str:
+    return f"{measured.parameters:,}"
+
+
 def _steps(measured: Measured) -> str:
     return f"{measured.steps:,}"
 
@@ -158,6 +182,24 @@ def _seeds(measured: Measured) -> str:
 
 def _scientific(value: float | None) -> str:
     return "" if value is None else f"{value:.1e}"
+
+
+_ROW = Column[Line]("row", lambda line: line.row, is_number=False)
+_RUNS = Column("runs", _runs)
+_COST_TITLE = (
+    "Params and FLOPs at the paper's size; runs, steps, minutes and seeds of ours:"
+)
+_COST_COLUMNS = [
+    _ROW,
+    Column[Line]("hparams set", _hparams_set, False),
+    Column[Line]("params at full size", _full_size_parameters),
+    Column[Line]("FLOPs by formula", lambda line: _scientific(line.flops_by_formula)),
+    Column[Line]("by hours", lambda line: _scientific(line.flops_by_hours)),
+    _RUNS,
+    Column[Line]("our steps", lambda line: _measured_cell(line, _steps)),
+    Column[Line]("minutes", lambda line: _measured_cell(line, _minutes)),
+    Column[Line]("seeds", lambda line: _measured_cell(line, _seeds), False),
+]
 
 
 def _data(table: Table, lines: Sequence[Line], notes: Sequence[str]) -> dict[str, Any]:

@@ -24,11 +24,6 @@ from t2t_repro.reproduction.report import (
 from t2t_repro.reproduction.results import Result, averaged_score
 from t2t_repro.reproduction.tables import Table
 
-_AGREEMENT_TITLE = (
-    "Long scale, pairs of rows in the published order (95 % of random orders), p = "
-    "share of random orders that agree as well; each group includes base:"
-)
-
 
 def ranking_blocks(table: Table, results: Sequence[Result]) -> list[Block]:
     """Return a table per ranking, and one with the agreement per group.
@@ -40,10 +35,10 @@ def ranking_blocks(table: Table, results: Sequence[Result]) -> list[Block]:
     Returns:
         Nothing without results of the long scale. Only Table 3 has groups.
     """
-    blocks = [_ranking_block(ranking) for ranking in rankings(table, results)]
+    blocks = [_ranking_block(table, ranking) for ranking in rankings(table, results)]
     agreements = group_agreements(table, results, SCALE)
     if {each.group for each in agreements} > {ALL_ROWS}:
-        blocks.append(_agreement_block(agreements))
+        blocks.append(_agreement_block(table, agreements))
     return blocks
 
 
@@ -62,7 +57,7 @@ def ranking_data(table: Table, results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def _ranking_block(ranking: Ranking) -> Block:
+def _ranking_block(table: Table, ranking: Ranking) -> Block:
     score, places = ranking.score, decimals(ranking.score)
     columns = [
         Column[RankedRow]("row", lambda row: row.row, is_number=False),
@@ -81,13 +76,13 @@ def _ranking_block(ranking: Ranking) -> Block:
         Column[RankedRow]("seeds", lambda row: str(len(row.last))),
     ]
     title = (
-        f"Long scale, by {score} of the last checkpoint; averaged: the average of the "
-        "last checkpoints:"
+        f"Long scale, {table.text(SCALE)}, by {score} of the last checkpoint; "
+        "averaged: the average of the last checkpoints:"
     )
     return make_block(columns, ranking.rows, title)
 
 
-def _agreement_block(agreements: Sequence[GroupAgreement]) -> Block:
+def _agreement_block(table: Table, agreements: Sequence[GroupAgreement]) -> Block:
     """Return a table with a line per group and a column per score."""
     tests = {(each.group, each.score): each.test for each in agreements}
     groups = list(dict.fromkeys(each.group for each in agreements))
@@ -98,7 +93,12 @@ def _agreement_block(agreements: Sequence[GroupAgreement]) -> Block:
             for score in dict.fromkeys(each.score for each in agreements)
         ),
     ]
-    return make_block(columns, groups, _AGREEMENT_TITLE)
+    title = (
+        f"Long scale, {table.text(SCALE)}, pairs of rows in the published order "
+        "(95 % of random orders), p = share of random orders that agree as well; "
+        "groups include base:"
+    )
+    return make_block(columns, groups, title)
 
 
 def _agreement_column(

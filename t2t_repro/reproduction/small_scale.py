@@ -23,6 +23,7 @@ from t2t_repro.settings.hparams import HParams
 
 WIDTH_DIVISOR = 4
 LAYERS_DIVISOR = 2
+REDUCED_SIZE = "a quarter of the widths, half the layers"
 # The Weighted Transformer's branch weights are frozen after this share of the run:
 # 50,000 of 60,000 steps.
 MOVING_SHARE = 5 / 6

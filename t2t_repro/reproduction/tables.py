@@ -83,6 +83,13 @@ class Table:
     target_language: str = "de"
     task: str = "translation"
 
+    def text(self, scale: str) -> str:
+        """Return the name of the text on which our systems learn at a scale."""
+        if self.task == "parsing":
+            return "CRAFT"
+        corpus = "WMT 2014" if scale == "paper" else "Multi30k"
+        return f"{corpus} en-{self.target_language}"
+
     def row(self, name: str) -> Row | None:
         """Return the row with a name, or None."""
         return next((row for row in self.rows if row.name == name), None)

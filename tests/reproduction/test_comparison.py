@@ -43,7 +43,7 @@ def test_parameters_and_operations_are_those_of_the_rows_set_and_vocabulary():
     assert line.flops_by_formula == 3 * 2 * 7 * 25_000 * multiplications
     assert line.flops_by_hours == pytest.approx(3 * 3600 * 8 * 9.5e12)
     biases, norms = 12 * (2048 + 512), 2 * 512 * (6 * 2 + 6 * 3)
-    assert line.parameters == matrices + biases + norms + 512 * 50
+    assert line.full_size_parameters == matrices + biases + norms + 512 * 50
 
 
 def test_a_rows_changes_to_its_set_are_counted():
@@ -51,7 +51,8 @@ def test_a_rows_changes_to_its_set_are_counted():
     row = dataclasses.replace(ROW, hparams="attention_key_channels=1024")
     (line,), _ = lines(row)
     # Queries and keys of 18 attentions have twice 512 channels.
-    assert line.parameters == plain.parameters + 18 * 2 * 512 * 512
+    added = line.full_size_parameters - plain.full_size_parameters
+    assert added == 18 * 2 * 512 * 512
     assert (line.hparams_set, line.hparams) == ("own", "attention_key_channels=1024")
 
 
@@ -68,7 +69,7 @@ def test_a_system_of_others_has_published_values_only():
         "published": {"BLEU": 1.5},
         "hparams_set": None,
         "hparams": "",
-        "parameters": None,
+        "full_size_parameters": None,
         "flops_by_formula": None,
         "flops_by_hours": None,
         "measured": None,
@@ -105,8 +106,10 @@ def test_results_are_summarized_seed_by_seed():
         dataclasses.replace(RESULT, seed=3, seconds=60.0, scores={"a": 1.0, "b": 2.0}),
         dataclasses.replace(RESULT, seed=5, seconds=180.0, scores={"a": 4.0}),
     ]
-    assert summarize(results) == Measured(
+    assert summarize(results, Table("t", "title", (), [])) == Measured(
         scale="small",
+        text="Multi30k en-de",
+        parameters=1,
         seeds=(3, 5),
         steps=3_000,
         minutes=2.0,

@@ -13,6 +13,8 @@ from t2t_repro.reproduction.report import FORMATS, MAX_WIDTH, write_report
 from t2t_repro.reproduction.results import SCALES, shipped_results
 from tests.support.result import RESULT
 
+PUBLISHED, OURS, COSTS = range(3)  # blocks of a report
+
 
 def report(name, results=()):
     return comparison_report(find_table(name), catalogue.hparams, results)
@@ -66,48 +68,83 @@ def test_published_values_are_written_as_in_the_papers():
 
 
 def test_sizes_and_costs_are_those_of_the_sets():
-    assert row_of("table3", "c_n2")["our params"] == "33,644,544"
-    costs = row_of("table3", "c_n2", block=1)
+    costs = row_of("table3", "c_n2", block=COSTS)
+    assert costs["params at full size"] == "33,644,544"
     assert costs["hparams set"] == "transformer_base_c_n2"
     assert costs["FLOPs by formula"] == "5.1e+17"
     assert costs["by hours"] == ""
-    changed = row_of("attention", "unscaled_dk16", block=1)["hparams set"]
+    changed = row_of("attention", "unscaled_dk16", block=COSTS)["hparams set"]
     assert changed == "transformer_base_b_dk16, changed"
     # 12 hours of 8 GPUs at 9.5e12.
-    assert row_of("table3", "base", block=1)["by hours"] == "3.3e+18"
+    assert row_of("table3", "base", block=COSTS)["by hours"] == "3.3e+18"
+
+
+@pytest.mark.parametrize("table", ["table2", "table3", "weighted", "aop", "attention"])
+def test_our_scores_name_the_text_and_the_size_of_the_trained_model(table):
+    results = shipped_results()
+    sizes = {f"{result.parameters:,}" for result in results if result.scale != "paper"}
+    for line in cells(table, results, OURS):
+        if line["runs"] != NOT_MEASURED:
+            assert line["our text"] == "Multi30k en-de"
+            assert line["our params"] in sizes
+    title = report(table, results).blocks[OURS].title
+    assert "a quarter of the widths, half the layers, Multi30k en-de" in title
+    assert "not with the published scores" in title
+
+
+def test_the_size_of_ours_is_that_of_the_trained_model():
+    first, *_ = cells("table2", shipped_results(), OURS)
+    assert (first["row"], first["our params"]) == (
+        "transformer_base_model",
+        "1,895,936",
+    )
+    first, *_ = cells("enfr", shipped_results(), OURS)
+    assert first["our text"] == "Multi30k en-fr"
+    first, *_ = cells("table4", shipped_results(), OURS)
+    assert (first["our text"], first["our params"]) == ("CRAFT", "6,308,864")
+
+
+def test_scores_at_the_papers_scale_are_not_called_smaller():
+    results = results_of("transformer_base_a_h1", "paper", dev=[24.0])
+    assert report("table3", results).blocks[OURS].title == "Ours:"
+
+
+@pytest.mark.parametrize("table", ["table2", "table3", "table4"])
+def test_published_scores_and_ours_are_in_separate_tables(table):
+    published = report(table, shipped_results()).blocks[PUBLISHED]
+    assert not [heading for heading in published.rows[0] if "our" in heading.split()]
 
 
 def test_systems_of_others_have_only_published_cells():
     row = row_of("table2", "convs2s")
     assert (row["system"], row["en-de"]) == ("ConvS2S", "25.16")
-    own = ("our dev PPL", "our dev BLEU", "our test BLEU", "runs")
-    assert {row[heading] for heading in own} == {""}
-    assert "convs2s" not in {line["row"] for line in cells("table2", block=1)}
+    for block in (OURS, COSTS):
+        assert "convs2s" not in {line["row"] for line in cells("table2", block=block)}
 
 
 def test_perplexity_and_both_bleus_have_separate_columns():
     results = results_of("transformer_base_a_h1", ppl=[8.0], dev=[31.0], test=[32.5])
-    row = row_of("table3", "a_h1", results)
+    row = row_of("table3", "a_h1", results, OURS)
     assert row["our dev PPL"] == "8.00"
     assert row["our dev BLEU"] == "31.00"
     assert row["our test BLEU"] == "32.50"
     assert row["runs"] == "1 small"
-    costs = row_of("table3", "a_h1", results, block=1)
+    costs = row_of("table3", "a_h1", results, COSTS)
     assert (costs["our steps"], costs["minutes"]) == ("3,000", "10")
     assert costs["seeds"] == "11"
-    assert row_of("table3", "a_h4", results)["runs"] == NOT_MEASURED
+    assert row_of("table3", "a_h4", results, OURS)["runs"] == NOT_MEASURED
 
 
 def test_several_seeds_give_a_mean_with_its_deviation():
     results = results_of(
         *("transformer_base_a_h1",), ppl=[8.0] * 3, dev=[31.0, 32.0, 33.0]
     )
-    row = row_of("table3", "a_h1", results)
+    row = row_of("table3", "a_h1", results, OURS)
     assert row["our dev BLEU"] == "32.00 ± 1.00"
     assert row["our dev PPL"] == "8.00 ± 0.00"
     assert row["our test BLEU"] == ""
     assert row["runs"] == "3 small"
-    assert row_of("table3", "a_h1", results, block=1)["seeds"] == "11, 12, 13"
+    assert row_of("table3", "a_h1", results, COSTS)["seeds"] == "11, 12, 13"
 
 
 def test_every_scale_has_a_line():
@@ -115,10 +152,11 @@ def test_every_scale_has_a_line():
         *results_of("transformer_base_a_h1", "small", dev=[31.0]),
         *results_of("transformer_base_a_h1", "paper", dev=[24.0]),
     ]
-    lines = [x for x in cells("table3", results) if x["row"] == "a_h1"]
+    lines = [x for x in cells("table3", results, OURS) if x["row"] == "a_h1"]
     assert [line["runs"] for line in lines] == ["1 paper", "1 small"]
     assert [line["our dev BLEU"] for line in lines] == ["24.00", "31.00"]
-    assert [line["PPL"] for line in lines] == ["5.29", "5.29"]
+    assert [line["our text"] for line in lines] == ["WMT 2014 en-de", "Multi30k en-de"]
+    assert row_of("table3", "a_h1", results)["PPL"] == "5.29"
 
 
 def test_parsers_have_columns_for_f1_and_repairs():
@@ -130,7 +168,7 @@ def test_parsers_have_columns_for_f1_and_repairs():
     result = dataclasses.replace(
         RESULT, system="transformer_parsing_wsj", scores=scores
     )
-    row = row_of("table4", "transformer_4_layers_wsj_only", [result])
+    row = row_of("table4", "transformer_4_layers_wsj_only", [result], OURS)
     assert row["our dev F1"] == "74.00"
     assert row["up to 40 words"] == "81.50"
     assert row["% repaired"] == "12.25"
@@ -141,33 +179,34 @@ def test_one_measurement_serves_all_tables_of_a_system():
         *results_of("transformer_base_c_n2", dev=[30.0]),
         *results_of("weighted_transformer_n2", dev=[31.0]),
     ]
-    weighted, plain = [x for x in cells("sensitivity", results) if x["row"] == "n2"]
+    weighted, plain = [
+        x for x in cells("sensitivity", results, OURS) if x["row"] == "n2"
+    ]
     assert (weighted["system"], weighted["our dev BLEU"]) == ("(C) N=2", "31.00")
     assert plain["system"] == "plain Transformer"
     assert plain["our dev BLEU"] == "30.00"
-    assert plain["our params"] == "33,644,544"
-    sets = [
-        x["hparams set"]
-        for x in cells("sensitivity", results, block=1)
-        if x["row"] == "n2"
+    costs = [x for x in cells("sensitivity", results, COSTS) if x["row"] == "n2"]
+    assert [x["hparams set"] for x in costs] == [
+        "weighted_transformer_n2",
+        "transformer_base_c_n2",
     ]
-    assert sets == ["weighted_transformer_n2", "transformer_base_c_n2"]
-    assert row_of("table3", "c_n2", results)["our dev BLEU"] == "30.00"
-    learned, random, uniform = cells("randomisation", results)
+    assert costs[1]["params at full size"] == "33,644,544"
+    assert row_of("table3", "c_n2", results, OURS)["our dev BLEU"] == "30.00"
+    learned, random, uniform = cells("randomisation", results, OURS)
     assert learned["our dev BLEU"] == "31.00"
     assert random["runs"] == uniform["runs"] == NOT_MEASURED
 
 
 def test_parsers_are_sized_with_the_papers_subwords_and_few_symbols():
-    wsj, semi = cells("table4", block=1)
+    wsj, semi = cells("table4", block=COSTS)
     # Projections and d_ff = 2048: 8 squares of the width in a layer of the encoder.
     matrices = 4 * (8 + 12) * 1024**2
     biases = 8 * (2048 + 1024)
     normalisations = 4 * (2 + 3) * 2 * 1024
     embeddings = 1024 * (16_000 + 2 * 56)
     parameters = matrices + biases + normalisations + embeddings
-    assert wsj["our params"] == f"{parameters:,}"
-    assert semi["our params"] == f"{parameters + 1024 * 16_000:,}"
+    assert wsj["params at full size"] == f"{parameters:,}"
+    assert semi["params at full size"] == f"{parameters + 1024 * 16_000:,}"
 
 
 def many_results():
@@ -239,9 +278,11 @@ def test_json_has_numbers_and_every_seed():
         "steps": 100_000,
     }
     assert line["hparams_set"] == "transformer_base_a_h1"
-    assert line["parameters"] == 63_045_632
+    assert line["full_size_parameters"] == 63_045_632
     assert line["measured"] == {
         "scale": "small",
+        "text": "Multi30k en-de",
+        "parameters": RESULT.parameters,
         "seeds": [11, 12],
         "steps": 3_000,
         "minutes": 10.0,
@@ -255,5 +296,6 @@ def test_json_has_numbers_and_every_seed():
 def test_markdown_has_a_heading_tables_and_notes():
     text = write_report(report("aop", shipped_results()), "markdown")
     assert text.startswith("### aop: Attention over parameters")
-    assert "| aop1 | AOP1: h_p=8, n_p=1536 | 4.92 | 25.5 | 65 | 16 | 9.61 |" in text
+    assert "| aop1 | AOP1: h_p=8, n_p=1536 | 4.92 | 25.5 | 65 | 16 |" in text
+    assert "| aop1 | Multi30k en-de | 1,892,096 | 9.61 |" in text
     assert "\n- AOP2 has 16 heads in the table" in text

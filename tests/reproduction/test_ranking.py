@@ -76,7 +76,9 @@ def test_without_results_of_the_long_scale_nothing_is_shown(name):
 
 def test_a_ranking_shows_published_values_and_both_scores():
     by_nll, by_bleu, _ = ranking_blocks(TABLE, RESULTS)
-    assert by_nll.title.startswith("Long scale, by nll (dev) of the last checkpoint")
+    assert by_nll.title.startswith(
+        "Long scale, Multi30k en-de, by nll (dev) of the last"
+    )
     assert by_nll.rows == [
         [
             *("row", "PPL", "published rank", "nll (dev)", "our rank"),

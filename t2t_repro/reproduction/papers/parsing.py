@@ -90,8 +90,8 @@ TABLE_4 = Table(
         _parser("dyer_et_al_2016_generative", "Dyer et al. (2016)", "generative", 93.3),
     ],
     notes=(
-        f"our params: with {TREE_SYMBOLS} target symbols: the brackets of the Penn "
-        "Treebank's 26 constituents, XX, and three special ones.",
+        f"params at full size: with {TREE_SYMBOLS} target symbols: the brackets of the "
+        "Penn Treebank's 26 constituents, XX, and three special ones.",
         "Measured at the small scale: transformer_parsing_small, leaves with initials, "
         "dev split of the CRAFT treebank.",
         "The paper's 17 million silver trees come from other parsers and are not "

@@ -112,8 +112,8 @@ TABLE_3 = Table(
         ),
     ],
     notes=(
-        "PPL: perplexity per subword. params: the paper's in millions; ours are exact, "
-        "with 37,000 subwords.",
+        "PPL: perplexity per subword. params: the paper's in millions; at full size, "
+        "ours are exact, with 37,000 subwords.",
         "No count reaches the paper's 65 and 213 million with 37,000 subwords.",
     ),
 )
