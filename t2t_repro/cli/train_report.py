@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from t2t_repro.cli.evaluate import DEFAULT_SPLIT
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import quantity
 
@@ -36,16 +37,14 @@ def print_report(
     """
     from t2t_repro.runs import System, load_ensemble
 
-    which = None
-    if len(results) == 1:
-        which = "averaged" if results[0].averaged else "latest"
     split = _scored_split(data.splits)
     if split is None:
         print("trained; no dev or test split to score")
     elif with_scores:
-        system = System.load(output_dir, which) if which else load_ensemble(output_dir)
+        is_ensemble = len(results) > 1
+        system = load_ensemble(output_dir) if is_ensemble else System.load(output_dir)
         _print_scores(system, data, split, decode_hparams)
-    print(_next_commands(str(output_dir), which, split, decode_hparams))
+    print(_next_commands(str(output_dir), split, decode_hparams))
 
 
 def _scored_split(splits: Collection[str]) -> str | None:
@@ -82,24 +81,27 @@ def _samples_text(
 
 
 def _next_commands(
-    output_dir: str, which: str | None, split: str | None, decode_hparams: DecodeHParams
+    output_dir: str, split: str | None, decode_hparams: DecodeHParams
 ) -> str:
-    """Return the commands that use a run, or an ensemble if there is no checkpoint."""
+    """Return the shortest commands that use a run or an ensemble as it was scored."""
     folder = shlex.quote(output_dir)
-    checkpoint = f" --checkpoint_path {which}" if which else ""
 
     def of_run(command: str) -> str:
-        run = f"t2t {command} --output_dir {folder}{checkpoint}"
-        return f"{run}{_decode_hparams_flag(command, decode_hparams)}"
+        search = _decode_hparams_flag(command, decode_hparams)
+        return f"t2t {command} --output_dir {folder}{search}"
 
     export_dir = shlex.quote(f"{output_dir}/export")
     lines = [
-        f"{of_run('decode')} --decode_from_file - --decode_to_file -",
-        f"{of_run('evaluate')} --split {split}" if split else "",
+        of_run("decode"),
+        f"{of_run('evaluate')}{_split_flag(split)}" if split else "",
         f"{of_run('export')} --export_dir {export_dir}",
         f"tensorboard --logdir {folder}",
     ]
     return "\n".join(["\nNext:", *(f"  {line}" for line in lines if line)])
+
+
+def _split_flag(split: str) -> str:
+    return "" if split == DEFAULT_SPLIT else f" --split {split}"
 
 
 def _decode_hparams_flag(command: str, decode_hparams: DecodeHParams) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -68,8 +69,28 @@ def test_the_end_prints_scores_samples_and_the_next_commands(trained):
     assert "BLEU on test (" in printed
     assert "tok:13a" in printed
     assert printed.count("\ntranslation  ") == 3
-    for command in ("t2t decode", "t2t evaluate", "t2t export", "tensorboard"):
-        assert f"\n  {command} --" in printed
+    run = trained.output_dir
+    assert printed.partition("Next:\n")[2].splitlines() == [
+        f"  t2t decode --output_dir {run}",
+        f"  t2t evaluate --output_dir {run}",
+        f"  t2t export --output_dir {run} --export_dir {run}/export",
+        f"  tensorboard --logdir {run}",
+    ]
+
+
+@pytest.mark.parametrize("command", ["decode", "evaluate", "export"])
+def test_the_next_commands_run_as_printed(trained, own_run, monkeypatch, command):
+    printed = trained.printed.replace(str(trained.output_dir), str(own_run))
+    (line,) = (x for x in printed.splitlines() if x.startswith(f"  t2t {command} "))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"3 times .\n")))
+    out = printed_by(shlex.split(line)[1:])
+    if command == "decode":
+        assert out.count("\n") == 1
+    elif command == "evaluate":
+        assert json.loads(out)["data"] == "test"
+        assert json.loads(out)["checkpoint"].endswith("averaged/model.ckpt-60")
+    else:
+        assert (own_run / "export" / "saved_model.pb").exists()
 
 
 def test_training_can_end_without_a_score(trained, own_run):
@@ -80,7 +101,7 @@ def test_training_can_end_without_a_score(trained, own_run):
         ["train", *on(own_run, trained.arguments), *steps, "--no_final_score"]
     )
     assert "BLEU" not in printed
-    assert "--checkpoint_path averaged" in printed
+    assert f"t2t decode --output_dir {own_run}\n" in printed
     assert (own_run / "averaged").exists()
 
 

@@ -73,7 +73,7 @@ def test_members_are_the_runs_of_their_seeds_even_if_stopped_and_resumed(tmp_pat
     assert resumed.returncode == 0, resumed.stderr
     assert "member 1: resuming from step" in resumed.stderr
     assert "BLEU on test (500 sentences" in resumed.stdout
-    assert f"t2t decode --output_dir {ensemble} --decode_from_file" in resumed.stdout
+    assert f"t2t decode --output_dir {ensemble}\n" in resumed.stdout
 
     alone = tmp_path / "alone"
     single = run("train", *flags(data_dir, alone, steps), "--random_seed", 2)
