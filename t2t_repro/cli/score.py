@@ -83,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
 
     def lines() -> Iterator[str]:
         with Progress(len(sources), "pair") as progress:
-            scores = system.score(sources, targets, hparams, progress.advance)
+            scorer = system.scorer(hparams)
+            scores = scorer.score(sources, targets, progress.advance)
             for number, score in enumerate(scores, start=1):
                 total.add(score)
                 if args.output_format == "json":

@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.minimum_risk import rank_by_expected_similarity, with_consensus
@@ -25,7 +25,7 @@ from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.bracket_grammar import BracketGrammar
-from t2t_repro.text.lines import is_blank
+from t2t_repro.text.lines import is_blank, listed
 from t2t_repro.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class SentenceTranslator(abc.ABC):
 
     def translate(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         advance: Callable[[int], object] = lambda count: None,
         *,
         prefixes: Sequence[str] | None = None,
@@ -124,8 +124,8 @@ class SentenceTranslator(abc.ABC):
         """Translate sentences, all batched together.
 
         Args:
-            sentences: Source texts. A blank one, or one without tokens, has an empty
-                translation.
+            sentences: Source texts, any iterable. A blank one, or one without tokens,
+                has an empty translation.
             advance: Called with the number of sentences completed since the last call.
             prefixes: Text that each translation must begin with, in the form that the
                 model writes; an empty one forces nothing. If a source is cut into
@@ -150,7 +150,7 @@ class SentenceTranslator(abc.ABC):
 
     def stream(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         advance: Callable[[int], object] = lambda count: None,
         chunk_size: int = CHUNK_SIZE,
         *,
@@ -172,6 +172,7 @@ class SentenceTranslator(abc.ABC):
         Raises:
             UserError: See `translate`.
         """
+        sentences = listed(sentences, "sentences")
         if prefixes is not None:
             self._encode(_checked(sentences), prefixes, first)
         for start in range(0, len(sentences), chunk_size):
@@ -280,22 +281,14 @@ class SentenceTranslator(abc.ABC):
         return results
 
 
-def _checked(sentences: Sequence[str]) -> list[str]:
+def _checked(sentences: Iterable[str]) -> list[str]:
     """Return the sentences, the blank ones empty; raise ValueError if one is no text.
 
     The tokens of a blank sentence are none, but a problem's `postprocess` may put the
     words of the source into its output.
     """
-    if isinstance(sentences, str):
-        raise ValueError(
-            f"`sentences` must be a list of sentences. Received: {sentences!r}"
-        )
-    for sentence in sentences:
-        if not isinstance(sentence, str):
-            raise ValueError(
-                f"`sentences` must be a list of strings. Received: {sentence!r}"
-            )
-    return ["" if is_blank(sentence) else sentence for sentence in sentences]
+    texts = listed(sentences, "sentences")
+    return ["" if is_blank(text) else text for text in texts]
 
 
 def _join(pieces: list[list[Hypothesis]]) -> list[Hypothesis]:

@@ -60,6 +60,10 @@ _MODULES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     """Import a name of `__all__`."""
     if name not in _MODULES:

@@ -7,7 +7,7 @@ per token of a target; here it is the log-probability, of all and of each token.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import keras
 import numpy as np
@@ -26,7 +26,7 @@ from t2t_repro.decoding.translate import SOURCE_BUCKET_STEP
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
-from t2t_repro.text.lines import is_blank
+from t2t_repro.text.lines import is_blank, listed
 from t2t_repro.text.tokenizer import check_writable
 from t2t_repro.training.losses import token_losses
 
@@ -94,8 +94,8 @@ class PairScorer:
 
     def score(
         self,
-        sources: Sequence[str],
-        targets: Sequence[str],
+        sources: Iterable[str],
+        targets: Iterable[str],
         advance: Callable[[int], object] = lambda count: None,
     ) -> Iterator[PairScore]:
         """Score targets given their sources.
@@ -116,12 +116,13 @@ class PairScorer:
         """
         return self._chunks(self.encode(sources, targets), advance)
 
-    def encode(self, sources: Sequence[str], targets: Sequence[str]) -> list[Pair]:
+    def encode(self, sources: Iterable[str], targets: Iterable[str]) -> list[Pair]:
         """Return the ids of pairs, each with EOS; an empty pair has none.
 
         Raises:
             UserError: See `score`.
         """
+        sources, targets = listed(sources, "sources"), listed(targets, "targets")
         if len(sources) != len(targets):
             raise UserError(
                 f"received {len(sources)} sources and {len(targets)} targets, expected "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import keras
@@ -67,6 +67,10 @@ class System(TranslatingSystem):
         self.run = run
         self.model = model
         self._scorers: dict[DecodeHParams, PairScorer] = {}
+
+    def __repr__(self) -> str:
+        sets = f"{self.run.hparams_set}, {self.problem.name}"
+        return f"<System {self.checkpoint}, {sets}>"
 
     @classmethod
     def load(
@@ -136,16 +140,17 @@ class System(TranslatingSystem):
 
     def score(
         self,
-        sources: Sequence[str],
-        targets: Sequence[str],
+        sources: Iterable[str],
+        targets: Iterable[str],
         decode_hparams: DecodeHParams | None = None,
         advance: Callable[[int], object] = lambda count: None,
-    ) -> Iterator[PairScore]:
+    ) -> list[PairScore]:
         """Return the log-probability of each target given its source.
 
-        See `PairScorer.score`; `decode_hparams` has the `alpha` of the length penalty.
+        See `PairScorer.score`, which `scorer` has for scores one by one;
+        `decode_hparams` has the `alpha` of the length penalty.
         """
-        return self.scorer(decode_hparams).score(sources, targets, advance)
+        return list(self.scorer(decode_hparams).score(sources, targets, advance))
 
     def attention(
         self,

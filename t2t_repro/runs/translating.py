@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from t2t_repro.data.problem import Problem
@@ -16,7 +16,7 @@ from t2t_repro.decoding.sentences import SentenceTranslator
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.bracket_grammar import BracketGrammar
-from t2t_repro.text.lines import as_line, check_same_length
+from t2t_repro.text.lines import as_line, check_same_length, listed
 from t2t_repro.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ class TranslatingSystem(abc.ABC):
         self.checkpoint = checkpoint
         self._translators: dict[DecodeHParams, SentenceTranslator] = {}
         self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.checkpoint}, {self.problem.name}>"
 
     @property
     @abc.abstractmethod
@@ -122,15 +125,23 @@ class TranslatingSystem(abc.ABC):
             return self._translators[hparams]
 
     def translate(
-        self, sentences: Sequence[str], decode_hparams: DecodeHParams | None = None
+        self, sentences: Iterable[str], decode_hparams: DecodeHParams | None = None
     ) -> list[str]:
-        """Return the best translation of each sentence."""
+        """Return the best translation of each sentence.
+
+        Args:
+            sentences: Sources: a list, an array, a generator or another iterable.
+            decode_hparams: Settings of the search.
+
+        Raises:
+            ValueError: If `sentences` is one string, or an item is no string.
+        """
         translated = self.translator(decode_hparams).translate(sentences)
         return [hypotheses[0].text for hypotheses in translated]
 
     def hypotheses(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         decode_hparams: DecodeHParams | None = None,
         advance: Callable[[int], object] = lambda count: None,
         *,
@@ -165,8 +176,8 @@ class TranslatingSystem(abc.ABC):
 
     def evaluate(
         self,
-        sources: Sequence[str],
-        references: Sequence[str],
+        sources: Iterable[str],
+        references: Iterable[str],
         decode_hparams: DecodeHParams | None = None,
         advance: Callable[[int], object] = lambda count: None,
         *,
@@ -186,6 +197,8 @@ class TranslatingSystem(abc.ABC):
             UsageError: See `translator`; or if there are several references, and the
                 problem is not scored by BLEU.
         """
+        sources = listed(sources, "sources")
+        references = listed(references, "references")
         self._check_references(sources, [references, *other_references])
         translated = self.hypotheses(sources, decode_hparams, advance)
         best = [hypotheses[0] for hypotheses in translated]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from t2t_repro.errors import UserError
 from t2t_repro.text_tables import quantity
@@ -37,6 +37,28 @@ def as_line(text: str) -> str:
     and CR if Python opens the file with its default settings.
     """
     return text.replace("\n", " ").replace("\r", " ")
+
+
+def listed(texts: Iterable[str], name: str) -> list[str]:
+    """Return texts as a list, from a list, an array, a generator or the like.
+
+    Args:
+        texts: The texts.
+        name: Name of the argument, for messages.
+
+    Raises:
+        ValueError: If it is one text instead of several, or an item is no text.
+    """
+    if isinstance(texts, str | bytes):
+        raise ValueError(
+            f"`{name}` must be a list of sentences, such as [{texts!r}]. "
+            f"Received: {texts!r}"
+        )
+    found = list(texts)
+    for text in found:
+        if not isinstance(text, str):
+            raise ValueError(f"`{name}` must be a list of strings. Received: {text!r}")
+    return [str(text) for text in found]  # NumPy has a class of its own
 
 
 def check_same_length(sources: Sequence[str], references: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import html
+import reprlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -121,7 +122,7 @@ class AttentionMap:
     weights: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Attention:
     """Every attention weight of a model for one sentence pair.
 
@@ -152,6 +153,15 @@ class Attention:
     decoder_parameters: np.ndarray | None = None
     title: str = ""
     reference: str = ""
+
+    def __repr__(self) -> str:
+        texts = " -> ".join(reprlib.repr(x.text) for x in (self.source, self.target))
+        shapes = [
+            f"{field.name} {value.shape}"
+            for field in dataclasses.fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        ]
+        return f"<Attention {texts}: {', '.join(shapes)}>"
 
     def maps(self) -> Iterator[AttentionMap]:
         """Yield the kinds of attention; parameters are cut to the rows most used."""

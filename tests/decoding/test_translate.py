@@ -340,6 +340,14 @@ def test_a_sentence_in_place_of_a_list_is_refused(beam_of_four):
         beam_of_four.translate(["a b", None])
 
 
+def test_any_iterable_of_sentences_is_translated(beam_of_four):
+    sentences = ["a b", "c d e", ""]
+    expected = best_texts(beam_of_four.translate(sentences))
+    for given in (iter(sentences), tuple(sentences), np.array(sentences)):
+        assert best_texts(beam_of_four.translate(given)) == expected
+    assert best_texts(beam_of_four.stream(iter(sentences))) == expected
+
+
 def test_a_stream_translates_one_chunk_at_a_time(beam_of_four):
     counts = []
     sentences = ["a b", "c d e", "", "f g h a"]

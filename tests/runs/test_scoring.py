@@ -177,6 +177,13 @@ def test_the_longest_texts_are_scored(scorer, model):
     assert len(score.tokens) == 62
 
 
+def test_any_iterables_of_texts_are_scored(scorer, model):
+    expected = list(scorer(model).score(SOURCES, TARGETS))
+    assert list(scorer(model).score(iter(SOURCES), np.array(TARGETS))) == expected
+    with pytest.raises(ValueError, match="`targets` must be a list of sentences"):
+        scorer(model).score(["a b"], "A B")
+
+
 def test_different_numbers_of_lines_are_refused(scorer, model):
     with pytest.raises(UserError, match="received 2 sources and 1 targets"):
         scorer(model).score(["a", "b"], ["A"])

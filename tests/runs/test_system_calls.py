@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from t2t_repro import catalogue
+from t2t_repro import catalogue, runs
 from t2t_repro.data.problem import Output, Problem
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.decoding.hypothesis import Hypothesis
@@ -165,14 +165,14 @@ def scorers(monkeypatch):
     calls = []
 
     def make(*_, **__):
-        return SimpleNamespace(score=lambda *given: calls.append(given) or "scores")
+        return SimpleNamespace(score=lambda *given: calls.append(given) or iter("ab"))
 
     return record(monkeypatch, system_module, "PairScorer", make), calls
 
 
 def test_pairs_are_scored_with_every_part_of_the_system(system, scorers):
     made, calls = scorers
-    assert system.score(["a", "b"], ["x", "y"], HPARAMS, print) == "scores"
+    assert system.score(["a", "b"], ["x", "y"], HPARAMS, print) == ["a", "b"]
     assert calls == [(["a", "b"], ["x", "y"], print)]
     assert made.call == {
         "model": "model",
@@ -181,6 +181,28 @@ def test_pairs_are_scored_with_every_part_of_the_system(system, scorers):
         "hparams": HPARAMS,
         "max_length": LONGEST,
     }
+
+
+def test_translations_and_scores_are_lists(system, scorers, monkeypatch):
+    translated = [[SimpleNamespace(text="x")]]
+    translator = SimpleNamespace(translate=lambda sentences: translated)
+    monkeypatch.setattr(system, "_new_translator", lambda hparams: translator)
+    assert system.translate(["a"]) == ["x"]
+    assert system.score(["a"], ["x"]) == ["a", "b"]
+
+
+def test_a_system_is_shown_with_its_checkpoint_set_and_problem(folder, loading):
+    system = System.load(folder)
+    name = system.run.hparams_set
+    assert repr(system) == (
+        f"<System path of the checkpoint, {name}, algorithmic_reverse>"
+    )
+
+
+def test_the_names_that_are_imported_on_first_use_are_listed():
+    assert set(runs.__all__) <= set(dir(runs))
+    for name in runs.__all__:
+        assert getattr(runs, name).__name__ == name
 
 
 def test_equal_settings_share_a_scorer_and_the_problem_has_defaults(system, scorers):

@@ -40,6 +40,13 @@ def attention() -> Attention:
     )
 
 
+def test_attention_is_shown_with_its_texts_and_shapes(attention):
+    assert repr(attention) == (
+        "<Attention 'a horse' -> 'ein Pferd': encoder_self (2, 3, 4, 4), decoder_self "
+        "(2, 3, 3, 3), memory (2, 3, 3, 4), decoder_parameters (2, 5, 3, 100)>"
+    )
+
+
 def test_a_decoder_reads_the_targets_one_position_later():
     read = TARGET.shifted()
     assert read.tokens == ("<start>", "▁ein", "▁Pfe")

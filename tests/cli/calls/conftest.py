@@ -66,11 +66,15 @@ class FakeSystem:
                 Hypothesis(f"second {sentence}", -2.5, ("other",), (3, 4, 1)),
             ]
 
-    def score(self, sources, targets, hparams, advance):
-        self.calls.append(("score", sources, targets, hparams, advance))
-        for source, target in zip(sources, targets, strict=True):
-            advance(1)
-            yield PairScore(-1.25, -0.75, (source, target, "</s>"), (-0.25, -1.0, 0.0))
+    def scorer(self, hparams):
+        def score(sources, targets, advance):
+            self.calls.append(("score", sources, targets, hparams, advance))
+            for source, target in zip(sources, targets, strict=True):
+                advance(1)
+                tokens = (source, target, "</s>")
+                yield PairScore(-1.25, -0.75, tokens, (-0.25, -1.0, 0.0))
+
+        return SimpleNamespace(score=score)
 
     def evaluate(
         self, sources, references, hparams=None, advance=None, *, other_references=()
