@@ -14,11 +14,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import NoReturn
 
 from t2t_repro import __version__
+from t2t_repro.cli.terminal import guarded
 from t2t_repro.errors import UsageError, UserError, unknown_name
 
 # Name -> (module, one line of help), in the order of use.
@@ -89,16 +90,16 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
     _open_closed_streams()
     _escape_what_stdout_lacks()
     try:
-        with _log_to_stderr():
+        with _log_to_stderr(), redirect_stdout(sys.stdout and guarded(sys.stdout)):
             code = action()
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
     except UserError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
+        _report(prog, error)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"{prog}: interrupted", file=sys.stderr)
+        _report(prog, "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         _discard_stdout()
@@ -111,8 +112,12 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
         reported = as_user_error(error)
         if reported is None:
             raise
-        print(f"{prog}: {reported}", file=sys.stderr)
+        _report(prog, reported)
         return reported.exit_code
+
+
+def _report(prog: str, error: object) -> None:
+    print(f"{prog}: {error}", file=guarded(sys.stderr))
 
 
 def _prog(command: str) -> str:
@@ -185,7 +190,7 @@ def _unknown_argument(parser: CommandParser, argument: str) -> UsageError:
 def _log_to_stderr() -> Iterator[None]:
     """Show the package's log on stderr while a command runs."""
     logger = logging.getLogger("t2t_repro")
-    handler = logging.StreamHandler()
+    handler = logging.StreamHandler(guarded(sys.stderr))
     handler.setFormatter(logging.Formatter("%(message)s"))
     # TensorFlow adds a handler to the root logger, which would print lines twice.
     before = logger.level, logger.propagate

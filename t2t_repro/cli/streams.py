@@ -206,7 +206,10 @@ def write_lines(name: str, lines: Iterable[str]) -> None:
     """
     path = Path(name)
     try:
-        if name == STANDARD_STREAM:
+        if name == STANDARD_STREAM and sys.stdout.isatty():
+            for line in lines:
+                print(line, flush=True)
+        elif name == STANDARD_STREAM:
             _write(sys.stdout.buffer, lines)
         elif _is_device(path):
             with path.open("wb") as file:
