@@ -17,7 +17,7 @@ from t2t_repro.cli.decode_output import Summary, json_line, text_line
 from t2t_repro.cli.engine import add_engine_flags, load_engine
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
 from t2t_repro.cli.framework import warm_up
-from t2t_repro.cli.live_input import LiveLines
+from t2t_repro.cli.live_input import LiveLines, TypedLines
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     add_output_format_flag,
@@ -40,7 +40,7 @@ DESCRIPTION = (
     "it stays open."
 )
 
-Source = list[str] | LiveLines
+Source = list[str] | LiveLines | TypedLines
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -86,18 +86,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_terminal(source: Source) -> bool:
-    return isinstance(source, LiveLines) and source.is_terminal
+    return not isinstance(source, list) and source.is_terminal
 
 
 def _must_wait(source: Source) -> bool:
-    return isinstance(source, LiveLines) and source.must_wait
+    return not isinstance(source, list) and source.must_wait
 
 
 def _progress(sources: Sequence[Source]) -> Progress:
     """Show the progress of all sources, whose number of lines may be unknown."""
     weights: list[int] = []
     for source in sources:
-        if isinstance(source, LiveLines):
+        if not isinstance(source, list):
             return Progress(None, "sentence", draw_bar=not source.is_terminal)
         for start in range(0, len(source), CHUNK_SIZE):
             chunk = source[start : start + CHUNK_SIZE]
@@ -115,7 +115,7 @@ def _translated(
     prefixes: Sequence[str] | None,
 ) -> Iterator[tuple[str, list[Hypothesis]]]:
     """Yield every line with its hypotheses, in order."""
-    chunks = source.chunks(CHUNK_SIZE) if isinstance(source, LiveLines) else [source]
+    chunks = [source] if isinstance(source, list) else source.chunks(CHUNK_SIZE)
     first = 0
     for chunk in chunks:
         found = system.hypotheses(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2t_repro.cli.live_input import LiveLines
+from t2t_repro.cli.live_input import LiveLines, TypedLines
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_read_once,
@@ -105,7 +105,7 @@ def _names_in_folder(args: argparse.Namespace, inputs: Sequence[str]) -> list[st
     return [str(folder / Path(name).name.removesuffix(".gz")) for name in inputs]
 
 
-def open_inputs(names: Sequence[str]) -> list[list[str] | LiveLines]:
+def open_inputs(names: Sequence[str]) -> list[list[str] | LiveLines | TypedLines]:
     """Read the inputs. A single one may be a stream that stays open.
 
     Raises:

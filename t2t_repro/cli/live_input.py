@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from t2t_repro.data.text_files import stream_lines
 from t2t_repro.errors import UserError
@@ -21,19 +23,11 @@ class LiveLines:
     Args:
         descriptor: File descriptor of a terminal or pipe.
         name: Name of the stream for messages.
-        show: Shows text on a terminal: a prompt whenever `chunks` waits for a line, and
-            a line break after a prompt that gets no answer.
     """
 
-    def __init__(
-        self,
-        descriptor: int,
-        name: str,
-        show: Callable[[str], object] = lambda text: None,
-    ) -> None:
+    def __init__(self, descriptor: int, name: str) -> None:
         self._descriptor = descriptor
         self._name = name
-        self._show = show
         # None is the end of the stream.
         self._arrived: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
         self._error: UserError | None = None
@@ -107,7 +101,7 @@ class LiveLines:
         while not ended:
             chunk: list[str] = []
             while len(chunk) < size and not ended and not (chunk and self.must_wait):
-                line = self._next()
+                line = self._arrived.get()
                 ended = line is None
                 if line is not None:
                     chunk.append(line)
@@ -116,14 +110,51 @@ class LiveLines:
         if self._error is not None:
             raise self._error
 
-    def _next(self) -> str | None:
-        if not self.must_wait:
-            return self._arrived.get()
-        line = None
-        try:
-            self._show(PROMPT)
-            line = self._arrived.get()
-            return line
-        finally:
-            if line is None:
-                self._show("\n")
+
+class TypedLines:
+    """Lines that somebody types at a prompt, with line editing and a history.
+
+    Standard input and standard error must be terminals; the prompt goes to standard
+    error.
+
+    Args:
+        name: Name of standard input for messages.
+    """
+
+    is_terminal = True
+    must_wait = True
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def chunks(self, size: int) -> Iterator[list[str]]:
+        """Yield one line at a time, whatever the size; see `LiveLines.chunks`."""
+        del size
+        with contextlib.suppress(ImportError):
+            import readline  # from here on, `input` has editing and a history
+
+            # A paste of several lines is several sentences.
+            readline.parse_and_bind("set enable-bracketed-paste off")
+        for line in stream_lines(iter(_answer, None), self._name):
+            yield [line]
+
+
+def _answer() -> bytes | None:
+    """Ask for a line on standard error; return None at the end of the input."""
+    sys.stdout.flush()
+    stdout = os.dup(1)
+    os.dup2(2, 1)  # `input` shows the prompt and what is typed there
+    try:
+        line = input(PROMPT)
+        return f"{line}\n".encode(sys.stdin.encoding, sys.stdin.errors or "strict")
+    except UnicodeDecodeError as error:
+        return error.object + b"\n"  # `stream_lines` reports the line
+    except EOFError:
+        sys.stderr.write("\n")
+        return None
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        raise
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)

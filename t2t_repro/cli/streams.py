@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from t2t_repro.cli.live_input import LiveLines
+from t2t_repro.cli.live_input import LiveLines, TypedLines
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import INCOMPLETE
 
@@ -65,7 +65,7 @@ def add_output_format_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def open_input(name: str) -> list[str] | LiveLines:
+def open_input(name: str) -> list[str] | LiveLines | TypedLines:
     """Open a file, a pipe or, for "-", standard input, which may stay open.
 
     Returns:
@@ -78,10 +78,11 @@ def open_input(name: str) -> list[str] | LiveLines:
     descriptor = _open_live(name)
     if descriptor is None:
         return read_input(name)
-    if os.isatty(descriptor):
-        return LiveLines(descriptor, STANDARD_INPUT, show=_show_on_terminal)
-    live = LiveLines(descriptor, STANDARD_INPUT if name == STANDARD_STREAM else name)
-    lines = live.all_within(SECONDS_FOR_A_PIPE)
+    is_standard, is_terminal = name == STANDARD_STREAM, os.isatty(descriptor)
+    if is_standard and is_terminal and sys.stderr.isatty():
+        return TypedLines(STANDARD_INPUT)
+    live = LiveLines(descriptor, STANDARD_INPUT if is_standard else name)
+    lines = None if is_terminal else live.all_within(SECONDS_FOR_A_PIPE)
     return live if lines is None else lines
 
 
@@ -98,11 +99,6 @@ def _open_live(name: str) -> int | None:
         # Closed, or not a stream of the operating system.
         return None
     return None if stat.S_ISREG(os.fstat(descriptor).st_mode) else descriptor
-
-
-def _show_on_terminal(text: str) -> None:
-    if sys.stderr.isatty():
-        print(text, end="", file=sys.stderr, flush=True)
 
 
 def _lines_of(path: Path, piped_from: str | None = None) -> list[str]:

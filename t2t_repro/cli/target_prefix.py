@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from t2t_repro.cli.live_input import LiveLines
+from t2t_repro.cli.live_input import LiveLines, TypedLines
 from t2t_repro.cli.streams import read_input
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.text_tables import quantity
@@ -22,7 +22,7 @@ def add_prefix_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def read_prefixes(
-    args: argparse.Namespace, sources: Sequence[list[str] | LiveLines]
+    args: argparse.Namespace, sources: Sequence[list[str] | LiveLines | TypedLines]
 ) -> list[str] | None:
     """Read the file of the flag, or return None if it is not given.
 
@@ -37,7 +37,7 @@ def read_prefixes(
     if args.target_prefix is None:
         return None
     sentences = sources[0]
-    if len(sources) > 1 or isinstance(sentences, LiveLines):
+    if len(sources) > 1 or not isinstance(sentences, list):
         raise UsageError(
             "received --target_prefix with several files or an open stream, expected "
             "one file to translate: give it as --decode_from_file."

@@ -21,8 +21,7 @@ class Pipe:
 
     def __init__(self):
         self.reader, self._writer = os.pipe()
-        self.shown = []
-        self.lines = LiveLines(self.reader, "the pipe", self.shown.append)
+        self.lines = LiveLines(self.reader, "the pipe")
 
     def write(self, content):
         os.write(self._writer, content)
@@ -94,39 +93,6 @@ def test_an_error_comes_after_the_lines_before_it(pipe):
     assert next(chunks) == ["fine"]
     with pytest.raises(UserError, match="the pipe:2: received byte 0xFF"):
         next(chunks)
-    pipe.end()
-
-
-def test_a_prompt_is_shown_whenever_a_line_is_missing(pipe):
-    pipe.write_and_wait(b"a\nb\n")
-    chunks = pipe.lines.chunks(10)
-    assert next(chunks) == ["a", "b"]
-    assert pipe.shown == []
-    pipe.lines._arrived.put("as if it came later")
-    next(chunks)
-    assert pipe.shown == []
-
-    def show(text):
-        pipe.shown.append(text)
-        if text == "> ":
-            pipe.end()
-
-    pipe.lines._show = show
-    assert list(chunks) == []
-    # The cursor of the terminal is after the prompt at the end.
-    assert pipe.shown == ["> ", "\n"]
-
-
-def test_an_interrupt_ends_the_line_of_the_prompt(pipe):
-    def interrupt(text):
-        pipe.shown.append(text)
-        if text == "> ":
-            raise KeyboardInterrupt
-
-    pipe.lines._show = interrupt
-    with pytest.raises(KeyboardInterrupt):
-        next(pipe.lines.chunks(10))
-    assert pipe.shown == ["> ", "\n"]
     pipe.end()
 
 

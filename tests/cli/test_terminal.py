@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -53,7 +54,7 @@ class Terminal:
         if not self.process:
             # A job in the background of a shell ignores the signal.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.execv(sys.executable, arguments)
+            os.execv(arguments[0], arguments)
         self.shown = ""
 
     def type(self, text):
@@ -67,7 +68,7 @@ class Terminal:
                 return shown
             if select.select([self._master], [], [], 0.1)[0]:
                 try:
-                    block = os.read(self._master, 4096).decode()
+                    block = os.read(self._master, 4096).decode(errors="replace")
                 except OSError:  # the command has ended
                     return shown
                 shown += block
@@ -118,6 +119,51 @@ def test_an_interrupt_on_a_terminal_ends_the_command():
     terminal.type("\x03")
     assert terminal.read_until().endswith("\r\nt2t decode: interrupted\r\n")
     assert terminal.exit_code() == 130
+
+
+def test_a_line_at_the_prompt_can_be_edited_and_called_back():
+    terminal = Terminal([*QUICK_COMMAND, "--output_dir", "run"])
+    terminal.read_until(r"> $")
+    left, up = "\x1b[D", "\x1b[A"
+    terminal.type(f"the hrse{left}{left}{left}o\n")
+    assert "THE HORSE\r\n" in terminal.read_until(r"HORSE\r\n> $")
+    terminal.type(f"{up} sleeps\n")
+    assert "THE HORSE SLEEPS\r\n" in terminal.read_until(r"SLEEPS\r\n> $")
+    terminal.type("\x04")
+    assert terminal.read_until().endswith("\r\n")
+    assert terminal.exit_code() == 0
+
+
+def test_pasted_lines_are_answered_one_by_one():
+    terminal = Terminal([*QUICK_COMMAND, "--output_dir", "run"])
+    terminal.read_until(r"> $")
+    terminal.type("a horse\n\nno horse\n\x04")
+    shown = terminal.read_until()
+    assert shown.index("A HORSE\r\n") < shown.index("NO HORSE\r\n")
+    assert terminal.exit_code() == 0
+
+
+def test_the_prompt_is_on_the_terminal_and_not_in_a_file_of_results(tmp_path):
+    target = tmp_path / "results"
+    command = shlex.join([*QUICK_COMMAND, "--output_dir", "run"])
+    shell = Terminal(["/bin/sh", "-c", f"{command} > {shlex.quote(str(target))}"])
+    shell.read_until(r"> $")
+    shell.type("the hrse\x1b[D\x1b[D\x1b[Do\n")
+    shell.read_until(r"> $")
+    shell.type("\x04")
+    shell.read_until()
+    assert shell.exit_code() == 0
+    assert target.read_text() == "THE HORSE\n"
+
+
+def test_an_error_names_the_line_that_was_typed():
+    terminal = Terminal([*QUICK_COMMAND, "--output_dir", "run"])
+    terminal.read_until(r"> $")
+    terminal.type("fine\n")
+    terminal.read_until(r"> $")
+    os.write(terminal._master, b"\xff\n")
+    assert "standard input:2: received byte 0xFF" in terminal.read_until()
+    assert terminal.exit_code() == 1
 
 
 def test_a_slow_pipe_gets_its_answers_while_it_is_open():

@@ -54,7 +54,6 @@ def test_a_file_is_decoded_in_parallel_batches(stage, monkeypatch):
 def test_a_terminal_has_all_threads_for_its_sentence(stage, monkeypatch):
     one_thread = set_threads(monkeypatch)
     live = SimpleNamespace(is_terminal=True, must_wait=False, chunks=lambda size: [])
-    monkeypatch.setattr(decode_command, "LiveLines", SimpleNamespace)
     monkeypatch.setattr(decode_command, "open_inputs", lambda names: [live])
     decode(stage)
     assert one_thread.calls == []
