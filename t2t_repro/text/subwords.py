@@ -31,6 +31,7 @@ from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
 from t2t_repro.errors import UserError
 from t2t_repro.text.lines import is_blank
 from t2t_repro.text.sampled_subwords import SPACE, SubwordSampler, can_sample
+from t2t_repro.text.subword_model import load_processor
 from t2t_repro.text.tokenizer import Tokenizer, ids_of_text, read_vocabulary_file
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ class SentencePieceTokenizer(Tokenizer):
         model: Content of the model, or path of its file.
 
     Raises:
-        UserError: If the file is missing, is not a SentencePiece model, or has other
-            special ids.
+        UserError: If the file is missing, is not a SentencePiece model, has other
+            special ids, or has spaces elsewhere than at the start of its subwords.
     """
 
     filename_suffix = ".model"
@@ -77,8 +78,7 @@ class SentencePieceTokenizer(Tokenizer):
         name = "given as bytes" if isinstance(model, bytes) else str(model)
         content = model if isinstance(model, bytes) else read_vocabulary_file(model)
         self._content = content
-        self._processor = _load_processor(content, name)
-        _check_special_ids(self._processor, name)
+        self._processor = load_processor(content, name)
         self.vocab_size = self._processor.vocab_size()
 
     @classmethod
@@ -127,15 +127,15 @@ class SentencePieceTokenizer(Tokenizer):
         """Return the spans of words; see `Tokenizer`.
 
         A word begins at a subword with a space before it, which SentencePiece writes as
-        U+2581. Padding and the end of sentence are not part of a word.
+        U+2581; more spaces are part of the same word. Padding and the end of sentence
+        are not part of a word.
         """
+        pieces = self.pieces(ids)
         starts = [
             index
-            for index, (token, piece) in enumerate(
-                zip(ids, self.pieces(ids), strict=True)
-            )
+            for index, (token, piece) in enumerate(zip(ids, pieces, strict=True))
             if index == 0
-            or piece.startswith(SPACE)
+            or (piece.startswith(SPACE) and pieces[index - 1].strip(SPACE))
             or not {PAD_ID, EOS_ID}.isdisjoint((token, ids[index - 1]))
         ]
         return [*itertools.pairwise([*starts, len(ids)])] if len(ids) else []
@@ -292,26 +292,4 @@ def _warn_of_smaller_vocabulary(model: bytes, vocab_size: int) -> None:
             "a smaller vocab_size would generalise better",
             vocab_size,
             size,
-        )
-
-
-def _load_processor(content: bytes, name: str) -> sentencepiece.SentencePieceProcessor:
-    try:
-        return sentencepiece.SentencePieceProcessor(model_proto=content)
-    except RuntimeError as error:
-        raise UserError(
-            f"received vocabulary file {name}, expected a SentencePiece model: "
-            f"it is damaged or something else"
-        ) from error
-
-
-def _check_special_ids(
-    processor: sentencepiece.SentencePieceProcessor, name: str
-) -> None:
-    found = (processor.pad_id(), processor.eos_id(), processor.unk_id())
-    if found != (PAD_ID, EOS_ID, UNK_ID):
-        raise UserError(
-            f"received SentencePiece model {name} with pad, eos, unk ids {found}, "
-            f"expected {(PAD_ID, EOS_ID, UNK_ID)}: train it with `spm_train "
-            f"--pad_id=0 --eos_id=1 --unk_id=2 --bos_id=-1 --byte_fallback`"
         )

@@ -1,11 +1,14 @@
 # ruff: noqa: RUF001 - characters that look like others are what is tested
 from __future__ import annotations
 
+import io
 import random
 import re
 from pathlib import Path
 
 import pytest
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 
 from t2t_repro.errors import UserError
 from t2t_repro.text import SentencePieceTokenizer, load_tokenizer, train_sentencepiece
@@ -245,8 +248,6 @@ def test_an_error_in_the_text_iterator_reaches_the_user_unchanged():
 
 
 def test_a_model_with_other_special_ids_is_refused(tmp_path):
-    import sentencepiece
-
     lines = tmp_path / "lines.txt"
     lines.write_text("\n".join(TRAINING_LINES), encoding="utf-8")
     sentencepiece.SentencePieceTrainer.train(
@@ -257,6 +258,79 @@ def test_a_model_with_other_special_ids_is_refused(tmp_path):
     )
     with pytest.raises(UserError, match="--pad_id=0 --eos_id=1 --unk_id=2"):
         SentencePieceTokenizer(tmp_path / "other.model")
+
+
+def trained_elsewhere(**options) -> SentencePieceTokenizer:
+    """Train a model with SentencePiece's own options, as a user does."""
+    usual = {"vocab_size": 330, "model_type": "bpe", "byte_fallback": True}
+    usual |= {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TRAINING_LINES),
+        model_writer=model,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        **(usual | options),
+    )
+    return SentencePieceTokenizer(model.getvalue())
+
+
+def words(tokenizer: SentencePieceTokenizer, text: str) -> list[str]:
+    """Return the text of each word, and of the end of sentence."""
+    ids = [*tokenizer.encode(text), 1]
+    return [
+        tokenizer.decode(ids[start:end]) for start, end in tokenizer.word_spans(ids)
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"treat_whitespace_as_suffix": True},
+        {"treat_whitespace_as_suffix": True, "model_type": "unigram"},
+        {"split_by_whitespace": False},
+        {"user_defined_symbols": ["New\u2581York"]},
+    ],
+)
+def test_a_model_whose_subwords_hide_words_is_refused(options):
+    with pytest.raises(UserError, match="only at the start of a subword: train it wi"):
+        trained_elsewhere(**options)
+
+
+def test_a_model_that_keeps_spaces_as_they_are_is_refused():
+    proto = sentencepiece_model_pb2.ModelProto.FromString(
+        trained_elsewhere().to_bytes()
+    )
+    proto.normalizer_spec.escape_whitespaces = False
+    with pytest.raises(UserError, match="with escape_whitespaces=false, expected"):
+        SentencePieceTokenizer(proto.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"add_dummy_prefix": False},
+        {"remove_extra_whitespaces": False},
+        {"remove_extra_whitespaces": False, "allow_whitespace_only_pieces": True},
+        {"user_defined_symbols": ["old", "<sep>"]},
+        {"control_symbols": ["<c>"]},
+        {"split_digits": True, "split_by_unicode_script": False},
+        {"model_type": "char"},
+    ],
+)
+def test_words_are_found_whatever_the_options_of_the_model(options):
+    found = words(trained_elsewhere(**options), "the old  cat seesold 漢字 .")
+    assert [word.strip() for word in found] == [
+        *["the", "old", "cat", "seesold", "漢字", "."],
+        "",
+    ]
+
+
+def test_unknown_characters_without_byte_fallback_are_parts_of_their_word():
+    found = words(trained_elsewhere(byte_fallback=False, vocab_size=80), "the 漢a cat")
+    assert len(found) == 4
+    assert (found[0], found[2]) == ("the", "cat")
 
 
 def test_a_damaged_model_is_refused(tmp_path, tokenizer):
