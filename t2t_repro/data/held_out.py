@@ -41,7 +41,8 @@ def choose_held_out(pairs: Iterable[tuple[str, str]]) -> HeldOut:
         pairs: Pairs of the training text.
 
     Raises:
-        UserError: If there are fewer than two distinct sources.
+        UserError: If there are fewer than two distinct sources, or all pairs have a
+            blank side.
     """
     # Listings of the catalogue import this module, and do not wait for NumPy.
     import numpy as np
@@ -56,6 +57,11 @@ def choose_held_out(pairs: Iterable[tuple[str, str]]) -> HeldOut:
     is_first = np.ones(len(ascending), bool)
     np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
     distinct = int(np.count_nonzero(is_first))
+    if count and not distinct:
+        raise UserError(
+            f"received {count:,} training pair(s), all with an empty or blank side, "
+            "expected text on both sides"
+        )
     if distinct < 2:
         raise UserError(
             f"received {count:,} training pair(s) with {distinct} distinct "

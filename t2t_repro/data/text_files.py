@@ -48,8 +48,8 @@ def read_lines(
         allow_empty: Whether the file may have no lines.
 
     Raises:
-        UserError: If the file is missing, empty, damaged or not UTF-8, or has NUL
-            bytes.
+        UserError: If the file is missing, empty, damaged or not UTF-8, has NUL bytes,
+            or has carriage returns in place of line feeds.
     """
     origin = _Origin(path, piped_from)
     number = 0
@@ -57,6 +57,7 @@ def read_lines(
         for number, raw in enumerate(file, start=1):
             if number == 1:
                 raw = raw.removeprefix(codecs.BOM_UTF8)
+                _refuse_carriage_returns(origin, raw)
             yield _text_of(raw, origin, number)
     if number == 0 and not allow_empty:
         raise UserError(f"received text file {origin}, which is empty")
@@ -165,9 +166,12 @@ class _Origin:
     def __str__(self) -> str:
         return self.piped_from or str(self.path)
 
-    def conversion(self, encoding: str) -> str:
+    def from_encoding(self, encoding: str) -> str:
         """Return a shell command that converts the text to UTF-8."""
-        command = f"iconv -f {encoding} -t UTF-8"
+        return self.conversion(f"iconv -f {encoding} -t UTF-8")
+
+    def conversion(self, command: str) -> str:
+        """Return a shell command that converts the text with the given one."""
         zipped = _is_gzip(self.path)
         if self.piped_from:
             unzip = "gunzip | " if zipped else ""
@@ -176,7 +180,7 @@ class _Origin:
         converted = shlex.quote(f"{self.path.name.removesuffix('.gz')}.utf8")
         if zipped:
             return f"gunzip -c {path} | {command} > {converted}"
-        return f"{command} {path} > {converted}"
+        return f"{command} < {path} > {converted}"
 
 
 def _is_gzip(path: Path) -> bool:
@@ -232,7 +236,17 @@ def _refuse_other_encodings(origin: _Origin, head: bytes) -> None:
     if found:
         raise UserError(
             f"received {origin}, which looks like {found}, expected UTF-8: convert it "
-            f"with `{origin.conversion(found)}`"
+            f"with `{origin.from_encoding(found)}`"
+        )
+
+
+def _refuse_carriage_returns(origin: _Origin, first: bytes) -> None:
+    """Refuse the line ends of old Macs, where the whole file is one line."""
+    if first.count(b"\r") > 1 and not first.endswith(b"\n"):
+        command = origin.conversion(r"tr '\r' '\n'")
+        raise UserError(
+            f"received {origin}, whose lines end in carriage returns, expected line "
+            f"feeds: convert it with `{command}`"
         )
 
 
@@ -271,5 +285,5 @@ def _text_of(raw: bytes, origin: _Origin, number: int) -> str:
         raise UserError(
             f"{origin}:{number}: received byte 0x{line[error.start]:02X} at byte "
             f"{error.start + 1} of the line, which is not UTF-8: convert the text, "
-            f"for example with `{origin.conversion('WINDOWS-1252')}`"
+            f"for example with `{origin.from_encoding('WINDOWS-1252')}`"
         ) from error

@@ -34,6 +34,14 @@ def test_one_in_twenty_distinct_sources_is_held_out_up_to_a_thousand(count, held
     assert choice.pairs == count + 4
 
 
+def test_blank_pairs_alone_get_no_advice_about_dev_text():
+    pairs = [("", "a"), ("b", "\u200b"), (" ", "\u00a0")]
+    with pytest.raises(
+        UserError, match=r"3 training pair.* all with an empty or blank"
+    ):
+        choose_held_out(pairs)
+
+
 @pytest.mark.parametrize(
     "pairs", [[], [("a", "b"), ("a", "c")], [("", ""), ("a", "b")]]
 )

@@ -32,6 +32,19 @@ def test_lines_end_at_line_feeds_only(tmp_path):
     assert lines_of(tmp_path, f"{text}\nlast\n".encode()) == [text, "last"]
 
 
+@pytest.mark.parametrize("content", [b"one\rtwo\rthree", b"one\rtwo\r"])
+def test_a_file_with_the_line_ends_of_old_macs_is_refused(tmp_path, content):
+    with pytest.raises(UserError, match=r"carriage returns.*`tr '\\r' '\\n' < "):
+        lines_of(tmp_path, content)
+    with pytest.raises(UserError, match=r"gunzip -c .* \| tr '\\r' '\\n' > "):
+        lines_of(tmp_path, gzip.compress(content))
+
+
+def test_a_single_line_may_have_a_carriage_return(tmp_path):
+    assert lines_of(tmp_path, b"one\rtwo") == ["one\rtwo"]
+    assert lines_of(tmp_path, b"one\rtwo\r\n") == ["one\rtwo"]
+
+
 def test_a_last_line_without_line_feed_counts(tmp_path):
     assert lines_of(tmp_path, b"a\nb") == ["a", "b"]
 
