@@ -9,12 +9,16 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import itertools
-from collections.abc import Sequence
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from t2t_repro.constants import EOS_ID, UNK_ID
 from t2t_repro.errors import UserError
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.text_tables import quantity
+
+logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +60,53 @@ def cut(
         )
         for part, start in enumerate(range(0, len(ids), longest))
     ]
+
+
+def report_cuts(pieces: Sequence[Piece], longest: int) -> None:
+    """Log which sentences have several pieces.
+
+    Args:
+        pieces: Pieces of sentences, in order.
+        longest: Largest number of ids of a piece, without EOS.
+    """
+    for sentence, group in itertools.groupby(pieces, key=lambda p: p.sentence):
+        lengths = [len(piece.ids) - 1 for piece in group]
+        if len(lengths) > 1:
+            logger.warning(
+                "line %d has %d tokens, more than %d: translated in %d pieces",
+                sentence + 1,
+                sum(lengths),
+                longest,
+                len(lengths),
+            )
+
+
+def parts_of_chunk(
+    pieces: Sequence[Piece], count: int, first: int, limit: int
+) -> Iterator[tuple[slice, list[Piece]]]:
+    """Part the sentences of a chunk before every very long one.
+
+    So the sentences before it need not wait until it is translated.
+
+    Args:
+        pieces: Pieces of the sentences, in order.
+        count: Number of sentences.
+        first: Number of the first one in the whole input.
+        limit: Largest number of tokens of a sentence that is not very long.
+
+    Yields:
+        The place of a part in the chunk, and its pieces.
+    """
+    tokens: Counter[int] = Counter()
+    for piece in pieces:
+        tokens[piece.sentence - first] += len(piece.ids)
+    starts = {0, *(number for number, total in tokens.items() if total > limit)}
+    for start, end in itertools.pairwise([*sorted(starts), count]):
+        places = (
+            bisect.bisect_left(pieces, first + number, key=lambda p: p.sentence)
+            for number in (start, end)
+        )
+        yield slice(start, end), list(pieces[slice(*places)])
 
 
 def with_words(

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import itertools
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -19,6 +17,8 @@ from t2t_repro.decoding.pieces import (
     check_prefix_lengths,
     cut,
     encode_prefixes,
+    parts_of_chunk,
+    report_cuts,
     with_words,
 )
 from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
@@ -28,10 +28,9 @@ from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.lines import is_blank, listed
 from t2t_repro.text.tokenizer import Tokenizer
 
-logger = logging.getLogger(__name__)
-
 MIN_SOURCE_BUCKET = 8  # tokens
 CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
+LONG_LINE = 4  # batches; a line that fills more does not delay those before it
 
 
 def longest_piece(max_input_length: int) -> int:
@@ -120,6 +119,7 @@ class SentenceTranslator(abc.ABC):
         *,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
+        reports_cuts: bool = True,
     ) -> list[list[Hypothesis]]:
         """Translate sentences, all batched together.
 
@@ -132,6 +132,7 @@ class SentenceTranslator(abc.ABC):
                 pieces, the translation of the first piece begins with it.
             first: Number of the first sentence in the whole input, for messages and
                 random numbers.
+            reports_cuts: Whether to log which sentences are cut into pieces.
 
         Returns:
             The hypotheses of each sentence, best first: `beam_size` of them if the
@@ -146,7 +147,13 @@ class SentenceTranslator(abc.ABC):
         """
         sentences = _checked(sentences)
         pieces = self._encode(sentences, prefixes, first)
+        if reports_cuts:
+            report_cuts(pieces, self._longest_piece)
         return self._translate_chunk(sentences, pieces, first, advance)
+
+    def count_cut(self, sentences: Sequence[str]) -> int:
+        """Return the number of sentences that are translated in several pieces."""
+        return sum(p.part == 1 for p in self._encode(_checked(sentences), None, 0))
 
     def stream(
         self,
@@ -162,7 +169,8 @@ class SentenceTranslator(abc.ABC):
         Args:
             sentences: See `translate`.
             advance: See `translate`.
-            chunk_size: Sentences that are sorted and batched together.
+            chunk_size: Sentences that are sorted and batched together, but those before
+                a very long one are translated first.
             prefixes: See `translate`. All are checked before the first translation.
             first: See `translate`.
 
@@ -176,13 +184,15 @@ class SentenceTranslator(abc.ABC):
         if prefixes is not None:
             self._encode(_checked(sentences), prefixes, first)
         for start in range(0, len(sentences), chunk_size):
-            part = slice(start, start + chunk_size)
-            yield from self.translate(
-                sentences[part],
-                advance,
-                prefixes=None if prefixes is None else prefixes[part],
-                first=first + start,
-            )
+            end = start + chunk_size
+            chunk = _checked(sentences[start:end])
+            forced = None if prefixes is None else prefixes[start:end]
+            pieces = self._encode(chunk, forced, first + start)
+            report_cuts(pieces, self._longest_piece)
+            limit = LONG_LINE * self.hparams.batch_size
+            for part, own in parts_of_chunk(pieces, len(chunk), first + start, limit):
+                number = first + start + part.start
+                yield from self._translate_chunk(chunk[part], own, number, advance)
 
     def _encode(
         self, sentences: Sequence[str], prefixes: Sequence[str] | None, first: int
@@ -214,7 +224,6 @@ class SentenceTranslator(abc.ABC):
         advance: Callable[[int], object],
     ) -> list[list[Hypothesis]]:
         """Translate pieces, and join those of each sentence."""
-        self._report_cuts(pieces)
         found: dict[int, list[list[Hypothesis]]] = {}
         translated = self._translate_pieces(pieces, advance)
         for piece, hypotheses in zip(pieces, translated, strict=True):
@@ -246,19 +255,6 @@ class SentenceTranslator(abc.ABC):
         if self._consensus is not None:
             finished = with_consensus(finished, self.hparams.mbr_scale, self._consensus)
         return finished if self.hparams.return_beams else finished[:1]
-
-    def _report_cuts(self, pieces: list[Piece]) -> None:
-        """Log which sentences are translated in several pieces."""
-        for sentence, group in itertools.groupby(pieces, key=lambda p: p.sentence):
-            parts = list(group)
-            if len(parts) > 1:
-                logger.warning(
-                    "line %d has %d tokens, more than %d: translated in %d pieces",
-                    sentence + 1,
-                    sum(len(piece.ids) - 1 for piece in parts),
-                    self._longest_piece,
-                    len(parts),
-                )
 
     def _translate_pieces(
         self, pieces: list[Piece], advance: Callable[[int], object]

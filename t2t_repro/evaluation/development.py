@@ -101,9 +101,17 @@ def translation_evaluator(
         also writes a few translations to the log.
     """
     tokenizer = problem.tokenizer_for(references)
+    cut = translator.count_cut(sources)
+    if cut:
+        logger.warning(
+            "%d of %d dev sentences are longer than max_length: translated in pieces",
+            cut,
+            len(sources),
+        )
 
     def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
-        hypotheses = [best[0].text for best in translator.translate(sources)]
+        translated = translator.translate(sources, reports_cuts=False)
+        hypotheses = [best[0].text for best in translated]
         samples = slice(SAMPLES)
         table = _table(
             problem,

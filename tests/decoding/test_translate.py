@@ -252,6 +252,13 @@ def test_an_over_long_line_is_reported(beam_of_four, caplog):
     assert "line 2 has 24 tokens, more than 11: translated in 3 pieces" in caplog.text
 
 
+def test_cut_lines_are_counted_or_reported_as_asked(beam_of_four, caplog):
+    lines = [" ".join("a" * 24), "a b", "", " ".join("b" * 12)]
+    assert beam_of_four.count_cut(lines) == 2
+    beam_of_four.translate(lines, reports_cuts=False)
+    assert not caplog.records
+
+
 def test_a_line_that_just_fits_is_not_reported(beam_of_four, caplog):
     beam_of_four.translate([" ".join("a" * LONGEST_PIECE)])
     assert not caplog.records
@@ -357,6 +364,28 @@ def test_a_stream_translates_one_chunk_at_a_time(beam_of_four):
     together = beam_of_four.translate(sentences)
     assert best_texts([first, *stream]) == best_texts(together)
     assert sum(counts) == 4
+
+
+def test_lines_before_a_very_long_one_do_not_wait_for_it(beam_of_four, model):
+    small = translator(model, batch_size=12)
+    long = " ".join("abc" * 16)  # 48 tokens are more than four batches
+    lines = ["a b", "c", long, "d", "", long, "a c"]
+    counts = []
+    stream = small.stream(lines, counts.append)
+    first = [next(stream), next(stream)]
+    assert sum(counts) == 2
+    after = [next(stream), next(stream), next(stream)]
+    assert sum(counts) == 5
+    together = beam_of_four.translate(lines)
+    assert best_texts([*first, *after, *stream]) == best_texts(together)
+    assert sum(counts) == len(lines)
+
+
+def test_a_line_of_a_few_pieces_stays_with_the_others(model):
+    counts = []
+    lines = ["a b", " ".join("abc" * 9), "c"]
+    next(translator(model).stream(lines, counts.append))
+    assert sum(counts) == 3
 
 
 def test_only_the_first_search_of_a_graph_is_alone(model, monkeypatch):

@@ -30,10 +30,15 @@ class Texts:
 class Dictionary:
     """A replacement for a translator."""
 
-    def __init__(self, translations):
+    def __init__(self, translations, cut=0):
         self.translations = translations
+        self.cut = cut
 
-    def translate(self, sentences):
+    def count_cut(self, sentences):
+        return self.cut
+
+    def translate(self, sentences, *, reports_cuts):
+        assert not reports_cuts
         return [
             [Hypothesis(self.translations[s], -1.0), Hypothesis("worse", -2.0)]
             for s in sentences
@@ -147,6 +152,17 @@ def test_translations_are_written_as_a_table_of_text():
         "| **reference 3:** end |",
         "| **translation 3, bleu 0.0:**  |",
     ]
+
+
+def test_long_dev_sentences_are_reported_once_and_not_at_every_evaluation(caplog):
+    caplog.set_level(logging.WARNING, "t2t_repro")
+    translator = Dictionary(TRANSLATIONS, cut=2)
+    sources = list(TRANSLATIONS)
+    evaluator = translation_evaluator(translator, sources, REFERENCES, Problem())
+    evaluator(1, Texts())
+    evaluator(2, Texts())
+    (message,) = caplog.messages
+    assert message.startswith("2 of 3 dev sentences are longer than max_length")
 
 
 def test_only_the_first_three_translations_are_written():
