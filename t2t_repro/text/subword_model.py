@@ -56,6 +56,6 @@ def _check_spaces(content: bytes, name: str) -> None:
     raise UserError(
         f"received SentencePiece model {name} with {found}, expected a space (U+2581) "
         "only at the start of a subword: train it without "
-        "--treat_whitespace_as_suffix, --split_by_whitespace=false, "
-        "--escape_whitespaces=false and symbols with spaces"
+        "treat_whitespace_as_suffix, split_by_whitespace=false, "
+        "escape_whitespaces=false and symbols with spaces"
     )
