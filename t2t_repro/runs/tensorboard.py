@@ -15,7 +15,7 @@ def write_beginning(log: MetricsLog, run: Run) -> None:
     """Write what the user chose for a new run for the tab "HParams".
 
     TensorBoard shows up to five settings before the scores, however many there are, and
-    `hparams.json` has them all.
+    `hparams.json` has them all. The tab "Projector" is empty until the end.
     """
     chosen = {
         "hparams_set": run.hparams_set,
@@ -23,6 +23,7 @@ def write_beginning(log: MetricsLog, run: Run) -> None:
         "random_seed": run.random_seed,
     }
     write_hparams(log, chosen | run.hparams.given())
+    write_projector(log.output_dir, {})
 
 
 def write_end(

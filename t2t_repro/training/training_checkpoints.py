@@ -12,6 +12,7 @@ import tensorflow as tf
 from t2t_repro.errors import UserError
 from t2t_repro.files import (
     atomic_folder,
+    atomic_write,
     current_folder,
     recover_folder,
 )
@@ -110,20 +111,16 @@ class TrainingCheckpoints:
         if stopped_at != path and stopped_at in all_checkpoints(self.output_dir):
             # An uninterrupted run would not have it, and would not average it.
             remove_checkpoint(stopped_at)
-        self._tidy()
+        self._tidy(step)
         return path
 
-    def _tidy(self) -> None:
-        """Remove the oldest checkpoints, and the file that named the newest.
-
-        TensorBoard's tab "Projector" lists every matrix of the checkpoint that the file
-        `checkpoint` of TensorFlow names, in the folder of events or the one above. The
-        embeddings are unlabelled there, and Adam's moments are among them. Only earlier
-        versions wrote the file.
-        """
+    def _tidy(self, step: int) -> None:
+        """Remove the oldest checkpoints, and name the newest for TensorFlow."""
         for old in all_checkpoints(self.output_dir)[: -self._keep]:
             remove_checkpoint(old)
-        (self.output_dir / "checkpoint").unlink(missing_ok=True)
+        # For programs that call tf.train.latest_checkpoint.
+        state = f'model_checkpoint_path: "{CHECKPOINT_NAME}-{step}"\n'
+        atomic_write(self.output_dir / "checkpoint", state)
 
     def save_best(self, step: int, metric: str, value: float) -> None:
         """Replace the best model so far, which is stored with its score.
@@ -168,7 +165,7 @@ class TrainingCheckpoints:
         """
         path = self._restore_newest(all_checkpoints(self.output_dir))
         if path is not None:
-            self._tidy()
+            self._tidy(step_of(path))
             if not self.is_regular(step_of(path)):
                 self._stopped_at = path
         return path
@@ -198,7 +195,7 @@ class TrainingCheckpoints:
         for variable, value in zip((self.epoch, self.batches), position, strict=True):
             variable.assign(value)
         self._remove_after(step_of(path))
-        self._tidy()
+        self._tidy(step_of(path))
         return path
 
     def _remove_after(self, step: int) -> None:
@@ -265,7 +262,7 @@ class ReadOnlyCheckpoints(TrainingCheckpoints):
     def clean_up(self) -> None:
         """Remove nothing."""
 
-    def _tidy(self) -> None:
+    def _tidy(self, step: int) -> None:
         """Remove nothing."""
 
     def _remove_after(self, step: int) -> None:

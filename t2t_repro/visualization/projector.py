@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tensorboard.plugins.projector import ProjectorConfig
 from tensorboard.plugins.projector.metadata import PROJECTOR_FILENAME
 
 from t2t_repro.files import atomic_write
-from t2t_repro.training.metrics_file import TRAIN_SPLIT
+from t2t_repro.training.metrics_file import SPLITS, TRAIN_SPLIT
 
 # The first ids of a byte-pair vocabulary are the most frequent. 5,000 rows of 512
 # numbers take 21 MB, and the page computes its projections in seconds.
@@ -24,6 +25,10 @@ def write_projector(
     embeddings: Mapping[str, tuple[np.ndarray, Sequence[str]]],
 ) -> None:
     """Write embeddings for the tab "Projector", replacing earlier ones.
+
+    TensorBoard would add every matrix of the checkpoint that TensorFlow's file
+    `checkpoint` names, without labels and with Adam's moments. So each folder that it
+    looks into names an empty file as its checkpoint.
 
     The numbers have 4 significant digits. TensorBoard reads text as well as bytes, but
     takes bytes for text if they happen to be valid UTF-8.
@@ -54,6 +59,14 @@ def write_projector(
             tensor_name=name, tensor_path=tensor, metadata_path=labels
         )
     # Written last: it names files that must be complete.
+    _write_config(folder, config)
+    for other in (Path(output_dir), *(Path(output_dir) / split for split in SPLITS)):
+        if other != folder and other.is_dir():
+            _write_config(other, ProjectorConfig())
+
+
+def _write_config(folder: Path, config: ProjectorConfig) -> None:
+    config.model_checkpoint_path = os.devnull
     atomic_write(folder / PROJECTOR_FILENAME, text_format.MessageToString(config))
 
 

@@ -22,6 +22,12 @@ from tests.support.tiny_model import tiny_transformer
 from tests.support.tiny_training import checkpoints_of, tiny_model
 
 SYMBOLS = SymbolTokenizer([*"abcdefgh"])
+DESCRIBED = types.SimpleNamespace(
+    hparams_set="transformer_tiny",
+    problem="translate_ende_synthetic",
+    random_seed=3,
+    hparams=catalogue.hparams("transformer_tiny").parse("hidden_size=32").resolved(),
+)
 
 
 def config_of(folder) -> ProjectorConfig:
@@ -72,6 +78,17 @@ class Folders:
         return [types.SimpleNamespace(run_name=name) for name in self.names]
 
 
+def shown_by_the_projector(folder):
+    """Return the tensors that the tab offers in all runs of a log directory."""
+    context = base_plugin.TBContext(data_provider=Folders(folder), logdir=str(folder))
+    apps = ProjectorPlugin(context).get_plugin_apps()
+    return [
+        entry
+        for name in Client(apps["/runs"]).get("/").json
+        for entry in Client(apps["/info"]).get(f"/?run={name}").json["embeddings"]
+    ]
+
+
 @pytest.mark.parametrize("logdir", ["", "run", "run/train", "run/eval"])
 def test_the_projector_shows_only_the_embeddings_with_their_subwords(tmp_path, logdir):
     run = tmp_path / "run"
@@ -79,28 +96,16 @@ def test_the_projector_shows_only_the_embeddings_with_their_subwords(tmp_path, l
     checkpoints_of(tiny_model(), run).save(1)
     log = MetricsLog(run)
     log.scalars("train", 1, {"loss": 1.0})
+    write_beginning(log, DESCRIBED)
+    assert shown_by_the_projector(tmp_path / logdir) == []
     write_end(log, tiny_transformer(seed=2), (SYMBOLS, SYMBOLS))
-    folder = tmp_path / logdir
-    context = base_plugin.TBContext(data_provider=Folders(folder), logdir=str(folder))
-    apps = ProjectorPlugin(context).get_plugin_apps()
-    shown = [
-        entry
-        for name in Client(apps["/runs"]).get("/").json
-        for entry in Client(apps["/info"]).get(f"/?run={name}").json["embeddings"]
-    ]
+    shown = shown_by_the_projector(tmp_path / logdir)
     assert {"metadataPath" in entry for entry in shown} <= {True}
     assert len(shown) == (0 if logdir == "run/eval" else 1)
 
 
 def test_the_settings_in_the_table_are_those_that_the_user_chose(tmp_path):
-    hparams = catalogue.hparams("transformer_tiny").parse("hidden_size=32")
-    run = types.SimpleNamespace(
-        hparams_set="transformer_tiny",
-        problem="translate_ende_synthetic",
-        random_seed=3,
-        hparams=hparams.resolved(),
-    )
-    write_beginning(MetricsLog(tmp_path), run)
+    write_beginning(MetricsLog(tmp_path), DESCRIBED)
     found = EventAccumulator(str(tmp_path / "eval")).Reload().summary_metadata
     (content,) = [metadata.plugin_data.content for metadata in found.values()]
     started = HParamsPluginData.FromString(content).session_start_info

@@ -117,15 +117,21 @@ def test_a_damaged_score_counts_as_none(own_run, model):
     assert checkpoints_of(model, own_run).best_value("bleu") == -math.inf
 
 
-@pytest.mark.parametrize("content", ["", "nonsense", 'model_checkpoint_path: "x-9"'])
-def test_the_file_that_earlier_versions_wrote_for_tensorflow_is_ignored_and_removed(
+def test_tensorflow_finds_the_newest_too(run):
+    assert tf.train.latest_checkpoint(str(run)) == find_checkpoint(run)
+
+
+@pytest.mark.parametrize("content", [None, "", "nonsense"])
+def test_the_file_of_tensorflow_beside_the_checkpoints_may_be_lost(
     own_run, model, content
 ):
-    (own_run / "checkpoint").write_text(content)
+    if content is None:
+        (own_run / "checkpoint").unlink()
+    else:
+        (own_run / "checkpoint").write_text(content)
     found = checkpoints_of(model, own_run).restore_latest()
     assert step_of(found) == 300
     assert one_value(model) == 6.0
-    assert not (own_run / "checkpoint").exists()
 
 
 def test_a_clock_that_was_set_back_changes_nothing(own_run, model, monkeypatch):
