@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from t2t_repro.errors import UserError
+from t2t_repro.local_paths import check_tensorflow_path
 
 # The largest description is the manifest of prepared data, below a megabyte.
 MAX_BYTES = 32 * 2**20
@@ -38,8 +39,10 @@ def load_description(
         The return value of `build`.
 
     Raises:
-        UserError: If the file is damaged or has another format.
+        UserError: If the path is refused, or the file is damaged or has another
+            format.
     """
+    check_tensorflow_path(path)
     if not path.exists():
         return None
     try:

@@ -19,6 +19,7 @@ FLOORS = {
     "t2t_repro.constants": 0,
     "t2t_repro.errors": 0,
     "t2t_repro.files": 0.1,
+    "t2t_repro.local_paths": 0.05,
     "t2t_repro.processor": 0,
     "t2t_repro.heap": 0,
     "t2t_repro.progress": 0,

@@ -16,7 +16,7 @@ from t2t_repro.cli.streams import read_input
 from t2t_repro.decoding.ctranslate2_engine import check_followed
 from t2t_repro.errors import UsageError
 from t2t_repro.export.ctranslate2_folder import check_exportable
-from t2t_repro.export.limits import MAX_SOURCE_TOKENS, check_new_folder
+from t2t_repro.export.limits import MAX_SOURCE_TOKENS, check_saved_model_folder
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import quantity
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             )
         check_followed(hparams)  # the library checks it, too, after loading the system
         return _export_ctranslate2(args, hparams)
-    check_new_folder(args.export_dir)
+    check_saved_model_folder(args.export_dir)
     system = load_system(args, hparams, ensembles=True)
     limit = args.max_source_tokens or MAX_SOURCE_TOKENS
     system.export(args.export_dir, hparams, limit)

@@ -21,6 +21,7 @@ from typing import NoReturn
 from t2t_repro import __version__
 from t2t_repro.cli.terminal import guarded
 from t2t_repro.errors import UsageError, UserError, unknown_name
+from t2t_repro.local_paths import check_local_path
 
 # Name -> (module, one line of help), in the order of use.
 COMMANDS = {
@@ -46,12 +47,26 @@ COMMANDS = {
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
+# Of the words that the help shows for a flag's value
+_NAMES_A_PATH = re.compile(r"\b(DIR|FILE|PATH|RUN|CHECKPOINT)\b")
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser that raises `UsageError` and never guesses flags."""
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def parse_known_args(self, *args, **kwargs) -> tuple[argparse.Namespace, list[str]]:
+        """Parse as argparse does, and refuse the paths of remote storage."""
+        flags, unknown = super().parse_known_args(*args, **kwargs)
+        for action in self._actions:
+            if _NAMES_A_PATH.search(str(action.metavar)):
+                name = (action.option_strings or [action.dest])[0]
+                given = getattr(flags, action.dest, None)
+                for path in given if isinstance(given, list) else [given]:
+                    check_local_path(path or "", name)
+        return flags, unknown
 
     def error(self, message: str) -> NoReturn:
         """Raise the message that argparse would print with the whole usage."""

@@ -26,6 +26,7 @@ from t2t_repro.data.summary import summary_lines
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
+from t2t_repro.local_paths import check_local_path
 from t2t_repro.progress import bars_allowed
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
@@ -63,6 +64,7 @@ def prepare(
             preparing it now.
     """
     folder = Path(data_dir)
+    check_local_path("" if tmp_dir is None else tmp_dir)
     settings = settings or problem.prepare_settings
     execution = Execution(num_workers, show_progress)
     sources = sources_of(problem.base, settings, tmp_dir)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from t2t_repro.errors import UserError
+from t2t_repro.local_paths import check_local_path
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -225,6 +226,8 @@ def _refuse_pipe(origin: _Origin) -> None:
 
 
 def _unreadable(origin: _Origin, error: OSError) -> UserError:
+    if origin.piped_from is None:
+        check_local_path(origin.path)
     reason = error.strerror or type(error).__name__
     return UserError(
         f"received text file {origin}, expected a file that can be read: {reason}"

@@ -26,7 +26,7 @@ from t2t_repro.decoding.vocabulary import MINUS_INFINITY
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.export.given_targets import PAIRS, ScoredPairs
 from t2t_repro.export.groups import map_groups
-from t2t_repro.export.limits import MAX_SOURCE_TOKENS, check_new_folder
+from t2t_repro.export.limits import MAX_SOURCE_TOKENS, check_saved_model_folder
 from t2t_repro.export.pieces import cut_into_pieces, truncate
 from t2t_repro.export.warm_up import write_warm_up_requests
 from t2t_repro.export.words import kinds_of_pieces, padded_kinds, word_kinds
@@ -225,10 +225,10 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
         export_dir: Folder to create.
 
     Raises:
-        UserError: If the folder exists or cannot be written.
+        UserError: If the folder exists, or cannot be written or loaded.
     """
     export_dir = Path(export_dir)
-    check_new_folder(export_dir)
+    check_saved_model_folder(export_dir)
     signatures = {
         "serving_default": served.translate,
         "n_best": served.n_best,

@@ -8,6 +8,7 @@ from pathlib import Path
 from t2t_repro.description_file import read_json
 from t2t_repro.errors import UserError
 from t2t_repro.files import current_folder
+from t2t_repro.local_paths import check_tensorflow_path, matching
 
 CHECKPOINT_NAME = "model.ckpt"
 BEST_FOLDER = "best"
@@ -27,10 +28,14 @@ CHECKPOINT_WORDS = tuple(_ORIGINS)
 
 
 def all_checkpoints(output_dir: str | Path) -> list[str]:
-    """Return the paths of the checkpoints in a folder, oldest step first."""
+    """Return the paths of the checkpoints in a folder, oldest step first.
+
+    Raises:
+        UserError: If the folder cannot be listed.
+    """
     folder = Path(output_dir)
     steps = {}
-    for index in folder.glob(f"{CHECKPOINT_NAME}-*.index"):
+    for index in matching(folder, f"{CHECKPOINT_NAME}-*.index"):
         if match := re.fullmatch(rf"{CHECKPOINT_NAME}-(\d+)", index.stem):
             steps[int(match[1])] = str(index.with_suffix(""))
     return [steps[step] for step in sorted(steps)]
@@ -127,6 +132,7 @@ def find_checkpoint(output_dir: str | Path, which: str = "latest") -> str:
             return found[-1]
         hint = _ORIGINS[which].format(output_dir=output_dir)
         raise UserError(f"no {which} checkpoint in {output_dir}: {hint}.")
+    check_tensorflow_path(which)
     path = re.sub(r"\.(index|data-\d+-of-\d+)$", "", which)
     if not Path(f"{path}.index").exists():
         raise UserError(

@@ -7,11 +7,13 @@ so it can be read without building anything.
 from __future__ import annotations
 
 import errno
+import glob
 import math
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import keras
@@ -19,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.local_paths import matching, without_pattern
 from t2t_repro.training.checkpoint_paths import CHECKPOINT_NAME
 
 # Part ("model", "optimizer", ...) -> path of a variable -> the variable
@@ -26,6 +29,7 @@ Variables = Mapping[str, Mapping[str, tf.Variable]]
 
 # A folder that became read-only, or a failing disk
 _UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
+_NOT_FOUND = os.strerror(errno.ENOENT)
 # TensorFlow's reader raises some of Python's errors: IndexError if a file is cut short.
 _READ_ERRORS = (tf.errors.OpError, ValueError, IndexError, RuntimeError)
 
@@ -34,14 +38,15 @@ class DamagedCheckpointError(UserError):
     """The files of a checkpoint cannot be read.
 
     Attributes:
-        reason: First line of TensorFlow's message.
+        reason: What is wrong with it, as the end of a sentence.
     """
 
-    def __init__(self, path: str, error: Exception, advice: str) -> None:
-        self.reason = str(error).strip().splitlines()[0][:200]
+    def __init__(self, path: str, reason: str, advice: str) -> None:
+        missing = not Path(f"{path}.index").exists() or _NOT_FOUND in reason
+        fault = "lacks a file" if missing else "is damaged"
+        self.reason = f"{fault} ({reason.strip().splitlines()[0][:200]})"
         super().__init__(
-            f"cannot restore checkpoint {path}: it is damaged ({self.reason}).\n"
-            f"{advice}"
+            f"cannot restore checkpoint {path}: it {self.reason}.\n{advice}"
         )
 
 
@@ -89,17 +94,23 @@ def write_checkpoint(variables: Variables, folder: Path, step: int) -> str:
 def remove_checkpoint(path: str) -> None:
     """Remove the files of a checkpoint, its index first, so that no part is read."""
     Path(f"{path}.index").unlink()
-    for data in Path(path).parent.glob(f"{Path(path).name}.data-*"):
+    for data in checkpoint_files(path, "data-*"):
         data.unlink()
+
+
+def checkpoint_files(path: str, kind: str = "*") -> list[Path]:
+    """Return the files of a checkpoint, such as those of the kind "data-*"."""
+    folder, name = Path(path).parent, Path(path).name
+    return matching(folder, f"{glob.escape(name)}.{kind}")
 
 
 def remove_partial_checkpoints(folder: Path) -> None:
     """Remove the remains of interrupted writing or removal of checkpoints."""
-    for temporary in folder.glob(f"{CHECKPOINT_NAME}-*_temp"):
+    for temporary in matching(folder, f"{CHECKPOINT_NAME}-*_temp"):
         shutil.rmtree(temporary, ignore_errors=True)
-    for file in folder.glob(f"{CHECKPOINT_NAME}-*.tempstate*"):
+    for file in matching(folder, f"{CHECKPOINT_NAME}-*.tempstate*"):
         file.unlink()
-    for data in folder.glob(f"{CHECKPOINT_NAME}-*.data-*"):
+    for data in matching(folder, f"{CHECKPOINT_NAME}-*.data-*"):
         if not data.with_name(data.name.partition(".data-")[0] + ".index").exists():
             data.unlink()
 
@@ -131,11 +142,7 @@ def restore(
         DamagedCheckpointError: If the files cannot be read.
         UserError: If the checkpoint belongs to another model.
     """
-    # A file without read permission is not damaged; this error names it.
-    for file in Path(path).parent.glob(f"{Path(path).name}.*"):
-        file.open("rb").close()
-    try:
-        reader = tf.train.load_checkpoint(path)
+    with _reader(path, advice) as reader:
         shapes = reader.get_variable_to_shape_map()
         found = {key.partition("/")[0] for key in shapes}
         missing = set(optional) - found
@@ -147,8 +154,6 @@ def restore(
             for name, variable in named.items()
         }
         values = {} if mismatch else {key: reader.get_tensor(key) for key in keyed}
-    except _READ_ERRORS as error:
-        raise DamagedCheckpointError(path, error, advice) from error
     if mismatch:
         raise UserError(
             f"cannot restore checkpoint {path}: it is of a model with other hparams "
@@ -185,15 +190,30 @@ def read_values(path: str, part: str) -> dict[str, np.ndarray]:
         DamagedCheckpointError: If the files cannot be read.
     """
     start, end = f"{part}/", _key("", "").removeprefix("/")
-    try:
-        reader = tf.train.load_checkpoint(path)
+    with _reader(path, "Use another checkpoint.") as reader:
         return {
             _unescaped(key[len(start) : -len(end)]): reader.get_tensor(key)
             for key in sorted(reader.get_variable_to_shape_map())
             if key.startswith(start) and key.endswith(end)
         }
-    except _READ_ERRORS as error:
-        raise DamagedCheckpointError(path, error, "Use another checkpoint.") from error
+
+
+@contextmanager
+def _reader(path: str, advice: str) -> Iterator[tf.train.CheckpointReader]:
+    """Open a checkpoint while the block runs, in which its values are read.
+
+    Raises:
+        DamagedCheckpointError: If the files cannot be read.
+    """
+    # A file without read permission is not damaged; this error names it.
+    for file in checkpoint_files(path):
+        file.open("rb").close()
+    with without_pattern(path) as readable:
+        try:
+            yield tf.train.load_checkpoint(readable)
+        except _READ_ERRORS as error:
+            reason = str(error).replace(readable, path)
+            raise DamagedCheckpointError(path, reason, advice) from error
 
 
 def _mismatch(variables: Variables, shapes: Mapping[str, list[int]]) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from t2t_repro.description_file import parse_json
 from t2t_repro.files import INCOMPLETE
+from t2t_repro.local_paths import matching
 
 METRICS_FILE = "metrics.jsonl"
 
@@ -32,7 +33,7 @@ def all_event_files(output_dir: str | Path) -> list[Path]:
     """Return all event files of a run, including those of killed processes."""
     found = []
     for split in SPLITS:
-        found += sorted((Path(output_dir) / split).glob("events.out.tfevents.*"))
+        found += sorted(matching(Path(output_dir) / split, "events.out.tfevents.*"))
     return found
 
 

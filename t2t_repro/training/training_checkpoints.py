@@ -25,6 +25,7 @@ from t2t_repro.training.checkpoint_paths import (
 from t2t_repro.training.checkpoints import (
     DamagedCheckpointError,
     Variables,
+    checkpoint_files,
     model_variables,
     remove_checkpoint,
     remove_partial_checkpoints,
@@ -223,9 +224,10 @@ class TrainingCheckpoints:
             return path
         if damaged:
             names = ", ".join(Path(path).name for path in damaged)
+            newest = next(iter(damaged.values()))
             raise UserError(
                 f"cannot resume: no checkpoint in {self.output_dir} can be read "
-                f"({names}): {next(iter(damaged.values()))}.\nCopy an intact one there "
+                f"({names}): the newest {newest}.\nCopy an intact one there "
                 "to resume from it, or train into another folder."
             )
         return None
@@ -235,10 +237,10 @@ class TrainingCheckpoints:
         aside = f"{path}.damaged"
         name = Path(path).name
         for kind in ("data-*", "index"):
-            for file in Path(path).parent.glob(f"{name}.{kind}"):
+            for file in checkpoint_files(path, kind):
                 file.replace(aside + file.name.removeprefix(name))
         logger.warning(
-            "checkpoint %s is damaged (%s): renamed to %s; resuming from step %d",
+            "checkpoint %s %s: renamed to %s; resuming from step %d",
             path,
             reason,
             Path(aside).name,

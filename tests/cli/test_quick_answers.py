@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 
@@ -45,6 +46,38 @@ def test_a_mistake_about_a_run_needs_no_tensorflow(trained, command, code, answe
     )
     assert answer in ended.stderr
     assert ended.returncode == code, ended.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--problem=text_pairs", "--data_dir=gs://bucket/x"],
+        ["train", "--output_dir=gs://bucket/x"],
+        ["train", "--output_dir=run", "--warm_start_from=gs://bucket/x"],
+        ["train", "--t2t_usr_dir=gs://bucket/x"],
+        ["datagen", "--problem=text_pairs", "--train_source=gs://bucket/x"],
+        ["datagen", "--problem=text_pairs", "--tmp_dir=gs://bucket/x"],
+        ["decode", "--output_dir=run", "--checkpoint_path=gs://bucket/x"],
+        ["decode", "--output_dir=run", "--decode_from_file", "a", "gs://bucket/x"],
+        ["decode", "--output_dir=run", "--decode_to_file=gs://bucket/x"],
+        ["export", "--output_dir=run", "--export_dir=gs://bucket/x"],
+        ["compare", "--reference=gs://bucket/x", "file", "file"],
+    ],
+)
+def test_remote_paths_are_refused_before_any_work(
+    tmp_path, monkeypatch, capsys, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 1
+    errors = capsys.readouterr().err
+    assert re.match(r"t2t \w+: received \S+ gs:/+bucket/x, .*: mount the", errors)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_tensorflow_cannot_load_is_refused_at_once(tmp_path, capsys):
+    export_dir = str(tmp_path / "export [v1]")
+    assert main(["export", "--output_dir=run", "--export_dir", export_dir]) == 1
+    assert "expected a path without [ and \\" in capsys.readouterr().err
 
 
 def test_existing_translations_are_scored_without_tensorflow(tmp_path):

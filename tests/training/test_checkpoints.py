@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import shutil
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +12,8 @@ from t2t_repro.training.checkpoint_paths import find_checkpoint
 from t2t_repro.training.checkpoints import (
     DamagedCheckpointError,
     model_variables,
+    read_values,
+    remove_checkpoint,
     restore,
 )
 from tests.support.tiny_training import (
@@ -20,6 +26,44 @@ from tests.support.tiny_training import (
 def test_restored_weights_are_the_saved_ones(run, model):
     restore(model_variables(model), find_checkpoint(run))
     assert one_value(model) == 6.0
+
+
+@pytest.mark.parametrize("name", ["run [v1]", "back\\slash", "[", "a*?{b}", "läuf"])
+def test_a_checkpoint_is_read_whatever_its_folder_is_called(tmp_path, run, model, name):
+    copy = shutil.copytree(run, tmp_path / name)
+    restore(model_variables(model), find_checkpoint(copy))
+    assert one_value(model) == 6.0
+    assert read_values(find_checkpoint(copy), "model")
+
+
+def test_a_checkpoint_is_read_whatever_it_is_called(own_run, model):
+    for file in own_run.glob("model.ckpt-300.*"):
+        file.rename(own_run / f"mine [v1]{file.name.removeprefix('model.ckpt-300')}")
+    path = find_checkpoint(own_run, str(own_run / "mine [v1]"))
+    restore(model_variables(model), path)
+    assert one_value(model) == 6.0
+    remove_checkpoint(path)
+    assert not list(own_run.glob("mine*"))
+
+
+def test_nothing_is_left_of_reading_a_checkpoint(tmp_path, run, model, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    copy = shutil.copytree(run, tmp_path / "run [v1]")
+    restore(model_variables(model), find_checkpoint(copy))
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["run", "run [v1]"])
+@pytest.mark.parametrize("part", ["data-00000-of-00001", "index"])
+def test_a_missing_file_is_not_called_damaged(tmp_path, run, model, name, part):
+    copy = shutil.copytree(run, tmp_path / name)
+    path = find_checkpoint(copy)
+    Path(f"{path}.{part}").unlink()
+    with pytest.raises(DamagedCheckpointError, match="it lacks a file") as caught:
+        restore(model_variables(model), path)
+    assert "damaged" not in str(caught.value)
 
 
 def weights_in_file(file):
