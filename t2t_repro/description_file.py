@@ -42,7 +42,7 @@ def load_description(
         UserError: If the path is refused, or the file is damaged or has another
             format.
     """
-    check_tensorflow_path(path)
+    check_tensorflow_path(path.parent)
     if not path.exists():
         return None
     try:

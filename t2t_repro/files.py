@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from t2t_repro.errors import UserError
 
@@ -24,6 +27,40 @@ _REPLACED = ".replaced"
 _FULL_DISK = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT)))
 
 
+def incomplete_name(name: str) -> str:
+    """Return another name for a file until it is complete.
+
+    It is random, so that nobody can have put a link there, and no other process writes
+    the same file.
+    """
+    return f"{name}.{secrets.token_hex(4)}{INCOMPLETE}"
+
+
+def complete_name(name: str) -> str:
+    """Return the name that a file gets when it is complete; see `incomplete_name`."""
+    return re.sub(rf"(\.[0-9a-f]{{8}})?{re.escape(INCOMPLETE)}$", "", name)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a new file that gets its name when the block ends.
+
+    A process that is killed inside the block leaves it under its `incomplete_name`.
+
+    Args:
+        path: Path of the file. An existing file is replaced, unless the block raises
+            an error.
+    """
+    incomplete = path.with_name(incomplete_name(path.name))
+    try:
+        with incomplete.open("xb") as file:
+            yield file
+        os.replace(incomplete, path)
+    except BaseException:
+        incomplete.unlink(missing_ok=True)
+        raise
+
+
 def atomic_write(path: Path, content: bytes | str) -> None:
     """Write a file under another name, then rename it.
 
@@ -36,14 +73,36 @@ def atomic_write(path: Path, content: bytes | str) -> None:
             the error names `path`.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    incomplete = path.with_name(path.name + INCOMPLETE)
     try:
-        incomplete.write_bytes(data)
-        os.replace(incomplete, path)
+        with atomic_file(path) as file:
+            file.write(data)
     except OSError as error:
-        incomplete.unlink(missing_ok=True)
         error.filename = error.filename or str(path)
         raise
+
+
+def open_no_link(path: Path, flags: int) -> int:
+    """Open a file, but not the target of a link that somebody put in its place.
+
+    Args:
+        path: Path of the file.
+        flags: Flags of `os.open`.
+
+    Returns:
+        The descriptor.
+
+    Raises:
+        UserError: If it is a symbolic link.
+    """
+    try:
+        return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise UserError(
+            f"{path} is a symbolic link, expected a file: remove the link, whose "
+            "target would be overwritten."
+        ) from error
 
 
 @contextmanager
@@ -60,14 +119,14 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     try:
         yield incomplete
     except BaseException:
-        shutil.rmtree(incomplete, ignore_errors=True)
+        _remove(incomplete)
         raise
     # A folder cannot be renamed onto another one, so the old one is renamed first.
     replaced = _replaced(folder)
     if folder.exists():
         folder.rename(replaced)
     incomplete.rename(folder)
-    shutil.rmtree(replaced, ignore_errors=True)
+    _remove(replaced)
 
 
 def recover_folder(folder: Path) -> None:
@@ -82,7 +141,7 @@ def recover_folder(folder: Path) -> None:
     if current_folder(folder) != folder:
         _replaced(folder).rename(folder)
     for left in (_replaced(folder), folder.with_name(folder.name + INCOMPLETE)):
-        shutil.rmtree(left, ignore_errors=True)
+        _remove(left)
 
 
 def current_folder(folder: Path) -> Path:
@@ -92,6 +151,13 @@ def current_folder(folder: Path) -> Path:
     """
     replaced = _replaced(folder)
     return replaced if replaced.exists() and not folder.exists() else folder
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, or a link in its place."""
+    if folder.is_symlink():
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _replaced(folder: Path) -> Path:
@@ -164,7 +230,7 @@ def _lock(folder: Path, name: str, doing: str) -> int | None:
         return None
     path = folder / name
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = open_no_link(path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -178,7 +244,9 @@ def _lock(folder: Path, name: str, doing: str) -> int | None:
             os.close(descriptor)
             logger.warning("%s cannot be locked: %s", folder, error.strerror)
             return None
-        if _is_file(descriptor, path):
+        if os.fstat(descriptor).st_nlink > 1:
+            path.unlink()  # only one name of a file that is not a lock
+        elif _is_file(descriptor, path):
             # On a full disk, the message of another process lacks the pid.
             with suppress(OSError):
                 os.ftruncate(descriptor, 0)

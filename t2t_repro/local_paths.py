@@ -28,7 +28,7 @@ def check_local_path(path: str | Path, name: str = "") -> None:
     """Refuse the path of remote storage.
 
     Args:
-        path: Path that the user gave, or of a file in that folder.
+        path: Path that the user gave.
         name: Flag or argument of the path, for the message.
 
     Raises:
@@ -46,7 +46,7 @@ def check_tensorflow_path(path: str | Path) -> None:
     """Refuse a path that is not local, or that TensorFlow would spell in another way.
 
     Args:
-        path: Path that the user gave, or of a file in that folder.
+        path: Path that the user gave.
 
     Raises:
         UserError: If it is refused.
@@ -59,8 +59,9 @@ def check_tensorflow_path(path: str | Path) -> None:
     except UnicodeEncodeError:
         is_utf8 = False
     if not is_utf8:
+        shown = absolute.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         raise UserError(
-            f"received {absolute!a}, which is not UTF-8 in this locale: set "
+            f"received {shown}, which is not UTF-8 in this locale: set "
             "LC_ALL=C.UTF-8, or rename it with ASCII letters."
         )
 

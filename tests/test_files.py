@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,53 @@ from t2t_repro.files import (
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def precious(tmp_path_factory):
+    path = tmp_path_factory.mktemp("home") / "precious"
+    path.write_text("precious")
+    yield path
+    assert path.read_text() == "precious"
+
+
+def test_a_link_under_a_name_that_can_be_guessed_is_not_followed(tmp_path, precious):
+    (tmp_path / "file.incomplete").symlink_to(precious)
+    atomic_write(tmp_path / "file", "new")
+    assert (tmp_path / "file").read_text() == "new"
+
+
+def test_a_link_is_replaced_and_its_target_is_not(tmp_path, precious):
+    (tmp_path / "file").symlink_to(precious)
+    atomic_write(tmp_path / "file", "new")
+    assert (tmp_path / "file").read_text() == "new"
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("kind", [".incomplete", ".replaced"])
+def test_links_beside_a_folder_are_removed_and_not_followed(tmp_path, precious, kind):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / f"folder{kind}").symlink_to(precious.parent)
+    with atomic_folder(tmp_path / "folder") as beside:
+        (beside / "new").write_text("new")
+    assert names(tmp_path) == ["folder"]
+    assert names(tmp_path / "folder") == ["new"]
+
+
+def test_a_lock_that_is_a_link_is_refused_and_not_followed(tmp_path, precious):
+    (tmp_path / "lock").symlink_to(precious)
+    with (
+        pytest.raises(UserError, match=r"lock is a symbolic link.*: remove the link"),
+        folder_lock(tmp_path, "lock", "training"),
+    ):
+        pass
+
+
+def test_a_lock_that_is_another_name_of_a_file_leaves_the_file(tmp_path, precious):
+    (tmp_path / "lock").hardlink_to(precious)
+    with folder_lock(tmp_path, "lock", "training"):
+        assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("content", ["Straße\r\n", "Straße\r\n".encode()])
@@ -114,17 +163,24 @@ def test_readers_find_an_old_folder_that_was_renamed_and_leave_it(tmp_path):
     assert names(tmp_path) == ["folder", "folder.replaced"]
 
 
-def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+@contextlib.contextmanager
+def largest_file(size):
+    """Limit the size of files, as `ulimit -f` does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
-
-    def fill_the_disk(self, data):
-        with open(self, "wb") as file:
-            file.write(data[:1])
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Path, "write_bytes", fill_the_disk)
-    with pytest.raises(OSError, match="No space left") as caught:
+    with (
+        pytest.raises(OSError, match="File too large") as caught,
+        largest_file(1),
+    ):
         atomic_write(path, "new")
     assert caught.value.filename == str(path)
     assert names(tmp_path) == ["file"]

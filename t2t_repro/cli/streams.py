@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from t2t_repro.cli.live_input import LiveLines, TypedLines
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.files import INCOMPLETE
+from t2t_repro.files import atomic_file
 
 logger = logging.getLogger(__name__)
 
@@ -220,14 +220,8 @@ def write_lines(name: str, lines: Iterable[str]) -> None:
 
 
 def _write_file(path: Path, lines: Iterable[str]) -> None:
-    incomplete = path.with_name(path.name + INCOMPLETE)
-    try:
-        with incomplete.open("wb") as file:
-            _write(file, lines)
-        incomplete.replace(path)
-    except BaseException:
-        incomplete.unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as file:
+        _write(file, lines)
 
 
 def _write(file: BinaryIO, lines: Iterable[str]) -> None:

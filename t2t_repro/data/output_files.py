@@ -13,7 +13,8 @@ from typing import Any, Self
 from t2t_repro.data.manifest import manifest_name
 from t2t_repro.data.text_files import identity
 from t2t_repro.errors import UserError
-from t2t_repro.files import INCOMPLETE, folder_lock
+from t2t_repro.files import INCOMPLETE, complete_name, folder_lock, incomplete_name
+from t2t_repro.local_paths import matching
 
 # What follows the prefix in the names of shards, raw text and tokenizers.
 _OUTPUT = re.compile(
@@ -38,17 +39,17 @@ class OutputFiles:
 
     def __init__(self, folder: Path, prefix: str) -> None:
         self._folder = folder
-        self._names: list[str] = []
+        self._incomplete: dict[str, Path] = {}
         self.prefix = prefix
 
     def path(self, name: str) -> Path:
         """Return the path under which to write a file until all are complete."""
-        self._names.append(name)
-        return self._incomplete(name)
+        self._incomplete[name] = self._folder / incomplete_name(name)
+        return self._incomplete[name]
 
     def identities(self) -> dict[str, dict[str, Any]]:
         """Return the size and sha256 of every file so far, by its name."""
-        return {name: identity(self._incomplete(name)) for name in self._names}
+        return {name: identity(path) for name, path in self._incomplete.items()}
 
     def refuse_foreign(self) -> None:
         """Refuse a folder with files under these names that another program made.
@@ -78,15 +79,16 @@ class OutputFiles:
         if kind is not None:
             self._remove_incomplete()
             return
-        for name in self._names:
-            os.replace(self._incomplete(name), self._folder / name)
+        for name, path in self._incomplete.items():
+            os.replace(path, self._folder / name)
 
-    def _incomplete(self, name: str) -> Path:
-        return self._folder / f"{name}{INCOMPLETE}"
+    def _left(self) -> Iterator[tuple[str, Path]]:
+        """Yield the names and paths of what a killed process left incomplete."""
+        for path in matching(self._folder, f"{self.prefix}[-.]*{INCOMPLETE}"):
+            yield complete_name(path.name), path
 
     def _remove_incomplete(self) -> None:
-        for path in self._folder.glob(f"{self.prefix}[-.]*{INCOMPLETE}"):
-            name = path.name.removesuffix(INCOMPLETE)
+        for name, path in self._left():
             if name == manifest_name(self.prefix) or self._is_output(name):
                 path.unlink()
 
@@ -94,7 +96,7 @@ class OutputFiles:
         """Return the files that have names of outputs, in the order of their names."""
         return sorted(
             path
-            for path in self._folder.glob(f"{self.prefix}[-.]*")
+            for path in matching(self._folder, f"{self.prefix}[-.]*")
             if self._is_output(path.name)
         )
 
@@ -106,10 +108,10 @@ class OutputFiles:
 
         Its manifest, which lists them, is still without its name.
         """
+        manifests = (p for n, p in self._left() if n == manifest_name(self.prefix))
         try:
-            path = self._incomplete(manifest_name(self.prefix))
-            files = json.loads(path.read_bytes())["files"]
-        except (FileNotFoundError, ValueError):  # killed while it wrote the manifest
+            files = json.loads(next(manifests).read_bytes())["files"]
+        except (StopIteration, ValueError):  # killed while it wrote the manifest
             return []
         return [
             path.name

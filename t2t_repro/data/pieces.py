@@ -39,6 +39,7 @@ def write_piece(
         grouped += own
         size = sum(map(len, own)) + RECORD_OVERHEAD * len(own)
         starts.append(starts[-1] + size)
+    path.unlink(missing_ok=True)  # it may be a link to another file
     write_records(path, grouped)
     return starts
 
@@ -66,7 +67,8 @@ def write_shard(
     order = array.array("L", range(len(ends)))
     random.Random(seed).shuffle(order)
     view = memoryview(content)
-    with path.open("wb") as file:
+    path.unlink(missing_ok=True)  # it may be a link to another file
+    with path.open("xb") as file:
         file.writelines(view[ends[n - 1] if n else 0 : ends[n]] for n in order)
 
 

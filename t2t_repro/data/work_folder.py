@@ -19,7 +19,7 @@ from typing import Any, Self
 from t2t_repro.data.text_files import identity
 from t2t_repro.data.worker_pool import WorkerEnded
 from t2t_repro.description_file import parse_json
-from t2t_repro.files import atomic_write
+from t2t_repro.files import atomic_write, open_no_link
 
 JOURNAL = "journal.jsonl"
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -44,6 +44,8 @@ class WorkFolder:
         return self.folder / name
 
     def __enter__(self) -> Self:
+        if self.folder.is_symlink():
+            self.folder.unlink()
         self.folder.mkdir(parents=True, exist_ok=True)
         return self
 
@@ -84,7 +86,8 @@ class WorkFolder:
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Add an entry."""
-        with self.path(JOURNAL).open("a", encoding="utf-8") as file:
+        descriptor = open_no_link(self.path(JOURNAL), os.O_WRONLY | os.O_APPEND)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.write(f"{json.dumps(entry)}\n")
             file.flush()
             os.fsync(file.fileno())

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 
 import keras
 import numpy as np
@@ -81,7 +82,12 @@ def write_checkpoint(variables: Variables, folder: Path, step: int) -> str:
     """
     path = str(folder / f"{CHECKPOINT_NAME}-{step}")
     try:
-        tf.train.Checkpoint(**variables).write(path)
+        # TensorFlow writes an index in place, and through a link.
+        temporary = Path(mkdtemp("_temp", f"{CHECKPOINT_NAME}-{step}.", folder))
+        tf.train.Checkpoint(**variables).write(str(temporary / Path(path).name))
+        for file in sorted(temporary.iterdir()):  # the index comes last
+            file.replace(folder / file.name)
+        temporary.rmdir()
     except BaseException as error:
         remove_partial_checkpoints(folder)
         number = next((n for n in _UNWRITABLE if os.strerror(n) in str(error)), None)

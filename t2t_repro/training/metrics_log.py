@@ -13,7 +13,7 @@ from pathlib import Path
 import tensorflow as tf
 from tensorboard.plugins.custom_scalar import summary as custom_scalar
 
-from t2t_repro.files import atomic_write
+from t2t_repro.files import atomic_write, open_no_link
 from t2t_repro.training.event_files import remove_incomplete, without_later_events
 from t2t_repro.training.metrics_file import (
     EVAL_SPLIT,
@@ -143,8 +143,9 @@ def _write_layout(writer: tf.summary.SummaryWriter, split: str) -> None:
 def _append(path: Path, line: str) -> None:
     """Append a complete line to a file, or nothing if there is no space."""
     size = path.stat().st_size if path.exists() else 0
+    descriptor = open_no_link(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
-        with path.open("a", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             file.write(line)
     except OSError as error:
         os.truncate(path, size)

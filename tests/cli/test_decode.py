@@ -287,6 +287,15 @@ def test_a_full_disk_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_beside_the_output_is_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (tmp_path / "target.incomplete").symlink_to(precious)
+    streams.write_lines(str(tmp_path / "target"), ["one"])
+    assert precious.read_text() == "precious"
+    assert (tmp_path / "target").read_text() == "one\n"
+
+
 def test_lines_are_written_as_they_come(tmp_path):
     seen = []
 

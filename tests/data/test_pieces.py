@@ -35,6 +35,15 @@ def shards_of(folder, pieces, shard_count, seed) -> list[bytes]:
 EXAMPLES = [example_bytes([n, 1], [n * n, 7, 1]) for n in range(50)]
 
 
+def test_a_link_in_place_of_a_piece_or_shard_is_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    for name in ("piece-0", "shard-0"):
+        (tmp_path / name).symlink_to(precious)
+    shards_of(tmp_path, [EXAMPLES], 1, "seed")
+    assert precious.read_text() == "precious"
+
+
 @pytest.mark.parametrize("sizes", [[50], [1, 49], [7, 7, 36], [0, 50, 0]])
 def test_shards_have_the_bytes_of_earlier_versions(tmp_path, sizes):
     pieces, start = [], 0

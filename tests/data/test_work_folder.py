@@ -25,6 +25,15 @@ def test_entries_are_found_under_their_key_only(work):
     assert work.entries("key") == []
 
 
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path):
+    precious = tmp_path / "home"
+    precious.mkdir()
+    (tmp_path / "pairs.unfinished").symlink_to(precious)
+    with WorkFolder(tmp_path, "pairs") as work:
+        work.entries("key")
+    assert list(precious.iterdir()) == []
+
+
 @pytest.mark.parametrize("cut", range(1, 9))
 def test_an_entry_that_was_cut_short_is_ignored_and_can_be_followed(work, cut):
     work.entries("key")

@@ -5,13 +5,13 @@ import json
 import math
 import os
 import re
-from pathlib import Path
 
 import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.custom_scalar import layout_pb2
 
+from t2t_repro.errors import UserError
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.scalar_tags import scalar_tag
 
@@ -30,6 +30,15 @@ def tensors_of(folder, name):
         event.step: tensor_util.make_ndarray(event.tensor_proto)
         for event in events_of(folder).Tensors(name)
     }
+
+
+def test_metrics_that_are_a_link_are_refused_and_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (tmp_path / "metrics.jsonl").symlink_to(precious)
+    with pytest.raises(UserError, match=r"metrics.jsonl is a symbolic link"):
+        MetricsLog(tmp_path).scalars("train", 1, {"nll": 1.0})
+    assert precious.read_text() == "precious"
 
 
 def test_numbers_go_to_a_line_of_json(tmp_path):
@@ -91,10 +100,10 @@ def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
     log = MetricsLog(tmp_path)
     log.scalars("train", 1, {"loss": 1.0})
     before = (tmp_path / "metrics.jsonl").read_bytes()
-    real_open = Path.open
+    real_open = os.fdopen
 
-    def open_on_a_full_disk(path, *args, **kwargs):
-        file = real_open(path, *args, **kwargs)
+    def open_on_a_full_disk(*args, **kwargs):
+        file = real_open(*args, **kwargs)
         real_write = file.write
 
         def write(text):
@@ -105,7 +114,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
         file.write = write
         return file
 
-    monkeypatch.setattr(Path, "open", open_on_a_full_disk)
+    monkeypatch.setattr(os, "fdopen", open_on_a_full_disk)
     with pytest.raises(OSError, match="No space left") as caught:
         log.scalars("train", 2, {"loss": 1.0})
     assert caught.value.filename == str(tmp_path / "metrics.jsonl")

@@ -216,6 +216,15 @@ def test_leftovers_of_killed_saves_are_removed(own_run, model):
     assert sorted(own_run.iterdir()) == before
 
 
+def test_a_link_in_place_of_a_checkpoint_is_not_followed(own_run, model):
+    precious = own_run.parent / "precious"
+    precious.write_text("precious")
+    (own_run / "model.ckpt-400.index").symlink_to(precious)
+    path = checkpoints_of(model, own_run).save(400)
+    assert precious.read_text() == "precious"
+    restore(model_variables(model), path)
+
+
 def test_a_save_that_fails_leaves_no_files(own_run, model, monkeypatch):
     before = sorted(own_run.iterdir())
 

@@ -20,6 +20,7 @@ from t2t_repro.cli.streams import read_input
 from t2t_repro.cli.tensor2tensor.flags import whole_number
 from t2t_repro.cli.tensor2tensor.translator import given_flags
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.files import atomic_file
 from t2t_repro.text.lines import check_same_length
 
 VARIANTS = {"both": ("uncased", "cased"), "uncased": ("uncased",), "cased": ("cased",)}
@@ -150,7 +151,7 @@ def _write_events(
 
     folder.mkdir(parents=True, exist_ok=True)
     name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
-    with (folder / name).open("wb") as file:
+    with atomic_file(folder / name) as file:
         writer = RecordWriter(file)
         begun = found[0][1]
         writer.write(
