@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.evaluate import DEFAULT_SPLIT
+from t2t_repro.local_paths import has_pattern
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import quantity
 
@@ -90,7 +91,9 @@ def _next_commands(
         search = _decode_hparams_flag(command, decode_hparams)
         return f"t2t {command} --output_dir {folder}{search}"
 
-    export_dir = shlex.quote(f"{output_dir}/export")
+    # `t2t export` refuses some folders that training accepts.
+    refused = has_pattern(Path(output_dir).absolute())
+    export_dir = "DIR" if refused else shlex.quote(f"{output_dir}/export")
     lines = [
         of_run("decode"),
         f"{of_run('evaluate')}{_split_flag(split)}" if split else "",

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from t2t_repro.errors import UserError
@@ -69,3 +72,16 @@ def test_a_run_has_its_own_checkpoints_the_best_ones_and_the_average(tmp_path):
         path.touch()
     assert run_checkpoints(tmp_path) == [str(tmp_path / name) for name in names]
     assert run_checkpoints(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("find", [all_checkpoints, find_checkpoint, latest_step])
+def test_a_folder_that_cannot_be_listed_does_not_count_as_empty(run, monkeypatch, find):
+    """Permissions do not stop root, who may run the tests."""
+
+    def refuse(folder="."):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UserError, match=r"^cannot list .*Permission denied"):
+        find(run)

@@ -204,6 +204,13 @@ def test_train_scores_nothing_without_dev_and_test(stage, training, capsys):
     assert stage.loaded.calls == []
 
 
+def test_the_next_commands_name_no_export_folder_that_export_refuses(
+    stage, training, capsys
+):
+    assert train(stage, "--output_dir", str(stage.folder / "new [v1]")) == 0
+    assert "--export_dir DIR\n" in capsys.readouterr().out
+
+
 def test_the_next_commands_leave_out_default_searches(stage, training, capsys):
     train(stage, "--decode_hparams=")
     out = capsys.readouterr().out
