@@ -312,9 +312,9 @@ def remove_unless_held(folder: Path, name: str) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Without its name the folder is gone for everyone, even if this is killed.
         removed = folder.with_name(folder.name + INCOMPLETE)
-        shutil.rmtree(removed, ignore_errors=True)
+        _remove(removed)
         folder.rename(removed)
-        shutil.rmtree(removed, ignore_errors=True)
+        _remove(removed)
     except OSError:
         return False
     finally:

@@ -66,6 +66,25 @@ def check_tensorflow_path(path: str | Path) -> None:
         )
 
 
+def path_inside(folder: str | Path, name: str) -> Path:
+    """Return the path of a file that a description in its folder names.
+
+    Args:
+        folder: The folder.
+        name: Name of the file. A description may be of a stranger, or damaged.
+
+    Raises:
+        UserError: If it is not a name, but leads to another folder.
+    """
+    is_name = type(name) is str and name == Path(name).name and "\0" not in name
+    if not is_name or name in ("", ".."):
+        raise UserError(
+            f"a description in {folder} names the file {name!r}, expected a name "
+            "without a folder: restore the description from a copy."
+        )
+    return Path(folder) / name
+
+
 def has_pattern(path: str | Path) -> bool:
     """Return whether TensorFlow would read a path as a pattern."""
     return not _PATTERN.isdisjoint(str(path))

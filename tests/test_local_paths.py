@@ -12,6 +12,7 @@ from t2t_repro.local_paths import (
     check_local_path,
     check_tensorflow_path,
     matching,
+    path_inside,
 )
 
 
@@ -58,7 +59,7 @@ def test_an_umlaut_is_refused_where_the_locale_has_none():
         "try:\n"
         "    check_tensorflow_path(sys.argv[1])\n"
         "except UserError as error:\n"
-        "    print(error)\n"
+        "    print(ascii(str(error)))\n"
     )
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     ended = subprocess.run(
@@ -88,3 +89,17 @@ def test_a_folder_that_cannot_be_listed_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "listdir", refuse)
     with pytest.raises(UserError, match=r"^cannot list .*Permission.*chmod u\+r"):
         matching(tmp_path, "*")
+
+
+@pytest.mark.parametrize("name", ["a", "a b.txt", "...", ".a", "a[1]"])
+def test_a_name_is_a_file_in_the_folder(name):
+    assert path_inside("folder", name) == Path("folder", name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../a", "b/a", "/etc/passwd", "a/", "./a", "a\0", 1, None, ["a"]],
+)
+def test_a_name_that_leads_to_another_folder_is_refused(name):
+    with pytest.raises(UserError, match=r"in folder names the file .*expected a name"):
+        path_inside("folder", name)

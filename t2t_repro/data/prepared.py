@@ -17,6 +17,7 @@ from t2t_repro.data.pipeline import Shards
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.text_files import identity, read_lines
 from t2t_repro.errors import UserError
+from t2t_repro.local_paths import path_inside
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.tokenizer_files import load_tokenizers
 
@@ -99,7 +100,7 @@ class PreparedData:
         self._check_split(split, self.splits)
         self.check_files(checksums=False)
         names = self.manifest.splits[split].shards
-        paths = tuple(str(self.folder / name) for name in names)
+        paths = tuple(str(path_inside(self.folder, name)) for name in names)
         return Shards(paths, swap_sides=self.problem.was_reversed)
 
     def raw_text(self, split: str) -> tuple[list[str], list[str]]:
@@ -119,7 +120,9 @@ class PreparedData:
         """
         self._check_split(split, [name for name in self.splits if name != "train"])
         names = raw_text_names(self.manifest.problem, split)
-        source, target = (list(read_lines(self.folder / name)) for name in names)
+        source, target = (
+            list(read_lines(path_inside(self.folder, name))) for name in names
+        )
         return self._swapped((source, target))
 
     def check_files(self, *, checksums: bool) -> None:
@@ -133,10 +136,11 @@ class PreparedData:
                 the first one.
         """
         for name, expected in self.manifest.files.items():
-            trouble = _fault(self.folder / name, expected, checksums)
+            path = path_inside(self.folder, name)
+            trouble = _fault(path, expected, checksums)
             if trouble is not None:
                 raise UserError(
-                    f"{self.folder / name} {trouble}: {repair_advice(self.folder)} to "
+                    f"{path} {trouble}: {repair_advice(self.folder)} to "
                     "prepare it again"
                 )
 

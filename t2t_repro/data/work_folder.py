@@ -20,6 +20,7 @@ from t2t_repro.data.text_files import identity
 from t2t_repro.data.worker_pool import WorkerEnded
 from t2t_repro.description_file import parse_json
 from t2t_repro.files import atomic_write, open_no_link
+from t2t_repro.local_paths import path_inside
 
 JOURNAL = "journal.jsonl"
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -41,7 +42,7 @@ class WorkFolder:
 
     def path(self, name: str) -> Path:
         """Return the path of a file of the folder."""
-        return self.folder / name
+        return path_inside(self.folder, name)
 
     def __enter__(self) -> Self:
         if self.folder.is_symlink():

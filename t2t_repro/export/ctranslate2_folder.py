@@ -7,12 +7,14 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from t2t_repro.data.text_files import identity
 from t2t_repro.decoding.ctranslate2_engine import import_ctranslate2, needed_positions
 from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
 from t2t_repro.export.limits import check_new_folder
 from t2t_repro.files import atomic_write
+from t2t_repro.local_paths import path_inside
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.text.tokenizer_files import load_tokenizers
@@ -42,6 +44,8 @@ class ExportDescription:
         decode_hparams: `beam_size`, `alpha` and `extra_length` of the comparison.
         parity: Figures of the comparison with the trained model; see `Parity`.
         versions: Versions of the software that wrote the folder.
+        files: Bytes and sha256 of every other file of the folder, by its name; empty if
+            an earlier version wrote it. They tie the model to the comparison.
         format: Version of the file's format.
     """
 
@@ -57,11 +61,13 @@ class ExportDescription:
     decode_hparams: dict[str, Any]
     parity: dict[str, Any]
     versions: dict[str, str]
+    files: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     format: int = FORMAT
 
     def save(self, folder: str | Path) -> None:
-        """Write the file into the folder of the export."""
-        text = description_text(dataclasses.asdict(self))
+        """Write the file into the folder of the export, whose other files are there."""
+        files = {path.name: identity(path) for path in sorted(Path(folder).iterdir())}
+        text = description_text(dataclasses.asdict(self) | {"files": files})
         atomic_write(Path(folder) / DESCRIPTION_FILE, text)
 
     @classmethod
@@ -93,6 +99,20 @@ class ExportDescription:
                 "one."
             )
         return found
+
+    def check_files(self, folder: str | Path) -> None:
+        """Refuse a folder whose files are not those that were compared.
+
+        Raises:
+            UserError: If a file is missing or has changed.
+        """
+        for name, expected in self.files.items():
+            path = path_inside(folder, name)
+            if not path.is_file() or identity(path) != expected:
+                raise UserError(
+                    f"{path} is missing or has changed since it was compared with the "
+                    f"trained model: remove {folder}, and export or convert again."
+                )
 
     def load_tokenizers(self, folder: str | Path) -> tuple[Tokenizer, Tokenizer]:
         """Read the tokenizers of inputs and targets from the folder."""

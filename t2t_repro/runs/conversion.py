@@ -15,11 +15,12 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_folder import (
     DESCRIPTION_FILE,
+    ExportDescription,
     checkpoint_digest,
     position_count,
 )
 from t2t_repro.export.ctranslate2_variants import check_expressible, check_quantization
-from t2t_repro.files import current_folder, folder_lock
+from t2t_repro.files import current_folder, folder_lock, remove_unless_held
 from t2t_repro.runs.checkpoint_choice import choose_checkpoint
 from t2t_repro.runs.conversion_cache import prune_conversions
 from t2t_repro.runs.run import Run
@@ -36,11 +37,12 @@ class Conversion:
     """A folder for the conversion of one checkpoint of a run.
 
     Its name has a digest of the checkpoint's content, the format of the weights and the
-    number of positions, so a folder never has to be replaced.
+    number of positions, so a folder is replaced only if its description differs.
 
     Attributes:
         output_dir: Folder of the run.
         checkpoint: Path of the checkpoint.
+        digest: Digest of the checkpoint's content.
         t2t_usr_dir: Folder of the user's package, or None.
         quantization: Format of the weights.
         hparams: Settings of the search for which the model must have enough positions.
@@ -50,6 +52,7 @@ class Conversion:
 
     output_dir: str
     checkpoint: str
+    digest: str
     t2t_usr_dir: str | None
     quantization: str
     hparams: DecodeHParams
@@ -96,11 +99,13 @@ class Conversion:
         check_followed(hparams)
         path = choose_checkpoint(output_dir, checkpoint)
         positions = position_count(longest, hparams.extra_length)
-        name = f"{Path(path).name}-{checkpoint_digest(path)[:12]}"
+        digest = checkpoint_digest(path)
+        name = f"{Path(path).name}-{digest[:12]}"
         folder = Path(output_dir) / FOLDER / f"{name}-{quantization}-{positions}"
         return cls(
             output_dir=str(output_dir),
             checkpoint=path,
+            digest=digest,
             t2t_usr_dir=package,
             quantization=quantization,
             hparams=hparams,
@@ -109,8 +114,19 @@ class Conversion:
         )
 
     def is_done(self) -> bool:
-        """Return whether the folder exists."""
-        return (current_folder(self.folder) / DESCRIPTION_FILE).exists()
+        """Return whether the folder has a comparison of this very checkpoint.
+
+        A folder that cannot be read counts as done: loading it reports the error.
+        """
+        folder = current_folder(self.folder)
+        if not (folder / DESCRIPTION_FILE).exists():
+            return False
+        try:
+            found = ExportDescription.load(folder)
+        except UserError:
+            return True
+        made_of = (found.checkpoint_digest, found.quantization)
+        return made_of == (self.digest, self.quantization) and bool(found.files)
 
     def make(self) -> None:
         """Convert the checkpoint if it is not done, and log the comparison.
@@ -124,6 +140,8 @@ class Conversion:
         try:
             with folder_lock(self.folder.parent, _LOCK, "converting a checkpoint"):
                 if not self.is_done():
+                    # One of an earlier version, or of another checkpoint
+                    remove_unless_held(self.folder, DESCRIPTION_FILE)
                     self._convert()
                     prune_conversions(self.output_dir, self.folder)
         except OSError as error:

@@ -27,7 +27,7 @@ class CTranslate2System(TranslatingSystem):
         data_dir: Folder of the prepared data of the training run, if it is known.
 
     Raises:
-        UserError: If the folder has no export, or it is damaged.
+        UserError: If the folder has no export, or it is damaged or has changed.
     """
 
     follows_grammar = False
@@ -43,6 +43,7 @@ class CTranslate2System(TranslatingSystem):
         release = hold_file(self.export_dir / DESCRIPTION_FILE)
         weakref.finalize(self, release)
         self.description = ExportDescription.load(self.export_dir)
+        self.description.check_files(self.export_dir)
         catalogue.load(t2t_usr_dir)
         super().__init__(
             catalogue.problem(self.description.problem),

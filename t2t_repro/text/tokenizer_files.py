@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from t2t_repro.local_paths import path_inside
 from t2t_repro.text import Tokenizer, load_tokenizer
 
 SIDES = ("inputs", "targets")
@@ -46,10 +47,10 @@ def load_tokenizers(
         The two tokenizers; one object twice if the names are equal.
 
     Raises:
-        UserError: If a file is missing or damaged.
+        UserError: If a file is missing or damaged, or a name leads to another folder.
     """
     inputs, targets = (names[side] for side in SIDES)
-    source = load_tokenizer(Path(folder) / inputs)
+    source = load_tokenizer(path_inside(folder, inputs))
     if inputs == targets:
         return source, source
-    return source, load_tokenizer(Path(folder) / targets)
+    return source, load_tokenizer(path_inside(folder, targets))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import shutil
 import sys
 from types import SimpleNamespace
@@ -101,7 +103,8 @@ def converted(monkeypatch):
 
     def export(export_dir, decode_hparams, *, quantization):
         calls.append((export_dir, decode_hparams, quantization))
-        write_export(export_dir)
+        digest = checkpoint_digest(loaded.calls[-1]["checkpoint"])
+        write_export(export_dir, checkpoint_digest=digest, quantization=quantization)
         return SimpleNamespace(lines=lambda: ["a figure", "another"])
 
     calls = []
@@ -148,6 +151,38 @@ def test_a_conversion_that_is_removed_before_it_is_loaded_is_made_again(
     assert not remove_unless_held(system.export_dir, DESCRIPTION_FILE)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"checkpoint_digest": "of another checkpoint"}, {"quantization": "int8"}],
+)
+def test_a_conversion_of_something_else_in_the_folder_is_not_used(
+    run, converted, changes
+):
+    plan = Conversion.plan(run)
+    expected = {"checkpoint_digest": plan.digest, "quantization": "float32"}
+    write_export(plan.folder, **(expected | changes))
+    system = CTranslate2System.load(run)
+    assert len(converted.calls) == 1
+    assert system.description.checkpoint_digest == plan.digest
+
+
+def test_a_conversion_without_digests_of_its_files_is_made_again(run, converted):
+    CTranslate2System.load(run)
+    path = Conversion.plan(run).folder / DESCRIPTION_FILE
+    values = json.loads(path.read_text())
+    del values["files"]  # as an earlier version wrote it
+    path.write_text(json.dumps(values))
+    CTranslate2System.load(run)
+    assert len(converted.calls) == 2
+
+
+def test_a_conversion_whose_files_have_changed_is_refused(run, converted):
+    CTranslate2System.load(run)
+    LETTERS.save(Conversion.plan(run).folder / "inputs.symbols")
+    with pytest.raises(UserError, match=r"inputs.symbols is missing or has changed"):
+        CTranslate2System.load(run)
+
+
 def test_a_conversion_that_cannot_be_read_is_not_made_again(run, converted):
     plan = Conversion.plan(run)
     plan.folder.mkdir(parents=True)
@@ -158,11 +193,15 @@ def test_a_conversion_that_cannot_be_read_is_not_made_again(run, converted):
 
 
 def test_a_conversion_that_is_being_made_is_refused_and_made_once(run, monkeypatch):
-    def export(export_dir, *_, **__):
+    def export(export_dir, *_, quantization):
         with pytest.raises(UserError, match="is converting a checkpoint in"):
             Conversion.plan(run).make()
         made.append(export_dir)
-        write_export(export_dir)
+        write_export(
+            export_dir,
+            checkpoint_digest=checkpoint_digest(str(run / "model.ckpt-60")),
+            quantization=quantization,
+        )
         return SimpleNamespace(lines=list)
 
     made = []
@@ -222,7 +261,9 @@ def test_an_export_into_an_existing_folder_is_refused(tmp_path):
 
 def test_an_export_is_read_as_it_was_written(tmp_path):
     folder = write_export(tmp_path / "export")
-    assert ExportDescription.load(folder) == description()
+    found = ExportDescription.load(folder)
+    assert dataclasses.replace(found, files={}) == description()
+    assert sorted(found.files) == ["inputs.symbols", "targets.symbols"]
 
 
 def test_a_folder_without_an_export_or_a_damaged_one_is_refused(tmp_path):
