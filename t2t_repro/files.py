@@ -24,7 +24,12 @@ logger = logging.getLogger(__name__)
 
 INCOMPLETE = ".incomplete"
 _REPLACED = ".replaced"
-_FULL_DISK = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT)))
+# What to do if there is no space for a file, by the system's message
+_NO_SPACE = {
+    os.strerror(errno.ENOSPC): "free space",
+    os.strerror(errno.EDQUOT): "free space",
+    os.strerror(errno.EFBIG): "raise the limit on the size of a file (`ulimit -f`)",
+}
 
 
 def incomplete_name(name: str) -> str:
@@ -168,7 +173,9 @@ def _replaced(folder: Path) -> Path:
 def full_disk_as_user_error(
     folder: Path, advice: Callable[[], str] | str
 ) -> Iterator[None]:
-    """Turn the error of a full disk into a `UserError`; let other errors pass.
+    """Turn the error of a full disk, or of a limit, into a `UserError`.
+
+    Other errors pass.
 
     TensorFlow raises another error (`ResourceExhaustedError`, also raised when memory
     runs out), so errors are recognised by the system's message.
@@ -179,18 +186,19 @@ def full_disk_as_user_error(
             "free space, ".
 
     Raises:
-        UserError: If the disk is full, or the user's quota is used up.
+        UserError: If the disk is full, the user's quota is used up, or the file would
+            be larger than the user's limit.
     """
     try:
         yield
     except Exception as error:
-        reason = next((text for text in _FULL_DISK if text in str(error)), None)
+        reason = next((text for text in _NO_SPACE if text in str(error)), None)
         if reason is None or isinstance(error, UserError):
             raise
         path = getattr(error, "filename", None) or folder
         next_step = advice if isinstance(advice, str) else advice()
         raise UserError(
-            f"cannot write {path}: {reason}; free space, {next_step}."
+            f"cannot write {path}: {reason}; {_NO_SPACE[reason]}, {next_step}."
         ) from error
 
 

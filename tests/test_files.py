@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -23,6 +21,7 @@ from t2t_repro.files import (
     recover_folder,
     remove_unless_held,
 )
+from tests.support.file_limit import largest_file
 
 
 def names(folder):
@@ -163,17 +162,6 @@ def test_readers_find_an_old_folder_that_was_renamed_and_leave_it(tmp_path):
     assert names(tmp_path) == ["folder", "folder.replaced"]
 
 
-@contextlib.contextmanager
-def largest_file(size):
-    """Limit the size of files, as `ulimit -f` does."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
@@ -207,6 +195,16 @@ def test_a_full_disk_is_a_user_error(error, place):
         full_disk_as_user_error(Path("run"), "then try again"),
     ):
         raise error
+
+
+def test_a_limit_on_the_size_of_files_is_named(tmp_path):
+    limit = r"cannot write .*file: File too large; raise the limit .*ulimit -f`\), then"
+    with (
+        pytest.raises(UserError, match=limit),
+        full_disk_as_user_error(tmp_path, "then try again"),
+        largest_file(1),
+    ):
+        atomic_write(tmp_path / "file", "new")
 
 
 def test_the_advice_is_made_when_the_disk_is_full():

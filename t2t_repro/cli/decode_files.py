@@ -37,8 +37,8 @@ def add_file_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         nargs="+",
         action="extend",
-        help="file for the translations, one per input file; - = standard output "
-        "(default)",
+        help="file for the translations, plain or .gz, one per input file; - = "
+        "standard output (default)",
     )
     parser.add_argument(
         "--translations_dir",

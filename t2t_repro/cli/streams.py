@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import itertools
 import logging
 import os
@@ -191,7 +192,8 @@ def write_lines(name: str, lines: Iterable[str]) -> None:
     """Write lines as they come, to a file or, for "-", to standard output.
 
     A file gets its name when it is complete; until then its lines are in a file beside
-    it. If the name is a link, the file that it points to is replaced.
+    it. If the name is a link, the file that it points to is replaced. A file whose name
+    ends in `.gz` is compressed.
 
     Args:
         name: File, device, pipe, or "-".
@@ -211,7 +213,7 @@ def write_lines(name: str, lines: Iterable[str]) -> None:
             with path.open("wb") as file:
                 _write(file, lines)
         else:
-            _write_file(path.resolve(), lines)
+            _write_file(path, lines)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -220,8 +222,12 @@ def write_lines(name: str, lines: Iterable[str]) -> None:
 
 
 def _write_file(path: Path, lines: Iterable[str]) -> None:
-    with atomic_file(path) as file:
-        _write(file, lines)
+    with atomic_file(path.resolve()) as file:
+        if path.suffix == ".gz":
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
+                zipped.writelines(f"{line}\n".encode() for line in lines)
+        else:
+            _write(file, lines)
 
 
 def _write(file: BinaryIO, lines: Iterable[str]) -> None:

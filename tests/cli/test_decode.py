@@ -296,6 +296,16 @@ def test_a_link_beside_the_output_is_not_followed(tmp_path):
     assert (tmp_path / "target").read_text() == "one\n"
 
 
+def test_a_file_is_compressed_if_its_name_says_so(tmp_path):
+    lines = ["Straße", "", "two"]
+    for name in ("target.gz", "again.gz"):
+        streams.write_lines(str(tmp_path / name), lines)
+    content = (tmp_path / "target.gz").read_bytes()
+    assert gzip.decompress(content) == "Straße\n\ntwo\n".encode()
+    assert streams.read_input(str(tmp_path / "target.gz")) == lines
+    assert (tmp_path / "again.gz").read_bytes() == content
+
+
 def test_lines_are_written_as_they_come(tmp_path):
     seen = []
 

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoint_paths import (
     all_checkpoints,
@@ -17,6 +18,7 @@ from t2t_repro.training.checkpoint_paths import (
 )
 from t2t_repro.training.checkpoints import model_variables, restore
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from tests.support.file_limit import largest_file
 from tests.support.tiny_training import (
     checkpoints_of,
     fill,
@@ -223,6 +225,17 @@ def test_a_link_in_place_of_a_checkpoint_is_not_followed(own_run, model):
     path = checkpoints_of(model, own_run).save(400)
     assert precious.read_text() == "precious"
     restore(model_variables(model), path)
+
+
+def test_a_save_beyond_the_limit_on_the_size_of_files_says_so(own_run, model):
+    before = sorted(own_run.iterdir())
+    with (
+        pytest.raises(UserError, match=r"File too large; raise the limit on the size"),
+        full_disk_as_user_error(own_run, "then train again"),
+        largest_file(100),
+    ):
+        checkpoints_of(model, own_run).save(400)
+    assert sorted(own_run.iterdir()) == before
 
 
 def test_a_save_that_fails_leaves_no_files(own_run, model, monkeypatch):
