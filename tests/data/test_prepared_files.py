@@ -38,6 +38,12 @@ def test_reading_shards_checks_sizes_without_reading_the_files(data, monkeypatch
     assert paths == [data.folder / name for name in data.manifest.files]
 
 
+def test_a_shard_in_another_folder_is_refused(data):
+    data.manifest.splits["train"].shards.append("../elsewhere")
+    with pytest.raises(UserError, match=r"names the file '\.\./elsewhere'"):
+        data.shards("train")
+
+
 def changed_file(data, content):
     path = data.folder / "pairs-dev.targets.txt"
     path.write_bytes(content)

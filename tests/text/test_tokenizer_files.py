@@ -39,6 +39,16 @@ def test_two_files_give_inputs_and_targets_in_this_order(tmp_path):
     assert target.to_bytes() == LETTERS.to_bytes()
 
 
+@pytest.mark.parametrize("side", ["inputs", "targets"])
+def test_a_file_in_another_folder_is_refused(tmp_path, side):
+    for folder in (tmp_path, tmp_path / "run"):
+        folder.mkdir(exist_ok=True)
+        DIGITS.save(folder / "a.symbols")
+    names = {"inputs": "a.symbols", "targets": "a.symbols"} | {side: "../a.symbols"}
+    with pytest.raises(UserError, match=r"names the file '\.\./a\.symbols'"):
+        load_tokenizers(tmp_path / "run", names)
+
+
 def test_a_missing_file_is_refused(tmp_path):
     names = {"inputs": "a.symbols", "targets": "a.symbols"}
     with pytest.raises(UserError, match=r"a\.symbols"):
