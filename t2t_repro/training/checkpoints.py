@@ -178,10 +178,8 @@ def parameters_of_checkpoint(path: str) -> int:
     Raises:
         DamagedCheckpointError: If the files cannot be read.
     """
-    try:
-        shapes = tf.train.load_checkpoint(path).get_variable_to_shape_map()
-    except _READ_ERRORS as error:
-        raise DamagedCheckpointError(path, error, "Use another checkpoint.") from error
+    with _reader(path, "Use another checkpoint.") as reader:
+        shapes = reader.get_variable_to_shape_map()
     return sum(math.prod(shapes[key]) for key in shapes if key.startswith("model/"))
 
 
