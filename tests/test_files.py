@@ -14,10 +14,12 @@ from t2t_repro.errors import UserError
 from t2t_repro.files import (
     atomic_folder,
     atomic_write,
+    complete_name,
     current_folder,
     folder_lock,
     full_disk_as_user_error,
     hold_file,
+    incomplete_name,
     recover_folder,
     remove_unless_held,
 )
@@ -34,6 +36,12 @@ def precious(tmp_path_factory):
     path.write_text("precious")
     yield path
     assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["file", "file.0123abcd", "a.incomplete"])
+def test_the_name_of_an_incomplete_file_tells_its_complete_one(name):
+    assert complete_name(incomplete_name(name)) == name
+    assert complete_name("file.incomplete") == "file"  # of an earlier version
 
 
 def test_a_link_under_a_name_that_can_be_guessed_is_not_followed(tmp_path, precious):
