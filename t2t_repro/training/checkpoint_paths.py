@@ -11,6 +11,7 @@ from t2t_repro.files import current_folder
 from t2t_repro.local_paths import check_tensorflow_path, matching
 
 CHECKPOINT_NAME = "model.ckpt"
+STATE_FILE = "checkpoint"  # for programs that call tf.train.latest_checkpoint
 BEST_FOLDER = "best"
 AVERAGED_FOLDER = "averaged"
 BEST_MODELS_FOLDER = "best_models"

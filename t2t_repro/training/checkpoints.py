@@ -22,8 +22,9 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.files import INCOMPLETE
 from t2t_repro.local_paths import matching, without_pattern
-from t2t_repro.training.checkpoint_paths import CHECKPOINT_NAME
+from t2t_repro.training.checkpoint_paths import CHECKPOINT_NAME, STATE_FILE
 
 # Part ("model", "optimizer", ...) -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
@@ -114,8 +115,9 @@ def remove_partial_checkpoints(folder: Path) -> None:
     """Remove the remains of interrupted writing or removal of checkpoints."""
     for temporary in matching(folder, f"{CHECKPOINT_NAME}-*_temp"):
         shutil.rmtree(temporary, ignore_errors=True)
-    for file in matching(folder, f"{CHECKPOINT_NAME}-*.tempstate*"):
-        file.unlink()
+    for kind in (f"{CHECKPOINT_NAME}-*.tempstate*", f"{STATE_FILE}.*{INCOMPLETE}"):
+        for file in matching(folder, kind):
+            file.unlink()
     for data in matching(folder, f"{CHECKPOINT_NAME}-*.data-*"):
         if not data.with_name(data.name.partition(".data-")[0] + ".index").exists():
             data.unlink()

@@ -19,6 +19,7 @@ from t2t_repro.files import (
 from t2t_repro.training.checkpoint_paths import (
     BEST_FOLDER,
     CHECKPOINT_NAME,
+    STATE_FILE,
     all_checkpoints,
     step_of,
 )
@@ -119,9 +120,8 @@ class TrainingCheckpoints:
         """Remove the oldest checkpoints, and name the newest for TensorFlow."""
         for old in all_checkpoints(self.output_dir)[: -self._keep]:
             remove_checkpoint(old)
-        # For programs that call tf.train.latest_checkpoint.
         state = f'model_checkpoint_path: "{CHECKPOINT_NAME}-{step}"\n'
-        atomic_write(self.output_dir / "checkpoint", state)
+        atomic_write(self.output_dir / STATE_FILE, state)
 
     def save_best(self, step: int, metric: str, value: float) -> None:
         """Replace the best model so far, which is stored with its score.

@@ -214,6 +214,7 @@ def test_leftovers_of_killed_saves_are_removed(own_run, model):
     # Renamed without an index yet, or with its index already removed.
     (own_run / "model.ckpt-400.data-00000-of-00001").write_bytes(b"x")
     (own_run / "best.incomplete").mkdir()
+    (own_run / "checkpoint.0123abcd.incomplete").write_bytes(b"x")
     checkpoints_of(model, own_run).clean_up()
     assert sorted(own_run.iterdir()) == before
 
