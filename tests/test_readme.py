@@ -64,8 +64,8 @@ def test_the_python_example_trains_translates_and_exports(tmp_path):
     )
     assert ended.returncode == 0, ended.stderr
     (printed,) = ended.stdout.splitlines()
-    (translation,) = ast.literal_eval(printed)
-    assert isinstance(translation, str)
+    assert ast.literal_eval(printed) == ["el gato sigue el niño"]
+    assert f"`{printed}`" in README
     assert (tmp_path / "translator" / "saved_model.pb").exists()
 
 
