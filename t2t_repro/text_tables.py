@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Sequence
 
 _SEPARATOR = "  "
+_NARROWEST = 25  # characters of a column of sentences
+_INDENT = " " * 4
 
 
 def quantity(number: int, one: str, several: str = "") -> str:
@@ -36,6 +39,40 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
         ).rstrip()
         for row in rows
     ]
+
+
+def fitted(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return `aligned` rows whose last cells are broken to fit into a width.
+
+    If too little room is left for the last column, its cells are below the others.
+
+    Args:
+        rows: Cells per row, headings included.
+        width: Characters per line.
+    """
+    columns = list(zip(*rows, strict=True))[:-1]
+    room = width - sum(max(map(len, column)) + len(_SEPARATOR) for column in columns)
+    if room < _NARROWEST and columns:
+        return [line for row in rows for line in _stacked(row, width)]
+    lines = []
+    for *cells, last in rows:
+        first, *others = _broken(last, room) or [""]
+        lines.append([*cells, first])
+        lines += [[*[""] * len(cells), part] for part in others]
+    return aligned(lines)
+
+
+def _stacked(row: Sequence[str], width: int) -> list[str]:
+    """Return the lines of a row, with the last cell below the others."""
+    *cells, last = row
+    return [
+        *_broken(_SEPARATOR.join(filter(None, cells)), width),
+        *(f"{_INDENT}{line}" for line in _broken(last, width - len(_INDENT))),
+    ]
+
+
+def _broken(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
 def markdown(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.text_tables import aligned, markdown, quantity
+from t2t_repro.text_tables import aligned, fitted, markdown, quantity
 
 ROWS = [["name", "size", "note"], ["a", "1,024", "x"], ["long name", "8", ""]]
 
@@ -62,3 +62,31 @@ def test_markdown_escapes_what_would_end_a_cell():
 def test_markdown_without_headings_is_refused():
     with pytest.raises(ValueError, match="headings"):
         markdown([])
+
+
+SETTINGS = [
+    ["name", "meaning"],
+    ["alpha", "the weight of the length penalty"],
+    ["b", ""],
+]
+
+
+def test_the_last_column_is_broken_at_the_width():
+    assert fitted(SETTINGS, 32) == [
+        "name   meaning",
+        "alpha  the weight of the length",
+        "       penalty",
+        "b",
+    ]
+    assert fitted(SETTINGS, 100) == aligned(SETTINGS)
+
+
+def test_a_last_column_without_room_is_below_the_others():
+    assert fitted(SETTINGS, 24) == [
+        "name",
+        "    meaning",
+        "alpha",
+        "    the weight of the",
+        "    length penalty",
+        "b",
+    ]

@@ -12,10 +12,11 @@ from t2t_repro.cli.flags import (
     add_reference_flag,
     number_in_range,
 )
-from t2t_repro.cli.score_output import on_terminal, scores_json
+from t2t_repro.cli.score_output import scores_json
 from t2t_repro.cli.streams import (
     check_read_once,
     named_references,
+    on_terminal,
     read_input,
     warn_of_equal_texts,
 )

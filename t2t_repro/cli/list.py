@@ -7,7 +7,7 @@ import argparse
 from t2t_repro import registry
 from t2t_repro.cli.flags import add_usr_dir_flag
 from t2t_repro.cli.framework import load_catalogue
-from t2t_repro.text_tables import aligned
+from t2t_repro.cli.streams import table_lines
 
 KINDS = {
     "problems": (registry.problems, "NAME_rev swaps inputs and targets"),
@@ -38,14 +38,16 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(_lines(KINDS[args.kind][0])))
         return 0
     sections = [
-        "\n".join([f"{kind} ({hint})", *(f"  {line}" for line in _lines(registered))])
+        "\n".join([f"{kind} ({hint})", *_lines(registered, indent="  ")])
         for kind, (registered, hint) in KINDS.items()
     ]
     print("\n\n".join(sections))
     return 0
 
 
-def _lines(registered: registry.Registry) -> list[str]:
-    return aligned(
-        [(name, registered.entry(name).summary) for name in registered.names()]
-    )
+def _lines(registered: registry.Registry, indent: str = "") -> list[str]:
+    rows = [
+        (f"{indent}{name}", registered.entry(name).summary)
+        for name in registered.names()
+    ]
+    return table_lines(rows)

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t2t_repro.cli.score_output import on_terminal, report_lines, scores_json
+from t2t_repro.cli.score_output import report_lines, scores_json
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_replaces_no_input,
     check_writable,
+    on_terminal,
     write_lines,
 )
 from t2t_repro.errors import UsageError, UserError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +13,6 @@ from t2t_repro.text_tables import aligned
 _DIGITS = 6  # after the point; sums of floats differ from 100 in the 14th
 _LABELS = {"bleu": "BLEU", "bleu_lowercase": "BLEU, lower-cased", "chrf": "chrF2"}
 _ALWAYS_SHOWN = ("beam_size", "alpha")  # settings of the search
-
-
-def on_terminal() -> bool:
-    """Return whether a person reads standard output."""
-    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def scores_json(values: Any) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from t2t_repro import catalogue, registry
 from t2t_repro.cli.flags import add_usr_dir_flag
 from t2t_repro.cli.framework import load_catalogue
+from t2t_repro.cli.streams import table_lines
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.text_tables import aligned
 
 DESCRIPTION = "Explain a problem, hparams set, model or attention, value by value."
 
@@ -74,11 +74,8 @@ def _hparams_set(name: str) -> str:
         about = hparams.about(setting)
         origin = hparams.origins[setting]
         rows.append((setting, str(value), about.unit, origin, about.help))
-    return "\n\n".join((f"hparams set {name}", _card(name), _table(rows)))
-
-
-def _card(name: str) -> str:
-    return inspect.getdoc(registry.hparams_sets.get(name)) or ""
+    card = _text(inspect.getdoc(registry.hparams_sets.get(name)))
+    return "\n\n".join((f"hparams set {name}", card, _table(rows)))
 
 
 def _difference(left: str, right: str) -> str:
@@ -101,7 +98,7 @@ def _difference(left: str, right: str) -> str:
 
 def _problem(name: str) -> str:
     problem = catalogue.problem(name)
-    card = inspect.getdoc(type(problem.base)) or ""
+    card = _text(inspect.getdoc(type(problem.base)))
     settings = problem.prepare_settings
     rows = [
         ("splits", ", ".join(problem.splits)),
@@ -141,5 +138,9 @@ def _attention(name: str) -> str:
     return "\n\n".join((f"attention {name}", entry.summary, _table(rows)))
 
 
+def _text(docstring: str | None) -> str:
+    return _table([[line] for line in (docstring or "").splitlines()])
+
+
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(aligned(rows))
+    return "\n".join(table_lines(rows))

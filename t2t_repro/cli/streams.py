@@ -11,19 +11,32 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from t2t_repro.cli.live_input import LiveLines, TypedLines
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import atomic_file
+from t2t_repro.text_tables import aligned, fitted
 
 logger = logging.getLogger(__name__)
 
 STANDARD_STREAM = "-"
 STANDARD_INPUT = "standard input"
 SECONDS_FOR_A_PIPE = 0.2  # long enough for `cat file |` to end
+
+
+def on_terminal() -> bool:
+    """Return whether a person reads standard output."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align the columns of a table; on a terminal, fit it into the width."""
+    if not on_terminal():
+        return aligned(rows)
+    return fitted(rows, shutil.get_terminal_size().columns)
 
 
 def read_input(name: str) -> list[str]:

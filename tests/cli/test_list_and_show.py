@@ -293,3 +293,22 @@ def test_commands_use_tensorflow_whatever_backend_keras_has(monkeypatch, capsys)
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     assert main(["list", "hparams"]) == 0
     assert os.environ["KERAS_BACKEND"] == "tensorflow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["list", "list hparams", "show transformer_base", "show translate_ende_synthetic"],
+)
+def test_a_terminal_gets_lines_of_its_width_and_a_pipe_whole_lines(
+    command, capsys, monkeypatch
+):
+    main(command.split())
+    piped = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    main(command.split())
+    assert capsys.readouterr().out == piped
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    main(command.split())
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 60 < max(map(len, piped.splitlines()))
+    assert "".join(shown.split()) == "".join(piped.split())
