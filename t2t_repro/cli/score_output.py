@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,8 @@ from t2t_repro.metrics.card.text import printable
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import aligned
 
-_DIGITS = 6  # after the point; sums of floats differ from 100 in the 14th
+_DIGITS = 9  # after the point
+_ROUNDING_ERROR = 1e-14  # of sums of floats, such as 100.00000000000004
 _LABELS = {"bleu": "BLEU", "bleu_lowercase": "BLEU, lower-cased", "chrf": "chrF2"}
 _ALWAYS_SHOWN = ("beam_size", "alpha")  # settings of the search
 
@@ -22,7 +24,9 @@ def scores_json(values: Any) -> str:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        return round(value, _DIGITS)
+        short = round(value, _DIGITS)
+        is_equal = math.isclose(value, short, rel_tol=_ROUNDING_ERROR)
+        return short if is_equal else value
     if isinstance(value, Mapping):
         return {name: _rounded(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
