@@ -161,8 +161,8 @@ def _user_symbols(model: sentencepiece_model_pb2.ModelProto) -> dict[str, int]:
 def _word_pattern(pieces: Iterable[str], whole: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern that finds the parts of a text that no piece crosses.
 
-    A part is a whole symbol, or a word with the space before it. If some piece has a
-    space elsewhere, the text between whole symbols is one part.
+    A part is a whole symbol, or a word with the space before it. If some piece has
+    several spaces, the text between whole symbols is one part.
     """
     by_word = not any(SPACE in piece[1:] for piece in pieces)
     character = rf"[^{SPACE}]" if by_word else "."

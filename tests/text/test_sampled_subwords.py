@@ -29,7 +29,11 @@ LINES = [
 
 
 def model(
-    kind: str, scores: dict[str, float], whole: Sequence[str] = ()
+    kind: str,
+    scores: dict[str, float],
+    whole: Sequence[str] = (),
+    *,
+    keep_spaces: bool = False,
 ) -> SentencePieceTokenizer:
     """Make a model of the given pieces, without a space before the text."""
     proto = sentencepiece_model_pb2.ModelProto()
@@ -48,6 +52,7 @@ def model(
     spec.model_type = sentencepiece_model_pb2.TrainerSpec.ModelType.Value(kind)
     spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = 0, 1, 2, -1
     proto.normalizer_spec.add_dummy_prefix = False
+    proto.normalizer_spec.remove_extra_whitespaces = not keep_spaces
     return SentencePieceTokenizer(proto.SerializeToString())
 
 
@@ -180,10 +185,11 @@ def test_symbols_of_the_users_model_stay_whole(kind):
     assert all("/<abb>/" in text for text in samples)
 
 
-def test_a_model_whose_pieces_cross_spaces_is_sampled_across_them():
-    tokenizer = model("BPE", {"a\u2581b": -1, "a\u2581": -2, "a": -3, "b": -4})
-    found = tokenizer.encode_sampled(["a b"], 0.0, "")
-    assert found == [tokenizer.encode("a b")] == [[3]]
+def test_a_model_whose_pieces_have_several_spaces_is_sampled_across_them():
+    scores = {"\u2581\u2581a": -1, "\u2581a": -2, "\u2581": -3, "a": -4}
+    tokenizer = model("BPE", scores, keep_spaces=True)
+    found = tokenizer.encode_sampled(["a  a"], 0.0, "")
+    assert found == [tokenizer.encode("a  a")] == [[6, 3]]
 
 
 def test_a_model_with_unused_pieces_is_not_sampled():
