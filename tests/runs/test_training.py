@@ -92,17 +92,20 @@ def record_training(patch, output_dir):
         def train(self):
             return 0
 
+    class NoTranslator:
+        def __init__(self, *arguments, **forms):
+            found.translator.append(arguments)
+
+        def count_cut(self, sentences):
+            return 0
+
     patch.setattr(trainer, "Trainer", Recorder)
     patch.setattr(
         trainer,
         "make_repeatable",
         lambda seed, *, deterministic: found.seeds.append((seed, deterministic)),
     )
-    patch.setattr(
-        evaluators,
-        "Translator",
-        lambda *arguments, **forms: found.translator.append(arguments),
-    )
+    patch.setattr(evaluators, "Translator", NoTranslator)
     return found
 
 
