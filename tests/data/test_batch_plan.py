@@ -40,3 +40,20 @@ def test_the_longest_texts_come_first():
 
 def test_texts_of_equal_length_keep_their_order():
     assert list(PLAN.group([3, 3, 3])) == [([0, 1, 2], 4)]
+
+
+@pytest.mark.parametrize(("batch_size", "rows"), [(20, 4), (32, 4), (90, 8)])
+def test_each_of_four_replicas_has_the_rows_of_its_tokens_and_at_least_one(
+    batch_size, rows
+):
+    packed = BatchPlan.packed(
+        batch_size=batch_size, max_length=24, packed_length=32, num_replicas=4
+    )
+    bucketed = BatchPlan.from_token_budget(
+        batch_size=batch_size,
+        max_length=32,
+        min_length_bucket=32,
+        length_bucket_step=1.1,
+        num_replicas=4,
+    )
+    assert (packed.rows, bucketed.rows) == ((rows,), (rows,))
