@@ -527,6 +527,12 @@ def test_an_error_in_the_middle_keeps_the_earlier_files(tmp_path):
     assert contents(tmp_path) == {"mine.txt": b"keep"}
 
 
+def test_an_empty_folder_that_was_there_before_stays_after_an_error(tmp_path):
+    with pytest.raises(UserError, match="the text broke"):
+        prepare(BreaksInTheMiddle(), tmp_path, settings=SETTINGS)
+    assert tmp_path.exists()
+
+
 def test_leftovers_of_a_killed_run_are_cleared(tmp_path):
     (tmp_path / "numbers-train-00000-of-00009.incomplete").write_text("half")
     others = {
