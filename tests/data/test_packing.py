@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -111,6 +112,14 @@ def test_sources_that_fit_no_row_are_found(short_sources):
     long = sum(len(source) > 11 for source, _ in SHORT_SOURCES)
     assert long > 0
     assert len(list(left_out_by_packing(short_sources, NARROW))) == long
+
+
+def test_sources_of_pairs_that_are_too_long_anyway_do_not_count(short_sources):
+    plan = dataclasses.replace(NARROW, boundaries=(15,))
+    found = list(left_out_by_packing(short_sources, plan))
+    longest = Counter(len(target) > 15 for s, target in SHORT_SOURCES if len(s) > 11)
+    assert longest[True] > 0
+    assert len(found) == longest[False]
 
 
 def test_shorter_sources_need_no_more_rows():

@@ -93,6 +93,13 @@ def test_a_reversed_problem_counts_the_other_side_as_targets():
     assert planned.epochs.target_tokens_per_step == pytest.approx(50 * 61 / 79 / 4)
 
 
+def test_a_vocabulary_of_symbols_has_three_more_entries():
+    # Ten digits, padding, the end of a sequence, and unknown.
+    planned = plan("algorithmic_reverse")
+    assert planned.vocab_sizes == (13, 13)
+    assert planned.shared_vocabulary
+
+
 def test_two_vocabularies_have_three_matrices():
     shared = plan(given={"vocab_size": 500})
     separate = plan(given={"vocab_size": 500, "shared_vocabulary": False})
