@@ -31,6 +31,10 @@ def test_given_splits_are_read_unchanged(tmp_path):
     assert list(problem.pairs("dev", None)) == numbered(2)
 
 
+def test_the_number_of_pairs_is_known_before_they_are_read(tmp_path):
+    assert text_pairs(train=files(tmp_path, numbered(7))).num_pairs("train") == 7
+
+
 @pytest.mark.parametrize("with_dev", [True, False])
 def test_equal_sources_and_targets_are_reported(tmp_path, caplog, with_dev):
     copies = files(tmp_path, [(f"line {n}", f"line {n}") for n in range(40)], "copies")

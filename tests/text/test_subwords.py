@@ -215,6 +215,12 @@ def test_a_text_too_small_for_the_vocabulary_gives_a_smaller_one(caplog):
     assert f"the vocabulary has {size}" in caplog.text
 
 
+def test_a_vocabulary_of_the_wanted_size_is_no_reason_to_warn(caplog):
+    model = train_sentencepiece(TRAINING_LINES, vocab_size=300)
+    assert SentencePieceTokenizer(model).vocab_size == 300
+    assert caplog.messages == []
+
+
 def test_a_vocabulary_too_small_for_the_characters_names_the_smallest():
     with pytest.raises(UserError, match=r"received vocabulary size 100.*at least \d+"):
         train_sentencepiece(TRAINING_LINES, vocab_size=100)
