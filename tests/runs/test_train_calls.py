@@ -198,7 +198,7 @@ def test_checkpoints_are_averaged_if_two_or_more_are_requested(
 
 def test_the_last_checkpoints_are_averaged_as_many_as_requested(trained):
     trained.train(train_steps=160)
-    trained.write_checkpoints(110, 90)
+    trained.write_checkpoints(110, 90, 70)
     trained.averaged.calls.clear()
     trained.train(average_last=3)
     assert trained.averaged.call == {
