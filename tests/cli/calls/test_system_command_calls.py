@@ -232,6 +232,7 @@ def test_decode_names_files_in_a_folder_like_their_inputs(stage):
         (["-", "-"], "received - as several inputs, expected it once"),
         (["a", "b"], "received 2 --decode_from_file and 0 --decode_to_file"),
         (["a", "b", "--decode_to_file", "c", "c"], "2 inputs whose translations"),
+        (["a", "b", "--decode_to_file", "c", "./c"], "2 inputs whose translations"),
         (["a", "--decode_to_file", "c", "--translations_dir", "."], "give either"),
         (["a", "--translations_dir", "."], "--translations_dir a, which is also an"),
         (["a", "--target_prefix", "p", "--decode_to_file", "p"], "p, which is also an"),
