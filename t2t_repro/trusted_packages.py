@@ -1,7 +1,7 @@
 """Remember the packages that the user named, whose code a run may run again.
 
 The description of a run names the package that it needs, and importing a package runs
-its code. A run may come from anybody, so its word is not enough: the user must have
+its code. A run may come from anybody, so its description is not enough: you must have
 given the folder with `--t2t_usr_dir` before.
 """
 

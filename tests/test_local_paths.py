@@ -23,7 +23,7 @@ from t2t_repro.local_paths import (
         "s3://bucket/run",
         "hdfs://host:9000/run",
         "https://example.org/run",
-        "file:///home/run",
+        "file:///data/run",
         Path("gs://bucket/run"),
         "GS://bucket/run",
         "scheme+of-mine://bucket/run",

@@ -101,7 +101,7 @@ class ExportDescription:
         return found
 
     def check_files(self, folder: str | Path) -> None:
-        """Refuse a folder whose files are not those that were compared.
+        """Refuse a folder whose files have changed since they were compared.
 
         Raises:
             UserError: If a file is missing or has changed.

@@ -48,7 +48,7 @@ def check_same_tokenizer(settings: TrainSettings, run: Run) -> None:
 def with_chosen_tokenizer(
     settings: TrainSettings, data: PreparedData, run: Run | None
 ) -> TrainSettings:
-    """Return settings that name the tokenizer of all scores of a training run.
+    """Return settings with the tokenizer that all scores of a run use.
 
     It stays "auto" if the problem is not scored by BLEU, or there is no dev text.
 

@@ -58,7 +58,7 @@ def listed(texts: Iterable[str], name: str) -> list[str]:
     for text in found:
         if not isinstance(text, str):
             raise ValueError(f"`{name}` must be a list of strings. Received: {text!r}")
-    return [str(text) for text in found]  # NumPy has a class of its own
+    return [str(text) for text in found]  # NumPy has its own class
 
 
 def check_same_length(sources: Sequence[str], references: Sequence[str]) -> None:
