@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any, Self
 
 from t2t_repro.data.manifest import manifest_name
 from t2t_repro.data.text_files import identity
+from t2t_repro.description_file import read_json
 from t2t_repro.errors import UserError
 from t2t_repro.files import INCOMPLETE, complete_name, folder_lock, incomplete_name
 from t2t_repro.local_paths import matching
@@ -110,9 +110,9 @@ class OutputFiles:
         """
         manifests = (p for n, p in self._left() if n == manifest_name(self.prefix))
         try:
-            files = json.loads(next(manifests).read_bytes())["files"]
-        except (StopIteration, ValueError):  # killed while it wrote the manifest
-            return []
+            files = dict(read_json(next(manifests))["files"])
+        except (StopIteration, ValueError, KeyError, TypeError):
+            return []  # killed while it wrote the manifest, or not ours
         return [
             path.name
             for path in self._existing()

@@ -58,7 +58,7 @@ START_SCRIPT = """
     // Browsers refuse frequent changes.
     timer = setTimeout(() => {
       const address = addressOf(app);
-      // The page opens with an address of its own only if it was given one.
+      // Nothing has been chosen yet, and the page was opened without an address.
       if (!location.hash && address === opening) return;
       history.replaceState(null, "", `${location.href.split("#")[0]}#${address}`);
     }, 300);

@@ -577,6 +577,16 @@ def test_files_that_another_program_made_are_refused_and_kept(tmp_path, names, p
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", '{"files": 3}', "[" * 100_000, "{"])
+def test_a_leftover_that_is_no_manifest_makes_no_file_ours(tmp_path, content):
+    (tmp_path / "digits-dev-00000-of-00001").write_text("theirs")
+    (tmp_path / "digits.manifest.json.incomplete").write_text(content)
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match="another program made them"):
+        prepare(Digits(), tmp_path)
+    assert contents(tmp_path) == before
+
+
 def test_files_of_other_problems_and_vocabularies_are_no_hindrance(tmp_path):
     names = ["vocab.digits.8192.subwords", "digits2-dev-00000-of-00001", "digits.txt"]
     for name in names:
