@@ -51,15 +51,17 @@ START_SCRIPT = """
       ...(pin && { side: pin.side, word: pin.index + 1 }),
     }));
   };
-  let opening, timer;
+  let named, timer;
   const shown = (app) => {
-    opening ??= addressOf(app);
+    // Keep the address as it was written until something else is chosen: a new one
+    // while the browser goes back can stop it there.
+    named ??= addressOf(app);
     clearTimeout(timer);
     // Browsers refuse frequent changes.
     timer = setTimeout(() => {
       const address = addressOf(app);
-      // Nothing has been chosen yet, and the page was opened without an address.
-      if (!location.hash && address === opening) return;
+      if (address === named) return;
+      named = address;
       history.replaceState(null, "", `${location.href.split("#")[0]}#${address}`);
     }, 300);
   };
@@ -69,7 +71,10 @@ START_SCRIPT = """
     document.getElementById("attention"),
     { ...source, title: data.title, chosen, shown },
   );
-  addEventListener("hashchange", () => view.follow(chosenIn(location.hash)));
+  addEventListener("hashchange", () => {
+    named = undefined;
+    view.follow(chosenIn(location.hash));
+  });
 }
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import time
 from urllib.parse import parse_qs, quote
 
 import pytest
@@ -14,6 +15,8 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.browser
 
 VIEW = "#sentence=2&attention=encoder_self&layer=1&heads=2+4&view=lines&side=key&word=3"
+
+ADDRESS_DELAY = 0.3  # seconds between a choice and its address
 
 
 class Page:
@@ -100,6 +103,17 @@ def test_what_is_chosen_can_be_opened_again_by_its_address(page):
     address = page.browser.execute_script("return location.hash")
     assert page.open(address).shown() == before
     assert before["heads"] == ["3"]
+
+
+def test_an_address_stays_as_written_until_something_else_is_chosen(page):
+    written = "#view=lines&heads=2+4&layer=1&attention=encoder_self&sentence=2"
+    page.open(written)
+    time.sleep(2 * ADDRESS_DELAY)
+    assert page.browser.execute_script("return location.hash") == written
+    page.click("[data-view=heat]")
+    until(lambda: page.address().get("view") == "heat")
+    page.click("[data-view=lines]")
+    until(lambda: page.address().get("view") == "lines")
 
 
 def test_a_link_to_another_view_is_followed(page):
