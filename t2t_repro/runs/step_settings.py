@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 
 # On a CPU, compiling a layer for another batch shape takes about as long as XLA saves
 # while the layer is trained on this many values, tokens * hidden_size. Measured
-# (docs/performance.md): 8e7 with transformer_tiny, 2e7 with transformer_base.
-VALUES_PER_COMPILED_SHAPE = 2**26
+# (docs/performance.md): 3e6 to 2e7 on an idle machine, 7e6 to 1e8 on a busy one.
+VALUES_PER_COMPILED_SHAPE = 2**24
 
 
 def decided_xla(

@@ -56,12 +56,12 @@ def logged(caplog):
 
 
 def test_xla_compiles_from_the_number_of_steps_that_pays_back_every_shape(logged):
-    assert FEWEST == 1280
+    assert FEWEST == 320
     assert decided(steps=FEWEST) == "on"
     assert logged.messages == []
     assert decided(steps=FEWEST - 1) == "off"
     assert logged.messages == [
-        "XLA: off; 1,279 steps would not pay back compiling 5 batch shapes (xla=on "
+        "XLA: off; 319 steps would not pay back compiling 5 batch shapes (xla=on "
         "compiles)"
     ]
 
@@ -136,7 +136,7 @@ def test_a_trial_that_becomes_long_is_told_that_compiling_pays_back(
     recorded(xla="off", train_steps=before)
     assert decided(steps=steps) == "off"
     line = (
-        "XLA: off, as this run began; 1,280 more steps would pay back compiling 5 "
+        "XLA: off, as this run began; 320 more steps would pay back compiling 5 "
         "batch shapes (xla=on compiles)"
     )
     assert logged.messages == [line] * advised
