@@ -152,6 +152,21 @@ def test_files_of_another_kind_are_refused(tmp_path, capsys, problem, flag, mess
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("problem", "train", "other", "message"),
+    [
+        ("text_pairs", "--train_tsv", "--dev_trees", "received trees for problem text"),
+        ("parsing_ptb", "--train_trees", "--test_tsv", "received pairs for problem pa"),
+    ],
+)
+def test_one_split_of_another_kind_is_enough_to_be_refused(
+    tmp_path, capsys, problem, train, other, message
+):
+    command = ["datagen", "--problem", problem, "--data_dir", str(tmp_path / "data")]
+    assert main([*command, train, "file", other, "file"]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_a_parser_shares_no_vocabulary(tmp_path, capsys):
     command = ["datagen", "--problem", "parsing_synthetic", "--data_dir", str(tmp_path)]
     assert main([*command, "--separate_vocabularies"]) == 2

@@ -29,6 +29,18 @@ def test_datagen_prepares_with_every_flag(stage, monkeypatch, capsys):
     assert {"usr_dir": stage.package} in stage.catalogue.calls
 
 
+def test_without_a_folder_for_downloads_the_source_chooses_its_own(stage, monkeypatch):
+    prepared = record(monkeypatch, prepare_module, "prepare", "the data")
+    from t2t_repro.cli import datagen
+
+    monkeypatch.setattr(datagen, "summary_lines", lambda data: [])
+    data_dir = stage.folder / "other_data"
+    flags = ["--problem", "algorithmic_sort", "--data_dir", str(data_dir)]
+    assert main(["datagen", *flags]) == 0
+    call = prepared.call
+    assert (call["data_dir"], call["tmp_dir"]) == (data_dir, None)
+
+
 def test_datagen_needs_a_folder(stage, capsys):
     assert main(["datagen", "--problem", "algorithmic_sort"]) == 2
     assert "received no --data_dir" in capsys.readouterr().err

@@ -136,6 +136,18 @@ def test_a_folder_is_scored_in_the_order_of_steps_and_plotted(files, capsys):
     ]
 
 
+def test_a_least_step_that_is_left_empty_leaves_no_file_out(files, capsys):
+    # As in `--min_steps=$MIN_STEPS` without the variable.
+    folder = files / "translations"
+    folder.mkdir()
+    for step in (0, 30):
+        (folder / f"p-{step}").write_text("".join(f"{line}\n" for line in REFERENCES))
+    flags = [f"--translations_dir={folder}", f"--reference={files}/ref"]
+    assert run("t2t-bleu", [*flags, "--bleu_variant=cased", "--min_steps="]) == 0
+    scored = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert scored == [f"{folder}/p-0", f"{folder}/p-30"]
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
