@@ -73,6 +73,28 @@ def test_a_file_gives_one_document_per_sentence_without_blank_lines(trained, tmp
     assert sources == [SOURCE, "one: the book is red ."]
 
 
+def test_a_blank_source_is_left_out_with_its_target_and_others_keep_theirs(
+    trained, tmp_path
+):
+    pairs = [
+        (SOURCE, "zwei: das Schiff ."),
+        ("", "eins"),
+        ("one: the book is red .", "ein Buch ."),
+    ]
+    flags = ["--html", "-"]
+    for flag, lines in zip(
+        ("--decode_from_file", "--target_file"), zip(*pairs, strict=True), strict=True
+    ):
+        path = tmp_path / flag.strip("-")
+        path.write_text("".join(f"{line}\n" for line in lines))
+        flags += [flag, str(path)]
+    found = [
+        tuple(document["sequences"][side]["text"] for side in ("source", "target"))
+        for document in documents_of(printed_by(attention_arguments(trained, *flags)))
+    ]
+    assert found == [pairs[0], pairs[2]]
+
+
 def test_words_group_the_subwords_of_real_text(system):
     found = system.attention(SOURCE)
     words = [

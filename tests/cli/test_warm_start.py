@@ -39,9 +39,10 @@ def fine_tuned(trained, tmp_path_factory):
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    code = main(flags_of(trained, folder, warm_start_from=str(trained.output_dir)))
-    logger.removeHandler(handler)
+    try:
+        code = main(flags_of(trained, folder, warm_start_from=str(trained.output_dir)))
+    finally:
+        logger.removeHandler(handler)
     assert code == 0
     return folder, lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tensorflow_datasets as tfds
+from tensorflow_datasets.core.download.download_manager import NonMatchingChecksumError
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import open_or_prepare, prepare
@@ -62,6 +63,13 @@ class TinyBroken(_Tiny):
         raise OSError("no route to host\nat all")
 
 
+class TinyDamaged(_Tiny):
+    """Its text is another than was announced."""
+
+    def _split_generators(self, manager):
+        raise NonMatchingChecksumError("Artifact a.tgz has wrong checksum")
+
+
 def test_pairs_are_those_of_the_supervised_keys(tmp_path):
     problem = TfdsTranslationProblem("tiny_translation")
     problem.check(tmp_path)
@@ -107,6 +115,10 @@ def test_the_registered_problem_is_prepared_and_opened_without_the_name(tmp_path
         (
             "tiny_broken",
             r"downloading tiny_broken/1.2.0 .* failed: no route to host\.\n",
+        ),
+        (
+            "tiny_damaged",
+            r"downloading tiny_damaged/1.2.0 .* failed: Artifact a.tgz has wrong ",
         ),
         ("tiny_unheard_of", "received data set tiny_unheard_of, expected one of"),
         ("tiny_translation:9.9.9", "received data set tiny_translation:9.9.9"),

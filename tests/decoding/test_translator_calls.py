@@ -272,6 +272,16 @@ def test_a_source_that_fits_is_not_cut(search, caplog):
     assert caplog.messages == []
 
 
+def test_a_short_source_of_a_model_that_reads_less_is_translated_at_once(
+    search, caplog
+):
+    # All batches have 8 places, 7 of them for tokens before the end.
+    ((best,),) = translator(longest=4).translate([" ".join("1234123")])
+    assert best.text == " ".join("abcdabc")
+    assert [batch.shape for batch in search.inputs] == [(1, 8)]
+    assert caplog.messages == []
+
+
 def test_progress_counts_every_sentence_once(search):
     done = []
     made = translator(longest=9)

@@ -258,6 +258,14 @@ def test_a_flag_without_meaning_is_answered_by_name(line, answer):
 
 
 @pytest.mark.parametrize(
+    "line", ["t2t-trainer --hparams", "t2t-decoder --decode_hparams"]
+)
+def test_a_setting_without_a_value_is_left_to_be_reported(line):
+    flags = f"{line}=hidden,beam_size=1 --output_dir=o --decode_interactive"
+    assert "hidden" in translated(flags).line.replace(",", " ").split()
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         ("t2t-trainer --worker_gpus=8", "unknown flag '--worker_gpus'.\nDid you mean"),
