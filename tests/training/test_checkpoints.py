@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 
@@ -131,6 +132,17 @@ def test_a_checkpoint_of_another_model_is_a_user_error(run, other):
         other["source_vocab_size"] = other["target_vocab_size"]
     with pytest.raises(UserError, match="other hparams"):
         restore(model_variables(tiny_model(**other)), find_checkpoint(run))
+
+
+def test_a_model_with_two_weights_of_one_name_is_refused():
+    """A checkpoint would have only one of them."""
+    layers = [keras.layers.Dense(2, name="dense") for _ in range(2)]
+    for layer in layers:
+        layer.build((None, 2))
+    model = keras.Model(name="twins")
+    model.layers_of_one_name = layers
+    with pytest.raises(ValueError, match="Two variables have the same path"):
+        model_variables(model)
 
 
 def test_latest_is_the_newest_and_best_is_the_best(run, model):

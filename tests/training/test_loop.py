@@ -156,6 +156,19 @@ def test_the_message_of_a_diverged_run_names_the_step(shards, tmp_path):
         trainer._refuse_diverged_weights()
 
 
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_one_number_that_is_not_finite_is_enough_to_refuse_the_weights(
+    shards, tmp_path, value
+):
+    trainer = tiny_trainer(tmp_path, shards, train_steps=50)
+    trainer._refuse_diverged_weights()
+    bias = np.zeros(VOCAB_SIZE, np.float32)
+    bias[3] = value
+    trainer.model.logits.bias.assign(bias)
+    with pytest.raises(DivergedError, match="logits/bias is not finite"):
+        trainer._refuse_diverged_weights()
+
+
 def test_an_epoch_is_cut_into_one_part_per_replica(shards, tmp_path, monkeypatch):
     """With the seed of the run, and the position in the epoch."""
     calls = []

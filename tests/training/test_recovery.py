@@ -113,6 +113,13 @@ def test_many_bad_batches_lead_back_to_the_checkpoint_and_past_them(
     assert saved_steps(tmp_path / "run") == [4, 8, 10]
 
 
+def test_bad_batches_at_the_very_end_lead_back_as_well(bad, tmp_path):
+    bad |= {6, 7}
+    weights = weights_after(make_trainer(tmp_path / "run", 8))
+    positions = [0, 1, 2, 3, *range(8, 12)]
+    assert_equal(weights, weights_of_positions(tmp_path / "b", positions))
+
+
 def test_a_checkpoint_saved_among_bad_batches_is_not_returned_to(bad, tmp_path):
     """Step 8 is saved after one skipped update, and step 9 is the second."""
     bad |= {7, 8}

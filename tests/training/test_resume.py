@@ -234,7 +234,8 @@ def no_space(*args, **kwargs):
 
 
 def test_a_full_disk_says_where_the_run_resumes(shards, tmp_path, monkeypatch):
-    train(tmp_path, shards, train_steps=3)
+    train(tmp_path, shards, train_steps=3, save_every_steps=2)
+    assert saved_steps(tmp_path) == [2, 3]
     monkeypatch.setattr(tf.train.Checkpoint, "write", no_space)
     with pytest.raises(
         UserError,

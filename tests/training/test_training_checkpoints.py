@@ -95,6 +95,15 @@ def test_the_checkpoint_of_a_stop_is_removed_after_the_next_one(model, tmp_path)
     assert saved_steps(tmp_path) == [10, 20, 30, 33, 40]
 
 
+def test_the_checkpoint_of_a_stop_takes_no_place_of_another(model, tmp_path):
+    for step in (4, 7):
+        checkpoints_of(model, tmp_path, keep=2, save_every_steps=4).save(step)
+    resumed = checkpoints_of(model, tmp_path, keep=2, save_every_steps=4)
+    resumed.restore_latest()
+    resumed.save(8)
+    assert saved_steps(tmp_path) == [4, 8]
+
+
 def test_checkpoints_by_time_all_stay(model, tmp_path):
     checkpoints_of(model, tmp_path, 5).save(25)
     resumed = checkpoints_of(model, tmp_path, 5)

@@ -121,6 +121,19 @@ def test_separate_matrices_begin_with_the_shared_one(tmp_path):
     assert result.unused == ()
 
 
+def test_learned_positions_are_taken_with_any_vocabulary(tmp_path):
+    positions = {"positions": "learned", "max_positions": 5}
+    path, values = saved(tmp_path, **positions)
+    model = tiny_model(**positions)
+    result = started(path, model, here=SymbolTokenizer(list("7xy34560")))
+    tables = [name for name in values if name.endswith("_positions/table")]
+    assert len(tables) == 2
+    now = values_of(model)
+    for name in tables:
+        assert name in result.taken
+        assert now[name].tobytes() == values[name].tobytes()
+
+
 def test_a_model_of_which_nothing_fits_is_refused(tmp_path):
     path, _ = saved(tmp_path)
     model = tiny_model(hidden_size=6, key_channels=6, value_channels=6, filter_size=5)
