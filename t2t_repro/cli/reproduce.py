@@ -9,14 +9,12 @@ from t2t_repro import catalogue
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
-from t2t_repro.files import atomic_write
 from t2t_repro.progress import Progress
 from t2t_repro.reproduction.comparison_report import comparison_report
-from t2t_repro.reproduction.curves import curve_of, shipped_curves
+from t2t_repro.reproduction.course import shipped_course
+from t2t_repro.reproduction.curves import curve_of
 from t2t_repro.reproduction.lookup import find_row, select
-from t2t_repro.reproduction.measurements import shipped_measurements
-from t2t_repro.reproduction.page.figures import FigureData, draw_figures
-from t2t_repro.reproduction.page.write import APPENDIX, check_page, results_page
+from t2t_repro.reproduction.page.write import check_page, write_pages
 from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.plan import RunFolders, check_folders, plan_of
 from t2t_repro.reproduction.report import (
@@ -160,7 +158,7 @@ def _check_show_flags(args: argparse.Namespace) -> None:
 
 def _compare(table: Table, args: argparse.Namespace) -> Report:
     results = results_with(args.result_dir)
-    return comparison_report(table, catalogue.hparams, results, shipped_curves())
+    return comparison_report(table, catalogue.hparams, results, shipped_course())
 
 
 def _measure(table: Table, plot: str | None) -> Report:
@@ -188,15 +186,7 @@ def _write_page(args: argparse.Namespace) -> int:
     """
     _refuse_others("--page", args, (*SHOW_FLAGS, *RUN_FLAGS))
     check_page(args.page)
-    data = FigureData(
-        results_with(args.result_dir), shipped_measurements(), shipped_curves()
-    )
-    pages = results_page(data.results, data.measurements, data.curves)
-    page = Path(args.page)
-    for path in draw_figures(data, page.parent):
-        print(path)
-    for path, text in zip((page, page.with_name(APPENDIX)), pages, strict=True):
-        atomic_write(path, text)
+    for path in write_pages(args.page, results_with(args.result_dir)):
         print(path)
     return 0
 

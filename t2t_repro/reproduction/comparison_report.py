@@ -8,7 +8,7 @@ from typing import Any
 
 from t2t_repro.reproduction.agreement import agreement_notes
 from t2t_repro.reproduction.comparison import Line, Measured, compare
-from t2t_repro.reproduction.curves import Curve
+from t2t_repro.reproduction.course import NO_COURSE, Course
 from t2t_repro.reproduction.ranking_report import ranking_blocks, ranking_data
 from t2t_repro.reproduction.report import (
     Block,
@@ -46,7 +46,7 @@ def comparison_report(
     table: Table,
     hparams_of: Callable[[str], HParams],
     results: Sequence[Result] = (),
-    curves: Sequence[Curve] = (),
+    course: Course = NO_COURSE,
 ) -> Report:
     """Report on a table: published values and our scores, then sizes and costs.
 
@@ -56,10 +56,10 @@ def comparison_report(
         table: The table.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
-        curves: Learning curves of any runs.
+        course: Numbers about the course of training runs, for the table `text`.
     """
     if table.task == "text":
-        return text_report(table, hparams_of, results, curves)
+        return text_report(table, hparams_of, results, course)
     lines = compare(table, hparams_of, results)
     notes = [*table.notes, *agreement_notes(table, results)]
     own = [line for line in lines if line.hparams_set is not None]

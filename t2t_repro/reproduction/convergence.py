@@ -3,10 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from t2t_repro.reproduction.course import Course
 from t2t_repro.reproduction.curves import Curve
+
+PLAIN_CURVE, WEIGHTED_CURVE = "transformer_base-long", "weighted_transformer_base-long"
+_DIGITS = 4  # after the point
+
+
+def course_of(curves: Sequence[Curve]) -> Course:
+    """Return what the table `text` shows of learning curves.
+
+    Args:
+        curves: Learning curves of any runs; those of the long scale count.
+    """
+    plain, weighted = (
+        {curve.seed: curve for curve in curves if curve.name == name}
+        for name in (PLAIN_CURVE, WEIGHTED_CURVE)
+    )
+    return Course(
+        relative_updates=_sorted(
+            relative_updates(weighted[seed], plain[seed])
+            for seed in plain.keys() & weighted.keys()
+        ),
+        branch_spreads=_sorted(
+            max(branch_spreads(curve)) for curve in weighted.values()
+        ),
+    )
+
+
+def _sorted(values: Iterable[float]) -> list[float]:
+    return sorted(round(value, _DIGITS) for value in values)
 
 
 def relative_updates(curve: Curve, reference: Curve) -> float:

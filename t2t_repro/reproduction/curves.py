@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -26,8 +25,9 @@ from t2t_repro.training.early_stopping import is_exhausted
 from t2t_repro.training.metrics_file import (
     BRANCHES_SPLIT,
     EVAL_SPLIT,
-    TRAIN_SPLIT,
+    by_step,
     read_metrics,
+    training_seconds,
 )
 
 FOLDER = "data/curves"
@@ -117,7 +117,7 @@ def curve_of(run: str | Path, name: str) -> Curve:
         )
     description = Run.load_existing(run)
     records = read_metrics(run)
-    evaluations = _by_step(records, EVAL_SPLIT)
+    evaluations = by_step(records, EVAL_SPLIT)
     _check_finished(description, evaluations, run)
     return Curve(
         name=name,
@@ -129,7 +129,7 @@ def curve_of(run: str | Path, name: str) -> Curve:
         versions=description.versions,
         steps=sorted(evaluations),
         nll=[rounded(evaluations[step]["nll"]) for step in sorted(evaluations)],
-        branches=_branches(_by_step(records, BRANCHES_SPLIT), sorted(evaluations)),
+        branches=_branches(by_step(records, BRANCHES_SPLIT), sorted(evaluations)),
         seconds=round(training_seconds(records), 1),
     )
 
@@ -177,25 +177,6 @@ def _stopped_early(run: Run, evaluations: Mapping[int, Mapping[str, Any]]) -> bo
     return is_exhausted(values, settings.early_stopping_patience)
 
 
-def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
-    """Sum the times between lines of metrics, because training may have paused.
-
-    The first updates of their shapes count with their own time, not with the rate of
-    the others. Lines of earlier versions, without their number, count them twice.
-
-    Args:
-        records: Lines of `metrics.jsonl`, of any split.
-    """
-    seconds, before = 0.0, 0
-    for step, record in sorted(_by_step(records, TRAIN_SPLIT).items()):
-        # No rate: all steps were the first ones of their shapes.
-        rate = record.get("steps_per_second", math.inf)
-        timed = step - before - record.get("compiled_updates", 0)
-        seconds += timed / rate + record.get("compile_seconds", 0.0)
-        before = step
-    return seconds
-
-
 @cache
 def shipped_curves() -> tuple[Curve, ...]:
     """Return the curves that the package includes, ordered by file name."""
@@ -211,13 +192,6 @@ def curves_in(folder: Traversable) -> tuple[Curve, ...]:
         for file in files
         if file.name.endswith(".json")
     )
-
-
-def _by_step(
-    records: Sequence[Mapping[str, Any]], split: str
-) -> dict[int, Mapping[str, Any]]:
-    """Return the last record of each step; runs of earlier versions may repeat some."""
-    return {record["step"]: record for record in records if record["split"] == split}
 
 
 def _branches(

@@ -12,7 +12,6 @@ from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.reproduction.commands import hypotheses_file
-from t2t_repro.reproduction.curves import training_seconds
 from t2t_repro.reproduction.f1_by_length import f1_by_length, score_name
 from t2t_repro.reproduction.plan import Plan, RunFolders, check_folders
 from t2t_repro.reproduction.ranking_scores import Output, ranking_scores
@@ -20,7 +19,12 @@ from t2t_repro.reproduction.recipes import Recipe
 from t2t_repro.reproduction.results import Result, averaged_score, hardware
 from t2t_repro.reproduction.tables import Row
 from t2t_repro.runs import System, TrainSettings, train
-from t2t_repro.training.metrics_file import EVAL_SPLIT, TRAIN_SPLIT, split_records
+from t2t_repro.training.metrics_file import (
+    EVAL_SPLIT,
+    TRAIN_SPLIT,
+    split_records,
+    training_seconds,
+)
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from t2t_repro.models.sizes import parameter_count
-from t2t_repro.reproduction.convergence import branch_spreads, relative_updates
-from t2t_repro.reproduction.curves import Curve
+from t2t_repro.reproduction.course import NO_COURSE, Course
 from t2t_repro.reproduction.report import Column, Report, make_block
 from t2t_repro.reproduction.results import NOT_YET, Result
 from t2t_repro.reproduction.tables import VOCAB_SIZE, Row, Table
@@ -21,14 +20,13 @@ STEP_TIMES = {
 }
 # The Transformer, and the first experiment with attention over parameters.
 AOP_STEP_TIMES = "transformer_base", "transformer_base_aop1"
-PLAIN_CURVE, WEIGHTED_CURVE = "transformer_base-long", "weighted_transformer_base-long"
 
 
 def text_report(
     table: Table,
     hparams_of: Callable[[str], HParams],
     results: Sequence[Result] = (),
-    curves: Sequence[Curve] = (),
+    course: Course = NO_COURSE,
 ) -> Report:
     """Report on the figures in the papers' text.
 
@@ -36,10 +34,10 @@ def text_report(
         table: The table `text`, or some of its rows.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
-        curves: Learning curves of any runs.
+        course: Numbers about the course of training runs.
     """
     ours = {
-        row.name: our_figure(row.name, hparams_of, results, curves)
+        row.name: our_figure(row.name, hparams_of, results, course)
         for row in table.rows
     }
     columns = [
@@ -62,7 +60,7 @@ def our_figure(
     name: str,
     hparams_of: Callable[[str], HParams],
     results: Sequence[Result],
-    curves: Sequence[Curve],
+    course: Course,
 ) -> str:
     """Return our counterpart of a figure, or `NOT_YET`.
 
@@ -70,14 +68,14 @@ def our_figure(
         name: Name of its row.
         hparams_of: Function from the name of an hparams set to the set.
         results: Results of any systems.
-        curves: Learning curves of any runs.
+        course: Numbers about the course of training runs.
     """
     if name == "added_weights":
         return f"{added_weights(hparams_of, 'big'):,}"
     if name == "fewer_iterations":
-        return saved_iterations(curves)
+        return _range([_fewer_or_more(x) for x in course.relative_updates])
     if name == "branch_weight_spread":
-        return largest_spread(curves)
+        return _range([f"{value:.1f}" for value in course.branch_spreads])
     if name == "aop_step_time":
         base, first = (_step_seconds(x, results) for x in AOP_STEP_TIMES)
         return f"{100 * (first / base - 1):+.0f} %" if base and first else NOT_YET
@@ -95,43 +93,10 @@ def _step_seconds(system: str, results: Sequence[Result]) -> float | None:
     return statistics.mean(seconds) if seconds else None
 
 
-def saved_iterations(curves: Sequence[Curve]) -> str:
-    """Return how many updates fewer or more the Weighted Transformer needs.
-
-    Args:
-        curves: Learning curves of any runs; those of the long scale count.
-
-    Returns:
-        The smallest and the largest value of the seeds, such as "5 % fewer to 7 % more
-        (2 seeds)".
-    """
-    plain, weighted = (
-        {curve.seed: curve for curve in curves if curve.name == name}
-        for name in (PLAIN_CURVE, WEIGHTED_CURVE)
-    )
-    ratios = sorted(
-        relative_updates(weighted[seed], plain[seed])
-        for seed in plain.keys() & weighted.keys()
-    )
-    return _range([_fewer_or_more(ratio) for ratio in ratios])
-
-
 def _fewer_or_more(ratio: float) -> str:
     """Write a ratio of updates as "7 % more"."""
     percent = round(100 * (ratio - 1))
     return f"{abs(percent)} % {'fewer' if percent < 0 else 'more'}"
-
-
-def largest_spread(curves: Sequence[Curve]) -> str:
-    """Return the largest spread of the branch weights of a layer, of each seed.
-
-    Args:
-        curves: Learning curves of any runs; those of the long scale count.
-    """
-    largest = sorted(
-        max(branch_spreads(curve)) for curve in curves if curve.name == WEIGHTED_CURVE
-    )
-    return _range([f"{value:.1f}" for value in largest])
 
 
 def _range(values: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ This module imports no TensorFlow.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,37 @@ def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
 def split_records(output_dir: str | Path, split: str) -> list[dict[str, Any]]:
     """Return the records of one split, in their order; see `read_metrics`."""
     return [x for x in read_metrics(output_dir) if x.get("split") == split]
+
+
+def by_step(
+    records: Sequence[Mapping[str, Any]], split: str
+) -> dict[int, Mapping[str, Any]]:
+    """Return the last record of each step; runs of earlier versions may repeat some.
+
+    Args:
+        records: Records of any split.
+        split: The split whose records to return.
+    """
+    return {record["step"]: record for record in records if record["split"] == split}
+
+
+def training_seconds(records: Sequence[Mapping[str, Any]]) -> float:
+    """Sum the times between lines of metrics, because training may have paused.
+
+    The first updates of their shapes count with their own time, not with the rate of
+    the others. Lines of earlier versions, without their number, count them twice.
+
+    Args:
+        records: Records of any split.
+    """
+    seconds, before = 0.0, 0
+    for step, record in sorted(by_step(records, TRAIN_SPLIT).items()):
+        # No rate: all steps were the first ones of their shapes.
+        rate = record.get("steps_per_second", math.inf)
+        timed = step - before - record.get("compiled_updates", 0)
+        seconds += timed / rate + record.get("compile_seconds", 0.0)
+        before = step
+    return seconds
 
 
 def read_lines(output_dir: str | Path) -> list[str]:

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 
 import pytest
 
 from t2t_repro.reproduction.convergence import (
     branch_spreads,
+    course_of,
     relative_updates,
     updates_to,
 )
+from t2t_repro.reproduction.course import Course, shipped_course
+from t2t_repro.reproduction.curves import shipped_curves
 from tests.support.curve import CURVE
 
 SLOW = dataclasses.replace(CURVE, steps=(100, 200, 300, 400), nll=(4.0, 3.0, 2.5, 2.0))
@@ -57,3 +61,36 @@ def test_spreads_are_those_of_each_layer_and_kind_at_the_end():
     )
     assert branch_spreads(curve) == [3.0, 1.0, math.inf]
     assert branch_spreads(dataclasses.replace(CURVE, branches={})) == []
+
+
+WIDE = {"a/kappa/0": (0.5, 0.75), "a/kappa/1": (0.5, 0.25)}
+
+
+def test_the_course_has_a_number_per_seed_of_the_long_scale():
+    curves = [
+        dataclasses.replace(CURVE, name=name, seed=seed, nll=nll, branches=branches)
+        for name, seed, nll, branches in [
+            ("transformer_base-long", 1, (3.0, 2.0), {}),
+            ("transformer_base-long", 2, (3.0, 2.0), {}),
+            ("transformer_base-long", 3, (3.0, 2.0), {}),
+            ("weighted_transformer_base-long", 1, (2.5, 1.0), WIDE),
+            ("weighted_transformer_base-long", 2, (3.0, 1.5), CURVE.branches),
+            ("weighted_transformer_base-small", 3, (1.0, 0.5), CURVE.branches),
+        ]
+    ]
+    # 20 against 13.3 and 16.7 updates.
+    assert course_of(curves) == Course([0.6667, 0.8333], [1.0, 3.0])
+    assert course_of(curves[:4]) == Course([0.6667], [3.0])
+    assert course_of(curves[-1:]) == Course([], [])
+
+
+def test_a_course_is_read_as_it_was_written(tmp_path):
+    course = Course([0.5, 1.5], [2.0])
+    course.save(tmp_path / "course.json")
+    text = (tmp_path / "course.json").read_text(encoding="utf-8")
+    assert Course(**json.loads(text)) == course
+
+
+def test_the_shipped_course_is_what_the_curves_give():
+    """If this fails, run `t2t reproduce --page docs/results.md`."""
+    assert shipped_course() == course_of(shipped_curves())

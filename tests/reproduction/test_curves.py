@@ -7,12 +7,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.reproduction.curves import (
-    curve_of,
-    curves_in,
-    shipped_curves,
-    training_seconds,
-)
+from t2t_repro.reproduction.curves import curve_of, curves_in, shipped_curves
 from t2t_repro.runs import Run
 
 catalogue.load()
@@ -163,34 +158,6 @@ def test_branch_weights_are_needed_at_every_evaluation(tmp_path):
     records = [x for x in RECORDS if (x["split"], x["step"]) != ("branches", 10)]
     with pytest.raises(UserError, match="without branch weights at step 10"):
         curve_of(run(tmp_path, records), "plain")
-
-
-def test_pauses_do_not_count_as_training():
-    records = [
-        {"split": "train", "step": 100, "time": 0.0, "steps_per_second": 4.0},
-        {"split": "eval", "step": 100, "time": 500.0},
-        {"split": "train", "step": 300, "time": 9_000.0, "steps_per_second": 10.0},
-    ]
-    assert training_seconds(records) == 45.0
-
-
-def test_first_updates_count_with_their_own_time_only():
-    records = [
-        {"split": "train", "step": 1, "compile_seconds": 16.0, "compiled_updates": 1},
-        {
-            "split": "train",
-            "step": 11,
-            "steps_per_second": 0.5,
-            "compile_seconds": 50.0,
-            "compiled_updates": 3,
-        },
-    ]
-    # The first update, seven at half a step per second, and the three others.
-    assert training_seconds(records) == 16.0 + 7 / 0.5 + 50.0
-    # An earlier version did not write their number.
-    for record in records:
-        del record["compiled_updates"]
-    assert training_seconds(records) == 16.0 + 10 / 0.5 + 50.0
 
 
 @pytest.mark.parametrize("curve", shipped_curves(), ids=lambda curve: curve.file_name)

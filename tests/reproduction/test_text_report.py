@@ -3,18 +3,16 @@ from __future__ import annotations
 import dataclasses
 
 from t2t_repro import catalogue
+from t2t_repro.reproduction.course import NO_COURSE, Course
 from t2t_repro.reproduction.lookup import find_table, select
 from t2t_repro.reproduction.report import MAX_WIDTH, write_report
 from t2t_repro.reproduction.results import NOT_YET
 from t2t_repro.reproduction.text_report import added_weights, text_report
-from tests.support.curve import CURVE
 from tests.support.result import RESULT
 
-WIDE = {"a/kappa/0": (0.5, 0.75), "a/kappa/1": (0.5, 0.25)}
 
-
-def ours(results=(), curves=()):
-    report = text_report(find_table("text"), catalogue.hparams, results, curves)
+def ours(results=(), course=NO_COURSE):
+    report = text_report(find_table("text"), catalogue.hparams, results, course)
     headings, *rows = report.blocks[0].rows
     return {row[0]: dict(zip(headings, row, strict=True))["ours"] for row in rows}
 
@@ -46,27 +44,13 @@ def test_the_time_of_a_step_is_that_of_the_papers_scale():
     assert ours(results[:-1])["aop_step_time"] == NOT_YET
 
 
-def test_saved_iterations_and_the_spread_of_branches_are_those_of_the_long_scale():
-    curves = [
-        dataclasses.replace(CURVE, name=name, seed=seed, nll=nll, branches=branches)
-        for name, seed, nll, branches in [
-            ("transformer_base-long", 1, (3.0, 2.0), {}),
-            ("transformer_base-long", 2, (3.0, 2.0), {}),
-            ("transformer_base-long", 3, (3.0, 2.0), {}),
-            ("weighted_transformer_base-long", 1, (2.5, 1.0), WIDE),
-            ("weighted_transformer_base-long", 2, (3.0, 1.5), CURVE.branches),
-            ("weighted_transformer_base-small", 3, (1.0, 0.5), CURVE.branches),
-        ]
-    ]
-    figures = ours(curves=curves)
-    # 20 against 13.3 and 16.7 updates.
-    assert figures["fewer_iterations"] == "33 % fewer to 17 % fewer (2 seeds)"
+def test_saved_iterations_and_the_spread_of_branches_are_ranges_of_the_seeds():
+    figures = ours(course=Course([2 / 3, 0.75, 5 / 6], [1.04, 2.96]))
+    assert figures["fewer_iterations"] == "33 % fewer to 17 % fewer (3 seeds)"
     assert figures["branch_weight_spread"] == "1.0 to 3.0 (2 seeds)"
-    assert ours(curves=curves[:4])["fewer_iterations"] == "33 % fewer (1 seed)"
-    slow = dataclasses.replace(curves[4], seed=1, nll=(3.0, 2.5))
-    assert ours(curves=[curves[0], slow])["fewer_iterations"] == "33 % more (1 seed)"
-    assert ours(curves=curves[-1:])["fewer_iterations"] == NOT_YET
-    assert ours(curves=curves[-1:])["branch_weight_spread"] == NOT_YET
+    figures = ours(course=Course([4 / 3]))
+    assert figures["fewer_iterations"] == "33 % more (1 seed)"
+    assert figures["branch_weight_spread"] == NOT_YET
 
 
 def test_two_residuals_add_one_kappa_and_one_alpha_per_branch():

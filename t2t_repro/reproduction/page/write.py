@@ -17,9 +17,12 @@ from typing import Any
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.reproduction.curves import Curve
+from t2t_repro.files import atomic_write
+from t2t_repro.reproduction.convergence import course_of
+from t2t_repro.reproduction.course import COURSE_FILE, Course, shipped_course
+from t2t_repro.reproduction.curves import Curve, shipped_curves
 from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.measurements import Measurement
+from t2t_repro.reproduction.measurements import Measurement, shipped_measurements
 from t2t_repro.reproduction.page import (
     ablation,
     derived,
@@ -93,6 +96,38 @@ def check_page(path: str) -> None:
             "the page's figures need matplotlib, which is not installed: pip install "
             "matplotlib."
         )
+
+
+def write_pages(page: str | Path, results: Sequence[Result]) -> list[Path]:
+    """Write the page of results and what goes with it.
+
+    The appendix and the folder of figures are beside the page. If the learning curves
+    give other numbers than the package includes, these are written, too.
+
+    Args:
+        page: File of the page; see `check_page`.
+        results: Results of rows of the papers' tables.
+
+    Returns:
+        Paths of the written files.
+    """
+    page = Path(page)
+    measurements, curves = shipped_measurements(), shipped_curves()
+    texts = results_page(results, measurements, curves)
+    data = figures.FigureData(results, measurements, curves)
+    paths = figures.draw_figures(data, page.parent)
+    for path, text in zip((page, page.with_name(APPENDIX)), texts, strict=True):
+        atomic_write(path, text)
+        paths.append(path)
+    return paths + _write_course(course_of(curves))
+
+
+def _write_course(course: Course) -> list[Path]:
+    if course == shipped_course():
+        return []
+    with resources.as_file(COURSE_FILE) as path:
+        course.save(path)
+    return [path]
 
 
 def template(name: str) -> str:
@@ -235,7 +270,8 @@ def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any
 
 
 def _text_figures(results: Sequence[Result], curves: Sequence[Curve]) -> str:
-    report = text_report(find_table("text"), catalogue.hparams, results, curves)
+    course = course_of(curves)
+    report = text_report(find_table("text"), catalogue.hparams, results, course)
     _, _, *lines = write_report(report, "markdown").splitlines()
     return "\n".join(lines)
 

@@ -11,7 +11,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.cli import reproduce
 from t2t_repro.cli.main import main
-from t2t_repro.reproduction.curves import shipped_curves
+from t2t_repro.reproduction.course import shipped_course
 from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.plan import RunFolders
 from tests.support.recorder import record
@@ -55,7 +55,7 @@ def test_a_table_is_compared_with_results_and_written_in_its_form(
     assert [*call.values()][1:] == [
         catalogue.hparams,
         f"results in {place}",
-        shipped_curves(),
+        shipped_course(),
     ]
     assert [*reports.one.call.values()] == ["report of table3", form]
     assert capsys.readouterr().out == "one report\n"
@@ -194,29 +194,16 @@ def test_flags_that_do_not_belong_to_a_table_are_refused(reports, flags):
     assert reports.compared.calls == []
 
 
-def test_the_page_is_written_with_the_results_of_a_folder(
-    reports, monkeypatch, tmp_path, capsys
-):
-    monkeypatch.setattr(reproduce, "shipped_measurements", lambda: "measurements")
-    monkeypatch.setattr(reproduce, "shipped_curves", lambda: "curves")
+def test_the_page_is_written_with_the_results_of_a_folder(reports, monkeypatch, capsys):
     checked = record(monkeypatch, reproduce, "check_page")
     written = record(
-        monkeypatch, reproduce, "results_page", ("# Results\n", "# Trials\n")
+        monkeypatch, reproduce, "write_pages", [Path("figures/a.svg"), Path("page.md")]
     )
-    drawn = record(monkeypatch, reproduce, "draw_figures", [Path("figures/a.svg")])
-    path = tmp_path / "page.md"
-    flags = ["--page", str(path), "--result_dir", "folder"]
+    flags = ["--page", "page.md", "--result_dir", "folder"]
     assert main(["reproduce", *flags]) == 0
-    assert [*checked.call.values()] == [str(path)]
-    values = ["results in folder", "measurements", "curves"]
-    assert [*written.call.values()] == values
-    data, folder = drawn.call.values()
-    assert [data.results, data.measurements, data.curves] == values
-    assert folder == tmp_path
-    appendix = tmp_path / "trials.md"
-    assert path.read_text() == "# Results\n"
-    assert appendix.read_text() == "# Trials\n"
-    assert capsys.readouterr().out == f"figures/a.svg\n{path}\n{appendix}\n"
+    assert [*checked.call.values()] == ["page.md"]
+    assert [*written.call.values()] == ["page.md", "results in folder"]
+    assert capsys.readouterr().out == "figures/a.svg\npage.md\n"
 
 
 def test_the_course_of_a_training_is_recorded(monkeypatch, capsys):

@@ -10,21 +10,24 @@ from pathlib import Path
 
 import pytest
 
+from t2t_repro.reproduction.course import Course
 from t2t_repro.reproduction.curves import shipped_curves
 from t2t_repro.reproduction.lookup import find_table as table
 from t2t_repro.reproduction.measurements import shipped_measurements
-from t2t_repro.reproduction.page import derived, figures, tables
+from t2t_repro.reproduction.page import derived, figures, tables, write
 from t2t_repro.reproduction.page.write import (
     APPENDIX,
     PAGE,
     page_values,
     results_page,
     template,
+    write_pages,
 )
 from t2t_repro.reproduction.results import Result, shipped_results
 from t2t_repro.reproduction.t_test import confidence_interval
 from t2t_repro.reproduction.tables import Row
 from tests.support.curve import CURVE
+from tests.support.recorder import record
 
 DOCS = Path(__file__).parents[3] / "docs"
 TEMPLATES = template(PAGE), template(APPENDIX)
@@ -182,6 +185,32 @@ def shipped_pages():
 def test_the_pages_are_those_that_the_result_files_give(number, name):
     """If this fails, run `t2t reproduce --page docs/results.md`."""
     assert (DOCS / name).read_text(encoding="utf-8") == shipped_pages()[number]
+
+
+def test_the_appendix_and_the_figures_are_written_beside_the_page(
+    monkeypatch, tmp_path
+):
+    drawn = record(monkeypatch, figures, "draw_figures", [Path("figures/a.svg")])
+    page, appendix = tmp_path / "page.md", tmp_path / APPENDIX
+    assert write_pages(page, shipped_results()) == [
+        Path("figures/a.svg"),
+        page,
+        appendix,
+    ]
+    written = tuple(path.read_text(encoding="utf-8") for path in (page, appendix))
+    assert written == shipped_pages()
+    data, folder = drawn.call.values()
+    assert (data.results, data.curves) == (shipped_results(), shipped_curves())
+    assert folder == tmp_path
+
+
+def test_the_course_is_written_if_the_curves_give_another(monkeypatch, tmp_path):
+    monkeypatch.setattr(figures, "draw_figures", lambda *_: [])
+    monkeypatch.setattr(write, "COURSE_FILE", tmp_path / "course.json")
+    monkeypatch.setattr(write, "shipped_course", lambda: Course([2.0]))
+    *_, last = write_pages(tmp_path / "page.md", shipped_results())
+    assert last == tmp_path / "course.json"
+    assert "relative_updates" in last.read_text(encoding="utf-8")
 
 
 # Names, and numbers of tables and sections, that nobody measured.
