@@ -1,8 +1,9 @@
-"""Find `t2t_repro.problems` and `t2t_repro.hparams` in a checkout.
+"""Find what a checkout has beside the package: the catalogues, and `docs/results`.
 
-An installed wheel has the two catalogues inside the package (`setup.py` maps them). In
-a checkout, they are beside it, and this finder finds exactly these two names. It comes
-first, because an editable install of another checkout has a finder for them, too.
+An installed wheel has `t2t_repro.problems` and `t2t_repro.hparams` inside the package
+(`setup.py` maps them). In a checkout, they are beside it, and a finder finds exactly
+these two names. It comes first, because an editable install of another checkout has a
+finder for them, too.
 """
 
 from __future__ import annotations
@@ -34,3 +35,17 @@ def make_catalogues_importable() -> None:
     """Put the finder before all others if the package is in a checkout."""
     if not any((_PACKAGE / name).is_dir() for name in _FOLDERS.values()):
         sys.meta_path.insert(0, CatalogueFinder())
+
+
+def make_results_importable() -> bool:
+    """Put `docs/` on the path of modules, for its package `results`.
+
+    Returns:
+        Whether the package is in a checkout, which has this folder.
+    """
+    docs = _PACKAGE.parent / "docs"
+    if not (docs / "results" / "__init__.py").is_file():
+        return False
+    if str(docs) not in sys.path:
+        sys.path.insert(0, str(docs))
+    return True

@@ -45,10 +45,13 @@ FLOORS = {
     "t2t_repro.runs": 5,
     "t2t_repro.reproduction": 5.5,
     "t2t_repro.cli": 6,
+    "results": 7,
 }
 # Registrations only; nothing imports them by an import statement.
 CATALOGUES = {"problems": "t2t_repro.problems", "hparams": "t2t_repro.hparams"}
 CATALOGUE_FLOOR = 2.5
+# The package of a checkout, in `docs/`, and the only module that imports it.
+RESULTS, USER_OF_RESULTS = "results", "t2t_repro.cli.reproduce"
 
 WITHOUT_TENSORFLOW = [
     "t2t_repro",
@@ -99,8 +102,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 def _modules() -> dict[str, Path]:
-    """Return the file by module name, for the package and both catalogues."""
-    roots = {"t2t_repro": "t2t_repro", **CATALOGUES}
+    """Return the file by module name: the package, both catalogues and `results`."""
+    roots = {"t2t_repro": "t2t_repro", **CATALOGUES, "docs/results": RESULTS}
     found = {}
     for folder, package in roots.items():
         for file in (REPOSITORY / folder).rglob("*.py"):
@@ -114,7 +117,8 @@ MODULES = _modules()
 
 def _unit(module: str) -> str:
     """Return the entry of the floor plan that a module belongs to."""
-    return ".".join(module.split(".")[:2])
+    first, *rest = module.split(".")
+    return RESULTS if first == RESULTS else ".".join((first, *rest[:1]))
 
 
 def _floor(module: str) -> float:
@@ -162,8 +166,22 @@ def test_imports_go_down_only(module):
         and _floor(name) >= _floor(module)
         # The package itself holds the version and nothing else.
         and name != "t2t_repro"
+        and (_unit(name), module) != (RESULTS, USER_OF_RESULTS)
     ]
     assert upward == []
+
+
+def test_the_package_of_a_checkout_is_imported_only_when_a_flag_needs_it():
+    tree = ast.parse(MODULES[USER_OF_RESULTS].read_text(encoding="utf-8"))
+    at_once = {
+        node.module for node in tree.body if isinstance(node, ast.ImportFrom)
+    } | {
+        alias.name
+        for node in tree.body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    assert not [name for name in at_once if _unit(str(name)) == RESULTS]
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))

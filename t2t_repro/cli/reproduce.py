@@ -6,15 +6,14 @@ import argparse
 from pathlib import Path
 
 from t2t_repro import catalogue
+from t2t_repro._checkout import make_results_importable
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
 from t2t_repro.progress import Progress
 from t2t_repro.reproduction.comparison_report import comparison_report
 from t2t_repro.reproduction.course import shipped_course
-from t2t_repro.reproduction.curves import curve_of
 from t2t_repro.reproduction.lookup import find_row, select
-from t2t_repro.reproduction.page.write import check_page, write_pages
 from t2t_repro.reproduction.papers import TABLES
 from t2t_repro.reproduction.plan import RunFolders, check_folders, plan_of
 from t2t_repro.reproduction.report import (
@@ -182,10 +181,16 @@ def _write_page(args: argparse.Namespace) -> int:
     """Write the page of results, its appendix and its figures.
 
     Raises:
-        UsageError: If flags cannot be combined, or matplotlib is not installed.
+        UsageError: If flags cannot be combined, if this is no checkout, or if a package
+            is not installed.
     """
     _refuse_others("--page", args, (*SHOW_FLAGS, *RUN_FLAGS))
+    _need_checkout("--page")
+    from results.request import check_page
+
     check_page(args.page)
+    from results.pages import write_pages
+
     for path in write_pages(args.page, results_with(args.result_dir)):
         print(path)
     return 0
@@ -195,7 +200,8 @@ def _record(args: argparse.Namespace) -> int:
     """Write the learning curve of a training run.
 
     Raises:
-        UsageError: If a flag is missing, or flags cannot be combined.
+        UsageError: If a flag is missing, if flags cannot be combined, or if this is no
+            checkout.
     """
     _refuse_others("--record", args, (*SHOW_FLAGS, *RUN_FLAGS, "page"))
     for flag in ("record", "name", "result_dir"):
@@ -204,8 +210,24 @@ def _record(args: argparse.Namespace) -> int:
                 f"--{flag} is missing: expected --record RUN --name NAME --result_dir "
                 "DIR."
             )
+    _need_checkout("--record")
+    from results.curves import curve_of
+
     print(curve_of(args.record, args.name).save(args.result_dir))
     return 0
+
+
+def _need_checkout(flag: str) -> None:
+    """Make the package `results` of a checkout importable.
+
+    Raises:
+        UsageError: If the package is installed without a checkout.
+    """
+    if not make_results_importable():
+        raise UsageError(
+            f"{flag} needs a checkout of the repository: its folder docs/results/ is "
+            "not part of an installed package."
+        )
 
 
 def _refuse_others(

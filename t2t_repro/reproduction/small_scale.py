@@ -90,8 +90,7 @@ PARSING_SEMI = dataclasses.replace(
     PARSING,
     text={"train": ("craft.semi.mrg",), "dev": PARSING.text["dev"]},
     text_source=(
-        f"{PARSING.text_source}, and silver trees that "
-        "t2t_repro.reproduction.silver.write_semi_supervised added"
+        f"{PARSING.text_source}, and silver trees that docs/results/silver.py added"
     ),
 )
 PARSERS = {

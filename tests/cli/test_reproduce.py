@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from t2t_repro import _checkout
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.reproduction import small_scale
@@ -114,6 +115,26 @@ def test_flags_that_cannot_be_combined_are_refused(arguments, answer, capsys):
 def test_a_missing_folder_is_reported_before_any_work(arguments, capsys):
     assert main(["reproduce", *arguments]) == 1
     assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Let the package be where pip installs it."""
+    folder = tmp_path / "site-packages" / "t2t_repro"
+    monkeypatch.setattr(_checkout, "_PACKAGE", folder)
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_page_of_results_needs_a_checkout(tmp_path, capsys):
+    assert main(["reproduce", "--page", str(tmp_path / "page.md")]) == 2
+    assert "--page needs a checkout of the repository" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_record_of_a_training_needs_a_checkout(tmp_path, capsys):
+    flags = ["--name", "plain", "--result_dir", str(tmp_path)]
+    assert main(["reproduce", "--record", str(tmp_path), *flags]) == 2
+    assert "--record needs a checkout of the repository" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

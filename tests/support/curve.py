@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.reproduction.curves import Curve
+from results.curves import Curve
 
 CURVE = Curve(
     name="shared",

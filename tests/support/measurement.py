@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.reproduction.measurements import Measurement
+from results.measurements import Measurement
 
 MEASUREMENT = Measurement(
     name="a_name",

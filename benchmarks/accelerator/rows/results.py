@@ -29,12 +29,14 @@ from benchmarks.accelerator.rows.outcome import (
 )
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.reproduction.curves import Curve, rounded
 from t2t_repro.reproduction.lookup import find_row
 from t2t_repro.reproduction.plan import Plan, plan_of
 from t2t_repro.reproduction.ranking_scores import Output, pooled_bleu
 from t2t_repro.reproduction.results import Result, averaged_score
 from t2t_repro.reproduction.run_row import named_scores, open_data
+
+sys.path.append(str(Path(__file__).parents[3] / "docs"))
+from results.curves import Curve, rounded
 
 _MODULE = "benchmarks.accelerator.rows"
 # Programs that score rows -> flags of the other folders that they write.

@@ -96,7 +96,7 @@ TABLE_4 = Table(
         "dev split of the CRAFT treebank.",
         "The paper's 17 million silver trees come from other parsers and are not "
         "available: those of the small scale are our parser's own, written by "
-        "t2t_repro.reproduction.silver.",
+        "docs/results/silver.py.",
     ),
     task="parsing",
 )

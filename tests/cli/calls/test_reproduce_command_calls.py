@@ -195,10 +195,12 @@ def test_flags_that_do_not_belong_to_a_table_are_refused(reports, flags):
 
 
 def test_the_page_is_written_with_the_results_of_a_folder(reports, monkeypatch, capsys):
-    checked = record(monkeypatch, reproduce, "check_page")
-    written = record(
-        monkeypatch, reproduce, "write_pages", [Path("figures/a.svg"), Path("page.md")]
-    )
+    pytest.importorskip("scipy", reason="the extra `results` is not installed")
+    from results import pages, request
+
+    checked = record(monkeypatch, request, "check_page")
+    paths = [Path("figures/a.svg"), Path("page.md")]
+    written = record(monkeypatch, pages, "write_pages", paths)
     flags = ["--page", "page.md", "--result_dir", "folder"]
     assert main(["reproduce", *flags]) == 0
     assert [*checked.call.values()] == ["page.md"]
@@ -207,6 +209,8 @@ def test_the_page_is_written_with_the_results_of_a_folder(reports, monkeypatch, 
 
 
 def test_the_course_of_a_training_is_recorded(monkeypatch, capsys):
+    from results import curves
+
     saved = []
 
     def save(folder):
@@ -214,7 +218,7 @@ def test_the_course_of_a_training_is_recorded(monkeypatch, capsys):
         return "plain-1.json"
 
     found = record(
-        monkeypatch, reproduce, "curve_of", lambda *_: SimpleNamespace(save=save)
+        monkeypatch, curves, "curve_of", lambda *_: SimpleNamespace(save=save)
     )
     flags = ["--record", "run", "--name", "plain", "--result_dir", "curves"]
     assert main(["reproduce", *flags]) == 0

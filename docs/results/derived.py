@@ -1,0 +1,285 @@
+"""Numbers that the page of results derives from result files."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from results.curves import Curve
+from results.measurements import Measurement
+from t2t_repro import catalogue
+from t2t_repro.reproduction import small_scale
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.papers import facts
+from t2t_repro.reproduction.permutation import COVERAGE, permutation_test
+from t2t_repro.reproduction.report import mean_and_spread
+from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.t_test import confidence_interval
+from t2t_repro.settings.hparams import HParams
+
+PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
+AROUND = f"{WEIGHTED}_around"  # the reading of earlier versions
+
+# Rows of Table 3 whose heads or keys are too narrow at a quarter of the width.
+TOO_NARROW = ("a_h32", "b_dk16")
+# Score -> its name in the template.
+SCORES = {
+    "perplexity (dev)": "perplexity",
+    "BLEU (dev)": "dev",
+    "BLEU (test)": "test",
+}
+
+
+def by_seed(
+    results: Sequence[Result], system: str, score: str, scale: str = "small"
+) -> dict[int, float]:
+    """Return the scores of a system at a scale, by seed."""
+    return {
+        result.seed: result.scores[score]
+        for result in results
+        if result.system == system and result.scale == scale
+        if score in result.scores
+    }
+
+
+def spread(results: Sequence[Result], system: str) -> dict[str, float | str]:
+    """Describe the scores of a system over its seeds.
+
+    Returns:
+        For each score, its lowest and highest value, and the mean with the standard
+        deviation of several seeds as text; and the number of seeds.
+    """
+    numbers: dict[str, float | str] = {}
+    for score, name in SCORES.items():
+        values = list(by_seed(results, system, score).values())
+        if values:
+            numbers |= {
+                f"{name}_low": min(values),
+                f"{name}_high": max(values),
+                name: mean_and_spread(values, 1),
+            }
+    return numbers | {"seeds": len(by_seed(results, system, "BLEU (dev)"))}
+
+
+def update_minutes(results: Sequence[Result]) -> dict[str, float]:
+    """Return the shortest and longest time of a row's updates on CPUs, per scale.
+
+    Returns:
+        "small_low", "small_high", "long_low" and "long_high", in minutes.
+    """
+    numbers: dict[str, float] = {}
+    for scale in ("small", "long"):
+        minutes = [
+            result.seconds / 60
+            for result in results
+            if result.scale == scale and "BLEU (dev)" in result.scores
+            if not on_accelerator(result.versions)
+        ]
+        if minutes:
+            numbers[f"{scale}_low"] = min(minutes)
+            numbers[f"{scale}_high"] = max(minutes)
+    return numbers
+
+
+def on_accelerator(versions: Mapping[str, str]) -> bool:
+    """Return whether JAX trained a system; see `benchmarks/accelerator/rows/`.
+
+    Args:
+        versions: Versions of the software, of a result or a curve.
+    """
+    return "jax" in versions
+
+
+def accelerated(results: Sequence[Result]) -> dict[str, float | str]:
+    """Describe the training runs of the long scale on an accelerator.
+
+    Returns:
+        "runs" and "rows": the numbers of training runs and of systems; "seconds_low"
+        and "seconds_high": the shortest and longest time of the seeds of a system;
+        "device": the kinds of accelerators.
+    """
+    own = [x for x in results if x.scale == "long" and on_accelerator(x.versions)]
+    seconds = [result.seconds for result in own]
+    return {
+        "runs": len(own),
+        "rows": len({result.system for result in own}),
+        "seconds_low": min(seconds, default=0.0),
+        "seconds_high": max(seconds, default=0.0),
+        "device": ", ".join(
+            sorted({x.hardware.partition(",")[0].removeprefix("1 x ") for x in own})
+        ),
+    }
+
+
+def cpu_differences(measurements: Mapping[str, Measurement]) -> dict[str, float]:
+    """Return the mean difference between CPUs and accelerator, CPU minus accelerator.
+
+    Returns:
+        "nll" and "bleu", "nll_deviation" and "bleu_deviation" of the differences, and
+        "runs": the number of training runs on CPUs.
+    """
+    table = measurements["accelerator_agreement"]
+    numbers: dict[str, float] = {}
+    for name, heading in (("nll", "nll"), ("bleu", "both")):
+        pairs = zip(*table.columns(f"{heading}, CPU", f"{heading}, H200"), strict=True)
+        gaps = [cpu - accelerator for cpu, accelerator in pairs]
+        numbers |= {
+            name: statistics.mean(gaps),
+            f"{name}_deviation": statistics.stdev(gaps),
+            "runs": len(gaps),
+        }
+    return numbers
+
+
+def lowest_steps(curves: Sequence[Curve], name: str) -> dict[str, int]:
+    """Return the first and the last step at which a seed has its lowest dev nll."""
+    steps = [
+        min(zip(curve.nll, curve.steps, strict=True))[1]
+        for curve in curves
+        if curve.name == name
+    ]
+    return {"low": min(steps, default=0), "high": max(steps, default=0)}
+
+
+def means_and_spreads(
+    results: Sequence[Result], scale: str, score: str, digits: int
+) -> dict[str, str]:
+    """Return mean and deviation of a score of every system, by system, as text."""
+    scores: dict[str, list[float]] = {}
+    for result in results:
+        if result.scale == scale and score in result.scores:
+            scores.setdefault(result.system, []).append(result.scores[score])
+    return {name: mean_and_spread(x, digits) for name, x in scores.items()}
+
+
+def depth_gaps(results: Sequence[Result], score: str) -> dict[str, float]:
+    """Return how much better the Weighted Transformer scores, by number of layers.
+
+    Args:
+        results: Results of any systems.
+        score: Name of the score.
+
+    Returns:
+        "n2", "n4", "n6" and "n8" of the paper's layers: the difference between the
+        means, weighted minus plain.
+    """
+    pairs = {
+        "n2": (f"{PLAIN}_c_n2", "weighted_transformer_n2"),
+        "n4": (f"{PLAIN}_c_n4", "weighted_transformer_n4"),
+        "n6": (PLAIN, WEIGHTED),
+        "n8": (f"{PLAIN}_c_n8", "weighted_transformer_n8"),
+    }
+    means = {
+        name: [statistics.mean(by_seed(results, x, score).values()) for x in pair]
+        for name, pair in pairs.items()
+    }
+    return {name: weighted - plain for name, (plain, weighted) in means.items()}
+
+
+def difference(results: Sequence[Result], first: str, second: str) -> dict[str, float]:
+    """Describe the difference between two systems, first minus second.
+
+    Returns:
+        For each score, the difference between the means, the ends of its 95 %
+        confidence interval, and the p-value of a permutation test of the seeds; and the
+        number of seeds of each.
+    """
+    numbers: dict[str, float] = {}
+    for score, name in SCORES.items():
+        groups = [
+            list(by_seed(results, system, score).values()) for system in (first, second)
+        ]
+        low, high = confidence_interval(COVERAGE, *groups)
+        numbers |= {
+            name: statistics.mean(groups[0]) - statistics.mean(groups[1]),
+            f"{name}_low": low,
+            f"{name}_high": high,
+            f"{name}_p": permutation_test(*groups),
+            "seeds": len(groups[0]),
+            "other_seeds": len(groups[1]),
+        }
+    return numbers
+
+
+def published_values() -> dict[str, float]:
+    """Return published values, and differences between some, for the prose."""
+    rows = {row.name: row.published for row in find_table("weighted").rows}
+    base, weighted = rows["transformer_small"], rows["weighted_transformer_small"]
+    sensitivity = {row.name: row for row in find_table("sensitivity").rows}
+    randomisation = {
+        row.name: row.published["BLEU"] for row in find_table("randomisation").rows
+    }
+    dev = sensitivity["base"].published
+    return {
+        "gain_test": _minus(weighted["en-de"], base["en-de"]),
+        "gain_dev": _minus(dev["Weighted"], dev["Transformer"]),
+        "plain_steps": facts.BASE_STEPS,
+        "weighted_steps": facts.WEIGHTED_BASE_STEPS,
+        "multi30k": facts.MULTI30K_BLEU,
+        **{name: _number(bleu) for name, bleu in randomisation.items()},
+    }
+
+
+def share_of_the_gap(
+    results: Sequence[Result], measurements: Mapping[str, Measurement]
+) -> dict[str, float]:
+    """Return the share of `AROUND`'s gap in perplexity that attention dropout makes."""
+    numbers = measurements["weighted_no_attention_dropout"].numbers
+    seed, without = int(numbers["seed"]), float(numbers["perplexity"])
+    plain, weighted = (
+        by_seed(results, system, "perplexity (dev)")[seed] for system in (PLAIN, AROUND)
+    )
+    return {"percent": 100 * (weighted - without) / (weighted - plain)}
+
+
+def trained_depths() -> dict[str, int]:
+    """Return the d_k that the small scale trains, by the paper's, such as "dk16"."""
+    names = (row.name.partition("_") for row in find_table("attention").rows)
+    depths = {name for _, _, name in names if name.startswith("dk")}
+    return {x: int(x.removeprefix("dk")) // small_scale.WIDTH_DIVISOR for x in depths}
+
+
+def units_per_head() -> dict[str, int]:
+    """Return the units per head at the small scale: `base`, and two narrow rows."""
+    sets = {
+        row: small_scale.scaled(catalogue.hparams(f"{PLAIN}_{row}"))
+        for row in TOO_NARROW
+    } | {"base": small_scale.scaled(catalogue.hparams(PLAIN))}
+    paper = catalogue.hparams(f"{PLAIN}_a_h32").resolved()
+    return {
+        **{row: _head_units(hparams.resolved()) for row, hparams in sets.items()},
+        "paper": _head_units(paper),
+    }
+
+
+def _head_units(hparams: HParams) -> int:
+    return hparams.attention_key_channels // hparams.num_heads
+
+
+def long_scale() -> dict[str, float]:
+    """Return the schedule of the long scale, and the small scale's peak."""
+    small, long = (
+        small_scale.scaled(catalogue.hparams(PLAIN), scale)
+        for scale in ("small", "long")
+    )
+    return {
+        "steps": small_scale.LONG_STEPS,
+        "warmup": long.learning_rate_warmup_steps,
+        "peak": _peak(long),
+        "small_peak": _peak(small),
+    }
+
+
+def _peak(hparams: HParams) -> float:
+    """Return the largest learning rate, at the end of the warm-up."""
+    steps = hparams.learning_rate_warmup_steps
+    return hparams.learning_rate_constant * (steps * hparams.hidden_size) ** -0.5
+
+
+def _minus(first: Any, second: Any) -> float:
+    return _number(first) - _number(second)
+
+
+def _number(value: Any) -> float:
+    return float(value)

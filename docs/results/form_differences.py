@@ -1,0 +1,208 @@
+"""Differences of the readings from the Transformer, and what the noise leaves of them.
+
+The model of a score is in `additive_model`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+
+from results import form_runs
+from results.additive_model import (
+    Difference,
+    Scores,
+    adjusted,
+    differences,
+    noise_degrees,
+)
+from results.convergence import relative_updates
+from results.curves import Curve
+from results.derived import on_accelerator
+from results.form_runs import BLEU, NLL, SCALE, Repeat
+from results.tables import without_empty_columns
+from t2t_repro.reproduction.agreement import decimals, p_value_cell, p_value_text
+from t2t_repro.reproduction.permutation import COVERAGE
+from t2t_repro.reproduction.results import NOT_YET, Result
+from t2t_repro.text_tables import markdown
+
+NAMES = {NLL: "nll", BLEU: "BLEU"}
+LEVEL = 0.05  # of all comparisons with a score together
+ACROSS_BLOCKS = " (all pairs)"  # of training runs that differ in seed or hardware
+MIN_DEGREES = 4  # of freedom of the noise; with fewer, hardly any difference is found
+_HEADINGS = (
+    "row",
+    *(f"{name}, {kind}" for name in NAMES.values() for kind in ("difference", "p")),
+    "updates",
+)
+
+
+def differences_table(
+    results: Sequence[Result],
+    curves: Sequence[Curve],
+    repeats: Sequence[Repeat],
+    reference: str,
+) -> str:
+    """Return the differences of all other readings from one, as a table.
+
+    Args:
+        results: Results of any systems.
+        curves: Learning curves; those named SYSTEM-long belong to a system.
+        repeats: More runs for the differences alone.
+        reference: Name of the row to compare with.
+    """
+    system = form_runs.system_of(reference)
+    tests = [
+        (score, _tested(form_runs.scores_by_block(results, score, repeats), system))
+        for score in NAMES
+    ]
+    lines = [
+        [
+            f"`forms/{row.name}`",
+            *(cell for x in tests for cell in _cells(*x, str(row.system))),
+            _updates(str(row.system), system, curves),
+        ]
+        for row in form_runs.rows()
+    ]
+    measured = [line for line in lines if any(line[1:])]
+    if not measured:
+        return _too_few_seeds(form_runs.scores_by_block(results, NLL, repeats))
+    return "\n".join(markdown(without_empty_columns([_HEADINGS, *measured])))
+
+
+def _cells(score: str, tested: Mapping[str, Difference], system: str) -> list[str]:
+    """Return the difference of a score with its interval, and its p-value."""
+    if system not in tested:
+        return ["", ""]
+    value, interval = _estimate(score, tested[system])
+    return [f"{value} ({interval})", p_value_cell(tested[system].p_value, 3)]
+
+
+def _estimate(score: str, found: Difference) -> tuple[str, str]:
+    """Return a difference and its interval, with the decimals of the score."""
+    value, low, high = (f"{x:+.{decimals(score)}f}" for x in found[:3])
+    return value, f"{low} to {high}"
+
+
+def difference_texts(
+    results: Sequence[Result],
+    repeats: Sequence[Repeat],
+    name: str,
+    reference: str,
+) -> dict[str, str]:
+    """Write the differences of one reading from another.
+
+    Args:
+        results: Results of any systems.
+        repeats: More runs of them.
+        name: Name of a row.
+        reference: Name of the row to compare with.
+
+    Returns:
+        Texts by the names in `NAMES`, "not yet measured" without enough seeds.
+    """
+    texts = {}
+    for score, short in NAMES.items():
+        scores = form_runs.scores_by_block(results, score, repeats)
+        tested = _tested(scores, form_runs.system_of(reference))
+        found = tested.get(form_runs.system_of(name))
+        if found is None:
+            texts[short] = NOT_YET
+            continue
+        value, interval = _estimate(score, found)
+        texts[short] = (
+            f"{value} ({100 * COVERAGE:.0f} % interval {interval}, "
+            f"{p_value_text(found.p_value, 3)})"
+        )
+    return texts
+
+
+def comparison(
+    results: Sequence[Result], repeats: Sequence[Repeat], reference: str
+) -> str:
+    """Say which readings the noise tells from one of them.
+
+    Args:
+        results: Results of any systems.
+        repeats: More runs of them.
+        reference: Name of the row to compare with.
+
+    Returns:
+        A sentence per score, or one about the seeds that are missing.
+    """
+    scores = {
+        name: form_runs.scores_by_block(results, score, repeats)
+        for score, name in ((NLL, "dev nll"), (BLEU, "BLEU of dev and test2016"))
+    }
+    sentences = [_compared(name, own, reference) for name, own in scores.items()]
+    if all(sentences):
+        return " ".join(sentences)
+    return _too_few_seeds(scores["dev nll"])
+
+
+def _compared(score: str, scores: Scores, reference: str) -> str:
+    """Write which systems differ from the reference, or "" without any p-value.
+
+    Args:
+        score: Name of the score for people.
+        scores: System -> block -> score.
+        reference: Name of the row to compare with.
+    """
+    tested = _tested(scores, form_runs.system_of(reference))
+    p_values = adjusted({name: found.p_value for name, found in tested.items()})
+    if not p_values:
+        return ""
+    names = {str(row.system): f"`{row.name}`" for row in form_runs.rows()}
+    differ = [names[name] for name in scores if p_values.get(name, 1.0) <= LEVEL]
+    others = [names[name] for name in scores if p_values.get(name, 0.0) > LEVEL]
+    parts = [f"differ from `{reference}`: {', '.join(differ) or 'none'}"]
+    if others:
+        parts.append(f"cannot be told from it: {', '.join(others)}")
+    return f"By {score}, these rows {'; these '.join(parts)}."
+
+
+def _too_few_seeds(scores: Scores) -> str:
+    degrees = noise_degrees(scores)
+    return (
+        f"Too few rows have several seeds: the noise has {degrees} degree(s) of "
+        f"freedom, and this page gives p from {MIN_DEGREES} on."
+    )
+
+
+def _tested(scores: Scores, reference: str) -> dict[str, Difference]:
+    """Return the differences from a system, or none without enough seeds.
+
+    Args:
+        scores: System -> block -> score.
+        reference: System to compare with.
+    """
+    if reference not in scores or noise_degrees(scores) < MIN_DEGREES:
+        return {}
+    return differences(scores, reference)
+
+
+def _updates(system: str, reference: str, curves: Sequence[Curve]) -> str:
+    """Return the mean of the relative updates over the blocks that both have.
+
+    If they share no block, it is the mean over all pairs of their training runs, marked
+    with `ACROSS_BLOCKS`.
+    """
+    own, other = (
+        {
+            (on_accelerator(curve.versions), curve.seed): curve
+            for curve in curves
+            if curve.name == f"{name}-{SCALE}"
+        }
+        for name in (system, reference)
+    )
+    if system == reference or not own or not other:
+        return ""
+    shared = own.keys() & other.keys()
+    pairs = (
+        [(own[block], other[block]) for block in shared]
+        if shared
+        else itertools.product(own.values(), other.values())
+    )
+    mean = statistics.geometric_mean(relative_updates(*pair) for pair in pairs)
+    return f"{mean:.2f}{'' if shared else ACROSS_BLOCKS}"

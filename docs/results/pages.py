@@ -1,0 +1,264 @@
+"""Write the page of results and its appendix: templates, filled in from result files.
+
+A template holds no measured number, only places for them in the form of
+`str.format`, such as `{multi30k_ende[bleu]:.2f}`: a file, a value and its format.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from results import (
+    ablation,
+    derived,
+    figures,
+    form_differences,
+    form_runs,
+    noise,
+    parsers,
+    tables,
+)
+from results.convergence import course_of
+from results.curves import Curve, recorded_curves
+from results.measurements import Measurement, recorded_measurements
+from results.request import APPENDIX
+from t2t_repro import catalogue
+from t2t_repro.files import atomic_write
+from t2t_repro.reproduction.course import COURSE_FILE, Course, shipped_course
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.permutation import COVERAGE
+from t2t_repro.reproduction.report import write_report
+from t2t_repro.reproduction.results import Result
+from t2t_repro.reproduction.small_scale import LONG_STEPS
+from t2t_repro.reproduction.text_report import text_report
+
+PAGE = "results.md"  # the name of its template; that of the appendix is `APPENDIX`
+LINE_LENGTH = 96
+# Steps of the long scale at which the order of Table 3 is shown: about the last one of
+# the small scale, and half of all.
+EARLY, MIDDLE = 2_400, 5_000
+# Changes to the reading `around` of the Weighted Transformer.
+_AROUND = ("around_initial_gain", "around_self_attention", "around_one_network")
+# Blocks that begin so are not filled.
+_AS_THEY_ARE = ("```", "|", "#", "!", "- ", "* ")
+_SPACE = "\0"
+# Name in the templates -> system whose scores over the seeds it has.
+_SYSTEMS = {
+    "base": derived.PLAIN,
+    "weighted": derived.WEIGHTED,
+    "earlier": derived.AROUND,
+    "plain_n8": f"{derived.PLAIN}_c_n8",
+    "weighted_n8": "weighted_transformer_n8",
+    "low_n8": "weighted_transformer_n8_dropout1",
+    "low_big": "transformer_big_dropout1",
+    "low_weighted_big": "weighted_transformer_big_dropout1",
+    "learned": "weighted_transformer_n2",
+    "random": "weighted_transformer_n2_random",
+    "uniform": "weighted_transformer_n2_uniform",
+    "enfr": f"{derived.PLAIN}_enfr",
+    "big_enfr": "transformer_big_enfr",
+    "big_weighted_enfr": "weighted_transformer_big_enfr",
+    "weighted_enfr": f"{derived.WEIGHTED}_enfr",
+    "aop1": f"{derived.PLAIN}_aop1",
+    "aop2": f"{derived.PLAIN}_aop2",
+    "top2": f"{derived.WEIGHTED}_top2",
+    "top4": f"{derived.WEIGHTED}_top4",
+}
+
+
+def write_pages(page: str | Path, results: Sequence[Result]) -> list[Path]:
+    """Write the page of results and what goes with it.
+
+    The appendix and the folder of figures are beside the page. If the learning curves
+    give other numbers than the package includes, these are written, too.
+
+    Args:
+        page: File of the page; see `check_page`.
+        results: Results of rows of the papers' tables.
+
+    Returns:
+        Paths of the written files.
+    """
+    page = Path(page)
+    measurements, curves = recorded_measurements(), recorded_curves()
+    texts = results_page(results, measurements, curves)
+    data = figures.FigureData(results, measurements, curves)
+    paths = figures.draw_figures(data, page.parent)
+    for path, text in zip((page, page.with_name(APPENDIX)), texts, strict=True):
+        atomic_write(path, text)
+        paths.append(path)
+    return paths + _write_course(course_of(curves))
+
+
+def _write_course(course: Course) -> list[Path]:
+    if course == shipped_course():
+        return []
+    with resources.as_file(COURSE_FILE) as path:
+        course.save(path)
+    return [path]
+
+
+def template(name: str) -> str:
+    """Return the template of the page or of its appendix."""
+    folder = resources.files("results") / "templates"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def results_page(
+    results: Sequence[Result],
+    measurements: Mapping[str, Measurement],
+    curves: Sequence[Curve],
+) -> tuple[str, str]:
+    """Return the page of results and its appendix.
+
+    Args:
+        results: Results of rows of the papers' tables.
+        measurements: Other measurements by name.
+        curves: Learning curves.
+
+    Raises:
+        KeyError: If a template names a value that no file holds.
+    """
+    values = page_values(results, measurements, curves)
+    return _filled_in(PAGE, values), _filled_in(APPENDIX, values)
+
+
+def _filled_in(name: str, values: Mapping[str, Any]) -> str:
+    blocks = template(name).format_map(values).split("\n\n")
+    return "\n\n".join(map(_filled, blocks))
+
+
+def page_values(
+    results: Sequence[Result],
+    measurements: Mapping[str, Measurement],
+    curves: Sequence[Curve],
+) -> dict[str, Any]:
+    """Return the values that the templates may name.
+
+    Args:
+        results: Results of rows of the papers' tables.
+        measurements: Other measurements by name.
+        curves: Learning curves.
+    """
+    repeats = form_runs.cpu_repeats(measurements["accelerator_agreement"])
+    return {
+        **{name: found.values() for name, found in measurements.items()},
+        "tables": {
+            "rows": tables.measured_rows(results, "small"),
+            "long_rows": tables.measured_rows(results, "long"),
+            "newer_rows": tables.newer_rows(results),
+            "systems": ablation.systems(),
+            "forms": ablation.forms(results, curves),
+            "differences": form_differences.differences_table(
+                results, curves, repeats, form_runs.PLAIN
+            ),
+            "control_differences": form_differences.differences_table(
+                results, curves, repeats, form_runs.CONTROL
+            ),
+            "comparison": form_differences.comparison(
+                results, repeats, form_runs.PLAIN
+            ),
+            "control_comparison": form_differences.comparison(
+                results, repeats, form_runs.CONTROL
+            ),
+            "parsers": tables.parsers(results),
+            "agreement": tables.agreement(results, "small"),
+            "long_agreement": tables.agreement(results, "long"),
+            "commented": tables.commented_rows(),
+            "text": _text_figures(results, curves),
+        },
+        "figures": figures.links(figures.FigureData(results, measurements, curves)),
+        "widths": derived.units_per_head(),
+        "best_parser": parsers.best_parser(measurements),
+        "silver": parsers.silver_gap(results),
+        "depths": derived.trained_depths(),
+        "long": derived.long_scale(),
+        "chance": {
+            "percent": round(100 * COVERAGE),
+            "level": round(100 * form_differences.LEVEL),
+        },
+        "noise": noise.noise(results),
+        "directions": noise.directions(results, "small"),
+        "long_directions": noise.directions(results, "long", ["transformer_big"]),
+        **_table3(results, curves),
+        "accelerated": derived.accelerated(results),
+        "plain_gap": form_differences.difference_texts(
+            results, repeats, form_runs.WEIGHTED, form_runs.PLAIN
+        ),
+        "control_gap": form_differences.difference_texts(
+            results, repeats, form_runs.WEIGHTED, form_runs.CONTROL
+        ),
+        "fixed_gap": form_differences.difference_texts(
+            results, repeats, "around_fixed", "around_near_uniform"
+        ),
+        "around_gap": {
+            name: form_differences.difference_texts(results, repeats, name, "around")
+            for name in _AROUND
+        },
+        "cpu_differences": derived.cpu_differences(measurements),
+        "long_nll": derived.means_and_spreads(results, "long", form_runs.NLL, 3),
+        "times": derived.update_minutes(results),
+        "depth": derived.depth_gaps(results, "BLEU (dev)"),
+        "depth_perplexity": derived.depth_gaps(results, "perplexity (dev)"),
+        "gap": derived.difference(results, derived.WEIGHTED, derived.PLAIN),
+        "around": derived.difference(results, derived.AROUND, derived.PLAIN),
+        "no_attention_dropout": derived.share_of_the_gap(results, measurements),
+        **{name: derived.spread(results, system) for name, system in _SYSTEMS.items()},
+        "published": derived.published_values(),
+    }
+
+
+def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any]:
+    """Return what the page says about the order of Table 3."""
+    rows = [row.name for row in find_table("table3").rows]
+    return {
+        "order": {
+            **noise.table3_order(results, "long", rows),
+            **noise.dev_bleu_order(results),
+        },
+        "order_testable": noise.table3_order(
+            results, "long", [x for x in rows if x not in derived.TOO_NARROW]
+        ),
+        "order_rest": noise.table3_order(
+            results, "long", [x for x in rows if x != "big"]
+        ),
+        "small_all": noise.table3_order(results, "small", rows),
+        "small_testable": noise.table3_order(
+            results,
+            "small",
+            [x for x in rows if x not in derived.TOO_NARROW],
+        ),
+        "early": {"step": EARLY, **noise.order_during_training(curves, EARLY)},
+        "middle": {"step": MIDDLE, **noise.order_during_training(curves, MIDDLE)},
+        "early_rest": noise.order_during_training(curves, EARLY, "d_dr0"),
+        "end_rest": noise.order_during_training(curves, LONG_STEPS, "d_dr0"),
+        "middle_rest": noise.order_during_training(curves, MIDDLE, "d_dr0"),
+        "no_dropout": derived.lowest_steps(curves, f"{derived.PLAIN}_d_dr0-long"),
+    }
+
+
+def _text_figures(results: Sequence[Result], curves: Sequence[Curve]) -> str:
+    course = course_of(curves)
+    report = text_report(find_table("text"), catalogue.hparams, results, course)
+    _, _, *lines = write_report(report, "markdown").splitlines()
+    return "\n".join(lines)
+
+
+def _filled(block: str) -> str:
+    """Break the lines of a paragraph; leave tables, code and lists as they are."""
+    if block.lstrip("\n").startswith(_AS_THEY_ARE):
+        return block
+    # Code stays on one line, so that it can be searched for and copied.
+    joined = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", _SPACE), block)
+    filled = textwrap.fill(
+        joined.replace("\n", " ").strip(),
+        LINE_LENGTH,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return filled.replace(_SPACE, " ") + "\n" * block.endswith("\n")

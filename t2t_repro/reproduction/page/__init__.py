@@ -1,1 +1,0 @@
-"""The page of results, written from the result files."""

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+from results.ablation import forms, systems
+from tests.support.form_runs import AROUND, CURVES, RESULTS, ROWS
+
+
+def cells(row: str, results=RESULTS, curves=CURVES) -> dict[str, str]:
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in forms(results, curves).splitlines()
+    ]
+    (found,) = [line for line in lines if line[0] == f"`forms/{row}`"]
+    return dict(zip(lines[0], found, strict=True))
+
+
+def test_rows_without_results_are_not_yet_measured():
+    found = cells("inside")
+    assert found["dev nll"] == "not yet measured"
+    assert set(itertools.islice(found.values(), 2, None)) == {""}
+
+
+def test_scores_are_means_with_the_deviation_of_the_seeds():
+    found = cells("around")
+    assert found["dev nll"] == "2.625 ± 0.177"
+    assert found["dev BLEU"] == "28.25 ± 0.35"
+    assert found["both"] == "29.25 ± 0.35"
+    assert found["seeds"] == "2"
+    assert found["dev nll, average"] == "2.125 ± 0.177"
+    assert found["both, average"] == "30.25 ± 0.35"
+    assert cells("shared")["dev nll"] == "2.250"
+
+
+def test_other_scales_do_not_count():
+    small = [dataclasses.replace(x, scale="small") for x in RESULTS]
+    assert cells("around", small)["dev nll"] == "not yet measured"
+
+
+def test_the_spread_is_the_median_and_the_largest_of_the_layers():
+    assert cells("around")["spread"] == "1.0, 1.0"
+    wide = dataclasses.replace(
+        CURVES[2],
+        seed=9,
+        branches={"a/kappa/0": (0.5, 0.75), "a/kappa/1": (0.5, 0.3)},
+    )
+    assert cells("around", curves=[*CURVES, wide])["spread"] == "1.0, 2.5"
+    off = dataclasses.replace(
+        wide, branches={"a/kappa/0": (0.5, 1.0), "a/kappa/1": (0.5, 0.0)}
+    )
+    assert cells("around", curves=[*CURVES, off])["spread"] == "1.0, > 100"
+
+
+def test_the_spread_is_left_out_if_no_row_has_branches():
+    plain = [dataclasses.replace(curve, branches={}) for curve in CURVES]
+    assert "spread" not in cells("around", curves=plain)
+    small = [
+        dataclasses.replace(x, name=x.name.replace("long", "small")) for x in CURVES
+    ]
+    assert "spread" not in cells("around", curves=small)
+
+
+def test_the_hardware_of_a_row_is_that_of_its_runs():
+    accelerated = [dataclasses.replace(x, versions={"jax": "1"}) for x in RESULTS]
+    mixed = [x for x in RESULTS if x.system != AROUND or x.seed > 1]
+    mixed += [x for x in accelerated if x.system == AROUND and x.seed == 1]
+    assert cells("around")["trained on"] == "CPU"
+    assert cells("around", accelerated)["trained on"] == "accelerator"
+    assert cells("around", mixed)["trained on"] == "CPU and accelerator"
+
+
+def test_the_list_of_systems_has_their_settings():
+    lines = systems().splitlines()
+    assert len(lines) == len(ROWS)
+    assert lines[0] == "- `forms/transformer`: Transformer."
+    (shared,) = [line for line in lines if line.startswith("- `forms/shared`")]
+    assert shared.endswith("(`branch_gain=none, branch_weights_init=random`).")

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from results.additive_model import (
+    adjusted,
+    differences,
+    noise_degrees,
+)
+
+FIRST = {1: 2.0, 2: 2.5, 3: 2.25}
+SECOND = {1: 2.5, 2: 2.875, 3: 2.75}
+THIRD = {1: 1.5, 2: 2.25, 3: 1.875}
+
+
+def residual(scores: dict[str, dict[int, float]]) -> tuple[float, int]:
+    """Return the residual sum of squares of system + seed, and its degrees."""
+    runs = [(name, seed) for name, own in scores.items() for seed in own]
+    names, seeds = ([*dict.fromkeys(x)] for x in zip(*runs, strict=True))
+    design = np.array(
+        [
+            [name == x for x in names] + [seed == x for x in seeds[1:]]
+            for name, seed in runs
+        ],
+        dtype=float,
+    )
+    values = np.array([scores[name][seed] for name, seed in runs])
+    fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    return float(np.sum((values - fitted) ** 2)), len(runs) - design.shape[1]
+
+
+def test_two_systems_give_the_paired_t_test():
+    expected = stats.ttest_rel([*SECOND.values()], [*FIRST.values()])
+    low, high = expected.confidence_interval(0.9)
+    (found,) = differences({"first": FIRST, "second": SECOND}, "first", 0.9).values()
+    assert found.value == pytest.approx((0.5 + 0.375 + 0.5) / 3)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.p_value == pytest.approx(expected.pvalue)
+
+
+def test_runs_beyond_those_that_fix_systems_and_seeds_measure_the_noise():
+    assert noise_degrees({"first": FIRST, "second": SECOND}) == 2
+    assert noise_degrees({"first": FIRST, "second": SECOND, "third": {2: 1.0}}) == 2
+    assert noise_degrees({"first": FIRST}) == 0
+    assert noise_degrees({"first": FIRST, "second": {4: 1.0, 5: 1.0}}) == 0
+    missing = {"first": FIRST, "second": SECOND, "third": {1: 1.0, 3: 1.5}}
+    assert noise_degrees(missing) == residual(missing)[1]
+
+
+def test_an_effect_of_the_seed_is_not_noise():
+    """Independent groups would not tell these two apart."""
+    assert stats.ttest_ind([*FIRST.values()], [*SECOND.values()]).pvalue > 0.05
+    found = differences({"first": FIRST, "second": SECOND}, "first")["second"]
+    assert found.p_value < 0.01
+    assert 0 < found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("missing", [None, 1, 3])
+def test_p_values_equal_the_f_test_against_equal_systems(missing):
+    third = {seed: value for seed, value in THIRD.items() if seed != missing}
+    scores = {"first": FIRST, "second": SECOND, "third": third}
+    full, degrees = residual(scores)
+    # The reduced model has one level for the first and the third system. Seeds that
+    # both have become two runs of it.
+    runs = [("pair", s, v) for own in (FIRST, third) for s, v in own.items()]
+    runs += [("second", s, v) for s, v in SECOND.items()]
+    design = np.array(
+        [[n == "pair", n == "second", s == 2, s == 3] for n, s, _ in runs], dtype=float
+    )
+    values = np.array([v for *_, v in runs])
+    fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    reduced = float(np.sum((values - fitted) ** 2))
+    f = (reduced - full) / (full / degrees)
+    expected = stats.f.sf(f, 1, degrees)
+    found = differences(scores, "first")["third"]
+    assert found.p_value == pytest.approx(expected)
+
+
+def test_one_seed_gives_no_difference():
+    assert differences({"first": {1: 2.0}, "second": {1: 3.0}}, "first") == {}
+
+
+def test_a_system_that_shares_no_seed_is_not_compared():
+    scores = {"first": FIRST, "second": SECOND, "other": {7: 2.0, 8: 2.5}}
+    assert set(differences(scores, "first")) == {"second"}
+
+
+def test_other_systems_can_connect_two_that_share_no_seed():
+    scores = {"first": FIRST, "second": SECOND | {7: 3.0}, "other": {7: 2.0}}
+    assert set(differences(scores, "first")) == {"second", "other"}
+
+
+def test_p_values_are_adjusted_by_holms_method():
+    """Holm multiplies the smallest by 3, the next by 2, and keeps them in order."""
+    found = adjusted({"a": 0.03, "b": 0.01, "c": 0.02, "d": 0.9})
+    assert found == pytest.approx({"b": 0.04, "c": 0.06, "a": 0.06, "d": 0.9})
+    assert adjusted({"a": 0.7, "b": 0.6}) == {"b": 1.0, "a": 1.0}
+    assert adjusted({}) == {}

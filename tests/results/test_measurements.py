@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from results.measurements import (
+    measurements_in,
+    recorded_measurements,
+)
+from tests.support.measurement import MEASUREMENT
+
+
+@pytest.mark.parametrize("measurement", recorded_measurements().values(), ids=str)
+def test_a_shipped_measurement_records_where_it_comes_from(measurement):
+    assert measurement.command
+    assert measurement.hardware
+    assert measurement.source
+    assert measurement.date
+    assert measurement.numbers or measurement.table
+
+
+def test_a_table_is_written_with_its_formats():
+    assert MEASUREMENT.table_text().splitlines() == [
+        "| steps | nll |",
+        "| --- | --- |",
+        "| 1,000 | 3.12 |",
+        "| 2,000 |  |",
+    ]
+
+
+def test_a_page_may_show_the_numbers_and_how_they_were_measured():
+    values = MEASUREMENT.values()
+    assert values["bleu"] == 12.5
+    assert (values["commit"], values["hardware"]) == ("abc1234", "2 x CPU")
+    assert values["signature"] == "nrefs:1"
+
+
+def test_a_long_command_is_broken_before_its_flags():
+    flags = " ".join(f"--flag_{number} value_{number}" for number in range(12))
+    command = f"t2t train {flags}"
+    lines = (
+        MEASUREMENT.__class__(**{**vars(MEASUREMENT), "command": command})
+        .values()["command"]
+        .split(" \\\n    ")
+    )
+    assert len(lines) > 2
+    assert " ".join(lines) == command
+    assert max(map(len, lines)) <= 94
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a_name.json", '{"name": "a_name"}'),
+        ("other.json", json.dumps(vars(MEASUREMENT))),
+    ],
+)
+def test_a_file_that_is_not_a_measurement_is_an_error(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=name.partition(".")[0]):
+        measurements_in(tmp_path)
+
+
+def test_measurements_of_a_folder_are_read_by_name(tmp_path):
+    (tmp_path / "a_name.json").write_text(json.dumps(vars(MEASUREMENT)))
+    (tmp_path / "notes.txt").write_text("")
+    assert measurements_in(tmp_path) == {"a_name": MEASUREMENT}

@@ -1,0 +1,403 @@
+"""The page of results and its appendix are what the files and templates give."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import statistics
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from results import derived, figures, pages, tables
+from results.curves import recorded_curves
+from results.measurements import recorded_measurements
+from results.pages import (
+    APPENDIX,
+    PAGE,
+    page_values,
+    results_page,
+    template,
+    write_pages,
+)
+from t2t_repro.reproduction.course import Course
+from t2t_repro.reproduction.lookup import find_table as table
+from t2t_repro.reproduction.results import Result, shipped_results
+from t2t_repro.reproduction.t_test import confidence_interval
+from t2t_repro.reproduction.tables import Row
+from tests.support.curve import CURVE
+from tests.support.recorder import record
+
+DOCS = Path(__file__).parents[2] / "docs"
+TEMPLATES = template(PAGE), template(APPENDIX)
+COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
+LONG_COLUMNS = (
+    *COLUMNS,
+    *("BLEU (dev+test)", "perplexity (dev), averaged", "BLEU (dev+test), averaged"),
+)
+# Published column with the BLEU of the systems that are measured, by table.
+PUBLISHED = {
+    "table3": "BLEU",
+    "aop": "BLEU",
+    "sensitivity": "Weighted",
+    "randomisation": "BLEU",
+}
+
+
+def mean_and_spread(values: list[float], places: int = 2) -> str:
+    if not values:
+        return ""
+    text = f"{statistics.mean(values):.{places}f}"
+    if len(values) == 1:
+        return text
+    return f"{text} ± {statistics.stdev(values):.{places}f}"
+
+
+def line(name: str, row: Row, results: list[Result], columns: tuple[str, ...]) -> str:
+    perplexity = row.published.get("PPL")
+    cells = [
+        f"`{name}/{row.name}`",
+        "" if perplexity is None else f"{perplexity:.2f}",
+        str(row.published[PUBLISHED[name]]),
+        *(
+            mean_and_spread([r.scores[name] for r in results if name in r.scores])
+            for name in columns
+        ),
+        str(len(results)),
+        f"{results[0].parameters:,}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def lines(scale: str) -> list[str]:
+    """Return a line per row that is measured at a scale, in order."""
+    measured: dict[str, list[Result]] = {}
+    for result in shipped_results():
+        if result.scale == scale:
+            measured.setdefault(result.system, []).append(result)
+    return [
+        line(
+            name,
+            row,
+            measured[str(row.system)],
+            LONG_COLUMNS if scale == "long" else COLUMNS,
+        )
+        for name in PUBLISHED
+        for row in table(name).rows
+        if row.system in measured
+    ]
+
+
+def test_the_page_has_a_line_per_measured_row():
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    found = re.findall(rf"^\| `(?:{'|'.join(PUBLISHED)})/\w+` \|.*$", text, re.M)
+    assert found == [*lines("small"), *lines("long")]
+
+
+def test_the_page_has_a_line_per_newer_row_measured_or_not():
+    """Until a row has a result file, its line says that there is none."""
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    small = [x for x in shipped_results() if x.scale == "small"]
+    for name in ("enfr", "attention", "branches", "dropout"):
+        found = dict(re.findall(rf"^\| `{name}/(\w+)` \|(.*)$", text, re.M))
+        assert [*found] == [row.name for row in table(name).rows]
+        for row in table(name).rows:
+            own = [x for x in small if x.system == row.system]
+            cells = [cell.strip() for cell in found[row.name].split("|")]
+            scores = [
+                mean_and_spread([x.scores[score] for x in own]) for score in COLUMNS
+            ]
+            expected = scores if own else ["not yet measured", "", ""]
+            assert cells[0] == row.label
+            assert cells[2:5] == expected
+            assert cells[5] == (str(len(own)) if own else "")
+
+
+def test_the_page_has_a_line_per_form_measured_or_not():
+    long = [x for x in shipped_results() if x.scale == "long"]
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    before, _, _ = text.partition("| row | nll, difference |")
+    found = dict(re.findall(r"^\| `forms/(\w+)` \|(.*)$", before, re.M))
+    assert [*found] == [row.name for row in table("forms").rows]
+    for row in table("forms").rows:
+        own = [x for x in long if x.system == row.system]
+        cells = [cell.strip() for cell in found[row.name].split("|")]
+        names = (
+            *("nll (dev)", "BLEU (dev)", "BLEU (test)", "BLEU (dev+test)"),
+            *("nll (dev), averaged", "BLEU (dev+test), averaged"),
+        )
+        scores = [
+            mean_and_spread([x.scores[name] for x in own], 3 if "nll" in name else 2)
+            for name in names
+        ]
+        assert cells[:7] == (
+            [*scores, str(len(own))] if own else ["not yet measured", *[""] * 6]
+        )
+        assert f"- `forms/{row.name}`: {row.label}" in text
+
+
+def test_the_page_has_a_line_per_parser_of_ours_with_its_scores():
+    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    found = re.findall(r"^\| `table4/(\w+)` \|(.*) \|$", text, re.M)
+    cells = {name: [x.strip() for x in line.split("|")] for name, line in found}
+    assert cells.keys() == {
+        "transformer_4_layers_wsj_only",
+        "transformer_4_layers_semi_supervised",
+    }
+    gold = [
+        "WSJ only, discriminative",
+        "91.3",
+        *parser_scores("transformer_parsing_wsj"),
+    ]
+    silver = ["semi-supervised", "92.7", *parser_scores("transformer_parsing_semi")]
+    assert cells["transformer_4_layers_wsj_only"][:4] == gold
+    assert cells["transformer_4_layers_semi_supervised"][:4] == silver
+
+
+def parser_scores(system: str) -> list[str]:
+    return [
+        mean_and_spread(small_scores(system, name), 2)
+        for name in ("F1 (dev)", "F1 up to 40 words (dev)")
+    ]
+
+
+@pytest.mark.parametrize("written", [tables.newer_rows, tables.parsers])
+def test_results_of_other_scales_are_not_among_those_of_the_small_one(written):
+    others = [dataclasses.replace(x, scale="long") for x in shipped_results()]
+    assert written(others) == written([]) != written(shipped_results())
+
+
+def pages_of(measurements=None, results=None, curves=None):
+    return results_page(
+        shipped_results() if results is None else results,
+        recorded_measurements() if measurements is None else measurements,
+        recorded_curves() if curves is None else curves,
+    )
+
+
+@cache
+def shipped_pages():
+    return pages_of()
+
+
+@pytest.mark.parametrize(("number", "name"), [(0, PAGE), (1, APPENDIX)])
+def test_the_pages_are_those_that_the_result_files_give(number, name):
+    """If this fails, run `t2t reproduce --page docs/results.md`."""
+    assert (DOCS / name).read_text(encoding="utf-8") == shipped_pages()[number]
+
+
+def test_the_appendix_and_the_figures_are_written_beside_the_page(
+    monkeypatch, tmp_path
+):
+    drawn = record(monkeypatch, figures, "draw_figures", [Path("figures/a.svg")])
+    page, appendix = tmp_path / "page.md", tmp_path / APPENDIX
+    assert write_pages(page, shipped_results()) == [
+        Path("figures/a.svg"),
+        page,
+        appendix,
+    ]
+    written = tuple(path.read_text(encoding="utf-8") for path in (page, appendix))
+    assert written == shipped_pages()
+    data, folder = drawn.call.values()
+    assert (data.results, data.curves) == (shipped_results(), recorded_curves())
+    assert folder == tmp_path
+
+
+def test_the_course_is_written_if_the_curves_give_another(monkeypatch, tmp_path):
+    monkeypatch.setattr(figures, "draw_figures", lambda *_: [])
+    monkeypatch.setattr(pages, "COURSE_FILE", tmp_path / "course.json")
+    monkeypatch.setattr(pages, "shipped_course", lambda: Course([2.0]))
+    *_, last = write_pages(tmp_path / "page.md", shipped_results())
+    assert last == tmp_path / "course.json"
+    assert "relative_updates" in last.read_text(encoding="utf-8")
+
+
+# Names, and numbers of tables and sections, that nobody measured.
+NAMES = re.compile(
+    r"Multi30k|WMT 2014|test2016|newstest201\d|Table \d|\"Figure 1\"|results\.md"
+    r"|table1\.png|chrF|task 1|F1|\"Ten thousand steps\"|### Ten thousand steps"
+    r"|the last hundred steps"
+)
+# A number in code that is nothing else, or in words.
+HIDDEN = re.compile(r"`([\d.,]+)`|(?i:\w+ (?:hundred|thousand|million))\b")
+
+
+@pytest.mark.parametrize("text", TEMPLATES)
+def test_a_template_has_no_number_of_its_own(text):
+    """Numbers come from result files; code shows commands, not measurements."""
+    text = NAMES.sub("", re.sub(r"\{[^}]*\}", "", text))
+    assert [found[0] for found in HIDDEN.finditer(text)] == []
+    assert re.findall(r".{0,30}\d.{0,20}", re.sub(r"`[^`]*`", "", text)) == []
+
+
+def test_every_number_of_every_measurement_file_is_on_a_page():
+    """A number that nothing shows was forgotten, or belongs in no file."""
+    places = set(re.findall(r"\{(\w+)\[(\w+)\]", "".join(TEMPLATES)))
+    for name, measurement in recorded_measurements().items():
+        expected = {(name, key) for key in measurement.numbers}
+        if measurement.table is not None:
+            expected.add((name, "table"))
+        assert expected <= places, expected - places
+
+
+def test_a_changed_number_changes_the_page():
+    measurements = dict(recorded_measurements())
+    found = measurements["multi30k_ende"]
+    numbers = {**found.numbers, "bleu_dev": 12.345}
+    measurements["multi30k_ende"] = dataclasses.replace(found, numbers=numbers)
+    assert "**Dev: BLEU 12.35**" in pages_of(measurements)[1]
+
+
+def test_a_number_without_a_file_is_an_error():
+    measurements = dict(recorded_measurements())
+    del measurements["craft"]
+    with pytest.raises(KeyError, match="craft"):
+        pages_of(measurements)
+
+
+def test_without_recorded_trainings_the_page_says_so():
+    text, _ = pages_of(curves=())
+    for name in ("branches", "learning_curves"):
+        assert f"{figures.FIGURES[name].title}: not yet measured." in text
+    assert "learning_curves.svg" not in text
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_lines_of_prose_are_short_and_code_stays_on_its_line(number):
+    prose = re.sub(
+        r"```.*?```|^\|.*?$|^(?:!|- ).*?$",
+        "",
+        shipped_pages()[number],
+        flags=re.DOTALL | re.M,
+    )
+    assert max(len(re.sub(r"`[^`]*`", "", line)) for line in prose.splitlines()) <= 96
+    assert prose.count("`") % 2 == 0
+    assert all(line.count("`") % 2 == 0 for line in prose.splitlines())
+
+
+def test_every_figure_of_the_pages_is_in_the_repository():
+    text = "".join(shipped_pages())
+    linked = re.findall(r"\]\((figures/\w+\.svg|\w+\.png)\)", text)
+    data = figures.FigureData(
+        shipped_results(), recorded_measurements(), recorded_curves()
+    )
+    drawn = [name for name, x in figures.FIGURES.items() if x.is_measured(data)]
+    assert {f"figures/{name}.svg" for name in drawn} < set(linked)
+    assert all((DOCS / name).is_file() for name in linked)
+
+
+def small_scores(system: str, name: str) -> list[float]:
+    return [
+        result.scores[name]
+        for result in shipped_results()
+        if (result.system, result.scale) == (system, "small")
+    ]
+
+
+def test_the_difference_of_the_weighted_transformer_is_that_of_its_files():
+    values = page_values(shipped_results(), recorded_measurements(), recorded_curves())
+    for key, name in (("dev", "BLEU (dev)"), ("test", "BLEU (test)")):
+        plain = small_scores("transformer_base", name)
+        weighted = small_scores("weighted_transformer_base", name)
+        gap = values["gap"]
+        assert (gap["seeds"], gap["other_seeds"]) == (len(weighted), len(plain))
+        assert gap[key] == pytest.approx(
+            statistics.mean(weighted) - statistics.mean(plain)
+        )
+        assert (gap[f"{key}_low"], gap[f"{key}_high"]) == pytest.approx(
+            confidence_interval(0.95, weighted, plain)
+        )
+    # Printed: 24.8, 21.1 and 23.4; 26.5 against 25.8; 28.4 against 27.3.
+    assert values["published"] == pytest.approx(
+        {
+            "learned": 24.8,
+            "random": 21.1,
+            "uniform": 23.4,
+            "gain_dev": 0.7,
+            "gain_test": 1.1,
+            "plain_steps": 100_000,
+            "weighted_steps": 60_000,
+            "multi30k": 41.02,
+        }
+    )
+
+
+def test_differences_by_depth_are_those_of_the_rows():
+    values = page_values(shipped_results(), recorded_measurements(), recorded_curves())
+
+    def mean(system):
+        return statistics.mean(
+            x.scores["BLEU (dev)"]
+            for x in shipped_results()
+            if (x.system, x.scale) == (system, "small")
+        )
+
+    assert values["depth"]["n8"] == pytest.approx(
+        mean("weighted_transformer_n8") - mean("transformer_base_c_n8")
+    )
+    assert values["depth"]["n6"] == pytest.approx(values["gap"]["dev"])
+
+
+def test_the_level_of_a_system_has_the_deviation_of_its_seeds():
+    base = derived.spread(shipped_results(), "transformer_base")
+    scores = small_scores("transformer_base", "BLEU (dev)")
+    assert (base["dev_low"], base["dev_high"]) == (min(scores), max(scores))
+    assert base["dev"] == mean_and_spread(scores, 1)
+
+
+def test_times_on_cpus_and_on_accelerators_are_kept_apart():
+    base = next(r for r in shipped_results() if r.system == "transformer_base")
+    on_cpu = dataclasses.replace(
+        base, scale="long", seconds=600.0, versions={"tensorflow": "2.21.0"}
+    )
+    scores = {"BLEU (dev)": 30.0}
+    runs = [
+        dataclasses.replace(
+            on_cpu,
+            system=system,
+            seconds=s,
+            versions={"jax": "0.11"},
+            scores=scores,
+            hardware="1 x GPU of a kind, 3 seeds at once",
+        )
+        for system, s in (("a", 60.0), ("a", 60.0), ("b", 90.0))
+    ]
+    times = derived.update_minutes([on_cpu, *runs])
+    assert times == {"long_low": 10.0, "long_high": 10.0}
+    assert derived.accelerated([on_cpu, *runs]) == {
+        "runs": 3,
+        "rows": 2,
+        "seconds_low": 60.0,
+        "seconds_high": 90.0,
+        "device": "GPU of a kind",
+    }
+
+
+def test_the_difference_of_cpus_is_the_mean_over_their_training_runs():
+    nll = [1.867, 1.894, 1.886, 1.885, 2.149, 1.965, 2.065, 1.901, 1.908, 1.963]
+    same = [1.876, 1.876, 1.897, 1.897, 2.138, 1.977, 2.066, 1.895, 1.895, 1.971]
+    found = derived.cpu_differences(recorded_measurements())
+    assert found["runs"] == len(nll)
+    gaps = [cpu - other for cpu, other in zip(nll, same, strict=True)]
+    assert found["nll"] == pytest.approx(statistics.mean(gaps))
+    assert found["nll_deviation"] == pytest.approx(statistics.stdev(gaps))
+
+
+def test_the_lowest_steps_are_those_of_the_first_and_the_last_seed():
+    curves = [
+        dataclasses.replace(CURVE, name="a-long", steps=(10, 20, 30), nll=nll)
+        for nll in ((3.0, 2.0, 2.5), (3.0, 2.5, 2.0), (3.0, 2.0, 2.0))
+    ]
+    assert derived.lowest_steps(curves, "a-long") == {"low": 20, "high": 30}
+    assert derived.lowest_steps(curves[:1], "a-long") == {"low": 20, "high": 20}
+
+
+def test_means_have_the_deviation_of_their_seeds():
+    result = next(r for r in shipped_results() if r.system == "transformer_base")
+    runs = [
+        dataclasses.replace(result, system=name, scale="long", scores={"nll (dev)": x})
+        for name, x in (("a", 1.0), ("a", 2.0), ("b", 3.0))
+    ]
+    found = derived.means_and_spreads(runs, "long", "nll (dev)", 3)
+    assert found == {"a": "1.500 ± 0.707", "b": "3.000"}

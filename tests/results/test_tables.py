@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import itertools
+import statistics
+
+import pytest
+
+from results import noise, tables
+from t2t_repro.reproduction.lookup import find_table
+from t2t_repro.reproduction.results import shipped_results
+
+RESULTS = shipped_results()
+
+
+def count(column: str, score: str) -> str:
+    """Count the pairs of rows of Table 3 in the published order, one by one."""
+    points = []
+    for row in find_table("table3").rows:
+        own = [x for x in RESULTS if (x.system, x.scale) == (row.system, "long")]
+        published = row.published[column]
+        if own and isinstance(published, float):
+            points.append((published, statistics.mean(x.scores[score] for x in own)))
+    pairs = [(a, b) for a, b in itertools.combinations(points, 2) if a[0] != b[0]]
+    same = sum((a[0] < b[0]) == (a[1] < b[1]) for a, b in pairs)
+    return f"{same} of {len(pairs)}"
+
+
+@pytest.mark.parametrize(
+    ("column", "score"), [("PPL", "nll (dev)"), ("BLEU", "BLEU (dev+test)")]
+)
+def test_the_agreement_of_averages_is_beside_that_of_the_last_checkpoints(
+    column, score
+):
+    lines = tables.agreement(RESULTS, "long").splitlines()
+    headings, _, *rows = (
+        [cell.strip() for cell in line.strip("|").split("|")] for line in lines
+    )
+    cells = next(
+        dict(zip(headings, row, strict=True)) for row in rows if row[1] == column
+    )
+    assert cells["pairs in order"] == count(column, score)
+    assert cells["pairs in order, averages"] == count(column, f"{score}, averaged")
+
+
+def test_a_scale_without_averages_has_no_column_for_them():
+    assert "averages" not in tables.agreement(RESULTS, "small")
+
+
+def test_bleu_on_dev_alone_has_the_agreement_of_averages_too():
+    found = noise.dev_bleu_order(RESULTS)
+    for name, score in (
+        ("bleu_dev", "BLEU (dev)"),
+        ("bleu_dev_average", "BLEU (dev), averaged"),
+    ):
+        assert f"{found[f'{name}_same']} of {found[f'{name}_pairs']}" == count(
+            "BLEU", score
+        )
