@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy import stats
 
 from t2t_repro.reproduction.permutation import COVERAGE
-from t2t_repro.reproduction.t_test import critical_value, two_sided_p
 
 # System -> block -> score.
 Scores: TypeAlias = Mapping[str, Mapping[Any, float]]
@@ -74,9 +74,9 @@ def differences(
         if name != reference and estimable:
             error = math.sqrt(variance * np.sum((contrast @ inverse) ** 2))
             value = float(contrast @ coefficients)
-            margin = error * critical_value(coverage, degrees)
-            p_value = two_sided_p(value / error, degrees)
-            found[name] = Difference(value, value - margin, value + margin, p_value)
+            low, high = stats.t.interval(coverage, degrees, value, error)
+            p_value = 2 * stats.t.sf(abs(value) / error, degrees)
+            found[name] = Difference(value, float(low), float(high), float(p_value))
     return found
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from scipy import stats
 
 from results.curves import Curve
 from results.measurements import Measurement
@@ -12,10 +16,9 @@ from t2t_repro import catalogue
 from t2t_repro.reproduction import small_scale
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.papers import facts
-from t2t_repro.reproduction.permutation import COVERAGE, permutation_test
+from t2t_repro.reproduction.permutation import COVERAGE
 from t2t_repro.reproduction.report import mean_and_spread
 from t2t_repro.reproduction.results import Result
-from t2t_repro.reproduction.t_test import confidence_interval
 from t2t_repro.settings.hparams import HParams
 
 PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
@@ -190,7 +193,7 @@ def difference(results: Sequence[Result], first: str, second: str) -> dict[str, 
         groups = [
             list(by_seed(results, system, score).values()) for system in (first, second)
         ]
-        low, high = confidence_interval(COVERAGE, *groups)
+        low, high = confidence_interval(*groups)
         numbers |= {
             name: statistics.mean(groups[0]) - statistics.mean(groups[1]),
             f"{name}_low": low,
@@ -200,6 +203,53 @@ def difference(results: Sequence[Result], first: str, second: str) -> dict[str, 
             "other_seeds": len(groups[1]),
         }
     return numbers
+
+
+def confidence_interval(
+    first: Sequence[float], second: Sequence[float]
+) -> tuple[float, float]:
+    """Return the 95 % confidence interval of the difference between two means.
+
+    Welch 1947, with the degrees of freedom rounded down. Without any variance, both
+    ends are the difference.
+
+    Args:
+        first: At least two scores of one system.
+        second: At least two scores of the other, which are subtracted.
+    """
+    groups = first, second
+    parts = [statistics.variance(group) / len(group) for group in groups]
+    inverse = sum(
+        part**2 / (len(group) - 1) for part, group in zip(parts, groups, strict=True)
+    )
+    middle = statistics.mean(first) - statistics.mean(second)
+    if not inverse:
+        return middle, middle
+    # Rounding errors must not cost a degree of freedom: 1 may be 0.9999999999999998.
+    degrees = math.floor(sum(parts) ** 2 / inverse + 1e-9)
+    low, high = stats.t.interval(COVERAGE, degrees, middle, math.sqrt(sum(parts)))
+    return float(low), float(high)
+
+
+def permutation_test(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return the exact two-sided p-value of the difference between two means.
+
+    Fisher 1935: the share of the splits of all scores into groups of these sizes whose
+    means differ at least as much.
+
+    Args:
+        first: Scores of one system, such as one per seed.
+        second: Scores of the other; their number may differ.
+    """
+    test = stats.permutation_test(
+        (first, second), _distance, n_resamples=np.inf, alternative="greater"
+    )
+    return float(test.pvalue)
+
+
+def _distance(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
+    """Return how far two means are apart, rounded so that ties are equal."""
+    return np.round(np.abs(np.mean(first, axis) - np.mean(second, axis)), 9)
 
 
 def published_values() -> dict[str, float]:

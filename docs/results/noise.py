@@ -8,6 +8,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from scipy import stats
+
 from results.curve_figures import long_curves
 from results.curves import Curve
 from results.derived import PLAIN, by_seed
@@ -23,7 +25,6 @@ from t2t_repro.reproduction.agreement import (
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.permutation import COVERAGE, OrderTest
 from t2t_repro.reproduction.results import Result, averaged_score
-from t2t_repro.reproduction.t_test import critical_value
 from t2t_repro.reproduction.tables import Row
 
 PERPLEXITY, BLEU = "perplexity (dev)", "BLEU (dev)"
@@ -205,12 +206,8 @@ def _threshold(groups: Sequence[Sequence[float]], first: int, second: int) -> fl
         second: Number of seeds of the other.
     """
     degrees = sum(map(len, groups)) - len(groups)
-    deviation = pooled_deviation(groups) or 0.0
-    return (
-        critical_value(COVERAGE, degrees)
-        * deviation
-        * math.sqrt(1 / first + 1 / second)
-    )
+    error = (pooled_deviation(groups) or 0.0) * math.sqrt(1 / first + 1 / second)
+    return float(stats.t.ppf((1 + COVERAGE) / 2, degrees)) * error
 
 
 def _repeated(

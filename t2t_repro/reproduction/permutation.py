@@ -1,21 +1,18 @@
-"""Permutation tests: of the order of rows, and of the difference between two systems.
+"""A permutation test of the order of rows.
 
-Fisher 1935; Kendall 1938. Small samples are enumerated, so that their p-values are
-exact; larger ones are sampled with a fixed seed, so that a page stays the same.
+Kendall 1938. Orders of few rows are enumerated, so that their p-values are exact; those
+of more rows are sampled with a fixed seed, so that a page stays the same.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 EXACT_ROWS = 7  # 5,040 orders
-EXACT_SPLITS = 20_000
 SAMPLES = 10_000
 COVERAGE = 0.95
 
@@ -70,36 +67,6 @@ def order_test(published: Sequence[float], measured: Sequence[float]) -> OrderTe
     return OrderTest(int(same[0]), pairs, int(low), int(high), p_value)
 
 
-def permutation_test(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the two-sided p-value of the difference between two means.
-
-    Args:
-        first: Scores of one system, such as one per seed.
-        second: Scores of the other; their number may differ.
-
-    Returns:
-        Share of the splits of all scores into groups of these sizes whose means differ
-        at least as much.
-
-    Raises:
-        ValueError: If a group is empty, or there are too many splits.
-    """
-    scores = np.asarray([*first, *second], dtype=float)
-    size = len(first)
-    splits = math.comb(len(scores), size)
-    if not (size and len(second)) or splits > EXACT_SPLITS:
-        raise ValueError(
-            f"expected two groups with at most {EXACT_SPLITS:,} splits, received "
-            f"{size} and {len(second)} scores."
-        )
-    chosen = np.array(list(itertools.combinations(range(len(scores)), size)))
-    sums = scores[chosen].sum(axis=1)
-    differences = sums / size - (scores.sum() - sums) / len(second)
-    return _share_at_least(
-        differences, statistics.mean(first) - statistics.mean(second)
-    )
-
-
 def _orders(count: int) -> np.ndarray:
     """Return orders of rows: indices `[orders, count]`."""
     if count <= EXACT_ROWS:
@@ -123,8 +90,3 @@ def _same_pairs(
     rises = np.sign(np.asarray(published)[first] - np.asarray(published)[second])
     differences = measured[:, first] - measured[:, second]
     return np.sum(rises * differences > 0, axis=1), len(pairs)
-
-
-def _share_at_least(values: np.ndarray, observed: float) -> float:
-    """Return the share of values at least as far from zero, up to rounding."""
-    return float(np.mean(np.abs(values) >= abs(observed) - 1e-9))

@@ -3,6 +3,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
+import pytest
+
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
 from results.ablation import forms, systems
 from tests.support.form_runs import AROUND, CURVES, RESULTS, ROWS
 

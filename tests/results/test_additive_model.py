@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
 from scipy import stats
 
 from results.additive_model import (

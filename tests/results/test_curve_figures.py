@@ -18,7 +18,7 @@ SHARED = dataclasses.replace(CURVE, name="weighted_transformer_base_shared-long"
 
 @pytest.fixture
 def canvas():
-    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    pytest.importorskip("matplotlib", reason="the extra `results` is not installed")
     from matplotlib.figure import Figure
 
     return Figure()

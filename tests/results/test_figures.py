@@ -4,6 +4,8 @@ import dataclasses
 
 import pytest
 
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
 from results.figures import (
     FIGURES,
     FigureData,
@@ -71,7 +73,7 @@ def test_a_training_without_branches_draws_no_branch_weights():
 
 
 def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
-    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    pytest.importorskip("matplotlib", reason="the extra `results` is not installed")
     paths = draw_figures(EVERYTHING, tmp_path)
     assert [path.name for path in paths] == [f"{name}.svg" for name in FIGURES]
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
@@ -97,5 +99,5 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
 
 
 def test_nothing_is_drawn_from_nothing(tmp_path):
-    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    pytest.importorskip("matplotlib", reason="the extra `results` is not installed")
     assert draw_figures(NOTHING, tmp_path) == []

@@ -3,6 +3,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
 from scipy import stats
 
 from results.form_differences import (

@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
 from results.form_runs import (
     CONTROL,
     PLAIN,

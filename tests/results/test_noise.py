@@ -5,6 +5,8 @@ import math
 
 import pytest
 
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
 from results.derived import PLAIN
 from results.noise import (
     directions,

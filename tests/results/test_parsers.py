@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
 from results.measurements import recorded_measurements
 from results.parsers import GOLD, SILVER, best_parser, silver_gap
 from t2t_repro.reproduction.results import Result, shipped_results

@@ -5,6 +5,8 @@ import statistics
 
 import pytest
 
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
 from results import noise, tables
 from t2t_repro.reproduction.lookup import find_table
 from t2t_repro.reproduction.results import shipped_results

@@ -1,0 +1,132 @@
+"""Numbers that the page derives are those of the files and of other implementations."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import statistics
+
+import pytest
+
+pytest.importorskip("scipy", reason="the extra `results` is not installed")
+
+from scipy import stats
+
+from results.derived import (
+    accelerated,
+    confidence_interval,
+    cpu_differences,
+    lowest_steps,
+    means_and_spreads,
+    permutation_test,
+    update_minutes,
+)
+from results.measurements import recorded_measurements
+from t2t_repro.reproduction.results import shipped_results
+from tests.support.curve import CURVE
+
+
+def test_a_confidence_interval_is_that_of_scipy_if_the_degrees_are_whole():
+    """Groups of one size and one variance have twice the degrees of one group."""
+    first, second = [1.0, 2.0, 4.0, 7.0], [5.0, 6.0, 8.0, 11.0]
+    expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    found = confidence_interval(first, second)
+    assert found == pytest.approx(tuple(expected))
+
+
+def test_a_fraction_of_a_degree_makes_a_confidence_interval_wider():
+    first, second = [1.0, 2.0, 4.0, 7.0], [5.0, 6.5, 6.0]
+    test = stats.ttest_ind(first, second, equal_var=False)
+    low, high = confidence_interval(first, second)
+    exact = test.confidence_interval(0.95)
+    assert low < exact.low < exact.high < high
+    assert (low + high) / 2 == pytest.approx((exact.low + exact.high) / 2)
+
+
+def test_rounding_does_not_cost_the_only_degree_of_freedom():
+    """The quotient is 1 minus a rounding error, as one group has no variance."""
+    first, second = [33.15, 33.47], [33.2, 33.2]
+    found = confidence_interval(first, second)
+    expected = stats.ttest_1samp(first, 33.2).confidence_interval(0.95)
+    assert found == pytest.approx([end - 33.2 for end in expected])
+
+
+def test_groups_without_variance_have_an_interval_without_width():
+    assert confidence_interval([3.0, 3.0], [1.0, 1.0]) == (2.0, 2.0)
+
+
+def test_the_difference_of_two_systems_is_compared_with_all_splits():
+    first, second = [27.2, 28.1, 26.4, 27.9], [25.3, 26.9, 26.0]
+    scores = [*first, *second]
+    observed = statistics.mean(first) - statistics.mean(second)
+    extreme = total = 0
+    for chosen in itertools.combinations(range(7), 4):
+        left = [scores[i] for i in chosen]
+        right = [scores[i] for i in range(7) if i not in chosen]
+        difference = statistics.mean(left) - statistics.mean(right)
+        extreme += abs(difference) >= abs(observed) - 1e-9
+        total += 1
+    assert total == 35
+    assert permutation_test(first, second) == pytest.approx(extreme / total)
+    assert permutation_test(second, first) == pytest.approx(extreme / total)
+
+
+def test_equal_systems_do_not_differ():
+    assert permutation_test([1.0, 2.0], [1.0, 2.0]) == 1.0
+
+
+def test_times_on_cpus_and_on_accelerators_are_kept_apart():
+    base = next(r for r in shipped_results() if r.system == "transformer_base")
+    on_cpu = dataclasses.replace(
+        base, scale="long", seconds=600.0, versions={"tensorflow": "2.21.0"}
+    )
+    scores = {"BLEU (dev)": 30.0}
+    runs = [
+        dataclasses.replace(
+            on_cpu,
+            system=system,
+            seconds=s,
+            versions={"jax": "0.11"},
+            scores=scores,
+            hardware="1 x GPU of a kind, 3 seeds at once",
+        )
+        for system, s in (("a", 60.0), ("a", 60.0), ("b", 90.0))
+    ]
+    times = update_minutes([on_cpu, *runs])
+    assert times == {"long_low": 10.0, "long_high": 10.0}
+    assert accelerated([on_cpu, *runs]) == {
+        "runs": 3,
+        "rows": 2,
+        "seconds_low": 60.0,
+        "seconds_high": 90.0,
+        "device": "GPU of a kind",
+    }
+
+
+def test_the_difference_of_cpus_is_the_mean_over_their_training_runs():
+    nll = [1.867, 1.894, 1.886, 1.885, 2.149, 1.965, 2.065, 1.901, 1.908, 1.963]
+    same = [1.876, 1.876, 1.897, 1.897, 2.138, 1.977, 2.066, 1.895, 1.895, 1.971]
+    found = cpu_differences(recorded_measurements())
+    assert found["runs"] == len(nll)
+    gaps = [cpu - other for cpu, other in zip(nll, same, strict=True)]
+    assert found["nll"] == pytest.approx(statistics.mean(gaps))
+    assert found["nll_deviation"] == pytest.approx(statistics.stdev(gaps))
+
+
+def test_the_lowest_steps_are_those_of_the_first_and_the_last_seed():
+    curves = [
+        dataclasses.replace(CURVE, name="a-long", steps=(10, 20, 30), nll=nll)
+        for nll in ((3.0, 2.0, 2.5), (3.0, 2.5, 2.0), (3.0, 2.0, 2.0))
+    ]
+    assert lowest_steps(curves, "a-long") == {"low": 20, "high": 30}
+    assert lowest_steps(curves[:1], "a-long") == {"low": 20, "high": 20}
+
+
+def test_means_have_the_deviation_of_their_seeds():
+    result = next(r for r in shipped_results() if r.system == "transformer_base")
+    runs = [
+        dataclasses.replace(result, system=name, scale="long", scores={"nll (dev)": x})
+        for name, x in (("a", 1.0), ("a", 2.0), ("b", 3.0))
+    ]
+    found = means_and_spreads(runs, "long", "nll (dev)", 3)
+    assert found == {"a": "1.500 ± 0.707", "b": "3.000"}
