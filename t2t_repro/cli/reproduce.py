@@ -61,13 +61,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--page",
         metavar="FILE",
         help="instead write the page of results, docs/results.md, and beside it its "
-        "appendix, trials.md, and its figures, in the folder figures",
+        "appendix, trials.md, and its figures, in the folder figures; needs a checkout",
     )
     parser.add_argument(
         "--record",
         metavar="RUN",
         help="instead write the course of the finished run in this folder to a "
-        "small file in --result_dir: dev nll, kappa and alpha",
+        "small file in --result_dir: dev nll, kappa and alpha; needs a checkout",
     )
     parser.add_argument(
         "--name", help="name of the training's setting, with --record; seeds share it"
