@@ -33,7 +33,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.cli import main as cli_main
-from tests.cli.conftest import train_arguments, write_text
+from tests.support.trained_system import train_arguments, write_text
 
 # Checkpoints between two lines of metrics, so that their windows are interrupted.
 SCHEDULE = (

@@ -16,9 +16,9 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.features.planning.timing import random_batch
 from t2t_repro.models.training_memory import training_memory
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.runs.timing import random_batch
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import make_train_step
 from t2t_repro.training.step_options import StepOptions

@@ -11,4 +11,5 @@ if __name__ != "t2t_repro.hparams":
         "name would register every set twice."
     )
 
-MODULES = ("transformer", "parsing", "variations", "weighted")
+# Module -> the features that its sets need.
+MODULES = {"transformer": (), "parsing": (), "variations": (), "weighted": ()}

@@ -12,11 +12,13 @@ if __name__ != "t2t_repro.problems":
         "would register every problem twice."
     )
 
-MODULES = (
-    "algorithmic",
-    "parsing",
-    "text_pairs",
-    "translate_ende_synthetic",
-    "translate_tfds",
-    "translate_wmt",
-)
+# Module -> the features that its problems need.
+MODULES = {
+    "algorithmic": (),
+    "parsing": (),
+    "parsing_synthetic": ("synthetic",),
+    "text_pairs": (),
+    "translate_ende_synthetic": ("synthetic",),
+    "translate_tfds": (),
+    "translate_wmt": (),
+}

@@ -15,12 +15,11 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from t2t_repro import registry
+from t2t_repro import features, registry
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.tensor2tensor.package import answers
 
 PROBLEMS = "t2t_repro.problems"
 HPARAMS = "t2t_repro.hparams"
@@ -57,8 +56,9 @@ def load(usr_dir: str | Path | None = None) -> None:
 
 @cache
 def _load_catalogue(package: str) -> None:
-    for module in importlib.import_module(package).MODULES:
-        importlib.import_module(f"{package}.{module}")
+    for module, needed in importlib.import_module(package).MODULES.items():
+        if set(needed) <= set(features.NAMES):
+            importlib.import_module(f"{package}.{module}")
 
 
 def _declare_models() -> None:
@@ -122,7 +122,8 @@ def located_error(error: BaseException) -> UserError | None:
     if not place or not isinstance(error, Exception):
         return None
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    if (missing or "").partition(".")[0] == "tensor2tensor":
+    root = (missing or "").partition(".")[0]
+    if root == "tensor2tensor" and root in features.NAMES:
         return _tensor2tensor_imported(place, line)
     text = str(error)
     if not isinstance(error, UserError):
@@ -134,7 +135,8 @@ def located_error(error: BaseException) -> UserError | None:
 def _tensor2tensor_imported(place: str, line: str) -> UserError:
     folder = next(folder for folder in _users_folders if place.startswith(folder))
     # `importlib` imports without a statement.
-    lines = answers(Path(folder)) or [f"{place}: `{line}`"]
+    package = features.load("tensor2tensor", "package")
+    lines = package.answers(Path(folder)) or [f"{place}: `{line}`"]
     return UserError(
         "tensor2tensor is not installed, but this package uses it:\n"
         + "\n".join(lines)

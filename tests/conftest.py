@@ -8,8 +8,11 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.support.trained_system import Trained, train_system
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # oneDNN's own allocator never returns memory to the system.
@@ -77,3 +80,50 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no data at {folder}; set T2T_SHARED_DATA to the folder of data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Return a tiny trained system that the tests of the commands share."""
+    return train_system(tmp_path_factory.mktemp("trained"))
+
+
+@pytest.fixture(scope="module")
+def shared_translators() -> Iterator[None]:
+    """Share translators among the systems of a module that have equal weights.
+
+    Every command loads its system, and tracing a search takes seconds.
+    """
+    from t2t_repro.runs.system import System
+
+    translators: dict[Any, Any] = {}
+    new_translator = System._new_translator
+
+    def shared_translator(self: System, hparams: Any) -> Any:
+        weights = tuple(value.numpy().tobytes() for value in self.model.weights)
+        key = (weights, self.problem.name, repr(self.run.hparams), hparams)
+        if key not in translators:
+            translators[key] = new_translator(self, hparams)
+        return translators[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(System, "_new_translator", shared_translator)
+        yield
+
+
+@pytest.fixture
+def without_xla(monkeypatch):
+    """Compile nothing: XLA takes seconds per batch shape and never frees its code."""
+    import t2t_repro.training.setup
+
+    monkeypatch.setattr(
+        t2t_repro.training.setup, "should_use_xla", lambda strategy: False
+    )
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Train without graphs; see `train_eagerly`."""
+    from tests.support.eager import train_eagerly
+
+    train_eagerly(monkeypatch)

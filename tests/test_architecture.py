@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from t2t_repro import hparams, problems
+from t2t_repro.features import NAMES, declared
+
 # A module imports only from its own package and from lower floors.
 FLOORS = {
     "t2t_repro": 0,
@@ -23,18 +26,17 @@ FLOORS = {
     "t2t_repro.processor": 0,
     "t2t_repro.heap": 0,
     "t2t_repro.progress": 0,
-    "t2t_repro.tensor2tensor": 0,
     "t2t_repro.text_tables": 0,
     "t2t_repro.description_file": 0.1,
     "t2t_repro.trusted_packages": 0.2,
     "t2t_repro.settings": 0.2,
     "t2t_repro.registry": 0.1,
+    "t2t_repro.features": 0.1,  # the table of features, not the features
     "t2t_repro.layers": 1,
     "t2t_repro.text": 1,
     "t2t_repro.metrics": 1.1,  # of trees, too
     "t2t_repro.models": 2,
     "t2t_repro.data": 2,
-    "t2t_repro.synthetic": 2,
     "t2t_repro.catalogue": 3,
     "t2t_repro.error_report": 3.1,  # of the user's package, too
     "t2t_repro.training": 3,
@@ -52,6 +54,8 @@ CATALOGUES = {"problems": "t2t_repro.problems", "hparams": "t2t_repro.hparams"}
 CATALOGUE_FLOOR = 2.5
 # The package of a checkout, in `docs/`, and the only module that imports it.
 RESULTS, USER_OF_RESULTS = "results", "t2t_repro.cli.reproduce"
+FEATURES = "t2t_repro.features."
+FEATURE_FLOOR = 6.5
 
 WITHOUT_TENSORFLOW = [
     "t2t_repro",
@@ -65,7 +69,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.settings.prepare_settings",
     "t2t_repro.registry",
     "t2t_repro.trusted_packages",
-    "t2t_repro.tensor2tensor.package",
+    "t2t_repro.features.tensor2tensor.package",
     "t2t_repro.data.problem",
     "t2t_repro.data.encoding",
     "t2t_repro.data.worker_pool",
@@ -81,7 +85,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.runs.translating",
     "t2t_repro.runs",
     "t2t_repro.runs.run",
-    "t2t_repro.runs.plan",
+    "t2t_repro.features.planning.plan",
     "t2t_repro.runs.resuming",
     "t2t_repro.runs.ensembles",
     "t2t_repro.runs.ensemble_training",
@@ -89,7 +93,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.cli.main",
     "t2t_repro.cli.list",
     "t2t_repro.cli.show",
-    "t2t_repro.cli.plan",
+    "t2t_repro.features.planning.command",
     "t2t_repro.cli.train",
     "t2t_repro.cli.decode",
     "t2t_repro.cli.score",
@@ -116,13 +120,17 @@ MODULES = _modules()
 
 
 def _unit(module: str) -> str:
-    """Return the entry of the floor plan that a module belongs to."""
+    """Return the entry of the floor plan, or the feature, that a module belongs to."""
     first, *rest = module.split(".")
-    return RESULTS if first == RESULTS else ".".join((first, *rest[:1]))
+    if first == RESULTS:
+        return RESULTS
+    return ".".join((first, *rest[: 2 if module.startswith(FEATURES) else 1]))
 
 
 def _floor(module: str) -> float:
     unit = _unit(module)
+    if unit.startswith(FEATURES):
+        return FEATURE_FLOOR
     return CATALOGUE_FLOOR if unit in CATALOGUES.values() else FLOORS[unit]
 
 
@@ -152,9 +160,27 @@ def _siblings(module: str) -> set[str]:
     return {name for name in imported if _unit(name) == _unit(module)}
 
 
+def _needs(module: str, name: str) -> bool:
+    """Return whether a module of a catalogue declares that it needs a feature."""
+    for catalogue in (problems, hparams):
+        needed = catalogue.MODULES.get(module.rpartition(".")[2], ())
+        if module.startswith(f"{catalogue.__name__}.") and name.startswith(FEATURES):
+            return name.split(".")[2] in needed
+    return False
+
+
+def _is_declared(module: str, name: str) -> bool:
+    """Return whether a module is of a feature that declares the feature of `name`."""
+    if not (module.startswith(FEATURES) and name.startswith(FEATURES)):
+        return _needs(module, name)
+    uses = declared()[module.split(".")[2]].uses
+    return name.split(".")[2] in uses
+
+
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_every_module_has_a_floor(module):
-    assert _unit(module) in {*FLOORS, *CATALOGUES.values()}
+    units = {*FLOORS, *CATALOGUES.values(), *(FEATURES + name for name in NAMES)}
+    assert _unit(module) in units
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
@@ -164,6 +190,7 @@ def test_imports_go_down_only(module):
         for name in _own_imports(module)
         if _unit(name) != _unit(module)
         and _floor(name) >= _floor(module)
+        and not _is_declared(module, name)
         # The package itself holds the version and nothing else.
         and name != "t2t_repro"
         and (_unit(name), module) != (RESULTS, USER_OF_RESULTS)
@@ -258,9 +285,14 @@ def _messages(module: str) -> Iterator[str]:
             yield str(node.value)
 
 
-@pytest.mark.parametrize(
-    "module", sorted(name for name in MODULES if _unit(name) != "t2t_repro.cli")
-)
+def _has_flags(module: str) -> bool:
+    """Return whether a module belongs to the command line."""
+    tensor2tensor = f"{FEATURES}tensor2tensor"  # all of it is commands and their flags
+    is_command = module.rpartition(".")[2].startswith("command")
+    return is_command or _unit(module) in {"t2t_repro.cli", tensor2tensor}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if not _has_flags(name)])
 def test_messages_of_the_library_name_arguments_and_not_flags(module):
     # A Python program gave train_steps=30; the flag has the same name after "--".
     # Flags may be in whole commands, in backticks or on a set's card.
@@ -271,3 +303,22 @@ def test_messages_of_the_library_name_arguments_and_not_flags(module):
         if " " in text and re.search(r"(?<!\S)\(?--[a-z]", command.sub("", text))
     ]
     assert named == []
+
+
+def test_features_use_each_other_without_a_cycle():
+    seen: dict[str, set[str]] = {}
+    for name in NAMES:
+        waiting = set(declared()[name].uses)
+        seen[name] = set()
+        while waiting:
+            used = waiting.pop()
+            seen[name].add(used)
+            waiting |= set(declared()[used].uses) - seen[name]
+    assert [name for name in NAMES if name in seen[name]] == []
+
+
+def test_every_folder_of_a_feature_is_in_the_table():
+    folders = {
+        module.split(".")[2] for module in MODULES if module.startswith(FEATURES)
+    }
+    assert folders == set(NAMES)

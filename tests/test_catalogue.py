@@ -9,8 +9,8 @@ import pytest
 
 from t2t_repro import catalogue, registry
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.tensor2tensor.package import set_here
-from t2t_repro.tensor2tensor.sets import SETS
+from t2t_repro.features.tensor2tensor.package import set_here
+from t2t_repro.features.tensor2tensor.sets import SETS
 
 PACKAGE = """
     from t2t_repro.data.problem import Problem

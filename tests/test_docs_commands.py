@@ -9,12 +9,12 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.cli.main import COMMANDS, main
-from t2t_repro.cli.tensor2tensor import tables
-from t2t_repro.cli.tensor2tensor.bleu import run as run_bleu
-from t2t_repro.cli.tensor2tensor.translation import Translation
-from t2t_repro.cli.tensor2tensor.translator import given_flags, translate
 from t2t_repro.cli.training_request import DEMO_FOLDER
 from t2t_repro.errors import UsageError
+from t2t_repro.features.tensor2tensor import tables
+from t2t_repro.features.tensor2tensor.bleu import run as run_bleu
+from t2t_repro.features.tensor2tensor.translation import Translation
+from t2t_repro.features.tensor2tensor.translator import given_flags, translate
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.command_lines import parsed
 from tests.support.documented_commands import (

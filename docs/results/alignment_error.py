@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from results.alignment import WordAlignment, align_words
-from t2t_repro.synthetic.grammar import sentences
+from t2t_repro.features.synthetic.grammar import sentences
 from t2t_repro.visualization.alignments import (
     AlignmentHeads,
     Link,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from t2t_repro.synthetic.english import leaves, tags, word_of_each_token
-from t2t_repro.synthetic.grammar import SyntheticSentence, sentences
+from t2t_repro.features.synthetic.english import leaves, tags, word_of_each_token
+from t2t_repro.features.synthetic.grammar import SyntheticSentence, sentences
 from t2t_repro.visualization.attention import Attention
 
 # Returns the attention of a source and a target, such as `System.attention`.

@@ -11,9 +11,9 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from t2t_repro.synthetic import adverbials, lexicon, phrases
-from t2t_repro.synthetic.english import cardinal_tree, leaves
-from t2t_repro.synthetic.german import (
+from t2t_repro.features.synthetic import adverbials, lexicon, phrases
+from t2t_repro.features.synthetic.english import cardinal_tree, leaves
+from t2t_repro.features.synthetic.german import (
     HABEN,
     MODALS,
     SEIN,
@@ -26,8 +26,8 @@ from t2t_repro.synthetic.german import (
     past_forms,
     zu_infinitive,
 )
-from t2t_repro.synthetic.tenses import Tense
-from t2t_repro.synthetic.verbs import BE, COST, VERBS, Verb
+from t2t_repro.features.synthetic.tenses import Tense
+from t2t_repro.features.synthetic.verbs import BE, COST, VERBS, Verb
 
 # The words of one language that one word of the other translates, in order.
 Words = tuple[str, ...]

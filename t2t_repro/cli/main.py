@@ -21,27 +21,53 @@ from typing import NoReturn
 from t2t_repro import __version__
 from t2t_repro.cli.terminal import guarded
 from t2t_repro.errors import UsageError, UserError, unknown_name
+from t2t_repro.features import Command, declared
 from t2t_repro.local_paths import check_local_path
 
-# Name -> (module, one line of help), in the order of use.
-COMMANDS = {
-    "list": (
-        "t2t_repro.cli.list",
-        "name problems, hparams sets, models, attentions",
+# The commands of the core, in the order of use.
+_CORE = {
+    "list": Command(
+        "t2t_repro.cli.list", "name problems, hparams sets, models, attentions"
     ),
-    "show": ("t2t_repro.cli.show", "explain one of them; compare two hparams sets"),
-    "datagen": ("t2t_repro.cli.datagen", "turn a problem's text into training data"),
-    "plan": ("t2t_repro.cli.plan", "print what a run will cost, before it begins"),
-    "train": ("t2t_repro.cli.train", "train a model; without flags, a demonstration"),
-    "decode": ("t2t_repro.cli.decode", "translate a file or standard input"),
-    "score": ("t2t_repro.cli.score", "log-probabilities of given translations"),
-    "evaluate": ("t2t_repro.cli.evaluate", "score a trained model"),
-    "compare": ("t2t_repro.cli.compare", "tell a better system from chance"),
-    "attention": ("t2t_repro.cli.attention", "show what every head attends to"),
-    "average": ("t2t_repro.cli.average", "average the last checkpoints of a run"),
-    "export": ("t2t_repro.cli.export", "write a trained model for serving"),
-    "reproduce": ("t2t_repro.cli.reproduce", "the papers' tables beside our scores"),
+    "show": Command(
+        "t2t_repro.cli.show", "explain one of them; compare two hparams sets"
+    ),
+    "datagen": Command(
+        "t2t_repro.cli.datagen", "turn a problem's text into training data"
+    ),
+    "train": Command(
+        "t2t_repro.cli.train", "train a model; without flags, a demonstration"
+    ),
+    "decode": Command("t2t_repro.cli.decode", "translate a file or standard input"),
+    "score": Command("t2t_repro.cli.score", "log-probabilities of given translations"),
+    "evaluate": Command("t2t_repro.cli.evaluate", "score a trained model"),
+    "compare": Command("t2t_repro.cli.compare", "tell a better system from chance"),
+    "attention": Command("t2t_repro.cli.attention", "show what every head attends to"),
+    "average": Command(
+        "t2t_repro.cli.average", "average the last checkpoints of a run"
+    ),
+    "export": Command("t2t_repro.cli.export", "write a trained model for serving"),
+    "reproduce": Command(
+        "t2t_repro.cli.reproduce", "the papers' tables beside our scores"
+    ),
 }
+
+
+def _commands() -> dict[str, Command]:
+    """Return the commands of the core and of the features, in the order of the help."""
+    added = {
+        name: command
+        for feature in declared().values()
+        for name, command in feature.commands.items()
+    }
+    found = {}
+    for core, command in _CORE.items():
+        found.update({n: c for n, c in added.items() if c.before == core})
+        found[core] = command
+    return found | {n: c for n, c in added.items() if c.before not in _CORE}
+
+
+COMMANDS = _commands()
 
 # 128 + the signal's number, as a shell reports a command that a signal ended.
 INTERRUPTED = 130
@@ -148,8 +174,8 @@ def _top_level(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=__version__)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, (_, help_line) in COMMANDS.items():
-        subparsers.add_parser(name, help=help_line)
+    for name, command in COMMANDS.items():
+        subparsers.add_parser(name, help=command.summary)
     try:
         parser.parse_args(arguments)
     except SystemExit as stop:
@@ -181,7 +207,7 @@ def run_command(arguments: Sequence[str]) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_driver else "3")
     # Data, training and export are TensorFlow; keras.json may name another backend.
     os.environ["KERAS_BACKEND"] = "tensorflow"
-    module = importlib.import_module(COMMANDS[command][0])
+    module = importlib.import_module(COMMANDS[command].module)
     parser = CommandParser(prog=f"t2t {command}", description=module.DESCRIPTION)
     module.add_flags(parser)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
-from t2t_repro.synthetic.grammar import sentences as synthetic_sentences
+from t2t_repro.features.synthetic.grammar import sentences as synthetic_sentences
 
 COUNT = 100
 

@@ -14,7 +14,7 @@ from t2t_repro.runs import DecodeHParams, System
 from t2t_repro.runs.alignment import choose_alignment_heads
 from t2t_repro.visualization.alignments import AlignmentHeads, align
 from t2t_repro.visualization.figures import figure_3
-from tests.cli.conftest import printed_by
+from tests.support.trained_system import printed_by
 
 HPARAMS = "beam_size=2,extra_length=20"
 SOURCE = "two: the ship is green ."

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_repro import runs as library
 from t2t_repro.cli.main import main
-from tests.cli.conftest import printed_by
+from tests.support.trained_system import printed_by
 
 
 @pytest.fixture

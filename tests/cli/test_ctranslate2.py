@@ -17,8 +17,8 @@ from t2t_repro.cli.main import COMMANDS, CommandParser, main
 from t2t_repro.errors import UserError
 from t2t_repro.export.ctranslate2_figures import Parity
 from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS
-from tests.cli.conftest import printed_by
 from tests.conftest import REPOSITORY
+from tests.support.trained_system import printed_by
 
 pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 
@@ -185,7 +185,7 @@ def commands():
 def test_a_command_of_the_page_has_flags_that_exist(command):
     words = shlex.split(re.split(r" [<>] ", command)[0])[1:]
     parser = CommandParser()
-    importlib.import_module(COMMANDS[words[0]][0]).add_flags(parser)
+    importlib.import_module(COMMANDS[words[0]].module).add_flags(parser)
     assert isinstance(parser.parse_args(words[1:]), argparse.Namespace)
 
 

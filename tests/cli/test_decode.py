@@ -15,7 +15,7 @@ from t2t_repro.cli.main import main
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from tests.cli.conftest import printed_by
+from tests.support.trained_system import printed_by
 
 LINES = [
     "one times: the house is red .",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import sentence_pairs
 from tests.fuzz.fuzz_decode import Ended, Fuzzer, fuzz, hard_file, in_this_process
 from tests.support.command_lines import parsed
 from tests.support.hard_text import shows_nothing
+from tests.support.trained_system import sentence_pairs
 
 SENTENCES = [source for source, _ in sentence_pairs()]
 

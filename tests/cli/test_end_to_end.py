@@ -19,7 +19,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.training.checkpoint_paths import all_checkpoints
-from tests.cli.conftest import printed_by
+from tests.support.trained_system import printed_by
 
 PATIENCE = 120  # seconds in which a process must do something
 STEPS_AFTERWARDS = 6

@@ -6,7 +6,7 @@ import pytest
 import sacrebleu
 
 from t2t_repro.cli.main import main
-from tests.cli.conftest import printed_by, train_arguments
+from tests.support.trained_system import printed_by, train_arguments
 
 GREEDY = ["--decode_hparams", "beam_size=1"]
 

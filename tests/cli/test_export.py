@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_repro.cli.main import main
 from t2t_repro.text.lines import as_line
-from tests.cli.conftest import printed_by
+from tests.support.trained_system import printed_by
 
 HPARAMS = "beam_size=2,extra_length=20"
 

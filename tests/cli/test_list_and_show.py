@@ -248,7 +248,7 @@ def test_messages_to_a_closed_stream_are_not_among_the_results(tmp_path):
     for name in ("hypothesis", "reference"):
         (tmp_path / name).write_text("a b c d e\n")
     line = (
-        f"{shlex.quote(sys.executable)} -m t2t_repro.cli.tensor2tensor t2t-bleu "
+        f"{shlex.quote(sys.executable)} -m t2t_repro.features.tensor2tensor t2t-bleu "
         "--translation hypothesis --reference reference 2>&-"
     )
     ended = subprocess.run(

@@ -10,7 +10,7 @@ import tensorflow as tf
 from t2t_repro.cli.main import main
 from t2t_repro.runs import DecodeHParams, System
 from t2t_repro.text.trees import read_trees, words_of
-from tests.cli.conftest import HPARAMS, printed_by
+from tests.support.trained_system import HPARAMS, printed_by
 
 PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=true"
 COUNTING = (

@@ -16,8 +16,8 @@ from t2t_repro.reproduction.plan import RunFolders
 from t2t_repro.reproduction.ranking_scores import dev_likelihood
 from t2t_repro.reproduction.small_scale import PARSING, TRANSLATION
 from t2t_repro.runs import System
-from tests.cli.conftest import HPARAMS, sentence_pairs
 from tests.support.result import RESULT
+from tests.support.trained_system import HPARAMS, sentence_pairs
 
 
 def test_without_a_table_all_tables_are_listed(capsys):

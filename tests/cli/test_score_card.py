@@ -5,7 +5,7 @@ import json
 import pytest
 
 from t2t_repro.cli.main import main
-from tests.cli.conftest import printed_by
+from tests.support.trained_system import printed_by
 
 GREEDY = ["--decode_hparams", "beam_size=1"]
 

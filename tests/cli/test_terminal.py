@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from tests.cli.conftest import printed_by
+from tests.support.trained_system import printed_by
 
 SECONDS = 120.0
 COMMAND = [sys.executable, "-m", "t2t_repro.cli.main", "decode"]

@@ -16,7 +16,12 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from t2t_repro.cli.main import main
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
-from tests.cli.conftest import HPARAMS, printed_by, train_arguments, write_text
+from tests.support.trained_system import (
+    HPARAMS,
+    printed_by,
+    train_arguments,
+    write_text,
+)
 
 # Without what most tests here do not look at, and which takes most of the time.
 NO_EVALUATION = ["--eval_sentences", "0", "--attention_samples", "0"]

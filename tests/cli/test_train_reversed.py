@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.cli.main import main
-from tests.cli.conftest import HPARAMS
+from tests.support.trained_system import HPARAMS
 
 # Many words on one side and one on the other give vocabularies of different sizes.
 WORDS = ("house", "tree", "river", "window", "garden", "kitchen", "mountain", "street")

@@ -7,13 +7,13 @@ import functools
 import pytest
 
 from results.alignment import align_words
-from t2t_repro.synthetic.english import (
+from t2t_repro.features.synthetic.english import (
     detokenize,
     leaves,
     tags,
     word_of_each_token,
 )
-from t2t_repro.synthetic.grammar import SyntheticSentence, sentences
+from t2t_repro.features.synthetic.grammar import SyntheticSentence, sentences
 
 
 @functools.cache

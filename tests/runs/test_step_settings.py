@@ -15,7 +15,7 @@ from t2t_repro.data.prepare import prepare
 from t2t_repro.data.split_files import PairFiles
 from t2t_repro.runs import Run, TrainSettings, step_settings, train
 from t2t_repro.training import setup
-from tests.cli.conftest import write_text
+from tests.support.trained_system import write_text
 
 # Five batch shapes; an update has 2,048 * 128 values.
 TINY = catalogue.hparams("transformer_tiny").resolved()

@@ -28,7 +28,7 @@ from t2t_repro.runs import (
 )
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.metrics_log import MetricsLog
-from tests.cli.conftest import write_text
+from tests.support.trained_system import write_text
 
 HPARAMS = (
     "hidden_size=32,filter_size=48,num_heads=2,num_hidden_layers=1,batch_size=520,"

@@ -16,5 +16,5 @@ def parsed(command: str, arguments: Sequence[str]) -> argparse.Namespace:
         UsageError: If the command does not accept them.
     """
     parser = CommandParser(prog=f"t2t {command}")
-    importlib.import_module(COMMANDS[command][0]).add_flags(parser)
+    importlib.import_module(COMMANDS[command].module).add_flags(parser)
     return parser.parse_args(arguments)

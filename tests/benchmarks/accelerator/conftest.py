@@ -8,7 +8,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.split_files import PairFiles
-from tests.cli.conftest import write_text
+from tests.support.trained_system import write_text
 
 
 @pytest.fixture(scope="session")

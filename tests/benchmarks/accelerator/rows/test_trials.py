@@ -10,7 +10,7 @@ from benchmarks.accelerator.rows.job import load_jobs
 from benchmarks.accelerator.rows.outcome import Outcome
 from benchmarks.accelerator.rows.results import main as write_results
 from benchmarks.accelerator.rows.trials import main
-from tests.cli.conftest import write_text
+from tests.support.trained_system import write_text
 
 FLAGS = (
     *("--hparams_set", "transformer_tiny", "--vocab_size", "350"),

@@ -1,0 +1,74 @@
+"""The features, and what each of them adds to the core.
+
+A feature is a folder here with everything that is its own: library code, its command,
+its flags. The core never imports one by an import statement. It asks this table, so
+that a folder and its line in `NAMES` can be deleted, and the rest still works.
+
+The `__init__.py` of a feature declares what it adds and imports nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
+
+from t2t_repro.errors import UsageError
+
+NAMES = ("planning", "synthetic", "tensor2tensor")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of `t2t`.
+
+    Attributes:
+        module: Module with `DESCRIPTION`, `add_flags(parser)` and `run(flags)`.
+        summary: One line of help.
+        before: The core's command that it precedes in the help; empty for the end.
+    """
+
+    module: str
+    summary: str
+    before: str = ""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a feature adds to the core.
+
+    Attributes:
+        commands: Its commands by name.
+        uses: Names of the features that it imports.
+    """
+
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    uses: tuple[str, ...] = ()
+
+
+@cache
+def declared() -> dict[str, Feature]:
+    """Return the declaration of each feature by name."""
+    return {
+        name: importlib.import_module(f"{__name__}.{name}").FEATURE for name in NAMES
+    }
+
+
+def load(name: str, module: str) -> ModuleType:
+    """Import a module of a feature.
+
+    Args:
+        name: Name of the feature.
+        module: Name of the module in its folder.
+
+    Raises:
+        UsageError: If this installation lacks the feature.
+    """
+    if name not in NAMES:
+        raise UsageError(
+            f"this needs the feature {name!r}, which this installation does not have; "
+            f"it has {', '.join(NAMES)}."
+        )
+    return importlib.import_module(f"{__name__}.{name}.{module}")

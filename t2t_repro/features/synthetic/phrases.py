@@ -1,0 +1,254 @@
+"""Noun phrases in both languages at once.
+
+A phrase is drawn, not parsed: the same random choices write the English tree and
+the German words. `relatives` adds relative clauses.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from t2t_repro.features.synthetic import english, lexicon
+from t2t_repro.features.synthetic.draw import Draw
+from t2t_repro.features.synthetic.german import (
+    STRONG,
+    Agreement,
+    Case,
+    Gender,
+    Noun,
+    cardinal,
+    compound,
+    declension_after,
+    determiner,
+    noun_form,
+)
+from t2t_repro.features.synthetic.traits import PEOPLE, Trait
+from t2t_repro.features.synthetic.words import Pair
+
+
+class Form(enum.Enum):
+    """Spelling of a determiner."""
+
+    FIXED = enum.auto()  # English as given, German inflected
+    ARTICLE = enum.auto()  # "a" or "an"
+    DIGITS = enum.auto()  # a number in digits
+    SPELLED = enum.auto()  # a number in words
+
+
+@dataclass(frozen=True, slots=True)
+class Determiner:
+    """A determiner in both languages, and what it implies.
+
+    Attributes:
+        tree: The English leaf, or "".
+        german: The German lemma, or "".
+        plural: Whether the noun is in the plural.
+        definite: Whether the noun phrase is definite.
+        form: Its spelling.
+    """
+
+    tree: str
+    german: str
+    plural: bool = False
+    definite: bool = True
+    form: Form = Form.FIXED
+
+
+_THE = Determiner(" (DT the)", "der")
+_POSSESSIVES = tuple(
+    Determiner(f" (PRP$ {word})", lemma, plural)
+    for word, lemma in (
+        ("my", "mein"),
+        ("your", "dein"),
+        ("his", "sein"),
+        ("her", "ihr"),
+        ("our", "unser"),
+        ("their", "ihr"),
+    )
+    for plural in (False, True)
+)
+_THIS = Determiner(" (DT this)", "dies")
+_THESE = Determiner(" (DT these)", "dies", plural=True)
+_INDEFINITE = Determiner("", "ein", definite=False, form=Form.ARTICLE)
+_BARE = Determiner("", "", plural=True, definite=False)
+_SPELLED = Determiner("", "", plural=True, definite=False, form=Form.SPELLED)
+_DIGITS = Determiner("", "", plural=True, definite=False, form=Form.DIGITS)
+_NUMBERS = (*(_SPELLED,) * 4, _DIGITS)
+_QUANTIFIERS = (
+    Determiner(" (DT every)", "jed"),
+    Determiner(" (DT all)", "all", plural=True),
+    Determiner(" (DT both)", "beid", plural=True),
+    Determiner(" (JJ many)", "viel", plural=True, definite=False),
+    Determiner(" (DT some)", "einig", plural=True, definite=False),
+)
+_NO = Determiner(" (DT no)", "kein")
+WHICH = Determiner(" (WDT which)", "welch")
+DEMONSTRATIVE = (_THIS, _THESE)
+SINGULAR = (_THE, _THE, _INDEFINITE)
+_PLURAL_THE = replace(_THE, plural=True)
+DEFINITE = (
+    *(_THE,) * 18,
+    *(_PLURAL_THE,) * 8,
+    _THIS,
+    _THIS,
+    _THESE,
+    _THESE,
+    *_POSSESSIVES,
+)
+PLAIN = DEFINITE + (_INDEFINITE,) * 14
+SUBJECT = PLAIN * 2 + _QUANTIFIERS * 2 + _NUMBERS * 2 + (_BARE,) * 3 + (_NO,) * 3
+OBJECT = PLAIN * 2 + _QUANTIFIERS + _NUMBERS * 2 + (_BARE,) * 5
+# Under negation, an indefinite object takes kein, and the verb has no nicht.
+NEGATED_SINGULAR = DEFINITE + (replace(_INDEFINITE, german="kein"),) * 14
+NEGATED = NEGATED_SINGULAR + (replace(_BARE, german="kein"),) * 6
+
+
+@dataclass(frozen=True, slots=True)
+class NounPhrase:
+    """A noun phrase in one case.
+
+    Attributes:
+        tree: The English tree, without leading space.
+        german: The German words, without the relative clause.
+        agreement: Person and number of the verb if the phrase is the subject.
+        noun: Its noun; for a pronoun, a noun without words or traits.
+        relative: The German relative clause with its commas, or "".
+        definite: Whether its German place is before adverbs and nicht.
+        pronoun: Whether it is a personal pronoun.
+        negative: Whether it contains kein.
+        heavy: Whether anything follows the noun.
+    """
+
+    tree: str
+    german: str
+    agreement: Agreement
+    noun: Noun
+    relative: str = ""
+    definite: bool = True
+    pronoun: bool = False
+    negative: bool = False
+    heavy: bool = False
+
+    @property
+    def whole(self) -> str:
+        """The German words, including the relative clause."""
+        return self.german + self.relative
+
+    @property
+    def plural(self) -> bool:
+        """Whether it is in the third person plural."""
+        return self.agreement == Agreement.THIRD_PLURAL
+
+
+_compound = functools.cache(compound)
+
+
+@functools.cache
+def modifiers(head: Noun) -> tuple[Pair, ...]:
+    """Return the first parts of the compounds that end in `head`."""
+    if not head.traits & Trait.COMPOUND_HEAD:
+        return ()
+    materials = lexicon.MATERIALS if head.traits & Trait.HARD else ()
+    others = tuple(m for m in lexicon.MODIFIERS if m.english != head.english)
+    return others + materials
+
+
+def _number(draw: Draw, form: Form) -> Pair:
+    """Draw a number above one, most often a small one."""
+    if form is Form.DIGITS:
+        digits = str(2 + draw.below(998))
+        return Pair(f" (CD {digits})", digits)
+    bound = draw.pick((10, 20, 97, 97, 997))
+    number = 2 + draw.below(bound)
+    return Pair(f" {english.cardinal_tree(number)}", cardinal(number))
+
+
+def draw_noun(draw: Draw, traits: Trait) -> Noun:
+    """Draw a noun that has any of the traits, or a compound of it."""
+    noun = draw.pick(lexicon.nouns(traits))
+    if noun.traits & Trait.COMPOUND_HEAD and draw.chance(0.25):
+        return _compound(draw.pick(modifiers(noun)), noun)
+    return noun
+
+
+def noun_phrase(
+    draw: Draw,
+    traits: Trait,
+    case: Case,
+    determiners: Sequence[Determiner],
+    modified: float = 0.0,
+) -> NounPhrase:
+    """Draw a noun phrase.
+
+    Args:
+        draw: The source of choices.
+        traits: The noun has any of these.
+        case: The case.
+        determiners: Determiners to draw one from.
+        modified: Probability of a phrase after the noun (of, with, from).
+    """
+    noun = draw_noun(draw, traits)
+    chosen = draw.pick(determiners)
+    phrase = inflected(draw, noun, case, chosen)
+    owned = chosen in _POSSESSIVES
+    if modified and not owned and draw.chance(modified):
+        return _postmodified(draw, phrase)
+    return phrase
+
+
+def inflected(draw: Draw, noun: Noun, case: Case, chosen: Determiner) -> NounPhrase:
+    """Combine a determiner, sometimes an adjective, and a noun, all in agreement."""
+    gender = Gender.PLURAL if chosen.plural else noun.gender
+    word = noun.english_plural if chosen.plural else noun.english
+    tree, german, endings = chosen.tree, "", STRONG
+    if chosen.form in (Form.DIGITS, Form.SPELLED):
+        number = _number(draw, chosen.form)
+        tree, german = number.english, f"{number.german} "
+    elif chosen.german:
+        german = determiner(chosen.german, case, gender) + " "
+        endings = declension_after(chosen.german)
+    adjective_leaf, following = "", word
+    if draw.chance(0.3):
+        adjective = draw.pick(lexicon.adjectives(noun.traits))
+        adjective_leaf = f" (JJ {adjective.english})"
+        german += f"{adjective.stem}{endings[case][gender]} "
+        following = adjective.english
+    if chosen.form is Form.ARTICLE:
+        tree = f" (DT {english.indefinite_article(following)})"
+    return NounPhrase(
+        tree=f"(NP{tree}{adjective_leaf}{english.noun_leaves(word, chosen.plural)})",
+        german=german + noun_form(noun, case, chosen.plural),
+        agreement=Agreement.THIRD_PLURAL if chosen.plural else Agreement.THIRD,
+        noun=noun,
+        definite=chosen.definite,
+        negative=chosen.german == "kein",
+    )
+
+
+def _postmodified(draw: Draw, phrase: NounPhrase) -> NounPhrase:
+    """Add "of the teacher", "with the red hat" or "from the village"."""
+    traits = phrase.noun.traits
+    person = bool(traits & PEOPLE)
+    kind = draw.below(3) if person else 0
+    if kind == 0 and person and not traits & Trait.RELATION:
+        kind = 1
+    if kind == 0:
+        part = bool(traits & Trait.BUILDING_PART)
+        owners = Trait.PLACE if part else Trait.MAN | Trait.WOMAN
+        inner = noun_phrase(draw, owners, Case.GENITIVE, DEFINITE)
+        word, german = "of", inner.german
+    elif kind == 1:
+        inner = noun_phrase(draw, Trait.ACCESSORY, Case.DATIVE, SINGULAR)
+        word, german = "with", f"mit {inner.german}"
+    else:
+        inner = noun_phrase(draw, Trait.ORIGIN, Case.DATIVE, (_THE, _THIS))
+        word, german = "from", f"aus {inner.german}"
+    return replace(
+        phrase,
+        tree=f"(NP {phrase.tree} (PP (IN {word}) {inner.tree}))",
+        german=f"{phrase.german} {german}",
+        heavy=True,
+    )

@@ -1,0 +1,92 @@
+"""Personal pronouns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from t2t_repro.features.synthetic.draw import Draw
+from t2t_repro.features.synthetic.german import (
+    THIRD_PERSON,
+    Agreement,
+    Case,
+    Gender,
+    Noun,
+)
+from t2t_repro.features.synthetic.phrases import NounPhrase
+from t2t_repro.features.synthetic.traits import NO_TRAITS, Trait
+
+_NO_NOUN = Noun("", "", "", Gender.NEUTER, "", "", weak=False, traits=NO_TRAITS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pronoun:
+    """A personal pronoun in both languages.
+
+    Attributes:
+        subject: English nominative.
+        object: English accusative and dative.
+        agreement: Person and number.
+        german: German nominative, accusative and dative.
+    """
+
+    subject: str
+    object: str
+    agreement: Agreement
+    german: tuple[str, str, str]
+
+    def phrase(self, case: Case) -> NounPhrase:
+        """Return the pronoun in one case."""
+        word = self.subject if case == Case.NOMINATIVE else self.object
+        return NounPhrase(
+            tree=f"(NP (PRP {word}))",
+            german=self.german[case],
+            agreement=self.agreement,
+            noun=_NO_NOUN,
+            pronoun=True,
+        )
+
+
+_PRONOUNS = (
+    _Pronoun("I", "me", Agreement.FIRST, ("ich", "mich", "mir")),
+    _Pronoun("you", "you", Agreement.SECOND, ("du", "dich", "dir")),
+    _Pronoun("he", "him", Agreement.THIRD, ("er", "ihn", "ihm")),
+    _Pronoun("she", "her", Agreement.THIRD, ("sie", "sie", "ihr")),
+    _Pronoun("we", "us", Agreement.FIRST_PLURAL, ("wir", "uns", "uns")),
+    _Pronoun("they", "them", Agreement.THIRD_PLURAL, ("sie", "sie", "ihnen")),
+)
+
+
+def pronoun(
+    draw: Draw, case: Case, subject_agreement: Agreement = Agreement.THIRD
+) -> NounPhrase:
+    """Draw a personal pronoun, but not one as in "we see us".
+
+    Args:
+        draw: The source of choices.
+        case: The case.
+        subject_agreement: Person and number of the subject of the same clause.
+    """
+    drawn = draw.pick(_PRONOUNS)
+    while (
+        case != Case.NOMINATIVE
+        and drawn.agreement == subject_agreement != Agreement.THIRD
+    ):
+        drawn = draw.pick(_PRONOUNS)
+    return drawn.phrase(case)
+
+
+def anaphor(antecedent: NounPhrase, case: Case) -> NounPhrase:
+    """Return the pronoun that refers to `antecedent`, in its German gender."""
+    noun = antecedent.noun
+    gender = Gender.PLURAL if antecedent.plural else noun.gender
+    nominative, accusative, dative = (forms[gender] for forms in THIRD_PERSON)
+    if antecedent.plural:
+        words = ("they", "them")
+    elif noun.traits & Trait.MAN:
+        words = ("he", "him")
+    elif noun.traits & Trait.WOMAN:
+        words = ("she", "her")
+    else:
+        words = ("it", "it")
+    german = (nominative, accusative, dative)
+    return _Pronoun(*words, antecedent.agreement, german).phrase(case)

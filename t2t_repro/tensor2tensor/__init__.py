@@ -1,1 +1,0 @@
-"""What the library knows about tensor2tensor's own names."""

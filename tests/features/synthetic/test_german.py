@@ -1,0 +1,270 @@
+"""German inflection, compared with forms written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.features.synthetic import german, lexicon, verbs
+from t2t_repro.features.synthetic.german import Agreement, Case, Gender, VerbBrackets
+from t2t_repro.features.synthetic.tenses import Tense
+from t2t_repro.features.synthetic.words import Pair
+
+NOUNS = {noun.german: noun for noun in lexicon.NOUNS}
+ADJECTIVES = {adjective.german: adjective for adjective in lexicon.ADJECTIVES}
+VERBS = {v.german.prefix + v.german.infinitive: v.german for v in verbs.VERBS}
+
+
+def decline(determiner: str, adjective: str, noun: str, plural: bool) -> list[str]:
+    """Return all four cases of determiner, adjective and noun."""
+    gender = Gender.PLURAL if plural else NOUNS[noun].gender
+    phrases = []
+    for case in Case:
+        endings = german.declension_after(determiner)
+        article = german.determiner(determiner, case, gender) if determiner else ""
+        stem = ADJECTIVES[adjective].stem
+        form = german.noun_form(NOUNS[noun], case, plural)
+        phrases.append(f"{article} {stem}{endings[case][gender]} {form}".strip())
+    return phrases
+
+
+@pytest.mark.parametrize(
+    ("phrase", "forms"),
+    [
+        (
+            ("der", "alt", "Hund", False),
+            "der alte Hund|den alten Hund|dem alten Hund|des alten Hundes",
+        ),
+        (
+            ("der", "klein", "Katze", False),
+            "die kleine Katze|die kleine Katze|der kleinen Katze|der kleinen Katze",
+        ),
+        (
+            ("der", "neu", "Buch", False),
+            "das neue Buch|das neue Buch|dem neuen Buch|des neuen Buches",
+        ),
+        (
+            ("der", "alt", "Mann", True),
+            "die alten Männer|die alten Männer|den alten Männern|der alten Männer",
+        ),
+        (
+            ("ein", "alt", "Mann", False),
+            "ein alter Mann|einen alten Mann|einem alten Mann|eines alten Mannes",
+        ),
+        (
+            ("mein", "dunkel", "Küche", False),
+            "meine dunkle Küche|meine dunkle Küche|"
+            "meiner dunklen Küche|meiner dunklen Küche",
+        ),
+        (
+            ("kein", "teuer", "Auto", False),
+            "kein teures Auto|kein teures Auto|keinem teuren Auto|keines teuren Autos",
+        ),
+        (
+            ("unser", "klug", "Kind", True),
+            "unsere klugen Kinder|unsere klugen Kinder|"
+            "unseren klugen Kindern|unserer klugen Kinder",
+        ),
+        (
+            ("viel", "müde", "Student", True),
+            "viele müde Studenten|viele müde Studenten|"
+            "vielen müden Studenten|vieler müder Studenten",
+        ),
+        (
+            ("all", "schwer", "Koffer", True),
+            "alle schweren Koffer|alle schweren Koffer|"
+            "allen schweren Koffern|aller schweren Koffer",
+        ),
+        (
+            ("", "warm", "Ei", True),
+            "warme Eier|warme Eier|warmen Eiern|warmer Eier",
+        ),
+        (
+            ("dies", "jung", "Junge", False),
+            "dieser junge Junge|diesen jungen Jungen|"
+            "diesem jungen Jungen|dieses jungen Jungen",
+        ),
+        (
+            ("ein", "freundlich", "Nachbar", False),
+            "ein freundlicher Nachbar|einen freundlichen Nachbarn|"
+            "einem freundlichen Nachbarn|eines freundlichen Nachbarn",
+        ),
+    ],
+)
+def test_determiner_adjective_and_noun_agree_in_every_case(phrase, forms):
+    assert decline(*phrase) == forms.split("|")
+
+
+@pytest.mark.parametrize(
+    ("noun", "form"),
+    [
+        ("Auto", "Autos"),
+        ("Mädchen", "Mädchen"),
+        ("Frau", "Frauen"),
+        ("Brücke", "Brücken"),
+        ("Apfel", "Äpfeln"),
+        ("Königin", "Königinnen"),
+    ],
+)
+def test_dative_plural_ends_in_n_unless_in_s(noun, form):
+    assert german.noun_form(NOUNS[noun], Case.DATIVE, plural=True) == form
+
+
+@pytest.mark.parametrize(
+    ("case", "gender", "form"),
+    [
+        (Case.NOMINATIVE, Gender.MASCULINE, "der"),
+        (Case.ACCUSATIVE, Gender.MASCULINE, "den"),
+        (Case.DATIVE, Gender.NEUTER, "dem"),
+        (Case.DATIVE, Gender.FEMININE, "der"),
+        (Case.DATIVE, Gender.PLURAL, "denen"),
+        (Case.GENITIVE, Gender.MASCULINE, "dessen"),
+        (Case.GENITIVE, Gender.PLURAL, "deren"),
+    ],
+)
+def test_relative_pronoun_takes_case_and_gender(case, gender, form):
+    assert german.RELATIVE[case][gender] == form
+
+
+@pytest.mark.parametrize(
+    ("modifier", "head", "nominative", "dative_plural"),
+    [
+        (("garden", "Garten"), "Tür", "die Gartentür", "den Gartentüren"),
+        (("school", "Schul"), "Buch", "das Schulbuch", "den Schulbüchern"),
+        (("kitchen", "Küchen"), "Tisch", "der Küchentisch", "den Küchentischen"),
+    ],
+)
+def test_compound_inherits_gender_and_forms_of_its_head(
+    modifier, head, nominative, dative_plural
+):
+    noun = german.compound(Pair(*modifier), NOUNS[head])
+    article = german.determiner("der", Case.NOMINATIVE, noun.gender)
+    assert f"{article} {german.noun_form(noun, Case.NOMINATIVE, False)}" == nominative
+    plural = german.noun_form(noun, Case.DATIVE, True)
+    assert (
+        f"{german.determiner('der', Case.DATIVE, Gender.PLURAL)} {plural}"
+        == dative_plural
+    )
+
+
+@pytest.mark.parametrize(
+    ("infinitive", "forms"),
+    [
+        ("schlafen", "schlafe schläfst schläft schlafen schlafen"),
+        ("arbeiten", "arbeite arbeitest arbeitet arbeiten arbeiten"),
+        ("tanzen", "tanze tanzt tanzt tanzen tanzen"),
+        ("lesen", "lese liest liest lesen lesen"),
+        ("essen", "esse isst isst essen essen"),
+        ("geben", "gebe gibst gibt geben geben"),
+        ("einladen", "lade lädst lädt laden laden"),
+        ("haben", "habe hast hat haben haben"),
+        ("wissen", "weiß weißt weiß wissen wissen"),
+        ("waschen", "wasche wäschst wäscht waschen waschen"),
+    ],
+)
+def test_the_present_tense_has_its_forms(infinitive, forms):
+    assert list(VERBS[infinitive].present) == forms.split()
+
+
+@pytest.mark.parametrize(
+    ("infinitive", "participle"),
+    [
+        ("kaufen", "gekauft"),
+        ("arbeiten", "gearbeitet"),
+        ("verkaufen", "verkauft"),
+        ("besuchen", "besucht"),
+        ("reparieren", "repariert"),
+        ("aufmachen", "aufgemacht"),
+        ("abholen", "abgeholt"),
+        ("aufstehen", "aufgestanden"),
+        ("wegwerfen", "weggeworfen"),
+        ("versprechen", "versprochen"),
+    ],
+)
+def test_participle_has_ge_where_it_belongs(infinitive, participle):
+    assert VERBS[infinitive].participle == participle
+
+
+@pytest.mark.parametrize(
+    ("infinitive", "tense", "agreement", "brackets"),
+    [
+        ("aufmachen", Tense.PRESENT, Agreement.THIRD, ("macht", "auf", "aufmacht")),
+        (
+            "aufmachen",
+            Tense.PAST,
+            Agreement.THIRD,
+            ("hat", "aufgemacht", "aufgemacht hat"),
+        ),
+        (
+            "aufmachen",
+            Tense.CAN,
+            Agreement.SECOND,
+            ("kannst", "aufmachen", "aufmachen kannst"),
+        ),
+        (
+            "einschlafen",
+            Tense.PERFECT,
+            Agreement.THIRD_PLURAL,
+            ("sind", "eingeschlafen", "eingeschlafen sind"),
+        ),
+        (
+            "kaufen",
+            Tense.PASSIVE,
+            Agreement.THIRD,
+            ("wurde", "gekauft", "gekauft wurde"),
+        ),
+        ("kaufen", Tense.PRESENT, Agreement.FIRST, ("kaufe", "", "kaufe")),
+        ("haben", Tense.PAST, Agreement.FIRST_PLURAL, ("hatten", "", "hatten")),
+        ("gehen", Tense.WILL, Agreement.FIRST, ("werde", "gehen", "gehen werde")),
+        ("gehen", Tense.MUST_NOT, Agreement.FIRST, ("darf", "gehen", "gehen darf")),
+    ],
+)
+def test_a_verb_has_two_parts_in_main_clauses_and_one_part_at_the_end_of_others(
+    infinitive, tense, agreement, brackets
+):
+    found = german.verb_brackets(VERBS[infinitive], tense, agreement)
+    assert found == VerbBrackets(*brackets)
+
+
+@pytest.mark.parametrize(
+    ("infinitive", "form"),
+    [("aufmachen", "aufzumachen"), ("kaufen", "zu kaufen"), ("zuhören", "zuzuhören")],
+)
+def test_zu_goes_between_prefix_and_stem(infinitive, form):
+    assert german.zu_infinitive(VERBS[infinitive]) == form
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [
+        (1, "eins"),
+        (7, "sieben"),
+        (16, "sechzehn"),
+        (17, "siebzehn"),
+        (21, "einundzwanzig"),
+        (30, "dreißig"),
+        (76, "sechsundsiebzig"),
+        (100, "einhundert"),
+        (101, "einhunderteins"),
+        (345, "dreihundertfünfundvierzig"),
+        (999, "neunhundertneunundneunzig"),
+    ],
+)
+def test_numbers_are_spelt_units_before_tens(number, word):
+    assert german.cardinal(number) == word
+
+
+@pytest.mark.parametrize(
+    ("preposition", "phrase", "form"),
+    [
+        ("in", "dem alten Haus", "im alten Haus"),
+        ("in", "das Haus", "ins Haus"),
+        ("zu", "der Schule", "zur Schule"),
+        ("zu", "den Schulen", "zu den Schulen"),
+        ("von", "dem Lehrer", "vom Lehrer"),
+        ("in", "den Garten", "in den Garten"),
+        ("auf", "dem Berg", "auf dem Berg"),
+        ("in", "diesem Haus", "in diesem Haus"),
+    ],
+)
+def test_prepositions_merge_with_the_definite_article_only(preposition, phrase, form):
+    assert german.contract(preposition, phrase) == form

@@ -1,0 +1,191 @@
+"""`t2t-bleu` prints tensor2tensor's numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from math import exp, log
+
+import pytest
+
+from t2t_repro.features.tensor2tensor.commands import run
+
+HYPOTHESES = [
+    "The cat sat on the Mat, didn't it?",
+    "It costs 1,000.50 Dollars (more or less) today.",
+    "A man is riding a brown horse on the beach.",
+]
+REFERENCES = [
+    "The cat sat on the mat, did it not?",
+    "It costs 1,000.50 dollars (more or less) today!",
+    "A man rides a brown horse at the beach.",
+]
+
+
+def tokens(text):
+    """Tokenise as tensor2tensor's bleu_hook.bleu_tokenize does, for ASCII text."""
+    punctuation = r"[!\"#%&'()*,\-./:;?@\[\\\]_{}]"
+    text = re.sub(rf"([^\d])({punctuation})", r"\1 \2 ", text)
+    text = re.sub(rf"({punctuation})([^\d])", r" \1 \2", text)
+    return re.sub(r"([$+<=>^`|~])", r" \1 ", text).split()
+
+
+def bleu(hypotheses, references):
+    """Compute BLEU of up to 4-grams; no count is zero in these sentences."""
+    logarithms = []
+    for order in (1, 2, 3, 4):
+        matches = total = 0
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            grams = [
+                Counter(tuple(t[i : i + order]) for i in range(len(t) - order + 1))
+                for t in (tokens(hypothesis), tokens(reference))
+            ]
+            matches += (grams[0] & grams[1]).total()
+            total += grams[0].total()
+        logarithms.append(log(matches / total))
+    written = sum(len(tokens(text)) for text in hypotheses)
+    expected = sum(len(tokens(text)) for text in references)
+    brevity = min(0.0, 1 - expected / written)
+    return 100 * exp(sum(logarithms) / 4 + brevity)
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, lines in (("hyp", HYPOTHESES), ("ref", REFERENCES)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path
+
+
+def test_both_lines_have_tensor2tensors_format_and_numbers(files, capsys):
+    cased = bleu(HYPOTHESES, REFERENCES)
+    uncased = bleu(*([text.lower() for text in t] for t in (HYPOTHESES, REFERENCES)))
+    assert uncased > cased
+    flags = [f"--translation={files}/hyp", f"--reference={files}/ref"]
+    assert run("t2t-bleu", flags) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"BLEU_uncased = {uncased:6.2f}\nBLEU_cased = {cased:6.2f}\n"
+    assert printed.err == (
+        f"sacrebleu {files}/ref --input {files}/hyp --tokenize intl --lowercase"
+        "  # t2t-bleu: BLEU_uncased; BLEU_cased without --lowercase\n"
+    )
+
+
+def test_the_printed_command_of_sacrebleu_gives_the_same_number(files, capsys):
+    flags = [f"--translation={files}/hyp", f"--reference={files}/ref"]
+    run("t2t-bleu", [*flags, "--bleu_variant=uncased"])
+    printed = capsys.readouterr()
+    command = printed.err.partition("  #")[0].split()
+    short = ["--score-only", "--width", "2"]
+    ended = subprocess.run(
+        [sys.executable, "-m", *command, *short], capture_output=True, text=True
+    )
+    assert printed.out == f"BLEU_uncased = {float(ended.stdout):6.2f}\n"
+
+
+@pytest.mark.parametrize("variant", ["cased", "uncased"])
+def test_a_variant_prints_one_line(files, capsys, variant):
+    flags = [f"--translation={files}/hyp", f"--reference={files}/ref"]
+    assert run("t2t-bleu", [*flags, f"--bleu_variant={variant}"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"BLEU_{variant} = ")
+
+
+def test_a_file_of_a_folder_that_is_a_line_short_is_named(files, capsys):
+    folder = files / "translations"
+    folder.mkdir()
+    (folder / "p-1").write_text("".join(f"{line}\n" for line in HYPOTHESES))
+    (folder / "p-2").write_text("".join(f"{line}\n" for line in HYPOTHESES[1:]))
+    flags = [f"--translations_dir={folder}", f"--reference={files}/ref"]
+    assert run("t2t-bleu", flags) == 1
+    printed = capsys.readouterr()
+    assert f"translations in {folder}/p-2 and {len(REFERENCES)} ref" in printed.err
+    assert printed.out == ""
+
+
+def test_a_folder_is_scored_in_the_order_of_steps_and_plotted(files, capsys):
+    folder, events = files / "translations", files / "events"
+    folder.mkdir()
+    (folder / "p-flags.txt").write_text("no translation")
+    for step, lines in ((200, REFERENCES), (90, HYPOTHESES), (30, HYPOTHESES)):
+        path = folder / f"p-{step}"
+        path.write_text("".join(f"{line}\n" for line in lines))
+        os.utime(path, (1000 + step, 1000 + step))
+    flags = [f"--translations_dir={folder}", f"--reference={files}/ref"]
+    flags += [f"--event_dir={events}", "--tag_suffix=_b4", "--bleu_variant=cased"]
+    assert run("t2t-bleu", [*flags, "--min_steps=90"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{folder}/p-90: BLEU_cased = {bleu(HYPOTHESES, REFERENCES):6.2f}",
+        f"{folder}/p-200: BLEU_cased = 100.00",
+    ]
+    from tensorboard.backend.event_processing.event_file_loader import (
+        LegacyEventFileLoader,
+    )
+
+    (file,) = events.iterdir()
+    scalars = [
+        (event.step, event.wall_time, value.tag, value.simple_value)
+        for event in LegacyEventFileLoader(str(file)).Load()
+        for value in event.summary.value
+    ]
+    assert scalars == [
+        (90, 1090, "BLEU_cased_b4", pytest.approx(bleu(HYPOTHESES, REFERENCES))),
+        (200, 1200, "BLEU_cased_b4", pytest.approx(100)),
+    ]
+
+
+def test_a_least_step_that_is_left_empty_leaves_no_file_out(files, capsys):
+    # As in `--min_steps=$MIN_STEPS` without the variable.
+    folder = files / "translations"
+    folder.mkdir()
+    for step in (0, 30):
+        (folder / f"p-{step}").write_text("".join(f"{line}\n" for line in REFERENCES))
+    flags = [f"--translations_dir={folder}", f"--reference={files}/ref"]
+    assert run("t2t-bleu", [*flags, "--bleu_variant=cased", "--min_steps="]) == 0
+    scored = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert scored == [f"{folder}/p-0", f"{folder}/p-30"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "expected either --translation or --translations_dir"),
+        (["--translation=a", "--translations_dir=b"], "expected either"),
+        (["--translation=a"], "received no --reference"),
+        (["--translation=a", "--bleu_variant=x"], "expected one of both, uncased, cas"),
+        (["--translation=nowhere", "--reference=nowhere"], "nowhere"),
+    ],
+)
+def test_a_mistake_is_named(flags, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("t2t-bleu", flags) in (1, 2)
+    assert message in capsys.readouterr().err
+
+
+def test_files_of_different_lengths_are_refused(files, capsys):
+    (files / "hyp").write_text("one line\n")
+    flags = [f"--translation={files}/hyp", f"--reference={files}/ref"]
+    assert run("t2t-bleu", flags) == 1
+    assert "1" in capsys.readouterr().err
+
+
+def test_no_tensorflow_is_imported(files):
+    program = (
+        "import sys\n"
+        "from t2t_repro.features.tensor2tensor.commands import run\n"
+        "code = run('t2t-bleu', sys.argv[1:])\n"
+        "sys.exit(99 if 'tensorflow' in sys.modules else code)"
+    )
+    folder = files / "t"
+    folder.mkdir()
+    (files / "hyp").rename(folder / "p-1")
+    flags = [f"--translations_dir={folder}", f"--reference={files}/ref"]
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *flags, f"--event_dir={files}/e"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro.errors import UsageError
+from t2t_repro.features.tensor2tensor.flags import (
+    by_name,
+    dropped,
+    passed,
+    read_flags,
+    whole_number,
+)
+
+FLAGS = by_name(
+    [passed("model"), passed("train_steps"), passed("job_dir")],
+    dropped("", "sync", "use_tpu", boolean=True),
+)
+
+
+def read(*arguments):
+    return read_flags(arguments, FLAGS, "`x --help` lists them.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--model=a"], {"model": "a"}),
+        (["--model", "a"], {"model": "a"}),
+        (["-model=a"], {"model": "a"}),
+        (["-model", "a"], {"model": "a"}),
+        (["--model="], {"model": ""}),
+        (["--model=a=b,c=d"], {"model": "a=b,c=d"}),
+        (["--train_steps", "-1"], {"train_steps": "-1"}),
+        (["--job-dir", "a"], {"job_dir": "a"}),
+        (["--sync"], {"sync": "true"}),
+        (["--nosync"], {"sync": "false"}),
+        (["-nosync"], {"sync": "false"}),
+        (["--sync=False"], {"sync": "false"}),
+        (["--sync", "false"], {"sync": "false"}),
+        (["--sync", "1"], {"sync": "true"}),
+        (["--sync", "--model", "a"], {"sync": "true", "model": "a"}),
+        (["--model=a", "--model=b"], {"model": "b"}),
+        (["--sync", "--nosync"], {"sync": "false"}),
+        ([], {}),
+    ],
+)
+def test_flags_are_read_as_absl_reads_them(arguments, expected):
+    assert read(*arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--modle=a"], "unknown flag '--modle'.\nDid you mean --model"),
+        (["--nomodel"], "unknown flag '--nomodel'"),
+        (["--model"], "--model: received no value"),
+        (["--sync=maybe"], "--sync: received 'maybe', expected true or false"),
+        (["file"], "unexpected argument 'file'"),
+        (["--"], "unexpected argument '--'"),
+    ],
+)
+def test_a_mistake_is_named(arguments, message):
+    with pytest.raises(UsageError) as caught:
+        read(*arguments)
+    assert message in str(caught.value)
+
+
+def test_a_number_that_is_none_is_refused():
+    assert whole_number({"n": "7"}, "n") == 7
+    assert whole_number({}, "n", 3) == 3
+    with pytest.raises(UsageError, match="--n=x: expected a whole number"):
+        whole_number({"n": "x"}, "n")
