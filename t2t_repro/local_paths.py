@@ -132,3 +132,17 @@ def matching(folder: Path, pattern: str) -> list[Path]:
             "it, as `chmod u+r` does, or give another folder."
         ) from error
     return [folder / name for name in names if fnmatchcase(name, pattern)]
+
+
+def check_new_folder(export_dir: str | Path) -> None:
+    """Refuse a folder that exists, or is not local.
+
+    Raises:
+        UserError: If it is refused.
+    """
+    check_tensorflow_path(export_dir)
+    if Path(export_dir).exists():
+        raise UserError(
+            f"received export folder {export_dir}, which exists: remove it or give "
+            "another."
+        )

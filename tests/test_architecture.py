@@ -42,7 +42,6 @@ FLOORS = {
     "t2t_repro.training": 3,
     "t2t_repro.decoding": 3,
     "t2t_repro.evaluation": 4,
-    "t2t_repro.export": 4,
     "t2t_repro.visualization": 4,
     "t2t_repro.runs": 5,
     "t2t_repro.reproduction": 5.5,
@@ -78,10 +77,10 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.catalogue",
     "t2t_repro.training.checkpoint_paths",
     "t2t_repro.decoding.problem_defaults",
-    "t2t_repro.decoding.ctranslate2_engine",
+    "t2t_repro.features.ctranslate2.ctranslate2_translator",
     "t2t_repro.decoding.sentences",
-    "t2t_repro.runs.conversion",
-    "t2t_repro.runs.ctranslate2",
+    "t2t_repro.features.ctranslate2.conversion",
+    "t2t_repro.features.ctranslate2.ctranslate2_system",
     "t2t_repro.runs.translating",
     "t2t_repro.runs",
     "t2t_repro.runs.run",
@@ -134,12 +133,20 @@ def _floor(module: str) -> float:
     return CATALOGUE_FLOOR if unit in CATALOGUES.values() else FLOORS[unit]
 
 
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a module that may run: not what only a type checker reads."""
+    yield tree
+    is_typing = isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING"
+    for node in [] if is_typing else ast.iter_child_nodes(tree):
+        yield from _nodes(node)
+
+
 def _imports(module: str) -> Iterator[str]:
-    """Return the names that a module imports, anywhere in its text."""
+    """Return the names that a module imports, anywhere in its text but for types."""
     package = module.split(".")
     if MODULES[module].name != "__init__.py":
         package = package[:-1]
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in _nodes(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -32,7 +32,7 @@ from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 if TYPE_CHECKING:
-    from t2t_repro.runs import CTranslate2System, System
+    from t2t_repro.runs import TranslatingSystem
 
 DESCRIPTION = (
     "Translate lines. The output has as many lines as the input, in the same order; "
@@ -108,7 +108,7 @@ def _progress(sources: Sequence[Source]) -> Progress:
 
 
 def _translated(
-    system: System | CTranslate2System,
+    system: TranslatingSystem,
     source: Source,
     hparams: DecodeHParams,
     progress: Progress,
@@ -126,7 +126,7 @@ def _translated(
 
 
 def _lines(
-    system: System | CTranslate2System,
+    system: TranslatingSystem,
     translated: Iterator[tuple[str, list[Hypothesis]]],
     hparams: DecodeHParams,
     summary: Summary,

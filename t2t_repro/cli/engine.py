@@ -1,68 +1,55 @@
-"""The flags of the engine that translates, and the trained system in that engine."""
+"""The flags of the engine that translates, and the trained system in that engine.
+
+An engine of a feature is a module with `HELP`, the names of its own flags in `FLAGS`,
+`add_flags(parser)`, and `load(args, hparams)`, which returns a `TranslatingSystem`.
+"""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import importlib
+from collections.abc import Mapping
+from types import ModuleType
 
-from t2t_repro.cli.framework import (
-    import_tensorflow,
-    load_catalogue,
-    load_system,
-    several_checkpoints,
-)
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.export.ctranslate2_variants import QUANTIZATIONS
-from t2t_repro.runs.conversion import Conversion
-from t2t_repro.runs.ctranslate2 import CTranslate2System
-from t2t_repro.runs.run import Run
+from t2t_repro.cli.framework import load_system
+from t2t_repro.errors import UsageError
+from t2t_repro.features import declared
+from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
-if TYPE_CHECKING:
-    from t2t_repro.runs import System
-
-TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"
-ENGINES = (TENSORFLOW, CTRANSLATE2)
+TENSORFLOW = "tensorflow"
 
 
-def add_quantization_flag(parser: argparse.ArgumentParser, needs: str) -> None:
-    """Add `--quantization`, which is None if it is not given.
-
-    Args:
-        parser: Parser of the command.
-        needs: Flag and value without which it has no effect.
-    """
-    parser.add_argument(
-        "--quantization",
-        choices=tuple(QUANTIZATIONS),
-        help=f"format of the weights (default: float32); needs {needs}",
-    )
+def engines() -> dict[str, ModuleType]:
+    """Return the module of each engine of a feature, by name."""
+    return {
+        name: importlib.import_module(module)
+        for feature in declared().values()
+        for name, module in feature.engines.items()
+    }
 
 
 def add_engine_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the engine."""
-    needs = "--engine ctranslate2"
+    found = engines()
     parser.add_argument(
         "--engine",
-        choices=ENGINES,
+        choices=(TENSORFLOW, *found),
         default=TENSORFLOW,
-        help="tensorflow = the trained model itself (default); ctranslate2 = a faster "
-        "engine for CPUs (pip install ctranslate2). Its first use "
-        "converts the checkpoint into OUTPUT_DIR/ctranslate2, once per checkpoint and "
-        "quantization, and compares its translations with the model's",
+        help="; ".join(
+            [
+                "tensorflow = the trained model itself (default)",
+                *(f"{name} = {engine.HELP}" for name, engine in found.items()),
+            ]
+        ),
     )
-    add_quantization_flag(parser, needs)
-    parser.add_argument(
-        "--export_dir",
-        metavar="DIR",
-        help="translate with this folder, which t2t export --format ctranslate2 wrote, "
-        f"instead of a conversion of the checkpoint; needs {needs}",
-    )
+    for engine in found.values():
+        engine.add_flags(parser)
 
 
 def load_engine(
     args: argparse.Namespace, hparams: DecodeHParams, *, parallel_batches: bool
-) -> System | CTranslate2System:
+) -> TranslatingSystem:
     """Load the trained system in the engine that the flags name.
 
     Args:
@@ -74,92 +61,31 @@ def load_engine(
         UserError: If the run, the checkpoint or the export is missing or damaged.
         UsageError: If flags contradict each other, or a setting does not fit.
     """
-    check_needed(args, "engine", ("quantization", "export_dir"))
-    if args.engine == TENSORFLOW:
-        return load_system(
-            args, hparams, ensembles=True, parallel_batches=parallel_batches
-        )
-    _check_single(args)
-    run = Run.load_existing(args.output_dir)
-    package = run.package(args.t2t_usr_dir)
-    load_catalogue(package)
-    if args.export_dir is None:
-        system = _converted(args, package, hparams)
-        system.problem = system.problem.with_bleu_tokenizer(run.bleu_tokenizer)
-        return system
-    for flag in ("checkpoint_path", "quantization"):
-        if getattr(args, flag) is not None:
-            raise UsageError(
-                f"received --export_dir and --{flag}: the folder has one checkpoint in "
-                "one format; leave out one of the two."
-            )
-    system = CTranslate2System(args.export_dir, package, run.data_dir)
-    _check_same_system(args, run, system)
-    system.problem = system.problem.with_bleu_tokenizer(run.bleu_tokenizer)
-    return system
+    found = engines()
+    refuse_flags_of_others(args, "engine", found)
+    if args.engine != TENSORFLOW:
+        return found[args.engine].load(args, hparams)
+    return load_system(args, hparams, ensembles=True, parallel_batches=parallel_batches)
 
 
-def _converted(
-    args: argparse.Namespace, package: str | None, hparams: DecodeHParams
-) -> CTranslate2System:
-    """Load the conversion of the checkpoint, which is made on the first use."""
-    conversion = Conversion.plan(
-        args.output_dir,
-        args.checkpoint_path,
-        package,
-        quantization=args.quantization or "float32",
-        decode_hparams=hparams,
-    )
-    if not conversion.is_done():
-        import_tensorflow()
-    return CTranslate2System.from_conversion(conversion)
-
-
-def check_needed(args: argparse.Namespace, chosen: str, names: tuple[str, ...]) -> None:
-    """Refuse flags that have no effect without CTranslate2.
+def refuse_flags_of_others(
+    args: argparse.Namespace, chosen: str, modules: Mapping[str, ModuleType]
+) -> None:
+    """Refuse flags that have no effect with the chosen engine or format.
 
     Args:
         args: Flags of the command.
-        chosen: Name of the flag whose value is "ctranslate2" if they have an effect.
-        names: Names of the flags.
+        chosen: Name of the flag that chooses: "engine" or "format".
+        modules: The module of each choice, with its `FLAGS`.
 
     Raises:
         UsageError: If one of them is given without effect.
     """
-    for name in names:
-        if getattr(args, chosen) != CTRANSLATE2 and getattr(args, name) is not None:
-            raise UsageError(
-                f"received --{name} without --{chosen} {CTRANSLATE2}, without which it "
-                "would have no effect."
-            )
-
-
-def _check_single(args: argparse.Namespace) -> None:
-    """Refuse several checkpoints.
-
-    Raises:
-        UsageError: If there are several.
-    """
-    several = several_checkpoints(args.checkpoint_path)
-    if several:
-        raise UsageError(
-            f"received {len(several)} checkpoints and --engine {CTRANSLATE2}, which "
-            "has no ensembles: leave out --engine, or give one checkpoint, such as "
-            "the average that `t2t average` makes."
-        )
-
-
-def _check_same_system(
-    args: argparse.Namespace, run: Run, system: CTranslate2System
-) -> None:
-    """Refuse the export of another problem or vocabulary than the run's."""
-    own = run.load_tokenizers(args.output_dir)
-    exported = (system.source_tokenizer, system.target_tokenizer)
-    pairs = zip(own, exported, strict=True)
-    if run.problem != system.description.problem or any(
-        a.to_bytes() != b.to_bytes() for a, b in pairs
-    ):
-        raise UserError(
-            f"received --export_dir {args.export_dir}, expected an export of "
-            f"{args.output_dir}: its problem or its vocabulary differs."
-        )
+    own = getattr(modules.get(getattr(args, chosen)), "FLAGS", ())
+    for choice, module in modules.items():
+        for name in module.FLAGS:
+            if name not in own and getattr(args, name) is not None:
+                raise UsageError(
+                    f"received --{name} without --{chosen} {choice}, without which it "
+                    "would have no effect."
+                )

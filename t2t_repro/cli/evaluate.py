@@ -6,10 +6,10 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from t2t_repro.choices import AUTO_TOKENIZER
-from t2t_repro.cli.engine import CTRANSLATE2, add_engine_flags, load_engine
+from t2t_repro.cli.engine import TENSORFLOW, add_engine_flags, load_engine
 from t2t_repro.cli.flags import (
     add_bleu_tokenizer_flag,
     add_decode_hparams_flag,
@@ -41,7 +41,6 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer, check_usable
 from t2t_repro.progress import Progress
 from t2t_repro.runs.bleu_tokenizer import check_bleu_tokenizer
-from t2t_repro.runs.ctranslate2 import CTranslate2System
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
 
@@ -115,10 +114,10 @@ def run(args: argparse.Namespace) -> int:
         check_bleu_tokenizer(args.bleu_tokenizer, system.problem)
         system.problem = system.problem.with_bleu_tokenizer(args.bleu_tokenizer)
     hparams = system.with_problem_defaults(hparams)
-    if not isinstance(system, CTranslate2System):
+    if args.engine == TENSORFLOW:
         mode = args.branch_weights or BRANCH_WEIGHT_MODES[0]
         seed = 1 if args.branch_seed is None else args.branch_seed
-        system.replace_branch_weights(mode, seed)
+        cast("System", system).replace_branch_weights(mode, seed)
     if pairs is None:
         pairs = _read_split(args, system)
     tokenizer = _settle_tokenizer(system, pairs[1])
@@ -152,7 +151,7 @@ def _settle_tokenizer(system: TranslatingSystem, references: Sequence[str]) -> s
 
 def _report(
     args: argparse.Namespace,
-    system: System | CTranslate2System,
+    system: TranslatingSystem,
     hparams: DecodeHParams,
     evaluation: Evaluation,
 ) -> dict[str, Any]:
@@ -167,9 +166,7 @@ def _report(
             if "evaluate" in hparams.about(name).read_by
         },
     }
-    if isinstance(system, CTranslate2System):
-        report["engine"] = CTRANSLATE2
-        report["quantization"] = system.description.quantization
+    report.update(system.engine_report)
     if args.branch_weights not in (None, BRANCH_WEIGHT_MODES[0]):
         report["branch_weights"] = args.branch_weights
     if evaluation.repairs:
@@ -185,10 +182,10 @@ def _check_flags(args: argparse.Namespace) -> None:
     if args.source is not None and args.split is not None:
         raise UsageError("give either --split or --source and --reference, not both.")
     replaced = args.branch_weights not in (None, BRANCH_WEIGHT_MODES[0])
-    if args.engine == CTRANSLATE2 and replaced:
+    if args.engine != TENSORFLOW and replaced:
         raise UsageError(
             f"received --branch_weights {args.branch_weights} and --engine "
-            f"{CTRANSLATE2}, which has no Weighted Transformer: leave out one of the "
+            f"{args.engine}, which has no Weighted Transformer: leave out one of the "
             "two."
         )
     if args.data_dir and args.source is not None and not wants_card(args):

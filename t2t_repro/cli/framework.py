@@ -34,7 +34,7 @@ except ImportError:  # Windows has no limits.
     resource = None
 
 if TYPE_CHECKING:
-    from t2t_repro.runs import CTranslate2System, System
+    from t2t_repro.runs import System, TranslatingSystem
 
 # Measured with 2 cores and a tiny model: with less address space, TensorFlow ends the
 # process in the middle of its work, without an error. More cores need more.
@@ -167,7 +167,7 @@ def load_system(
         return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
 
 
-def warm_up(system: System | CTranslate2System, hparams: DecodeHParams) -> None:
+def warm_up(system: TranslatingSystem, hparams: DecodeHParams) -> None:
     """Trace the search before the first sentence is translated."""
     with status("preparing the search"):
         system.warm_up(hparams)

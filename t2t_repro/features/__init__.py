@@ -17,7 +17,7 @@ from types import ModuleType
 
 from t2t_repro.errors import UsageError
 
-NAMES = ("planning", "synthetic", "tensor2tensor")
+NAMES = ("ctranslate2", "planning", "saved_model", "synthetic", "tensor2tensor")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,15 @@ class Feature:
 
     Attributes:
         commands: Its commands by name.
+        exports: Formats of `t2t export`, each with its module; see `cli/export.py`.
+        engines: Engines of `t2t decode` and `evaluate`, each with its module; see
+            `cli/engine.py`.
         uses: Names of the features that it imports.
     """
 
     commands: Mapping[str, Command] = field(default_factory=dict)
+    exports: Mapping[str, str] = field(default_factory=dict)
+    engines: Mapping[str, str] = field(default_factory=dict)
     uses: tuple[str, ...] = ()
 
 

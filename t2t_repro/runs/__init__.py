@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from t2t_repro import features
+
 if TYPE_CHECKING:
+    from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
     from t2t_repro.runs.averaging import average
-    from t2t_repro.runs.ctranslate2 import CTranslate2System
     from t2t_repro.runs.ensemble_training import train_ensemble
     from t2t_repro.runs.ensembles import load_ensemble
     from t2t_repro.runs.n_best import RankedHypothesis, rank
@@ -42,7 +44,6 @@ __all__ = [
 ]
 
 _MODULES = {
-    "CTranslate2System": "t2t_repro.runs.ctranslate2",
     "DecodeHParams": "t2t_repro.settings.decode_hparams",
     "Evaluation": "t2t_repro.runs.translating",
     "PairScore": "t2t_repro.runs.scoring",
@@ -58,6 +59,8 @@ _MODULES = {
     "train": "t2t_repro.runs.training",
     "train_ensemble": "t2t_repro.runs.ensemble_training",
 }
+# Names of features, and the module in the feature's folder.
+_OF_FEATURES = {"CTranslate2System": ("ctranslate2", "ctranslate2_system")}
 
 
 def __dir__() -> list[str]:
@@ -66,6 +69,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> object:
     """Import a name of `__all__`."""
+    if name in _OF_FEATURES:
+        return getattr(features.load(*_OF_FEATURES[name]), name)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)

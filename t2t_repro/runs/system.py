@@ -5,27 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import keras
 
-from t2t_repro import catalogue
+from t2t_repro import catalogue, features
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.ctranslate2_engine import check_followed
 from t2t_repro.decoding.ensemble import Ensemble, members
-from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
-from t2t_repro.export.ctranslate2 import Origin, export_ctranslate2
-from t2t_repro.export.ctranslate2_figures import Parity
-from t2t_repro.export.ctranslate2_folder import check_exportable, position_count
-from t2t_repro.export.ctranslate2_parity import ComparedSystem
-from t2t_repro.export.limits import MAX_SOURCE_TOKENS
-from t2t_repro.export.saved_model import ServedTranslator, export_saved_model
 from t2t_repro.runs.checkpoint_choice import choose_checkpoint
 from t2t_repro.runs.checkpoint_fit import check_fits
-from t2t_repro.runs.comparison_text import comparison_sentences
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.scoring import PairScore, PairScorer
 from t2t_repro.runs.translating import TranslatingSystem
@@ -38,6 +30,9 @@ from t2t_repro.visualization.capture import (
     encode_source,
     encode_target,
 )
+
+if TYPE_CHECKING:
+    from t2t_repro.features.ctranslate2.parity import Parity
 
 logger = logging.getLogger(__name__)
 
@@ -170,7 +165,7 @@ class System(TranslatingSystem):
             UserError: If a text has no words, is longer than the model's `max_length`,
                 or has a token that the model cannot write; or for an ensemble.
         """
-        self._check_single("attention shows one model")
+        self.check_single("attention shows one model")
         tokenizers = (self.source_tokenizer, self.target_tokenizer)
         longest = self.max_input_length
         text = self.problem.normalize_source(source)
@@ -185,7 +180,15 @@ class System(TranslatingSystem):
             self.model, tokenizers, source_ids, target_ids, languages=languages
         )
 
-    def _check_single(self, reason: str) -> None:
+    def check_single(self, reason: str) -> None:
+        """Refuse an ensemble.
+
+        Args:
+            reason: Why one model is expected, for the message.
+
+        Raises:
+            UserError: If the system is an ensemble.
+        """
         if isinstance(self.model, Ensemble):
             raise UserError(
                 f"received an ensemble of {len(self.model.models)} models, expected "
@@ -201,38 +204,13 @@ class System(TranslatingSystem):
         self,
         export_dir: str | Path,
         decode_hparams: DecodeHParams | None = None,
-        max_source_tokens: int = MAX_SOURCE_TOKENS,
+        max_source_tokens: int | None = None,
     ) -> Path:
-        """Write the system as a SavedModel: strings in, translations and scores out.
-
-        That of an ensemble has no signature `attention`.
-
-        Args:
-            export_dir: Folder to create.
-            decode_hparams: Settings of the search.
-            max_source_tokens: Tokens of a source to translate, rounded up to whole
-                pieces of `max_length`; the rest is cut, and the output "truncated" says
-                so.
-
-        Raises:
-            UserError: If the folder exists or cannot be written.
-            UsageError: If the settings ask for random translations or minimum Bayes
-                risk, or `max_source_tokens` is less than 1.
-        """
-        hparams = self.with_problem_defaults(decode_hparams or DecodeHParams())
-        _check_search_is_exportable(hparams)
-        self._warn_of_raw_text()
-        served = ServedTranslator(
-            self.model,
-            self.source_tokenizer,
-            self.target_tokenizer,
-            hparams,
-            self.max_input_length,
-            max_source_tokens,
-            self.grammar,
+        """Write a SavedModel; see `features.saved_model.system_export`."""
+        exporter = features.load("saved_model", "system_export")
+        return exporter.export_system(
+            self, export_dir, decode_hparams, max_source_tokens
         )
-        export_saved_model(served, export_dir)
-        return Path(export_dir)
 
     def export_ctranslate2(
         self,
@@ -242,56 +220,17 @@ class System(TranslatingSystem):
         quantization: str = "float32",
         sentences: Sequence[str] | None = None,
     ) -> Parity:
-        """Write the system for CTranslate2, and compare the two before.
-
-        Args:
-            export_dir: Folder to create.
-            decode_hparams: Settings of the search; the export has positions for its
-                `extra_length`, and the translations are compared with its beam.
-            quantization: Format of the weights, a name of
-                `ctranslate2_variants.QUANTIZATIONS`.
-            sentences: Sources to compare; by default the first ones of the prepared dev
-                text, or of the embedded grammar if it is gone.
-
-        Returns:
-            The comparison.
-
-        Raises:
-            UserError: If CTranslate2 is not installed or cannot compute the model, the
-                two differ too much, or the folder exists or cannot be written; or for
-                an ensemble.
-            UsageError: If `quantization` is unknown, CTranslate2 does not follow a
-                setting, or as for `translator`.
-        """
-        self._check_single("CTranslate2 has no ensembles")
-        check_exportable(self.run.model, self.run.hparams, export_dir, quantization)
-        self._warn_of_raw_text()
-        longest = self.max_input_length
-        hparams = with_problem_defaults(
-            decode_hparams or DecodeHParams(),
-            self.problem,
-            longest,
-            follows_grammar=False,
-        )
-        check_followed(hparams)
-        if sentences is None:
-            sentences = comparison_sentences(self.run.data_dir, self.problem)
-        return export_ctranslate2(
-            ComparedSystem(
-                self.model,
-                self.source_tokenizer,
-                self.target_tokenizer,
-                hparams,
-                longest,
-                position_count(longest, hparams.extra_length),
-                quantization,
-            ),
-            Origin(self.run.problem, self.run.hparams_set, self.checkpoint),
+        """Write a CTranslate2 model; see `features.ctranslate2.ctranslate2_export`."""
+        exporter = features.load("ctranslate2", "ctranslate2_export")
+        return exporter.export_system(
+            self,
             export_dir,
-            [*map(self.problem.normalize_source, sentences)],
+            decode_hparams,
+            quantization=quantization,
+            sentences=sentences,
         )
 
-    def _warn_of_raw_text(self) -> None:
+    def warn_of_raw_text(self) -> None:
         """Log what `t2t decode` does to the text and an export does not."""
         name = self.problem.name
         if type(self.problem).normalize_source is not Problem.normalize_source:
@@ -306,21 +245,3 @@ class System(TranslatingSystem):
                 "into the outputs of %s",
                 name,
             )
-
-
-def _check_search_is_exportable(hparams: DecodeHParams) -> None:
-    """Refuse settings of the search that an export cannot follow.
-
-    Raises:
-        UsageError: If there is one.
-    """
-    if hparams.samples:
-        raise UsageError(
-            f"{hparams.argument()}: received sampling_method=random, expected argmax: "
-            "an export does not draw at random."
-        )
-    if hparams.mbr_scale:
-        raise UsageError(
-            f"{hparams.argument()}: received mbr_scale={hparams.mbr_scale}, expected "
-            "0: an export cannot compare the texts of hypotheses."
-        )

@@ -81,6 +81,11 @@ class TranslatingSystem(abc.ABC):
     def data_dir(self) -> str | None:
         """Folder of the prepared data of the training run, or None if it is unknown."""
 
+    @property
+    def engine_report(self) -> dict[str, str]:
+        """What an evaluation reports of the engine; nothing of the model itself."""
+        return {}
+
     @abc.abstractmethod
     def _new_translator(self, hparams: DecodeHParams) -> SentenceTranslator:
         """Make a translator of the model.

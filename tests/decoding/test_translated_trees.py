@@ -11,9 +11,13 @@ from t2t_repro.decoding.pieces import cut, with_words
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
-from t2t_repro.export.pieces import cut_into_pieces, truncate
-from t2t_repro.export.saved_model import ServedTranslator
-from t2t_repro.export.words import kinds_of_pieces, word_kinds
+from t2t_repro.features.saved_model.served_pieces import (
+    cut_into_pieces,
+    kinds_of_pieces,
+    truncate,
+    word_kinds,
+)
+from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.symbols import split_symbols

@@ -16,6 +16,8 @@ from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.ctranslate2 import ctranslate2_export
+from t2t_repro.features.saved_model import system_export
 from t2t_repro.runs import System, checkpoint_choice
 from t2t_repro.runs import system as system_module
 from t2t_repro.runs.run import Run
@@ -222,8 +224,8 @@ def test_branch_weights_are_replaced_in_the_model(system, monkeypatch):
 
 @pytest.fixture
 def exported(monkeypatch):
-    served = record(monkeypatch, system_module, "ServedTranslator", "served")
-    return served, record(monkeypatch, system_module, "export_saved_model")
+    served = record(monkeypatch, system_export, "ServedTranslator", "served")
+    return served, record(monkeypatch, system_export, "export_saved_model")
 
 
 def test_an_export_has_every_part_of_the_system(system, exported, tmp_path):
@@ -279,11 +281,13 @@ def converted(system, monkeypatch):
         data_dir="the data",
     )
     return {
-        "checked": record(monkeypatch, system_module, "check_exportable"),
+        "checked": record(monkeypatch, ctranslate2_export, "check_exportable"),
         "text": record(
-            monkeypatch, system_module, "comparison_sentences", ["A dev TEXT"]
+            monkeypatch, ctranslate2_export, "comparison_sentences", ["A dev TEXT"]
         ),
-        "written": record(monkeypatch, system_module, "export_ctranslate2", "parity"),
+        "written": record(
+            monkeypatch, ctranslate2_export, "export_ctranslate2", "parity"
+        ),
     }
 
 

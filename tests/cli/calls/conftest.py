@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -31,6 +32,7 @@ class FakeSystem:
 
     problem = catalogue.problem("algorithmic_reverse")
     checkpoint = "path of the checkpoint"
+    engine_report: ClassVar[dict[str, str]] = {}
     repaired: tuple[str, ...] = ()
 
     def __init__(self, data_dir):

@@ -10,12 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.cli import engine
-from t2t_repro.cli import evaluate as evaluate_module
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.runs.conversion import Conversion
-from t2t_repro.runs.ctranslate2 import CTranslate2System
+from t2t_repro.features.ctranslate2 import command_engine
+from t2t_repro.features.ctranslate2.conversion import Conversion
+from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import Recorder, record
@@ -47,11 +46,11 @@ def conversion(stage, monkeypatch):
         make=lambda: made.append(1),
     )
     plan = Recorder(Conversion.plan, planned)
-    monkeypatch.setattr(engine, "Conversion", SimpleNamespace(plan=plan))
+    monkeypatch.setattr(command_engine, "Conversion", SimpleNamespace(plan=plan))
     imported = []
-    monkeypatch.setattr(engine, "import_tensorflow", lambda: imported.append(1))
+    monkeypatch.setattr(command_engine, "import_tensorflow", lambda: imported.append(1))
     load = CTranslate2System.from_conversion.__func__
-    loaded = record(monkeypatch, engine, "CTranslate2System", stage.system)
+    loaded = record(monkeypatch, command_engine, "CTranslate2System", stage.system)
     loaded.from_conversion = functools.partial(load, loaded)
     return SimpleNamespace(plan=plan, made=made, imported=imported, loaded=loaded)
 
@@ -117,10 +116,9 @@ def evaluate(stage, *more):
 
 
 @pytest.fixture
-def scored(stage, conversion, monkeypatch):
-    """Let the stand-in be taken for a system of CTranslate2."""
-    monkeypatch.setattr(evaluate_module, "CTranslate2System", type(stage.system))
-    stage.system.description = SimpleNamespace(quantization="int16")
+def scored(stage, conversion):
+    """Let the stand-in report the engine CTranslate2."""
+    stage.system.engine_report = {"engine": "ctranslate2", "quantization": "int16"}
     return conversion
 
 
@@ -215,7 +213,7 @@ def exported(stage, monkeypatch):
     """Put a system in place of the one in an export."""
     stage.system.description = SimpleNamespace(problem="algorithmic_reverse")
     stage.system.source_tokenizer = stage.system.target_tokenizer = DIGITS
-    return record(monkeypatch, engine, "CTranslate2System", stage.system)
+    return record(monkeypatch, command_engine, "CTranslate2System", stage.system)
 
 
 def decode_export(stage, *more):

@@ -653,9 +653,9 @@ def test_export_writes_the_named_system_with_its_search(stage, capsys):
     assert capsys.readouterr().out.splitlines()[0] == folder
 
 
-def test_export_translates_sources_of_4096_tokens_by_default(stage):
+def test_export_leaves_the_longest_source_to_the_library_by_default(stage):
     assert main(["export", *stage.flags, "--export_dir", "export"]) == 0
-    assert stage.system.calls == [("export", "export", DecodeHParams(), 4096)]
+    assert stage.system.calls == [("export", "export", DecodeHParams(), None)]
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""Trained systems in forms that other programs serve."""

@@ -1,0 +1,148 @@
+"""Functions of a SavedModel for sources with given targets: score and attention."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
+from t2t_repro.features.saved_model.groups import map_groups
+from t2t_repro.features.saved_model.served_pieces import truncate
+from t2t_repro.models.attention_weights import attention_weights
+from t2t_repro.text.in_graph import InGraphTokenizer
+from t2t_repro.training.losses import token_losses
+
+PAIRS = [
+    tf.TensorSpec([None], tf.string, name="inputs"),
+    tf.TensorSpec([None], tf.string, name="targets"),
+]
+
+
+class ScoredPairs(tf.Module):
+    """A model and its tokenizers as functions of source and target strings.
+
+    Targets are in the form that the model writes. Neither side is cut into pieces. Of a
+    text that is longer than `max_length`, the beginning is read, and "truncated", bool
+    `[batch]`, is true for the pair: of a source, `max_length` - 1 tokens and EOS; of a
+    target, `max_length` tokens without EOS, which would be improbable there.
+
+    Args:
+        model: A `Transformer` or `Ensemble` with trained weights. An ensemble has no
+            `attention`.
+        source_tokenizer: Tokenizer of the inputs.
+        target_tokenizer: Tokenizer of the targets.
+        max_length: Longest source or target in tokens, including EOS.
+        group_size: Largest number of pairs to score at once times their longest text,
+            in tokens.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        source_tokenizer: InGraphTokenizer,
+        target_tokenizer: InGraphTokenizer,
+        max_length: int,
+        group_size: int,
+    ) -> None:
+        super().__init__()
+        # Served models hold the weights; a Keras model must not become an attribute.
+        self._logits = lambda features: model(features, training=False)
+        self._weights = lambda features: attention_weights(model, features)
+        self._tokenizers = {INPUTS: source_tokenizer, TARGETS: target_tokenizer}
+        self._max_length = max_length
+        self._group_size = group_size
+
+    def score(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return the log-probability of every target given its source.
+
+        Args:
+            inputs: UTF-8 strings, `[batch]`.
+            targets: UTF-8 strings, `[batch]`.
+
+        Returns:
+            "scores", float32 `[batch]`, in nats, without length penalty; "tokens",
+            int32 `[batch]`, the number of target tokens that were scored, with EOS;
+            and "truncated", bool `[batch]`.
+        """
+        pairs = self._encode(inputs, targets)
+
+        def score(chosen: tf.Tensor) -> tuple[tf.Tensor]:
+            features = pairs.features(chosen)
+            return (_log_probabilities(features[TARGETS], self._logits(features)),)
+
+        lengths = tf.maximum(pairs.sources.row_lengths(), pairs.targets.row_lengths())
+        (scores,) = map_groups(
+            score,
+            tf.cast(lengths, tf.int32),
+            self._group_size,
+            [tf.TensorSpec([None], tf.float32)],
+        )
+        return {"scores": scores} | pairs.facts()
+
+    def attention(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return all attention weights for sources and targets.
+
+        All pairs are computed at once, because the outputs need most of the memory.
+
+        Args:
+            inputs: UTF-8 strings, `[batch]`.
+            targets: UTF-8 strings, `[batch]`.
+
+        Returns:
+            The outputs of `score`; "input_tokens" and "target_tokens", string
+            `[batch, length]`, padded with "<pad>"; and the weights of
+            `AttentionWeights` by name, float32 `[batch, layer, head, query, key]`.
+        """
+        pairs = self._encode(inputs, targets)
+        features = pairs.features(tf.range(tf.size(inputs)))
+        captured = self._weights(features)._asdict()
+        logits = captured.pop("logits")
+        scores = {"scores": _log_probabilities(features[TARGETS], logits)}
+        tokens = {
+            "input_tokens": self._tokenizers[INPUTS].pieces(features[INPUTS]),
+            "target_tokens": self._tokenizers[TARGETS].pieces(features[TARGETS]),
+        }
+        weights = {name: value for name, value in captured.items() if value is not None}
+        return scores | pairs.facts() | tokens | weights
+
+    def _encode(self, inputs: tf.Tensor, targets: tf.Tensor) -> _EncodedPairs:
+        sources, cut_source = truncate(
+            self._tokenizers[INPUTS].encode(inputs), self._max_length - 1
+        )
+        written, cut_target = truncate(
+            _with_eos(self._tokenizers[TARGETS].encode(targets)), self._max_length
+        )
+        truncated = tf.logical_or(cut_source, cut_target)
+        return _EncodedPairs(_with_eos(sources), written, truncated)
+
+
+class _EncodedPairs(NamedTuple):
+    """Ids of sources and targets, int32 `[batch, None]`, and which were cut."""
+
+    sources: tf.RaggedTensor
+    targets: tf.RaggedTensor
+    truncated: tf.Tensor
+
+    def features(self, chosen: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return the model's inputs, int32 `[chosen, length]`, padded."""
+        return {
+            INPUTS: tf.gather(self.sources, chosen).to_tensor(PAD_ID),
+            TARGETS: tf.gather(self.targets, chosen).to_tensor(PAD_ID),
+        }
+
+    def facts(self) -> dict[str, tf.Tensor]:
+        """Return the outputs that do not depend on the model."""
+        tokens = tf.cast(self.targets.row_lengths(), tf.int32)
+        return {"tokens": tokens, "truncated": self.truncated}
+
+
+def _with_eos(ids: tf.RaggedTensor) -> tf.RaggedTensor:
+    return tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], axis=1)
+
+
+def _log_probabilities(targets: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """Return the log-probability of each row of targets, float32 `[batch]`."""
+    _, losses = token_losses(targets, logits, 0.0)
+    return -tf.reduce_sum(losses, axis=1)

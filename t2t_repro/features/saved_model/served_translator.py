@@ -1,0 +1,265 @@
+"""SavedModel: raw strings in, translations and scores out.
+
+Tokenisation, beam search and detokenisation are part of the graph. A program that loads
+it imports `tensorflow` and `tensorflow_text` (whose operations TensorFlow Serving has
+built in) and nothing of this package. Differs from tensor2tensor (`serving/export.py`),
+whose export takes serialised ids: here, a client needs no vocabulary.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.decoding.ensemble import Ensemble
+from t2t_repro.decoding.row_tensors import RowTensors
+from t2t_repro.decoding.sentences import followed_grammar, longest_piece
+from t2t_repro.decoding.translate import search_translations
+from t2t_repro.decoding.vocabulary import MINUS_INFINITY
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.saved_model.given_targets import PAIRS, ScoredPairs
+from t2t_repro.features.saved_model.groups import map_groups
+from t2t_repro.features.saved_model.limits import (
+    MAX_SOURCE_TOKENS,
+    check_saved_model_folder,
+)
+from t2t_repro.features.saved_model.served_pieces import (
+    cut_into_pieces,
+    kinds_of_pieces,
+    padded_kinds,
+    truncate,
+    word_kinds,
+)
+from t2t_repro.features.saved_model.warm_up import write_warm_up_requests
+from t2t_repro.files import atomic_folder
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text import Tokenizer
+from t2t_repro.text.bracket_grammar import BracketGrammar
+from t2t_repro.text.in_graph import InGraphTokenizer
+
+logger = logging.getLogger(__name__)
+
+
+class ServedTranslator(tf.Module):
+    """A trained system as TensorFlow functions of strings.
+
+    Every function answers for every row of its batch, whatever the strings contain. A
+    row that is too long is cut and marked in "truncated", bool `[batch]`, so that it
+    does not fail or delay the others.
+
+    Args:
+        model: A `Transformer` or `Ensemble` with trained weights.
+        source_tokenizer: Tokenizer of the inputs.
+        target_tokenizer: Tokenizer of the outputs.
+        hparams: Settings of the search. `batch_size` limits the source tokens that are
+            searched at once, and so the memory for a batch of any size.
+        max_input_length: Longest source in tokens, including EOS, to translate in one
+            piece, as for `Translator`.
+        max_source_tokens: Largest number of tokens of a source to translate, rounded up
+            to whole pieces. The rest of a longer source is ignored, so that its
+            translation is the beginning of the one by `Translator`.
+        grammar: Grammar of the model's outputs, needed if the hparams follow one.
+
+    Attributes:
+        attention: Function of `PAIRS` that returns all attention weights; see
+            `ScoredPairs.attention`. None for an ensemble, whose members may have
+            different layers.
+
+    Raises:
+        UsageError: If `max_source_tokens` is less than 1.
+        UserError: If the hparams follow a grammar, and there is none.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        hparams: DecodeHParams,
+        max_input_length: int,
+        max_source_tokens: int = MAX_SOURCE_TOKENS,
+        grammar: BracketGrammar | None = None,
+    ) -> None:
+        super().__init__()
+        self._grammar = followed_grammar(hparams, grammar)
+        if max_source_tokens < 1:
+            raise UsageError(
+                f"received max_source_tokens={max_source_tokens}, expected at least 1."
+            )
+        # A SavedModel stores attributes. The Keras model is not one: its variables and
+        # the functions below are all that is served.
+        self.weights = [variable.value for variable in model.variables]
+        self.source_tokenizer: InGraphTokenizer = source_tokenizer.in_graph()
+        self.target_tokenizer: InGraphTokenizer = target_tokenizer.in_graph()
+        self._longest_piece = longest_piece(max_input_length)
+        pieces = -(-max_source_tokens // self._longest_piece)
+        self._longest_source = pieces * self._longest_piece
+        self._group_size = max(hparams.batch_size, self._longest_piece + 1)
+        self._pairs = ScoredPairs(
+            model,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            max_input_length,
+            self._group_size,
+        )
+        self.attention = None
+        if not isinstance(model, Ensemble):
+            self.attention = tf.function(self._pairs.attention, input_signature=PAIRS)
+        # Nothing is repaired here. A search for only the best hypothesis stops before
+        # the others are certain.
+        self._best = hparams.replace(prefer_unrepaired=False, return_beams=False)
+        self._every = self._best.replace(return_beams=True)
+        self._search = functools.partial(search_translations, model)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+    def translate(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return the best translation of every sentence.
+
+        Args:
+            inputs: UTF-8 strings, `[batch]`. Invalid UTF-8 is read as U+FFFD.
+
+        Returns:
+            "outputs", string `[batch]`; "scores", float32 `[batch]`: log-probability
+            over length penalty; and "truncated", bool `[batch]`.
+        """
+        texts, scores, truncated = self._hypotheses(inputs, self._best)
+        return _translations(texts[:, 0], scores[:, 0], truncated)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+    def n_best(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return all hypotheses of every sentence, best first.
+
+        Args:
+            inputs: UTF-8 strings, `[batch]`. Invalid UTF-8 is read as U+FFFD.
+
+        Returns:
+            "outputs", string `[batch, beam_size]`; "scores", float32
+            `[batch, beam_size]`; and "truncated", bool `[batch]`. If there are fewer
+            than `beam_size`, the rest is empty, with scores of at most about -1e9. A
+            source without text has only empty outputs, with score 0.
+        """
+        return _translations(*self._hypotheses(inputs, self._every))
+
+    @tf.function(input_signature=PAIRS)
+    def score(self, inputs: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return how probable given translations are; see `ScoredPairs.score`."""
+        return self._pairs.score(inputs, targets)
+
+    def _hypotheses(
+        self, inputs: tf.Tensor, hparams: DecodeHParams
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return texts and scores `[batch, hypotheses]`, and truncated `[batch]`."""
+        ids, truncated = truncate(
+            self.source_tokenizer.encode(inputs), self._longest_source
+        )
+        pieces = cut_into_pieces(ids, self._longest_piece)
+        kinds = None
+        if self._grammar is not None:
+            kinds = kinds_of_pieces(
+                word_kinds(inputs, self._grammar),
+                pieces,
+                self.source_tokenizer,
+                truncated,
+            )
+        texts, scores = self._translate_pieces(pieces.ids, hparams, kinds)
+        # The join's `separator` would be dropped after an empty text.
+        spaces = tf.where(pieces.is_first, "", " ")
+        texts = spaces[:, None] + texts
+        # A sentence without tokens has no piece, and so an empty translation.
+        count = tf.size(inputs)
+        scores = tf.math.unsorted_segment_sum(scores, pieces.sentences, count)
+        texts = tf.strings.unsorted_segment_join(texts, pieces.sentences, count)
+        return texts, scores, truncated
+
+    def _translate_pieces(
+        self,
+        pieces: tf.RaggedTensor,
+        hparams: DecodeHParams,
+        kinds: tf.RaggedTensor | None,
+    ) -> list[tf.Tensor]:
+        """Return texts and scores `[pieces, hypotheses]`, searched group by group."""
+        sources = tf.concat([pieces, tf.fill([pieces.nrows(), 1], EOS_ID)], axis=1)
+        wanted = hparams.num_hypotheses
+
+        def translate(chosen: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            group = tf.gather(sources, chosen).to_tensor(PAD_ID)
+            per_row: RowTensors = {}
+            if kinds is not None:
+                per_row["word_kinds"] = padded_kinds(tf.gather(kinds, chosen))
+            found = self._search(group, hparams, per_row, self._grammar)
+            ids = found.ids[:, :wanted]
+            length = tf.shape(ids)[2]
+            texts = self.target_tokenizer.decode(tf.reshape(ids, [-1, length]))
+            return tf.reshape(texts, [-1, wanted]), found.scores[:, :wanted]
+
+        return map_groups(
+            translate,
+            tf.cast(sources.row_lengths(), tf.int32),
+            self._group_size,
+            [
+                tf.TensorSpec([None, wanted], tf.string),
+                tf.TensorSpec([None, wanted], tf.float32),
+            ],
+        )
+
+
+def _translations(
+    texts: tf.Tensor, scores: tf.Tensor, truncated: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """Name the outputs; the texts of empty places are empty."""
+    exists = scores > 0.5 * MINUS_INFINITY
+    return {
+        "outputs": tf.where(exists, texts, ""),
+        "scores": scores,
+        "truncated": truncated,
+    }
+
+
+def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None:
+    """Write a SavedModel, all of it or nothing.
+
+    With tensorflow-serving-api installed, it contains warm-up requests for TensorFlow
+    Serving.
+
+    Args:
+        served: System to write.
+        export_dir: Folder to create.
+
+    Raises:
+        UserError: If the folder exists, or cannot be written or loaded.
+    """
+    export_dir = Path(export_dir)
+    check_saved_model_folder(export_dir)
+    signatures = {
+        "serving_default": served.translate,
+        "n_best": served.n_best,
+        "score": served.score,
+    }
+    if served.attention is not None:
+        signatures["attention"] = served.attention
+    try:
+        with atomic_folder(export_dir) as folder:
+            tf.saved_model.save(served, str(folder), signatures=signatures)
+            warms_up = write_warm_up_requests(folder, _input_names(signatures))
+    except (OSError, tf.errors.OpError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise UserError(f"cannot write {export_dir}: {reason}") from error
+    if not warms_up:
+        logger.info(
+            "no warm-up requests for TensorFlow Serving, whose first answers will be "
+            "slow: `pip install tensorflow-serving-api` and export again to have them"
+        )
+
+
+def _input_names(signatures: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {
+        name: [spec.name for spec in function.input_signature]
+        for name, function in signatures.items()
+    }

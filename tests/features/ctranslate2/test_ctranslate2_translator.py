@@ -1,0 +1,260 @@
+"""The engine asks CTranslate2 for our search, and ranks its hypotheses as we do."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro.data.problem import Output
+from t2t_repro.decoding.hypothesis import Hypothesis
+from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.ctranslate2 import ctranslate2_translator
+from t2t_repro.features.ctranslate2.ctranslate2_translator import CTranslate2Translator
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text import SymbolTokenizer
+
+DIGITS, LETTERS = SymbolTokenizer(list("1234")), SymbolTokenizer(list("abcd"))
+HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=77)
+LONGEST, POSITIONS = 20, 25
+
+
+class Engine:
+    """CTranslate2's interface; it copies the source, or returns given hypotheses."""
+
+    def __init__(self, *args, **options):
+        self.args, self.options = args, options
+        self.calls = []
+        self.found = None
+
+    def translate_batch(self, sources, **options):
+        self.calls.append((sources, options))
+        return [SimpleNamespace(result=lambda s=s: self._result(s)) for s in sources]
+
+    def _result(self, source):
+        copied = [chr(ord("a") + int(t) - 1) for t in source[:-1]] + ["</s>"]
+        hypotheses, scores = zip(*(self.found or [(copied, -2.0)]), strict=True)
+        return SimpleNamespace(hypotheses=hypotheses, scores=scores)
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """Put a stand-in in place of the package; it has the last engine made."""
+    made = SimpleNamespace(
+        get_supported_compute_types=lambda device: {"int8_float32", "float32", "int16"}
+    )
+
+    def translator(*args, **options):
+        made.engine = Engine(*args, **options)
+        return made.engine
+
+    made.Translator = translator
+    monkeypatch.setitem(sys.modules, "ctranslate2", made)
+    return made
+
+
+def translator(hparams=HPARAMS, **options):
+    return CTranslate2Translator(
+        "folder", DIGITS, LETTERS, hparams, LONGEST, positions=POSITIONS, **options
+    )
+
+
+def test_the_search_has_the_settings_and_the_limit_of_the_source(package):
+    translator().translate(["1 2 3"])
+    ((sources, options),) = package.engine.calls
+    assert sources == [["1", "2", "3", "</s>"]]
+    assert options == {
+        "asynchronous": True,
+        "beam_size": 3,
+        "num_hypotheses": 3,
+        "length_penalty": 0.9,
+        "max_input_length": 0,
+        "max_decoding_length": 4 + 5,
+        "min_decoding_length": 0,
+        "return_end_token": True,
+        "return_scores": True,
+    }
+
+
+def test_a_batch_has_sources_of_one_length_and_at_most_its_tokens(package):
+    hparams = HPARAMS.replace(batch_size=20, extra_length=2)
+    sentences = ["1 2", "3", "4 1 2", "2 2", "1 1", "3 3", "4 4", "1 3", "2 4"]
+    translator(hparams).translate(sentences)
+    shapes = [
+        (len(sources), len(sources[0]), options["max_decoding_length"])
+        for sources, options in package.engine.calls
+    ]
+    # 20 // 3 rows of 3 tokens.
+    assert shapes == [(1, 4, 6), (6, 3, 5), (1, 3, 5), (1, 2, 4)]
+    assert all(
+        len({len(s) for s in sources}) == 1 for sources, _ in package.engine.calls
+    )
+
+
+def test_equal_sources_are_translated_once(package):
+    sentences = ["1 2", "3", "1 2", "4 4", "3", "1 2"]
+    done = []
+    found = [*translator().stream(sentences, done.append)]
+    assert [best.text for (best,) in found] == ["a b", "c", "a b", "d d", "c", "a b"]
+    sources = [source for call, _ in package.engine.calls for source in call]
+    assert sources == [["1", "2", "</s>"], ["4", "4", "</s>"], ["3", "</s>"]]
+    assert sum(done) == len(sentences)
+
+
+def test_equal_pieces_of_a_long_line_are_translated_once(package):
+    # 19 tokens per piece.
+    ((found,),) = translator().translate([" ".join("1" * 19 * 40 + "2")])
+    assert found.text == " ".join("a" * 19 * 40 + "b")
+    sources = [source for call, _ in package.engine.calls for source in call]
+    assert sources == [[*"1" * 19, "</s>"], ["2", "</s>"]]
+
+
+def test_a_batch_has_a_row_even_if_its_tokens_are_too_many(package):
+    translator(HPARAMS.replace(batch_size=1)).translate(["1 2 3"])
+    assert len(package.engine.calls) == 1
+
+
+def test_translations_are_in_the_order_of_the_sentences(package):
+    found = translator().translate(["1 2", "", "4 4 4", "3", " ", "\u00a0\u200b"])
+    assert [best.text for (best,) in found] == ["a b", "", "d d d", "c", "", ""]
+    assert found[1] == [Hypothesis("", 0.0)]
+
+
+def test_hypotheses_are_ranked_by_our_length_penalty(package):
+    hparams = HPARAMS.replace(alpha=0.5, return_beams=True)
+    made = translator(hparams)
+    # n^alpha prefers the second, ((5 + n) / 6)^alpha the first.
+    package.engine.found = [
+        (["a", "</s>"], -3.0 / 2**0.5),
+        (["a", "b", "c", "d", "a", "</s>"], -4.5 / 6**0.5),
+        (["b", "</s>"], -9.0 / 2**0.5),
+    ]
+    (found,) = made.translate(["1"])
+    assert [hypothesis.text for hypothesis in found] == ["a", "a b c d a", "b"]
+    expected = [-3.0 / (7 / 6) ** 0.5, -4.5 / (11 / 6) ** 0.5, -9.0 / (7 / 6) ** 0.5]
+    assert [hypothesis.score for hypothesis in found] == pytest.approx(expected)
+    assert found[0].ids == (3, 1)
+
+
+def test_hypotheses_without_an_end_count_only_if_there_are_no_others(package):
+    made = translator(HPARAMS.replace(return_beams=True))
+    package.engine.found = [(["a", "a"], -0.1), (["b", "</s>"], -5.0)]
+    ((only,),) = made.translate(["1"])
+    assert only.text == "b"
+    package.engine.found = [(["a", "a"], -0.1), (["b", "c"], -5.0)]
+    (found,) = made.translate(["1"])
+    assert [hypothesis.text for hypothesis in found] == ["a a", "b c"]
+    assert found[0].ids == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [({}, 1), ({"return_beams": True}, 3), ({"prefer_unrepaired": True}, 1)],
+)
+def test_all_hypotheses_are_returned_on_request(package, changes, count):
+    made = translator(HPARAMS.replace(**changes))
+    package.engine.found = [([c, "</s>"], -n) for n, c in enumerate("abc", 1)]
+    (found,) = made.translate(["1"])
+    assert [hypothesis.text for hypothesis in found] == ["a", "b", "c"][:count]
+
+
+def test_hypotheses_rank_by_their_similarity_on_request(package):
+    made = translator(HPARAMS.replace(mbr_scale=1.0))
+    outputs = ["a", "b c d d", "b c d c"]
+    package.engine.found = [([*o.split(), "</s>"], -0.1) for o in outputs]
+    ((found,),) = made.translate(["1"])
+    assert found.text == "b c d d"
+
+
+def test_sources_are_normalized_and_outputs_postprocessed(package):
+    made = translator(
+        forms=TextForms(
+            normalize_source=lambda text: text.replace("!", "1"),
+            postprocess=lambda source, text: Output(f"{source}={text}", ("joined",)),
+        )
+    )
+    ((found,),) = made.translate(["! 2"])
+    assert (found.text, found.repairs) == ("! 2=a b", ("joined",))
+
+
+def test_a_long_source_is_translated_in_pieces_that_are_joined(package, caplog):
+    done = []
+    line = " ".join("1234" * 6)
+    ((found,), _) = [*translator().stream([line, "1"], done.append)]
+    assert found.text == " ".join("abcd" * 6)
+    assert found.ids == (*[3, 4, 5, 6] * 4, 3, 4, 5, 1, 6, 3, 4, 5, 6, 1)
+    assert sum(done) == 2
+    assert "line 1 has 24 tokens, more than 19: translated in 2 pieces" in caplog.text
+
+
+def test_the_model_is_loaded_once_with_its_format_and_the_threads(package):
+    translator(num_threads=3, quantization="int16")
+    engine = package.engine
+    assert engine.args == ("folder",)
+    assert engine.options == {
+        "compute_type": "int16",
+        "inter_threads": 3,
+        "intra_threads": 1,
+        "max_queued_batches": -1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("quantization", "compute_type"),
+    [
+        ("float32", "float32"),
+        ("bfloat16", "float32"),
+        ("float16", "float32"),
+        ("int8_float32", "int8_float32"),
+        ("int8_bfloat16", "int8_float32"),
+    ],
+)
+def test_a_type_that_the_processor_lacks_is_replaced(
+    package, quantization, compute_type
+):
+    translator(quantization=quantization)
+    assert package.engine.options["compute_type"] == compute_type
+
+
+def test_by_default_there_are_as_many_threads_as_cores(package, monkeypatch):
+    monkeypatch.setattr(ctranslate2_translator, "available_cores", lambda: 7)
+    translator()
+    assert package.engine.options["inter_threads"] == 7
+
+
+@pytest.mark.parametrize(("extra_length", "is_refused"), [(5, False), (6, True)])
+def test_a_search_beyond_the_positions_of_the_model_is_refused(
+    package, extra_length, is_refused
+):
+    hparams = HPARAMS.replace(extra_length=extra_length)
+    if is_refused:
+        with pytest.raises(UserError, match="extra_length=6, expected at most 5: "):
+            translator(hparams)
+    else:
+        translator(hparams)
+
+
+def test_a_setting_that_the_engine_does_not_follow_is_refused(package, monkeypatch):
+    followed = ctranslate2_translator._FOLLOWED - {"alpha"}
+    monkeypatch.setattr(ctranslate2_translator, "_FOLLOWED", followed)
+    with pytest.raises(UsageError, match="decode_hparams: alpha not supported"):
+        translator()
+    translator(HPARAMS.replace(alpha=DecodeHParams().alpha))
+
+
+def test_without_the_package_the_command_that_installs_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(UserError, match="`pip install ctranslate2`"):
+        translator()
+
+
+def test_a_folder_that_cannot_be_read_is_one_line(package):
+    def fail(*args, **options):
+        raise RuntimeError("Unable to open file\nmore")
+
+    package.Translator = fail
+    with pytest.raises(UserError) as caught:
+        translator()
+    assert str(caught.value) == "CTranslate2 cannot read folder: Unable to open file"

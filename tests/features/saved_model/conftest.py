@@ -1,0 +1,53 @@
+"""A served system of a tiny model with subwords."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.decoding.translate import Translator
+from t2t_repro.features.saved_model.served_translator import (
+    ServedTranslator,
+    export_saved_model,
+)
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text import SentencePieceTokenizer, train_sentencepiece
+from tests.support.shared_searches import shared_searches
+from tests.support.tiny_model import tiny_transformer
+
+__all__ = ["shared_searches", "subword_system"]
+
+LINES = ["we sleep .", "the old horse sees a child today .", "wir schlafen ."] * 9
+MAX_INPUT_LENGTH = 16  # so 15 tokens per piece
+MAX_SOURCE_TOKENS = 100  # so 7 pieces, or 105 tokens
+
+
+@pytest.fixture(scope="package")
+def subword_system(tmp_path_factory):
+    """Return a SavedModel, its signatures, and a translator of the same system."""
+    tokenizer = SentencePieceTokenizer(train_sentencepiece(LINES, vocab_size=300))
+    size = tokenizer.vocab_size
+    # Its translations differ; most random models repeat one character.
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1, "norm": "pre"}
+    widths = dict.fromkeys(("hidden_size", "key_channels", "value_channels"), 16)
+    model = tiny_transformer(
+        seed=2,
+        source_vocab_size=size,
+        target_vocab_size=size,
+        filter_size=32,
+        **layers,
+        **widths,
+    )
+    hparams = DecodeHParams(beam_size=2, extra_length=4, batch_size=128)
+    parts = (model, tokenizer, tokenizer, hparams, MAX_INPUT_LENGTH)
+    folder = tmp_path_factory.mktemp("subwords") / "system"
+    served = ServedTranslator(*parts, max_source_tokens=MAX_SOURCE_TOKENS)
+    export_saved_model(served, folder)
+    return SimpleNamespace(
+        folder=folder,
+        signatures=tf.saved_model.load(str(folder)).signatures,
+        tokenizer=tokenizer,
+        translator=Translator(*parts),
+    )

@@ -1,0 +1,40 @@
+"""Requests for TensorFlow Serving; test_tensorflow_serving.py runs them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.features.saved_model import served_translator
+from t2t_repro.features.saved_model.served_translator import export_saved_model
+from t2t_repro.features.saved_model.warm_up import write_warm_up_requests
+from tests.support.recorder import record
+
+
+def test_without_the_messages_no_file_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_serving", None)
+    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
+    assert not write_warm_up_requests(tmp_path, {"serving_default": ["inputs"]})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_an_export_says_if_it_has_no_requests(
+    monkeypatch, tmp_path, caplog, is_written
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    record(monkeypatch, tf.saved_model, "save")
+    written = record(
+        monkeypatch, served_translator, "write_warm_up_requests", is_written
+    )
+    spec = tf.TensorSpec([None], tf.string, name="texts")
+    function = tf.function(lambda texts: texts, input_signature=[spec])
+    names = ("translate", "n_best", "score", "attention")
+    served = type("Served", (), dict.fromkeys(names, function))
+    export_saved_model(served, tmp_path / "export")
+    assert ("no warm-up requests" in caplog.text) == (not is_written)
+    assert written.call["folder"] == tmp_path / "export.incomplete"
+    assert written.call["signatures"]["serving_default"] == ["texts"]
