@@ -13,12 +13,12 @@ from scipy import stats
 from results.curves import Curve
 from results.measurements import Measurement
 from t2t_repro import catalogue
-from t2t_repro.reproduction import small_scale
-from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.papers import facts
-from t2t_repro.reproduction.permutation import COVERAGE
-from t2t_repro.reproduction.report import mean_and_spread
-from t2t_repro.reproduction.results import Result
+from t2t_repro.features.reproduction import small_scale
+from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.papers import facts
+from t2t_repro.features.reproduction.permutation import COVERAGE
+from t2t_repro.features.reproduction.report import mean_and_spread
+from t2t_repro.features.reproduction.results import Result
 from t2t_repro.settings.hparams import HParams
 
 PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"

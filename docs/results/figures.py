@@ -17,10 +17,10 @@ from results.curves import Curve
 from results.derived import by_seed
 from results.measurements import Measurement
 from results.parsers import GOLD
-from t2t_repro.reproduction.f1_by_length import classes_in
-from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.results import NOT_YET, Result
-from t2t_repro.reproduction.small_scale import WIDTH_DIVISOR
+from t2t_repro.features.reproduction.f1_by_length import classes_in
+from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.results import NOT_YET, Result
+from t2t_repro.features.reproduction.small_scale import WIDTH_DIVISOR
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from results.derived import on_accelerator
 from results.measurements import Measurement
-from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.results import Result
-from t2t_repro.reproduction.tables import Row
+from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.results import Result
+from t2t_repro.features.reproduction.tables import Row
 
 SCALE = "long"
 NLL, BLEU = "nll (dev)", "BLEU (dev+test)"

@@ -13,7 +13,7 @@ from scipy import stats
 from results.curve_figures import long_curves
 from results.curves import Curve
 from results.derived import PLAIN, by_seed
-from t2t_repro.reproduction.agreement import (
+from t2t_repro.features.reproduction.agreement import (
     ALL_ROWS,
     Scores,
     group_agreements,
@@ -22,10 +22,10 @@ from t2t_repro.reproduction.agreement import (
     pooled_deviation,
     scores_of,
 )
-from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.permutation import COVERAGE, OrderTest
-from t2t_repro.reproduction.results import Result, averaged_score
-from t2t_repro.reproduction.tables import Row
+from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.permutation import COVERAGE, OrderTest
+from t2t_repro.features.reproduction.results import Result, averaged_score
+from t2t_repro.features.reproduction.tables import Row
 
 PERPLEXITY, BLEU = "perplexity (dev)", "BLEU (dev)"
 

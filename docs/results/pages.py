@@ -28,14 +28,14 @@ from results.curves import Curve, recorded_curves
 from results.measurements import Measurement, recorded_measurements
 from results.request import APPENDIX
 from t2t_repro import catalogue
+from t2t_repro.features.reproduction.course import COURSE_FILE, Course, shipped_course
+from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.permutation import COVERAGE
+from t2t_repro.features.reproduction.report import write_report
+from t2t_repro.features.reproduction.results import Result
+from t2t_repro.features.reproduction.small_scale import LONG_STEPS
+from t2t_repro.features.reproduction.text_report import text_report
 from t2t_repro.files import atomic_write
-from t2t_repro.reproduction.course import COURSE_FILE, Course, shipped_course
-from t2t_repro.reproduction.lookup import find_table
-from t2t_repro.reproduction.permutation import COVERAGE
-from t2t_repro.reproduction.report import write_report
-from t2t_repro.reproduction.results import Result
-from t2t_repro.reproduction.small_scale import LONG_STEPS
-from t2t_repro.reproduction.text_report import text_report
 
 PAGE = "results.md"  # the name of its template; that of the appendix is `APPENDIX`
 LINE_LENGTH = 96

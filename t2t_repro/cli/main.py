@@ -47,9 +47,6 @@ _CORE = {
         "t2t_repro.cli.average", "average the last checkpoints of a run"
     ),
     "export": Command("t2t_repro.cli.export", "write a trained model for serving"),
-    "reproduce": Command(
-        "t2t_repro.cli.reproduce", "the papers' tables beside our scores"
-    ),
 }
 
 

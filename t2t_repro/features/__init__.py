@@ -17,7 +17,14 @@ from types import ModuleType
 
 from t2t_repro.errors import UsageError
 
-NAMES = ("ctranslate2", "planning", "saved_model", "synthetic", "tensor2tensor")
+NAMES = (
+    "ctranslate2",
+    "planning",
+    "reproduction",
+    "saved_model",
+    "synthetic",
+    "tensor2tensor",
+)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from results.derived import (
     update_minutes,
 )
 from results.measurements import recorded_measurements
-from t2t_repro.reproduction.results import shipped_results
+from t2t_repro.features.reproduction.results import shipped_results
 from tests.support.curve import CURVE
 
 

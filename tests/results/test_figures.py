@@ -14,7 +14,7 @@ from results.figures import (
     links,
 )
 from results.measurements import recorded_measurements
-from t2t_repro.reproduction.results import shipped_results
+from t2t_repro.features.reproduction.results import shipped_results
 from tests.support.curve import CURVE
 from tests.support.result import RESULT
 

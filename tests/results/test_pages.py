@@ -23,10 +23,10 @@ from results.pages import (
     template,
     write_pages,
 )
-from t2t_repro.reproduction.course import Course
-from t2t_repro.reproduction.lookup import find_table as table
-from t2t_repro.reproduction.results import Result, shipped_results
-from t2t_repro.reproduction.tables import Row
+from t2t_repro.features.reproduction.course import Course
+from t2t_repro.features.reproduction.lookup import find_table as table
+from t2t_repro.features.reproduction.results import Result, shipped_results
+from t2t_repro.features.reproduction.tables import Row
 from tests.support.recorder import record
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -23,10 +23,10 @@ from t2t_repro import catalogue
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.errors import UserError
-from t2t_repro.reproduction.lookup import find_row
-from t2t_repro.reproduction.plan import plan_of
-from t2t_repro.reproduction.recipes import Recipe
-from t2t_repro.reproduction.run_row import open_data
+from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.plan import plan_of
+from t2t_repro.features.reproduction.recipes import Recipe
+from t2t_repro.features.reproduction.run_row import open_data
 
 PARSING = "parsing"  # a `Table.task`
 AT_LEAST_ONE = number_in_range(1, int)

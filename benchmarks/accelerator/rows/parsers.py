@@ -20,8 +20,8 @@ from benchmarks.accelerator.rows.results import row_data, row_plan, row_result
 from benchmarks.accelerator.rows.runs import system_folders, write_system
 from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
+from t2t_repro.features.reproduction.run_row import named_scores
 from t2t_repro.files import atomic_write
-from t2t_repro.reproduction.run_row import named_scores
 from t2t_repro.runs import System
 
 

@@ -29,11 +29,11 @@ from benchmarks.accelerator.rows.outcome import (
 )
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.reproduction.lookup import find_row
-from t2t_repro.reproduction.plan import Plan, plan_of
-from t2t_repro.reproduction.ranking_scores import Output, pooled_bleu
-from t2t_repro.reproduction.results import Result, averaged_score
-from t2t_repro.reproduction.run_row import named_scores, open_data
+from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.plan import Plan, plan_of
+from t2t_repro.features.reproduction.ranking_scores import Output, pooled_bleu
+from t2t_repro.features.reproduction.results import Result, averaged_score
+from t2t_repro.features.reproduction.run_row import named_scores, open_data
 
 sys.path.append(str(Path(__file__).parents[3] / "docs"))
 from results.curves import Curve, rounded

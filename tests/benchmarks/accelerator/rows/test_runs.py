@@ -24,10 +24,10 @@ from benchmarks.accelerator.rows.runs import (
 from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.reproduction.lookup import find_row
-from t2t_repro.reproduction.plan import plan_of
-from t2t_repro.reproduction.results import read_result
-from t2t_repro.reproduction.run_row import open_data
+from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.plan import plan_of
+from t2t_repro.features.reproduction.results import read_result
+from t2t_repro.features.reproduction.run_row import open_data
 from t2t_repro.runs import System, load_ensemble
 
 PARSER = "table4/transformer_4_layers_wsj_only"

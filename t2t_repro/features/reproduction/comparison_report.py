@@ -1,0 +1,212 @@
+"""Report on a table: published values beside ours."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from t2t_repro.features.reproduction.agreement import agreement_notes
+from t2t_repro.features.reproduction.comparison import Line, Measured, compare
+from t2t_repro.features.reproduction.course import NO_COURSE, Course
+from t2t_repro.features.reproduction.ranking_report import ranking_blocks, ranking_data
+from t2t_repro.features.reproduction.report import (
+    Block,
+    Column,
+    Report,
+    make_block,
+    mean_and_spread,
+    published_text,
+)
+from t2t_repro.features.reproduction.results import Result
+from t2t_repro.features.reproduction.small_scale import REDUCED_SIZE
+from t2t_repro.features.reproduction.tables import Row, Table
+from t2t_repro.features.reproduction.text_report import text_report
+from t2t_repro.settings.hparams import HParams
+
+NOT_MEASURED = "none yet"
+
+# Task -> name of a score -> heading of its column.
+SCORE_HEADINGS = {
+    "translation": {
+        "perplexity (dev)": "our dev PPL",
+        "BLEU (dev)": "our dev BLEU",
+        "BLEU (test)": "our test BLEU",
+    },
+    "layers": {},
+    "parsing": {
+        "F1 (dev)": "our dev F1",
+        "F1 up to 40 words (dev)": "up to 40 words",
+        "% repaired (dev)": "% repaired",
+    },
+}
+
+
+def comparison_report(
+    table: Table,
+    hparams_of: Callable[[str], HParams],
+    results: Sequence[Result] = (),
+    course: Course = NO_COURSE,
+) -> Report:
+    """Report on a table: published values and our scores, then sizes and costs.
+
+    Results of the long scale add rankings, and agreement per group of rows.
+
+    Args:
+        table: The table.
+        hparams_of: Function from the name of an hparams set to the set.
+        results: Results of any systems.
+        course: Numbers about the course of training runs, for the table `text`.
+    """
+    if table.task == "text":
+        return text_report(table, hparams_of, results, course)
+    lines = compare(table, hparams_of, results)
+    notes = [*table.notes, *agreement_notes(table, results)]
+    own = [line for line in lines if line.hparams_set is not None]
+    return Report(
+        title=f"{table.name}: {table.title}",
+        blocks=[
+            make_block(_published_columns(table), table.rows),
+            *_own_blocks(table, own),
+            *ranking_blocks(table, results),
+        ],
+        notes=notes,
+        data=_data(table, lines, notes) | ranking_data(table, results),
+    )
+
+
+def _own_blocks(table: Table, lines: Sequence[Line]) -> list[Block]:
+    """Return our scores, and our costs beside those of the paper's sizes."""
+    if not lines:
+        return []
+    return [
+        make_block(_score_columns(table), lines, _scope(table, lines)),
+        make_block(_COST_COLUMNS, lines, _COST_TITLE),
+    ]
+
+
+def _scope(table: Table, lines: Sequence[Line]) -> str:
+    """Say which of our scores cannot be compared with the published ones."""
+    scales = dict.fromkeys(line.measured.scale for line in lines if line.measured)
+    reduced = [scale for scale in scales if scale != "paper"]
+    if not reduced:
+        return "Ours:"
+    size = "smaller parsers" if table.task == "parsing" else REDUCED_SIZE
+    return (
+        f"Ours, {' and '.join(reduced)}: {size}, {table.text(reduced[0])}. Compare "
+        "these rows with one another, not with the published scores:"
+    )
+
+
+def _published_columns(table: Table) -> list[Column[Row]]:
+    return [
+        Column[Row]("row", lambda row: row.name, is_number=False),
+        Column[Row]("system", lambda row: row.label, is_number=False),
+        *(_published_column(table, name) for name in table.columns),
+    ]
+
+
+def _score_columns(table: Table) -> list[Column[Line]]:
+    has_baselines = any(row.baseline_set for row in table.rows)
+    system = Column[Line]("system", lambda line: line.label, is_number=False)
+    return [
+        _ROW,
+        *([system] if has_baselines else []),
+        Column("our text", lambda line: _measured_cell(line, _text), is_number=False),
+        Column("our params", lambda line: _measured_cell(line, _parameters)),
+        *(
+            _score_column(score, heading)
+            for score, heading in SCORE_HEADINGS[table.task].items()
+        ),
+        _RUNS,
+    ]
+
+
+def _hparams_set(line: Line) -> str:
+    """Return the name of the set; `--scale paper` prints the changes of a row."""
+    return f"{line.hparams_set}{', changed' if line.hparams else ''}"
+
+
+def _published_column(table: Table, name: str) -> Column[Row]:
+    return Column(
+        name,
+        lambda row: published_text(row.published[name], name),
+        is_number=not any(isinstance(row.published[name], str) for row in table.rows),
+    )
+
+
+def _score_column(score: str, heading: str) -> Column[Line]:
+    def cell(line: Line) -> str:
+        values = () if line.measured is None else line.measured.scores.get(score, ())
+        return mean_and_spread(values)
+
+    return Column(heading, cell)
+
+
+def _runs(line: Line) -> str:
+    if line.hparams_set is None:
+        return ""
+    if line.measured is None:
+        return NOT_MEASURED
+    return f"{len(line.measured.seeds)} {line.measured.scale}"
+
+
+def _measured_cell(line: Line, text: Callable[[Measured], str]) -> str:
+    return "" if line.measured is None else text(line.measured)
+
+
+def _full_size_parameters(line: Line) -> str:
+    count = line.full_size_parameters
+    return "" if count is None else f"{count:,}"
+
+
+def _text(measured: Measured) -> str:
+    return measured.text
+
+
+def _parameters(measured: Measured) -> str:
+    return f"{measured.parameters:,}"
+
+
+def _steps(measured: Measured) -> str:
+    return f"{measured.steps:,}"
+
+
+def _minutes(measured: Measured) -> str:
+    return f"{measured.minutes:.0f}"
+
+
+def _seeds(measured: Measured) -> str:
+    return ", ".join(map(str, measured.seeds))
+
+
+def _scientific(value: float | None) -> str:
+    return "" if value is None else f"{value:.1e}"
+
+
+_ROW = Column[Line]("row", lambda line: line.row, is_number=False)
+_RUNS = Column("runs", _runs)
+_COST_TITLE = (
+    "Params and FLOPs at the paper's size; runs, steps, minutes and seeds of ours:"
+)
+_COST_COLUMNS = [
+    _ROW,
+    Column[Line]("hparams set", _hparams_set, False),
+    Column[Line]("params at full size", _full_size_parameters),
+    Column[Line]("FLOPs by formula", lambda line: _scientific(line.flops_by_formula)),
+    Column[Line]("by hours", lambda line: _scientific(line.flops_by_hours)),
+    _RUNS,
+    Column[Line]("our steps", lambda line: _measured_cell(line, _steps)),
+    Column[Line]("minutes", lambda line: _measured_cell(line, _minutes)),
+    Column[Line]("seeds", lambda line: _measured_cell(line, _seeds), False),
+]
+
+
+def _data(table: Table, lines: Sequence[Line], notes: Sequence[str]) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "title": table.title,
+        "split": table.split,
+        "lines": [dataclasses.asdict(line) for line in lines],
+        "notes": list(notes),
+    }

@@ -1,0 +1,194 @@
+"""Train and score one row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from t2t_repro import catalogue
+from t2t_repro.data.prepare import open_or_prepare
+from t2t_repro.errors import UserError
+from t2t_repro.features.reproduction.commands import hypotheses_file
+from t2t_repro.features.reproduction.f1_by_length import f1_by_length, score_name
+from t2t_repro.features.reproduction.plan import Plan, RunFolders, check_folders
+from t2t_repro.features.reproduction.ranking_scores import Output, ranking_scores
+from t2t_repro.features.reproduction.recipes import Recipe
+from t2t_repro.features.reproduction.results import Result, averaged_score, hardware
+from t2t_repro.features.reproduction.tables import Row
+from t2t_repro.files import atomic_write
+from t2t_repro.metrics.bracketing import BracketingScores
+from t2t_repro.runs import System, TrainSettings, train
+from t2t_repro.training.metrics_file import (
+    EVAL_SPLIT,
+    TRAIN_SPLIT,
+    split_records,
+    training_seconds,
+)
+
+if TYPE_CHECKING:
+    from t2t_repro.data.prepared import PreparedData
+    from t2t_repro.runs import Evaluation
+
+
+def run_row(
+    plan: Plan, folders: RunFolders, *, show_progress: bool = False
+) -> list[Path]:
+    """Train a row, and score and write a result file for each row of the training run.
+
+    A training run that was interrupted is resumed.
+
+    Args:
+        plan: Training, and rows to score.
+        folders: Folders to read and write.
+        show_progress: Whether to draw a progress bar if standard error is a terminal.
+
+    Returns:
+        Paths of the result files.
+
+    Raises:
+        UsageError: If a folder is missing.
+        UserError: If text or the folder of results is missing, or training fails.
+    """
+    check_folders(plan, folders)
+    recipe = plan.recipe
+    text_dir = folders.text_dir or Path()
+    text_digests = recipe.text_digests(text_dir)
+    data = open_data(recipe, text_dir, folders.data_dir)
+    settings = _train_settings(plan, folders.output_dir)
+    trained = train(settings, data, show_progress=show_progress)
+    if not trained.complete:
+        raise UserError(
+            f"training stopped at step {trained.steps} of {recipe.train_steps}; the "
+            "same command resumes it."
+        )
+    paths = []
+    for row in plan.rows:
+        result = _score(plan, row, folders.output_dir, data, text_digests)
+        paths.append(result.save(folders.result_dir or folders.output_dir))
+    return paths
+
+
+def open_data(recipe: Recipe, text_dir: Path, data_dir: Path) -> PreparedData:
+    """Open the prepared data of a recipe, after preparing it if it is missing."""
+    catalogue.load()
+    problem = catalogue.problem(recipe.problem)
+    if recipe.text:
+        problem = problem.with_files(recipe.text_files(text_dir))
+    given = {} if recipe.vocab_size is None else {"vocab_size": recipe.vocab_size}
+    return open_or_prepare(problem, data_dir, given)
+
+
+def _train_settings(plan: Plan, output_dir: Path) -> TrainSettings:
+    recipe = plan.recipe
+    return TrainSettings(
+        output_dir=str(output_dir),
+        hparams_set=recipe.hparams_set,
+        hparams=recipe.hparams,
+        random_seed=plan.seed,
+        train_steps=recipe.train_steps,
+        average_last=recipe.average_last,
+        save_checkpoints_steps=recipe.save_checkpoints_steps,
+        save_checkpoints_secs=float(recipe.save_checkpoints_secs or 0),
+    )
+
+
+class _CheckpointResult(NamedTuple):
+    """Scores of one checkpoint, and facts about its system."""
+
+    scores: dict[str, float]
+    signature: str
+    parameters: int
+    versions: Mapping[str, str]
+
+
+def _score(
+    plan: Plan,
+    row: Row,
+    output_dir: Path,
+    data: PreparedData,
+    text_digests: Mapping[str, str],
+) -> Result:
+    """Score one row with every checkpoint of the recipe."""
+    recipe = plan.recipe
+    scored = [
+        _score_checkpoint(plan, row, checkpoint, output_dir, data)
+        for checkpoint in recipe.checkpoints
+    ]
+    scores = _perplexity(recipe, row, output_dir)
+    for each in scored:
+        scores |= each.scores
+    return Result(
+        system=str(row.system),
+        scale=plan.scale,
+        seed=plan.seed,
+        scores=scores,
+        signature=scored[0].signature,
+        steps=recipe.train_steps,
+        seconds=round(training_seconds(split_records(output_dir, TRAIN_SPLIT)), 1),
+        parameters=scored[0].parameters,
+        commands=tuple(Plan(plan.scale, plan.seed, recipe, (row,)).commands()),
+        data=text_digests,
+        hardware=hardware(),
+        versions=scored[0].versions,
+    )
+
+
+def _score_checkpoint(
+    plan: Plan, row: Row, checkpoint: str, output_dir: Path, data: PreparedData
+) -> _CheckpointResult:
+    """Score a checkpoint in every split of the recipe, and write its outputs."""
+    recipe = plan.recipe
+    system = System.load(output_dir, checkpoint)
+    system.replace_branch_weights(row.branch_weights, plan.seed)
+    outputs = {split: _output(system, data, split) for split in recipe.splits}
+    scores: dict[str, float] = {}
+    signature = ""
+    for split, output in outputs.items():
+        lines = "".join(f"{line}\n" for line in output.evaluation.hypotheses)
+        name = hypotheses_file(recipe, row, checkpoint, split)
+        atomic_write(output_dir / name, lines)
+        scores |= named_scores(output.evaluation, output.references, split)
+        signature = _signature(output.evaluation)
+    if recipe.ranks_systems:
+        scores |= ranking_scores(system, data, outputs)
+    if checkpoint != recipe.checkpoints[0]:
+        scores = {averaged_score(name): value for name, value in scores.items()}
+    return _CheckpointResult(
+        scores, signature, system.model.count_params(), system.run.versions
+    )
+
+
+def _output(system: System, data: PreparedData, split: str) -> Output:
+    sources, references = data.raw_text(split)
+    return Output(system.evaluate(sources, references), references)
+
+
+def named_scores(
+    evaluation: Evaluation, references: Sequence[str], split: str
+) -> dict[str, float]:
+    """Return the scores that a result file holds for a split, by name."""
+    scores = evaluation.scores
+    if not isinstance(scores, BracketingScores):
+        return {f"BLEU ({split})": scores.bleu.value}
+    by_length = f1_by_length(evaluation.hypotheses, references)
+    return {
+        f"F1 ({split})": scores.f1,
+        f"F1 up to 40 words ({split})": scores.f1_up_to_40,
+        f"% repaired ({split})": 100 * (evaluation.repaired / scores.sentences),
+        **{score_name(name, split): f1 for name, f1 in by_length.items()},
+    }
+
+
+def _signature(evaluation: Evaluation) -> str:
+    """Return sacreBLEU's signature, or an empty string for other scores."""
+    scores = evaluation.scores
+    return "" if isinstance(scores, BracketingScores) else scores.bleu.signature
+
+
+def _perplexity(recipe: Recipe, row: Row, output_dir: Path) -> dict[str, float]:
+    """Return the last dev perplexity, unless other weights are scored."""
+    if recipe.average_last or row.branch_weights != "learned":
+        return {}
+    last = split_records(output_dir, EVAL_SPLIT)[-1]
+    return {"perplexity (dev)": last["perplexity"]}

@@ -1,1 +1,0 @@
-"""The tables of the two papers: published values beside our measurements."""

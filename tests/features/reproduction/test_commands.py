@@ -1,0 +1,175 @@
+"""The commands that result files record for users, written out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from benchmarks.accelerator.rows.results import commands as accelerator_commands
+from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.papers import TABLES
+from t2t_repro.features.reproduction.plan import plan_of
+from t2t_repro.features.reproduction.results import shipped_results
+
+
+def commands(row, scale, seed):
+    return plan_of(*find_row(row), scale, seed).commands()
+
+
+SMALL = (
+    "batch_size=1024,max_length=49,min_length_bucket=15,length_bucket_step=1.5,"
+    "learning_rate_constant=0.5,learning_rate_warmup_steps=500"
+)
+MULTI30K = (
+    "--train_source TEXT/train.en --train_target TEXT/train.de "
+    "--dev_source TEXT/val.en --dev_target TEXT/val.de "
+    "--test_source TEXT/test2016.en --test_target TEXT/test2016.de "
+    "--vocab_size 4000 --data_dir DATA --output_dir OUT"
+)
+
+
+def test_a_translator_at_the_small_scale():
+    assert commands("table3/a_h1", "small", 3) == [
+        "t2t train --problem text_pairs --hparams_set transformer_base_a_h1 --hparams "
+        f"hidden_size=128,filter_size=512,num_hidden_layers=3,{SMALL} {MULTI30K} "
+        "--random_seed 3 --train_steps 2500 --average_last 0 "
+        "--save_checkpoints_steps 50 --no_final_score",
+        "t2t evaluate --output_dir OUT --split dev "
+        "--decode_to_file OUT/dev.transformer_base_a_h1.txt",
+        "t2t evaluate --output_dir OUT --split test "
+        "--decode_to_file OUT/test.transformer_base_a_h1.txt",
+    ]
+
+
+def test_a_translator_at_the_long_scale():
+    train, *evaluations = commands("table3/a_h1", "long", 3)
+    assert train.endswith(
+        "--random_seed 3 --train_steps 10000 --average_last 5 "
+        "--save_checkpoints_steps 200 --no_final_score"
+    )
+    evaluate = "t2t evaluate --output_dir OUT"
+    system = "transformer_base_a_h1"
+    assert evaluations == [
+        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}.txt "
+        "--checkpoint_path latest",
+        f"{evaluate} --split test --decode_to_file OUT/test.{system}.txt "
+        "--checkpoint_path latest",
+        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}.averaged.txt "
+        "--checkpoint_path averaged",
+        f"{evaluate} --split test --decode_to_file OUT/test.{system}.averaged.txt "
+        "--checkpoint_path averaged",
+    ]
+
+
+def test_one_training_serves_all_rows_of_the_randomisation():
+    train, *evaluations = commands("randomisation/random", "small", 5)
+    assert train == (
+        "t2t train --problem text_pairs --hparams_set weighted_transformer_n2 "
+        "--hparams hidden_size=128,filter_size=512,num_hidden_layers=1,"
+        "branch_learning_rate_warmup_steps=50,branch_frozen_after_steps=2083,"
+        f"{SMALL} {MULTI30K} --random_seed 5 --train_steps 2500 --average_last 0 "
+        "--save_checkpoints_steps 50 --no_final_score"
+    )
+    evaluate = "t2t evaluate --output_dir OUT"
+    system = "weighted_transformer_n2"
+    assert evaluations == [
+        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}.txt",
+        f"{evaluate} --split test --decode_to_file OUT/test.{system}.txt",
+        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}_random.txt "
+        "--branch_weights random --branch_seed 5",
+        f"{evaluate} --split test --decode_to_file OUT/test.{system}_random.txt "
+        "--branch_weights random --branch_seed 5",
+        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}_uniform.txt "
+        "--branch_weights uniform --branch_seed 5",
+        f"{evaluate} --split test --decode_to_file OUT/test.{system}_uniform.txt "
+        "--branch_weights uniform --branch_seed 5",
+    ]
+
+
+def test_a_parser_at_the_small_scale():
+    assert commands("table4/transformer_4_layers_wsj_only", "small", 2) == [
+        "t2t train --problem parsing_ptb_initials --hparams_set "
+        "transformer_parsing_small --train_trees TEXT/craft.train.mrg --dev_trees "
+        "TEXT/craft.dev.mrg --vocab_size 8000 --data_dir DATA --output_dir OUT "
+        "--random_seed 2 --train_steps 23000 --average_last 5 "
+        "--save_checkpoints_steps 250 --no_final_score",
+        "t2t evaluate --output_dir OUT --split dev --decode_to_file "
+        "OUT/dev.transformer_parsing_wsj.txt --checkpoint_path averaged",
+    ]
+
+
+def test_an_averaged_system_at_the_papers_scale():
+    assert commands("table2/transformer_big", "paper", 7) == [
+        "t2t train --problem translate_ende_wmt14 --hparams_set transformer_big "
+        "--data_dir DATA --output_dir OUT --random_seed 7 --train_steps 300000 "
+        "--average_last 20 --save_checkpoints_secs 600 --no_final_score",
+        "t2t evaluate --output_dir OUT --split test --decode_to_file "
+        "OUT/test.transformer_big.txt --checkpoint_path averaged",
+    ]
+
+
+def test_a_system_of_the_last_checkpoint_at_the_papers_scale():
+    assert commands("weighted/weighted_transformer_small", "paper", 0) == [
+        "t2t train --problem translate_ende_wmt14 --hparams_set "
+        "weighted_transformer_base --data_dir DATA --output_dir OUT --random_seed 0 "
+        "--train_steps 60000 --average_last 0 --no_final_score",
+        "t2t evaluate --output_dir OUT --split test --decode_to_file "
+        "OUT/test.weighted_transformer_base.txt",
+    ]
+
+
+# The commands of results from older recipes, before --no_final_score and 50 steps
+# between checkpoints, have the same remaining flags.
+LATER_FLAGS = (" --no_final_score", " --save_checkpoints_steps 50")
+ROWS = {
+    "transformer_base": "table3/base",
+    "transformer_big": "table3/big",
+    "transformer_parsing_wsj": "table4/transformer_4_layers_wsj_only",
+    "weighted_transformer_base": "sensitivity/base",
+    "weighted_transformer_n4": "sensitivity/n4",
+    "weighted_transformer_n8": "sensitivity/n8",
+    "weighted_transformer_n2": "randomisation/learned",
+    "weighted_transformer_n2_random": "randomisation/random",
+    "weighted_transformer_n2_uniform": "randomisation/uniform",
+    "transformer_base_aop1": "aop/aop1",
+    "transformer_base_aop2": "aop/aop2",
+}
+
+
+ON_CPU = [x for x in shipped_results() if "jax" not in x.versions]
+ON_ACCELERATOR = [x for x in shipped_results() if "jax" in x.versions]
+
+
+def rows_of(system):
+    return [
+        f"{table.name}/{row.name}"
+        for table in TABLES
+        for row in table.rows
+        if row.system == system
+    ]
+
+
+@pytest.mark.parametrize("result", ON_CPU, ids=lambda r: r.file_name)
+def test_a_shipped_result_was_made_by_the_commands_of_its_row(result):
+    row = ROWS.get(result.system, rows_of(result.system)[0])
+    train, *evaluations = commands(row, result.scale, result.seed)
+    theirs, *their_evaluations = result.commands
+    for flag in LATER_FLAGS:
+        train, theirs = train.replace(flag, ""), theirs.replace(flag, "")
+    assert theirs == train
+    assert set(their_evaluations) <= set(evaluations)
+
+
+@pytest.mark.parametrize("result", ON_ACCELERATOR, ids=lambda r: r.file_name)
+def test_a_result_of_an_accelerator_was_made_by_the_programs_of_its_row(result):
+    count = int(re.search(r", (\d+) seeds?\b", result.hardware)[1])
+    given = re.search(r"--first_seed (\d+)", result.commands[0])
+    first = int(given[1]) if given else 1
+    seeds = range(first, first + count)
+    program = "results" if result.signature else "parsers"
+    assert result.commands in [
+        accelerator_commands(row, result.scale, seeds, "tensorfloat32", program)
+        for row in rows_of(result.system)
+    ]
+    assert result.seed in seeds

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.features.reproduction.comparison import Measured, compare, summarize
+from t2t_repro.features.reproduction.tables import Row, Table
+from tests.support.result import RESULT
+
+ROW = Row(
+    "name",
+    "label",
+    {"BLEU": 1.5},
+    hparams_set="own",
+    train_steps=7,
+    train_hours=3,
+    vocab_sizes=(1_000, 50),
+)
+
+
+def lines(row, results=()):
+    table = Table("t", "title", ("BLEU",), [row])
+    asked = []
+
+    def hparams_of(name):
+        asked.append(name)
+        return catalogue.hparams("transformer_base")
+
+    return compare(table, hparams_of, results), asked
+
+
+def test_parameters_and_operations_are_those_of_the_rows_set_and_vocabulary():
+    (line,), asked = lines(ROW)
+    assert asked == ["own"]
+    # Six layers of each stack; the network has two matrices of 512 x 2048.
+    network = 2 * 512 * 2048
+    matrices = 6 * (4 * 512**2 + network) + 6 * (8 * 512**2 + network)
+    # 12 self-attentions and 6 to the source, of 30 positions, for keys and values.
+    attention = 18 * 30 * 2 * 512
+    multiplications = matrices + 512 * 50 + attention
+    assert line.flops_by_formula == 3 * 2 * 7 * 25_000 * multiplications
+    assert line.flops_by_hours == pytest.approx(3 * 3600 * 8 * 9.5e12)
+    biases, norms = 12 * (2048 + 512), 2 * 512 * (6 * 2 + 6 * 3)
+    assert line.full_size_parameters == matrices + biases + norms + 512 * 50
+
+
+def test_a_rows_changes_to_its_set_are_counted():
+    (plain,), _ = lines(ROW)
+    row = dataclasses.replace(ROW, hparams="attention_key_channels=1024")
+    (line,), _ = lines(row)
+    # Queries and keys of 18 attentions have twice 512 channels.
+    added = line.full_size_parameters - plain.full_size_parameters
+    assert added == 18 * 2 * 512 * 512
+    assert (line.hparams_set, line.hparams) == ("own", "attention_key_channels=1024")
+
+
+def test_without_steps_and_hours_there_is_no_cost():
+    (line,), _ = lines(dataclasses.replace(ROW, train_steps=None, train_hours=None))
+    assert (line.flops_by_formula, line.flops_by_hours) == (None, None)
+
+
+def test_a_system_of_others_has_published_values_only():
+    (line,), asked = lines(Row("name", "label", {"BLEU": 1.5}))
+    assert dataclasses.asdict(line) == {
+        "row": "name",
+        "label": "label",
+        "published": {"BLEU": 1.5},
+        "hparams_set": None,
+        "hparams": "",
+        "full_size_parameters": None,
+        "flops_by_formula": None,
+        "flops_by_hours": None,
+        "measured": None,
+    }
+    assert asked == []
+
+
+def test_a_row_with_a_baseline_has_a_second_line():
+    results = [
+        dataclasses.replace(RESULT, system="own", steps=11),
+        dataclasses.replace(RESULT, system="other", steps=12),
+    ]
+    row = dataclasses.replace(ROW, baseline_set="other")
+    (own, baseline), asked = lines(row, results)
+    assert asked == ["own", "other"]
+    assert (own.hparams_set, own.measured.steps) == ("own", 11)
+    assert (baseline.hparams_set, baseline.measured.steps) == ("other", 12)
+    assert (baseline.row, baseline.published) == ("name", {})
+    # The paper does not say how its baseline was trained.
+    assert baseline.flops_by_formula is None
+
+
+def test_results_of_replaced_branch_weights_are_not_those_of_the_set():
+    results = [
+        dataclasses.replace(RESULT, system="own", steps=11),
+        dataclasses.replace(RESULT, system="own_random", steps=12),
+    ]
+    (line,), _ = lines(dataclasses.replace(ROW, branch_weights="random"), results)
+    assert (line.hparams_set, line.measured.steps) == ("own", 12)
+
+
+def test_results_are_summarized_seed_by_seed():
+    results = [
+        dataclasses.replace(RESULT, seed=3, seconds=60.0, scores={"a": 1.0, "b": 2.0}),
+        dataclasses.replace(RESULT, seed=5, seconds=180.0, scores={"a": 4.0}),
+    ]
+    assert summarize(results, Table("t", "title", (), [])) == Measured(
+        scale="small",
+        text="Multi30k en-de",
+        parameters=1,
+        seeds=(3, 5),
+        steps=3_000,
+        minutes=2.0,
+        scores={"a": (1.0, 4.0), "b": (2.0,)},
+    )

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.reproduction import small_scale
+from t2t_repro.features.reproduction.lookup import find_table as table
+from t2t_repro.features.reproduction.papers import TABLES
+from t2t_repro.features.reproduction.small_scale import PARSING, TRANSLATION
+
+OWN = sorted(
+    {
+        row.hparams_set
+        for each in TABLES
+        for row in each.rows
+        if row.hparams_set and each.task == "translation"
+    }
+)
+
+
+def recipe(name, scale="small"):
+    """Return the recipe of TABLE/ROW."""
+    table_name, _, row_name = name.partition("/")
+    found = table(table_name)
+    row = found.row(row_name)
+    hparams = catalogue.hparams(row.hparams_set)
+    return small_scale.recipe_of(found, row, hparams, scale)
+
+
+def test_a_translator_is_trained_on_multi30k_for_2500_steps():
+    found = recipe("table2/transformer_big")
+    assert found.problem == "text_pairs"
+    assert found.hparams_set == "transformer_big"
+    assert found.train_steps == 2_500
+    assert found.vocab_size == 4_000
+    assert found.average_last == 0
+    assert found.splits == ("dev", "test")
+    assert (found.save_checkpoints_steps, found.save_checkpoints_secs) == (50, None)
+    assert found.text == {
+        "train": ("train.en", "train.de"),
+        "dev": ("val.en", "val.de"),
+        "test": ("test2016.en", "test2016.de"),
+    }
+    assert "Multi30k" in found.text_source
+
+
+@pytest.mark.parametrize("scale", ["small", "long"])
+@pytest.mark.parametrize("row", table("forms").rows, ids=lambda row: row.name)
+def test_every_form_trains_with_exactly_its_changes(row, scale):
+    found = recipe(f"forms/{row.name}", scale)
+    hparams = catalogue.hparams(row.hparams_set)
+    trained, unchanged = (
+        hparams.parse(found.hparams),
+        small_scale.scaled(hparams, scale),
+    )
+    changed = {name for name, _ in (x.split("=") for x in row.hparams.split(",") if x)}
+    idle = {"branch_learning_rate_warmup_steps", "branch_frozen_after_steps"}
+    assert {*unchanged.diff(trained)} - idle == changed
+    assert (row.name == "around_fixed") == (trained.branch_learning_rate_constant == 0)
+
+
+@pytest.mark.parametrize("scale", ["small", "long"])
+def test_a_translator_to_french_has_the_recipe_of_german_but_its_text(scale):
+    french = recipe("enfr/weighted_transformer_large", scale)
+    german = recipe("weighted/weighted_transformer_large", scale)
+    assert french.text == {
+        "train": ("train.en", "train.fr"),
+        "dev": ("val.en", "val.fr"),
+        "test": ("test2016.en", "test2016.fr"),
+    }
+    assert dataclasses.replace(french, text=german.text) == german
+
+
+def test_a_parser_is_trained_on_craft_for_23000_steps_and_averaged():
+    found = recipe("table4/transformer_4_layers_wsj_only")
+    assert found.problem == "parsing_ptb_initials"
+    assert (found.hparams_set, found.hparams) == ("transformer_parsing_small", "")
+    assert found.train_steps == 23_000
+    assert found.vocab_size == 8_000
+    assert found.average_last == 5
+    assert found.splits == ("dev",)
+    assert (found.save_checkpoints_steps, found.save_checkpoints_secs) == (250, None)
+    assert found.text == {"train": ("craft.train.mrg",), "dev": ("craft.dev.mrg",)}
+    assert "CRAFT" in found.text_source
+
+
+def test_the_semi_supervised_parser_differs_only_in_its_training_trees():
+    gold = recipe("table4/transformer_4_layers_wsj_only")
+    semi = recipe("table4/transformer_4_layers_semi_supervised")
+    assert semi.text == {"train": ("craft.semi.mrg",), "dev": ("craft.dev.mrg",)}
+    assert "silver trees" in semi.text_source
+    changed = {"text": gold.text, "text_source": gold.text_source}
+    assert dataclasses.replace(semi, **changed) == gold
+
+
+# Written out: a result file's command holds the text, so it must not change.
+SAME_FOR_ALL = (
+    "batch_size=1024,max_length=49,min_length_bucket=15,length_bucket_step=1.5,"
+    "learning_rate_constant=0.5,learning_rate_warmup_steps=500"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "overrides"),
+    [
+        (
+            "table3/base",
+            f"hidden_size=128,filter_size=512,num_hidden_layers=3,{SAME_FOR_ALL}",
+        ),
+        (
+            "aop/aop1",
+            "hidden_size=128,filter_size=384,num_hidden_layers=3,"
+            "parameter_attention_key_channels=128,"
+            f"parameter_attention_value_channels=128,{SAME_FOR_ALL}",
+        ),
+        # Branch weights warm up in a tenth of the others' 500 steps, and are frozen
+        # after five sixths of 2,500, as after 50,000 of 60,000.
+        (
+            "sensitivity/n2",
+            "hidden_size=128,filter_size=512,num_hidden_layers=1,"
+            "branch_learning_rate_warmup_steps=50,branch_frozen_after_steps=2083,"
+            f"{SAME_FOR_ALL}",
+        ),
+        # Keys of a set that has them are a quarter: 8 heads of 4, and of 64.
+        (
+            "attention/additive_dk16",
+            "hidden_size=128,filter_size=512,num_hidden_layers=3,"
+            "attention_key_channels=32,attention_compatibility=additive,"
+            f"{SAME_FOR_ALL}",
+        ),
+        (
+            "attention/unscaled_dk256",
+            "hidden_size=128,filter_size=512,num_hidden_layers=3,"
+            "attention_key_channels=512,attention_compatibility=dot_product,"
+            f"{SAME_FOR_ALL}",
+        ),
+        # A neighbourhood and a number of branches are no widths.
+        (
+            "attention/restricted_r15",
+            "hidden_size=128,filter_size=512,num_hidden_layers=3,"
+            "self_attention_type=restricted,attention_neighbourhood=15,"
+            f"{SAME_FOR_ALL}",
+        ),
+        (
+            "branches/top2",
+            "hidden_size=128,filter_size=512,num_hidden_layers=3,branch_top_k=2,"
+            "branch_learning_rate_warmup_steps=50,branch_frozen_after_steps=2083,"
+            f"{SAME_FOR_ALL}",
+        ),
+    ],
+)
+def test_every_kind_of_row_has_its_overrides(row, overrides):
+    own, expected = recipe(row).hparams.split(","), overrides.split(",")
+    assert sorted(own) == sorted(expected)
+
+
+def test_branch_weights_move_in_the_papers_share_of_the_training():
+    """Map each set to the paper's steps and the step after which they are frozen."""
+    paper = catalogue.hparams("weighted_transformer_base")
+    share = paper.branch_frozen_after_steps / 60_000
+    small = small_scale.scaled(paper)
+    assert small.branch_frozen_after_steps == round(2_500 * share) == 2_083
+    assert small.branch_learning_rate_warmup_steps == 50
+    # The paper's warm-up is a tenth of the other weights', too.
+    assert paper.branch_learning_rate_warmup_steps == 400
+    assert paper.learning_rate_warmup_steps == 4_000
+
+
+def test_without_branches_their_settings_stay():
+    base = catalogue.hparams("transformer_base")
+    small = small_scale.scaled(base)
+    for name in ("branch_learning_rate_warmup_steps", "branch_frozen_after_steps"):
+        assert getattr(small, name) == getattr(base, name)
+
+
+def test_widths_are_a_quarter_and_layers_half():
+    base = small_scale.scaled(catalogue.hparams("transformer_base"))
+    assert (base.hidden_size, base.filter_size, base.num_hidden_layers) == (128, 512, 3)
+    assert (base.num_heads, base.layer_prepostprocess_dropout) == (8, 0.1)
+    row = small_scale.scaled(catalogue.hparams("transformer_base_b_dk16"))
+    assert row.attention_key_channels == 8 * 4
+
+
+def test_every_width_and_depth_is_scaled():
+    full = catalogue.hparams("transformer_base").replace(
+        hidden_size=800,
+        filter_size=832,
+        attention_key_channels=864,
+        attention_value_channels=896,
+        parameter_attention_key_channels=928,
+        parameter_attention_value_channels=960,
+        num_hidden_layers=6,
+        num_encoder_layers=8,
+        num_decoder_layers=10,
+    )
+    small = small_scale.scaled(full)
+    assert (small.hidden_size, small.filter_size) == (200, 208)
+    assert (small.attention_key_channels, small.attention_value_channels) == (216, 224)
+    assert small.parameter_attention_key_channels == 232
+    assert small.parameter_attention_value_channels == 240
+    assert small.num_hidden_layers == 3
+    assert (small.num_encoder_layers, small.num_decoder_layers) == (4, 5)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_every_row_differs_from_the_base_as_at_full_size(name):
+    """The same settings differ, with any values."""
+    base, row = catalogue.hparams("transformer_base"), catalogue.hparams(name)
+    small = small_scale.scaled(base).diff(small_scale.scaled(row))
+    same_for_all = {"max_length", "learning_rate_constant", "batch_size"}
+    own = {"learning_rate_warmup_steps", "branch_learning_rate_warmup_steps"}
+    assert set(small) - own == set(base.diff(row)) - same_for_all - own
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_overrides_say_what_the_scale_changes(name):
+    hparams = catalogue.hparams(name)
+    assert hparams.parse(small_scale.overrides(hparams)) == small_scale.scaled(hparams)
+
+
+def test_text_is_found_with_its_digests(tmp_path):
+    contents = {name: f"text of {name}" for name in PARSING.file_names}
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    assert PARSING.text_digests(tmp_path) == {
+        name: hashlib.sha256(content.encode()).hexdigest()
+        for name, content in contents.items()
+    }
+
+
+def test_missing_text_is_a_user_error(tmp_path):
+    (tmp_path / "train.en").write_text("a\n")
+    with pytest.raises(UserError, match=r"train\.de is missing"):
+        TRANSLATION.text_digests(tmp_path)
+
+
+LONG_FOR_ALL = (
+    "batch_size=1024,max_length=49,min_length_bucket=15,length_bucket_step=1.5,"
+    "learning_rate_constant=0.32,learning_rate_warmup_steps=800"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "overrides"),
+    [
+        (
+            "table3/base",
+            f"hidden_size=128,filter_size=512,num_hidden_layers=3,{LONG_FOR_ALL}",
+        ),
+        # Branch weights have the same factor of the learning rate, a tenth of the
+        # warm-up, and move for five sixths of 10,000 steps.
+        (
+            "sensitivity/n2",
+            "hidden_size=128,filter_size=512,num_hidden_layers=1,"
+            "branch_learning_rate_constant=0.32,branch_learning_rate_warmup_steps=80,"
+            f"branch_frozen_after_steps=8333,{LONG_FOR_ALL}",
+        ),
+    ],
+)
+def test_the_long_scale_has_more_steps_and_a_lower_peak(row, overrides):
+    found, small = recipe(row, "long"), recipe(row)
+    assert sorted(found.hparams.split(",")) == sorted(overrides.split(","))
+    assert (found.train_steps, found.save_checkpoints_steps) == (10_000, 200)
+    assert (found.average_last, found.ranks_systems) == (5, True)
+    changed = {
+        "hparams": small.hparams,
+        "train_steps": small.train_steps,
+        "save_checkpoints_steps": small.save_checkpoints_steps,
+        "average_last": 0,
+        "ranks_systems": False,
+    }
+    assert dataclasses.replace(found, **changed) == small
+
+
+def test_the_long_scale_peaks_at_one_thousandth():
+    hparams = small_scale.scaled(catalogue.hparams("transformer_base"), "long")
+    width, warmup = hparams.hidden_size, hparams.learning_rate_warmup_steps
+    assert hparams.learning_rate_constant * (width * warmup) ** -0.5 == pytest.approx(
+        1e-3
+    )
+
+
+def test_a_parser_has_no_long_scale():
+    with pytest.raises(UsageError, match="has no long scale"):
+        recipe("table4/transformer_4_layers_wsj_only", "long")
