@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Collection, Sequence
 
 _SEPARATOR = "  "
 _NARROWEST = 25  # characters of a column of sentences
 _INDENT = " " * 4
+# Characters that change the direction of the text around them.
+_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def quantity(number: int, one: str, several: str = "") -> str:
@@ -93,3 +96,14 @@ def markdown(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list
     headings, *body = ([cell.replace("|", r"\|") for cell in row] for row in rows)
     rule = ["---:" if index in right else "---" for index in range(len(headings))]
     return [f"| {' | '.join(row)} |" for row in (headings, rule, *body)]
+
+
+def printable(text: str) -> str:
+    """Replace characters that could control a terminal or mix up the line.
+
+    Control characters, lone surrogates and changes of direction become U+FFFD.
+    """
+    return "".join(
+        "\ufffd" if unicodedata.category(c) in ("Cc", "Cs") or c in _DIRECTIONS else c
+        for c in text
+    )

@@ -19,12 +19,14 @@ from t2t_repro.cli.flags import (
 )
 from t2t_repro.cli.framework import import_tensorflow, warm_up
 from t2t_repro.cli.hypothesis import add_hypothesis_flag, score_hypothesis
-from t2t_repro.cli.score_card import (
-    add_card_flags,
-    check_card_flags,
-    check_card_outputs,
+from t2t_repro.cli.report import (
+    Scored,
+    add_report_flags,
+    check_report_flags,
+    check_report_problem,
+    report_flags,
     show_report,
-    wants_card,
+    wants_report,
 )
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
@@ -90,7 +92,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add_bleu_tokenizer_flag(parser, "the run's; without a run, auto")
     add_decode_hparams_flag(parser, "evaluate")
-    add_card_flags(parser)
+    add_report_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -104,12 +106,12 @@ def run(args: argparse.Namespace) -> int:
         )
     hparams = DecodeHParams().parse_for("evaluate", args.decode_hparams)
     _check_flags(args)
-    check_card_flags(args)
+    check_report_flags(args)
     check_usable(args.bleu_tokenizer or AUTO_TOKENIZER)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs, others = _read_files(args)
     system = load_engine(args, hparams, parallel_batches=True)
-    check_card_outputs(args, system.problem)
+    check_report_problem(args, system.problem)
     if args.bleu_tokenizer is not None:
         check_bleu_tokenizer(args.bleu_tokenizer, system.problem)
         system.problem = system.problem.with_bleu_tokenizer(args.bleu_tokenizer)
@@ -131,9 +133,11 @@ def run(args: argparse.Namespace) -> int:
     if args.decode_to_file:
         write_lines(args.decode_to_file, evaluation.hypotheses)
     report = _report(args, system, hparams, evaluation)
-    show_report(
-        args, report, evaluation.hypotheses, pairs[1], pairs[0], system, tokenizer
+    sources, references = pairs
+    scored = Scored(
+        report, evaluation.hypotheses, references, sources, system, tokenizer
     )
+    show_report(args, scored)
     return 0
 
 
@@ -188,10 +192,10 @@ def _check_flags(args: argparse.Namespace) -> None:
             f"{args.engine}, which has no Weighted Transformer: leave out one of the "
             "two."
         )
-    if args.data_dir and args.source is not None and not wants_card(args):
+    if args.data_dir and args.source is not None and not wants_report(args):
         raise UsageError(
-            "received --data_dir with --source, which only a score card reads then: "
-            "add --card or --card_html, or leave out --data_dir."
+            "received --data_dir with --source, which only a report reads then: add "
+            f"{report_flags()}, or leave out --data_dir."
         )
     if args.branch_seed is not None and args.branch_weights != "random":
         raise UsageError("--branch_seed needs --branch_weights random.")

@@ -10,7 +10,13 @@ import dataclasses
 
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.cli.engine import TENSORFLOW
-from t2t_repro.cli.score_card import check_card_flags, show_report, wants_card
+from t2t_repro.cli.report import (
+    Scored,
+    check_report_flags,
+    report_flags,
+    show_report,
+    wants_report,
+)
 from t2t_repro.cli.streams import (
     check_read_once,
     named_references,
@@ -65,13 +71,13 @@ def score_hypothesis(args: argparse.Namespace) -> int:
             f"received --hypothesis and --{given[0]}: scoring existing translations "
             "needs no run. Leave one of them out."
         )
-    if args.source and not wants_card(args):
+    if args.source and not wants_report(args):
         raise UsageError(
-            "received --hypothesis and --source: only a score card reads the source. "
-            "Add --card or --card_html, or leave out --source."
+            "received --hypothesis and --source, which only a report reads: add "
+            f"{report_flags()}, or leave out --source."
         )
     check_read_once((args.hypothesis, *args.reference, args.source))
-    check_card_flags(args)
+    check_report_flags(args)
     hypotheses = read_input(args.hypothesis)
     references, *others = (
         _read_aligned(name, args.hypothesis, len(hypotheses)) for name in args.reference
@@ -91,7 +97,8 @@ def score_hypothesis(args: argparse.Namespace) -> int:
     named = args.reference if others else args.reference[0]
     data = {"hypothesis": args.hypothesis, "reference": named}
     report = dataclasses.asdict(scores) | data
-    show_report(args, report, hypotheses, references, sources, tokenizer=tokenizer)
+    scored = Scored(report, hypotheses, references, sources, tokenizer=tokenizer)
+    show_report(args, scored)
     return 0
 
 

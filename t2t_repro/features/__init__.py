@@ -22,6 +22,7 @@ NAMES = (
     "planning",
     "reproduction",
     "saved_model",
+    "scores",
     "synthetic",
     "tensor2tensor",
 )
@@ -51,12 +52,15 @@ class Feature:
         exports: Formats of `t2t export`, each with its module; see `cli/export.py`.
         engines: Engines of `t2t decode` and `evaluate`, each with its module; see
             `cli/engine.py`.
+        reports: Modules with a report that `t2t evaluate` prints on request; see
+            `cli/report.py`.
         uses: Names of the features that it imports.
     """
 
     commands: Mapping[str, Command] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
     engines: Mapping[str, str] = field(default_factory=dict)
+    reports: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 
 

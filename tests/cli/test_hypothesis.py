@@ -115,7 +115,10 @@ def test_the_card_names_the_file_in_its_title(files, capsys):
 
 def test_a_source_without_a_card_has_no_effect_and_is_refused(files, capsys):
     assert evaluate(**files) == 2
-    assert "only a score card reads the source" in capsys.readouterr().err
+    assert (
+        "which only a report reads: add --card or --card_html"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("flag", ["--reference", "--source"])

@@ -703,7 +703,7 @@ def test_the_package_of_the_user_is_loaded_to_list_and_to_show(stage, capsys):
 
 
 def test_compare_has_its_flags(stage, monkeypatch, capsys):
-    from t2t_repro.cli import compare as module
+    from t2t_repro.features.scores import command_compare as module
 
     @dataclasses.dataclass
     class Found:

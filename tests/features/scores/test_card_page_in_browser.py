@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.metrics.card import make_card
-from t2t_repro.visualization.card_page import card_page
+from t2t_repro.features.scores.card import make_card
+from t2t_repro.features.scores.card_page import card_page
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser

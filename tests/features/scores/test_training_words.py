@@ -9,8 +9,8 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.errors import UserError
-from t2t_repro.evaluation import training_words as module
-from t2t_repro.evaluation.training_words import (
+from t2t_repro.features.scores import training_words as module
+from t2t_repro.features.scores.training_words import (
     count_training_words,
     training_pairs_to_count,
 )

@@ -5,8 +5,9 @@ import unicodedata
 
 import pytest
 
-from t2t_repro.metrics.card import card_lines, make_card
-from t2t_repro.metrics.card.text import printable, shortened, wrapped
+from t2t_repro.features.scores.card import make_card
+from t2t_repro.features.scores.card_text import card_lines, shortened, wrapped
+from t2t_repro.text_tables import printable
 
 HYPOTHESES = ["das Haus ist rot", "no no no", "漢字" * 90, "x" * 700, ""]
 REFERENCES = ["das Haus ist rot", "ja", "漢字" * 90, "y " * 350, "z"]

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from sacrebleu.metrics import CHRF
 
 from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.features.scores.word_counts import words_of
 from t2t_repro.metrics.bleu_tokenizer import (
     DEFAULT_TOKENIZER,
     bleu_metric,
     chosen_tokenizer,
 )
-from t2t_repro.metrics.card.words import words_of
 
 # Largest number of words in each band; the last band has no limit.
 LIMITS = (5, 10, 15, 20, 30, 40, 60)

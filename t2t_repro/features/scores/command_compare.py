@@ -12,7 +12,7 @@ from t2t_repro.cli.flags import (
     add_reference_flag,
     number_in_range,
 )
-from t2t_repro.cli.score_output import scores_json
+from t2t_repro.cli.report import scores_json
 from t2t_repro.cli.streams import (
     check_read_once,
     named_references,
@@ -21,9 +21,16 @@ from t2t_repro.cli.streams import (
     warn_of_equal_texts,
 )
 from t2t_repro.errors import UsageError
+from t2t_repro.features.scores.comparison_table import (
+    comparison_lines,
+    comparison_markdown,
+)
+from t2t_repro.features.scores.significance import (
+    TESTS,
+    Comparison,
+    compare_translations,
+)
 from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer
-from t2t_repro.metrics.comparison_table import comparison_lines, comparison_markdown
-from t2t_repro.metrics.significance import TESTS, Comparison, compare_translations
 
 DESCRIPTION = (
     "Test the significance of the differences between translations of the same text, "

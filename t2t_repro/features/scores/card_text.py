@@ -6,18 +6,16 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 
-from t2t_repro.metrics.card.card import ScoreCard
-from t2t_repro.metrics.card.corpus_scores import NamedScore
-from t2t_repro.metrics.card.repetition import DEFINITION
-from t2t_repro.metrics.card.sentences import ScoredSentence
-from t2t_repro.text_tables import aligned
+from t2t_repro.features.scores.card import ScoreCard
+from t2t_repro.features.scores.corpus_scores import NamedScore
+from t2t_repro.features.scores.repetition import DEFINITION
+from t2t_repro.features.scores.scored_sentences import ScoredSentence
+from t2t_repro.text_tables import aligned, printable
 
 WIDTH = 100
 LONGEST_TEXT = 300  # characters shown of a sentence
 _BAR = 30
 _INDENT = "  "
-# Characters that change the direction of the text around them.
-_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def card_lines(card: ScoreCard) -> list[str]:
@@ -36,17 +34,6 @@ def card_lines(card: ScoreCard) -> list[str]:
         if body:
             lines += ["", title, *(f"{_INDENT}{line}" for line in body)]
     return lines[1:]
-
-
-def printable(text: str) -> str:
-    """Replace characters that could control a terminal or mix up the line.
-
-    Control characters, lone surrogates and changes of direction become U+FFFD.
-    """
-    return "".join(
-        "\ufffd" if unicodedata.category(c) in ("Cc", "Cs") or c in _DIRECTIONS else c
-        for c in text
-    )
 
 
 def shortened(text: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 import sacrebleu
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.significance import TESTS, compare_translations
+from t2t_repro.features.scores.significance import TESTS, compare_translations
 
 REFERENCES = [f"the {a} and the {b} are here ." for a in "abcdefgh" for b in "stuvwxyz"]
 

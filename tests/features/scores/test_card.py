@@ -7,8 +7,9 @@ import pytest
 import sacrebleu
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.card import WordCounts, card_lines, make_card
-from t2t_repro.metrics.card.card import Faults
+from t2t_repro.features.scores.card import Faults, make_card
+from t2t_repro.features.scores.card_text import card_lines
+from t2t_repro.features.scores.word_counts import WordCounts
 
 # Line by line: a copy; a copy in both; empty; a loop; equal to the reference; an empty
 # reference; a loop in the reference.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from t2t_repro.metrics.significance import Comparison
+from t2t_repro.features.scores.significance import Comparison
 from t2t_repro.text_tables import aligned, markdown
 
 SIGNIFICANT = 0.05

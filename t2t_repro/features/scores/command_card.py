@@ -1,28 +1,27 @@
-"""The flags of the score card, and its output as text, JSON or a page."""
+"""The score card of `t2t evaluate`, as text, JSON or a page."""
 
 from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from t2t_repro.cli.score_output import report_lines, scores_json
+from t2t_repro.cli.report import Scored, print_scores, scores_json
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     check_replaces_no_input,
     check_writable,
-    on_terminal,
     write_lines,
 )
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER
-from t2t_repro.metrics.card import ScoreCard, WordCounts, card_lines, make_card
-from t2t_repro.metrics.moses import MosesTokenizer, is_available
+from t2t_repro.features.scores.card import ScoreCard, make_card
+from t2t_repro.features.scores.card_page import card_page
+from t2t_repro.features.scores.card_text import card_lines
+from t2t_repro.features.scores.moses import MosesTokenizer, is_available
+from t2t_repro.features.scores.word_counts import WordCounts
 from t2t_repro.progress import Progress
 from t2t_repro.text_tables import quantity
-from t2t_repro.visualization.card_page import card_page
 
 if TYPE_CHECKING:
     from t2t_repro.data.problem import Problem
@@ -32,10 +31,11 @@ logger = logging.getLogger(__name__)
 
 TEXT = "text"
 FORMATS = (TEXT, "json")
+FLAGS = ("card", "card_html")
 _TITLE = ("problem", "data", "checkpoint", "hypothesis")  # values of the report
 
 
-def add_card_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the score card."""
     group = parser.add_argument_group(
         "score card",
@@ -61,12 +61,12 @@ def add_card_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wants_card(args: argparse.Namespace) -> bool:
+def is_wanted(args: argparse.Namespace) -> bool:
     """Return whether the user asked for a score card in any form."""
     return args.card is not None or args.card_html is not None
 
 
-def check_card_flags(args: argparse.Namespace) -> None:
+def check_flags(args: argparse.Namespace) -> None:
     """Refuse flags of the score card that cannot be followed, before any work.
 
     Raises:
@@ -82,14 +82,14 @@ def check_card_flags(args: argparse.Namespace) -> None:
     if args.card_html:
         check_writable("--card_html", args.card_html)
         _check_card_file(args)
-    if wants_card(args) and len(args.reference or ()) > 1:
+    if is_wanted(args) and len(args.reference or ()) > 1:
         raise UsageError(
             f"received {len(args.reference)} references and a score card, which has "
             "one: give one, or leave out --card and --card_html."
         )
     if args.card_language is None:
         return
-    if not wants_card(args):
+    if not is_wanted(args):
         raise UsageError("--card_language needs --card or --card_html.")
     if is_available():
         MosesTokenizer(args.card_language)
@@ -112,47 +112,30 @@ def _check_card_file(args: argparse.Namespace) -> None:
         )
 
 
-def check_card_outputs(args: argparse.Namespace, problem: Problem) -> None:
+def check_problem(args: argparse.Namespace, problem: Problem) -> None:
     """Refuse the card of a system that writes trees.
 
     Raises:
         UsageError: If there should be a card, and the outputs are no translations.
     """
-    if wants_card(args) and not problem.writes_targets:
+    if is_wanted(args) and not problem.writes_targets:
         raise UsageError(
             f"received a score card for problem {problem.name}, expected a problem of "
             "translation: leave out --card and --card_html."
         )
 
 
-def show_report(
-    args: argparse.Namespace,
-    report: dict[str, Any],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    sources: Sequence[str] | None = None,
-    system: TranslatingSystem | None = None,
-    tokenizer: str = DEFAULT_TOKENIZER,
-) -> None:
-    """Print the report, or the score card as requested; write the page.
+def show(args: argparse.Namespace, scored: Scored) -> None:
+    """Print the score card as requested, and write its page.
 
-    Args:
-        args: Flags of `add_card_flags`, and `data_dir`.
-        report: Values of the JSON object.
-        hypotheses: Translations.
-        references: One reference per translation.
-        sources: One source per translation, if they are known.
-        system: The system that translated, if it is known; then words are counted in
-            its training text instead of the references.
-        tokenizer: sacreBLEU's tokenizer.
+    Words are counted in the training text of the system if it is known, otherwise in
+    the references.
 
     Raises:
         UserError: If the card cannot be made, or the page cannot be written.
     """
-    if not wants_card(args):
-        _print_report(report)
-        return
-    card = _make_card(args, hypotheses, references, sources, system, tokenizer)
+    card = _make_card(args, scored)
+    report, system = scored.report, scored.system
     named = (str(report[name]) for name in _TITLE if report.get(name))
     title = f"Score card: {', '.join(named)}"
     if args.card == TEXT:
@@ -160,33 +143,23 @@ def show_report(
     elif args.card:
         print(scores_json(report | {"card": card.to_json()}))
     else:
-        _print_report(report)
+        print_scores(report)
     if args.card_html:
         language = None if system is None else system.problem.source_language
         page = card_page(card, title, language)
         write_lines(args.card_html, page.removesuffix("\n").split("\n"))
 
 
-def _print_report(report: dict[str, Any]) -> None:
-    print(*(report_lines(report) if on_terminal() else [scores_json(report)]), sep="\n")
-
-
-def _make_card(
-    args: argparse.Namespace,
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    sources: Sequence[str] | None,
-    system: TranslatingSystem | None,
-    tokenizer: str,
-) -> ScoreCard:
+def _make_card(args: argparse.Namespace, scored: Scored) -> ScoreCard:
     language, words = args.card_language, None
+    system, tokenizer = scored.system, scored.tokenizer
     if system is not None:
         language = language or system.problem.target_language
         words = _training_words(args.data_dir or system.data_dir, system, tokenizer)
-    logger.info("making the score card of %s", quantity(len(hypotheses), "sentence"))
-    return make_card(
-        hypotheses, references, sources, words, language, tokenizer=tokenizer
-    )
+    count = quantity(len(scored.hypotheses), "sentence")
+    logger.info("making the score card of %s", count)
+    texts = scored.hypotheses, scored.references, scored.sources
+    return make_card(*texts, words, language, tokenizer=tokenizer)
 
 
 def _training_words(
@@ -194,7 +167,7 @@ def _training_words(
 ) -> WordCounts | None:
     """Count the training words if the prepared data is present and intact."""
     from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.evaluation.training_words import (
+    from t2t_repro.features.scores.training_words import (
         count_training_words,
         training_pairs_to_count,
     )

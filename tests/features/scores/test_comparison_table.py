@@ -1,7 +1,10 @@
 from __future__ import annotations
 
-from t2t_repro.metrics.comparison_table import comparison_lines, comparison_markdown
-from t2t_repro.metrics.significance import Comparison
+from t2t_repro.features.scores.comparison_table import (
+    comparison_lines,
+    comparison_markdown,
+)
+from t2t_repro.features.scores.significance import Comparison
 
 
 def comparisons(*systems):

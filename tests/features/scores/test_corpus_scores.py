@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from t2t_repro.features.reproduction.papers import TABLE_2
-from t2t_repro.metrics import moses
-from t2t_repro.metrics.card import corpus_scores as module
-from t2t_repro.metrics.card.corpus_scores import corpus_scores
-from t2t_repro.metrics.moses import MosesTokenizer, tokenized_bleu
+from t2t_repro.features.scores import corpus_scores as module
+from t2t_repro.features.scores import moses
+from t2t_repro.features.scores.corpus_scores import corpus_scores
+from t2t_repro.features.scores.moses import MosesTokenizer, tokenized_bleu
 
 REFERENCES = [
     "Der rot-grüne Bus fährt heute nach Köln.",

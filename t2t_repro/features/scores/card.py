@@ -8,22 +8,22 @@ from typing import Any
 
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.bleu_tokenizer import bleu_metric, chosen_tokenizer
-from t2t_repro.metrics.card.corpus_scores import NamedScore, corpus_scores
-from t2t_repro.metrics.card.lengths import LengthBand, scores_by_length
-from t2t_repro.metrics.card.repetition import has_loop
-from t2t_repro.metrics.card.sentences import (
+from t2t_repro.features.scores.corpus_scores import NamedScore, corpus_scores
+from t2t_repro.features.scores.length_bands import LengthBand, scores_by_length
+from t2t_repro.features.scores.repetition import has_loop
+from t2t_repro.features.scores.scored_sentences import (
     ScoredSentence,
     best_and_worst,
     histogram,
     sentence_scores,
 )
-from t2t_repro.metrics.card.words import (
+from t2t_repro.features.scores.word_counts import (
     WordBand,
     WordCounts,
     count_words,
     words_by_frequency,
 )
+from t2t_repro.metrics.bleu_tokenizer import bleu_metric, chosen_tokenizer
 from t2t_repro.text.lines import check_scored, is_blank
 
 EXAMPLES = 5

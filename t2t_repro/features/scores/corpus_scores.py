@@ -13,8 +13,7 @@ from functools import partial
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER, bleu_metric
-from t2t_repro.metrics.moses import (
+from t2t_repro.features.scores.moses import (
     INSTALL,
     PACKAGE,
     MosesTokenizer,
@@ -22,6 +21,7 @@ from t2t_repro.metrics.moses import (
     known_languages,
     tokenized_bleu,
 )
+from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER, bleu_metric
 
 
 @dataclasses.dataclass(frozen=True)

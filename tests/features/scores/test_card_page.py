@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from t2t_repro.metrics.card import make_card
-from t2t_repro.visualization.card_page import card_page
+from t2t_repro.features.scores.card import make_card
+from t2t_repro.features.scores.card_page import card_page
 
 HOSTILE = "<script>alert(1)</script> \"' & </dd></section> \x1b[2J \x00 \ud800"
 ARABIC = "مرحبا بالعالم"

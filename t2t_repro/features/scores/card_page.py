@@ -7,13 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
-from t2t_repro.metrics.card.card import ScoreCard
-from t2t_repro.metrics.card.corpus_scores import NamedScore
-from t2t_repro.metrics.card.repetition import DEFINITION
-from t2t_repro.metrics.card.sentences import ScoredSentence
-from t2t_repro.metrics.card.text import number, output_rows, printable, shortened
-from t2t_repro.text_tables import quantity
-from t2t_repro.visualization.column_chart import Columns, column_chart
+from t2t_repro.features.scores.card import ScoreCard
+from t2t_repro.features.scores.card_text import (
+    number,
+    output_rows,
+    shortened,
+)
+from t2t_repro.features.scores.column_chart import Columns, column_chart
+from t2t_repro.features.scores.corpus_scores import NamedScore
+from t2t_repro.features.scores.repetition import DEFINITION
+from t2t_repro.features.scores.scored_sentences import ScoredSentence
+from t2t_repro.text_tables import printable, quantity
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -51,7 +55,7 @@ def card_page(card: ScoreCard, title: str, source_language: str | None = None) -
     Returns:
         The text of an HTML file, to be written as UTF-8.
     """
-    style = resources.files("t2t_repro.visualization") / "static" / "card_page.css"
+    style = resources.files("t2t_repro.features.scores") / "static" / "card_page.css"
     languages = {
         "source": source_language,
         "reference": card.language,

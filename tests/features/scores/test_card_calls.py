@@ -9,12 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.cli import score_card as module
-from t2t_repro.cli.score_card import add_card_flags, check_card_outputs, show_report
+from t2t_repro.cli.report import Scored, show_report
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError
-from t2t_repro.evaluation import training_words
-from t2t_repro.metrics.card import WordCounts, make_card
+from t2t_repro.features.scores import command_card as module
+from t2t_repro.features.scores import training_words
+from t2t_repro.features.scores.card import make_card
+from t2t_repro.features.scores.command_card import add_flags, check_problem
+from t2t_repro.features.scores.word_counts import WordCounts
 from tests.support.recorder import Recorder, record
 
 HYPOTHESES, REFERENCES, SOURCES = ["h1", "h2"], ["r1", "r2"], ["s1", "s2"]
@@ -24,7 +26,7 @@ REPORT = {"problem": "a problem", "data": "some data", "checkpoint": "at step 9"
 
 def parsed(*flags, data_dir=None):
     parser = argparse.ArgumentParser()
-    add_card_flags(parser)
+    add_flags(parser)
     return argparse.Namespace(data_dir=data_dir, **vars(parser.parse_args(flags)))
 
 
@@ -54,7 +56,7 @@ def system():
 
 def test_all_texts_reach_the_card(made, found, system, capsys):
     args = parsed("--card", "json", "--card_language", "fr")
-    show_report(args, REPORT, HYPOTHESES, REFERENCES, SOURCES, system, "intl")
+    show_report(args, Scored(REPORT, HYPOTHESES, REFERENCES, SOURCES, system, "intl"))
     assert made.call == {
         "hypotheses": HYPOTHESES,
         "references": REFERENCES,
@@ -72,19 +74,21 @@ def test_all_texts_reach_the_card(made, found, system, capsys):
 
 def test_given_data_are_read_instead_of_the_runs(made, found, system):
     args = parsed("--card", data_dir="elsewhere")
-    show_report(args, REPORT, HYPOTHESES, REFERENCES, SOURCES, system)
+    show_report(args, Scored(REPORT, HYPOTHESES, REFERENCES, SOURCES, system))
     assert found.call["folder"] == "elsewhere"
 
 
 def test_the_language_of_a_wmt_problem_is_the_default(made, found, system):
     catalogue.load()
     system.problem = catalogue.problem("translate_enfr_wmt14")
-    show_report(parsed("--card"), REPORT, HYPOTHESES, REFERENCES, SOURCES, system)
+    show_report(
+        parsed("--card"), Scored(REPORT, HYPOTHESES, REFERENCES, SOURCES, system)
+    )
     assert made.call["language"] == "fr"
 
 
 def test_without_a_system_there_are_no_training_words(made, found, capsys):
-    show_report(parsed("--card"), {}, HYPOTHESES, REFERENCES)
+    show_report(parsed("--card"), Scored({}, HYPOTHESES, REFERENCES))
     assert made.call["training_words"] is made.call["sources"] is None
     assert made.call["language"] is None
     assert found.calls == []
@@ -92,14 +96,16 @@ def test_without_a_system_there_are_no_training_words(made, found, capsys):
 
 
 def test_without_flags_no_card_is_made(made, found, system, capsys):
-    show_report(parsed(), REPORT, HYPOTHESES, REFERENCES, SOURCES, system)
+    show_report(parsed(), Scored(REPORT, HYPOTHESES, REFERENCES, SOURCES, system))
     assert made.calls == []
     assert json.loads(capsys.readouterr().out) == REPORT
 
 
 def test_the_page_has_the_title_of_the_report(made, tmp_path, capsys):
     path = tmp_path / "card.html"
-    show_report(parsed("--card_html", str(path)), REPORT, HYPOTHESES, REFERENCES)
+    show_report(
+        parsed("--card_html", str(path)), Scored(REPORT, HYPOTHESES, REFERENCES)
+    )
     title = "<title>Score card: a problem, some data, at step 9</title>"
     assert title in path.read_text()
     assert json.loads(capsys.readouterr().out) == REPORT
@@ -108,7 +114,7 @@ def test_the_page_has_the_title_of_the_report(made, tmp_path, capsys):
 def test_trees_have_no_score_card():
     catalogue.load()
     trees = catalogue.problem("parsing_synthetic")
-    check_card_outputs(parsed(), trees)
-    check_card_outputs(parsed("--card"), catalogue.problem("text_pairs"))
+    check_problem(parsed(), trees)
+    check_problem(parsed("--card"), catalogue.problem("text_pairs"))
     with pytest.raises(UsageError, match="received a score card for problem parsing_"):
-        check_card_outputs(parsed("--card"), trees)
+        check_problem(parsed("--card"), trees)

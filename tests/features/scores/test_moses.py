@@ -9,8 +9,12 @@ from collections import Counter
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics import moses
-from t2t_repro.metrics.moses import MosesTokenizer, split_compounds, tokenized_bleu
+from t2t_repro.features.scores import moses
+from t2t_repro.features.scores.moses import (
+    MosesTokenizer,
+    split_compounds,
+    tokenized_bleu,
+)
 
 # The expression of tensor2tensor's get_ende_bleu.sh.
 SCRIPT = r"s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g"
