@@ -23,6 +23,12 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro import catalogue
+from t2t_repro.features.attention_view.attention_page import html_page
+from t2t_repro.features.attention_view.capture import capture_attention
+from t2t_repro.features.attention_view.training_samples import (
+    IdPair,
+    attention_evaluator,
+)
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import MAX_STEPS_BETWEEN_EVALUATIONS
@@ -32,9 +38,6 @@ from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import make_train_step
 from t2t_repro.training.step_options import StepOptions
 from t2t_repro.training.update_guard import UpdateGuard
-from t2t_repro.visualization.capture import capture_attention
-from t2t_repro.visualization.page import html_page
-from t2t_repro.visualization.samples import IdPair, attention_evaluator
 
 
 def updates(

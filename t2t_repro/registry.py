@@ -85,6 +85,10 @@ class Registry:
         """
         return self.entry(name).value
 
+    def values(self) -> list[Any]:
+        """Return all registered objects, in the order of their registration."""
+        return [entry.value for entry in self._entries.values()]
+
     def declare(self, name: str, *, module: str, summary: str) -> None:
         """Make a name known before its module is imported and registers it."""
         known = self._entries.get(name)
@@ -150,6 +154,8 @@ hparams_sets = Registry(
 attentions = Registry(
     "self_attention_type", "`t2t list attentions` names them all" + _USER_PACKAGE
 )
+evaluators = Registry("evaluator", "a package registers them")
+monitors = Registry("monitor", "a package registers them")
 
 
 @runtime_checkable
@@ -202,6 +208,16 @@ def _add_attention(name: str, maker: Callable[..., Any]) -> Callable[..., Any]:
     return maker
 
 
+def _add_evaluator(name: str, maker: Callable[..., Any]) -> Callable[..., Any]:
+    evaluators.add(name, maker)
+    return maker
+
+
+def _add_monitor(name: str, maker: Callable[..., Any]) -> Callable[..., Any]:
+    monitors.add(name, maker)
+    return maker
+
+
 def _add_hparams(name: str, function: Callable[[], Any]) -> Callable[[], Any]:
     @functools.wraps(function)
     def registered_set() -> Any:
@@ -234,6 +250,25 @@ def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
     and passes `kwargs` (`name`, `dtype`) to it. See docs/extending.md.
     """
     return _decorator(_add_attention, name)
+
+
+def register_evaluator(name: str | Callable[..., Any] | None = None) -> Any:
+    """Register what runs at every evaluation of a training run.
+
+    Decorates a function of a `runs.evaluators.Training` that returns a function of the
+    step and the `MetricsLog`, which returns metrics by name. See docs/extending.md.
+    """
+    return _decorator(_add_evaluator, name)
+
+
+def register_monitor(name: str | Callable[..., Any] | None = None) -> Any:
+    """Register a receiver of the metrics of training runs, such as another logger.
+
+    Decorates a function of a `runs.evaluators.Training` that returns a function of the
+    split ("train", "eval", ...), the step and the metrics by name. It is called after
+    every line of `metrics.jsonl`. See docs/extending.md.
+    """
+    return _decorator(_add_monitor, name)
 
 
 def register_hparams(name: str | Callable[[], Any] | None = None) -> Any:

@@ -42,7 +42,6 @@ FLOORS = {
     "t2t_repro.training": 3,
     "t2t_repro.decoding": 3,
     "t2t_repro.evaluation": 4,
-    "t2t_repro.visualization": 4,
     "t2t_repro.runs": 5,
     "t2t_repro.cli": 6,
     "results": 7,

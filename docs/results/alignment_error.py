@@ -7,14 +7,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from results.alignment import WordAlignment, align_words
-from t2t_repro.features.synthetic.grammar import sentences
-from t2t_repro.visualization.alignments import (
+from t2t_repro.features.attention_view.alignments import (
     AlignmentHeads,
     Link,
     align,
     head_choices,
 )
-from t2t_repro.visualization.attention import Attention
+from t2t_repro.features.attention_view.attention import Attention
+from t2t_repro.features.synthetic.grammar import sentences
 
 # Returns the attention of a source and a target, such as `System.attention`.
 Attend = Callable[[str, str], Attention]

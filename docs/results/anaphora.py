@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from t2t_repro.features.attention_view.attention import Attention
 from t2t_repro.features.synthetic.english import leaves, tags, word_of_each_token
 from t2t_repro.features.synthetic.grammar import SyntheticSentence, sentences
-from t2t_repro.visualization.attention import Attention
 
 # Returns the attention of a source and a target, such as `System.attention`.
 Attend = Callable[[str, str], Attention]

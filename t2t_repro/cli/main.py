@@ -41,7 +41,6 @@ _CORE = {
     "decode": Command("t2t_repro.cli.decode", "translate a file or standard input"),
     "score": Command("t2t_repro.cli.score", "log-probabilities of given translations"),
     "evaluate": Command("t2t_repro.cli.evaluate", "score a trained model"),
-    "attention": Command("t2t_repro.cli.attention", "show what every head attends to"),
     "average": Command(
         "t2t_repro.cli.average", "average the last checkpoints of a run"
     ),

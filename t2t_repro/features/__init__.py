@@ -17,12 +17,14 @@ from types import ModuleType
 
 from t2t_repro.errors import UsageError
 
+# In this order, their commands are in the help.
 NAMES = (
-    "ctranslate2",
     "planning",
-    "reproduction",
-    "saved_model",
     "scores",
+    "attention_view",
+    "ctranslate2",
+    "saved_model",
+    "reproduction",
     "synthetic",
     "tensor2tensor",
 )
@@ -52,6 +54,8 @@ class Feature:
         exports: Formats of `t2t export`, each with its module; see `cli/export.py`.
         engines: Engines of `t2t decode` and `evaluate`, each with its module; see
             `cli/engine.py`.
+        evaluators: Modules whose `make_evaluators(training)` returns functions that run
+            at every evaluation of a training run; see `runs/evaluators.py`.
         reports: Modules with a report that `t2t evaluate` prints on request; see
             `cli/report.py`.
         uses: Names of the features that it imports.
@@ -60,6 +64,7 @@ class Feature:
     commands: Mapping[str, Command] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
     engines: Mapping[str, str] = field(default_factory=dict)
+    evaluators: tuple[str, ...] = ()
     reports: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 

@@ -1,107 +1,84 @@
-"""Make the evaluators of a run: likelihood, translations, attention, branches."""
+"""Make what watches a training run: evaluators of the dev split, and monitors."""
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import logging
 
 import keras
-import tensorflow as tf
 
-from t2t_repro.choices import SELF_ATTENTIONS
-from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro import registry
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.problem_defaults import own_defaults
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.errors import UserError
-from t2t_repro.evaluation.branch_weights import branch_values
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
     translation_evaluator,
 )
-from t2t_repro.models.attention_weights import attention_weights
-from t2t_repro.models.transformer import Transformer
+from t2t_repro.features import declared
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.loop_options import Evaluator
-from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.visualization.samples import attention_evaluator, sample_pairs
-from t2t_repro.visualization.summaries import write_branches
+from t2t_repro.training.metrics_log import Listener
 
 logger = logging.getLogger(__name__)
 
 
-def make_evaluators(
-    model: keras.Model, hparams: HParams, settings: TrainSettings, data: PreparedData
-) -> list[Evaluator]:
-    """Return the evaluators of the dev split, or none without a dev split.
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """A training run, as evaluators and monitors see it.
 
-    Args:
+    Attributes:
         model: The model in training.
         hparams: Its hparams.
         settings: Settings of the training run.
         data: Prepared data.
     """
-    if "dev" not in data.splits:
-        return []
-    batches = evaluation_batches(data.shards("dev"), BatchPlan.for_evaluation(hparams))
-    evaluators = [likelihood_evaluator(model, batches)]
-    samples = settings.attention_samples
-    if settings.eval_sentences:
-        evaluators.append(_translation_evaluator(model, hparams, settings, data))
-    # Only models of this class say what their attention layers are.
-    if isinstance(model, Transformer):
-        if samples and _shows_attention(model, hparams.self_attention_type):
-            evaluators.append(_attention_evaluator(model, hparams, samples, data))
-        if hparams.branched_attention != "none":
-            evaluators.append(branch_evaluator(model))
-    return evaluators
+
+    model: keras.Model
+    hparams: HParams
+    settings: TrainSettings
+    data: PreparedData
 
 
-def _shows_attention(model: Transformer, name: str) -> bool:
-    """Return whether attention weights can be captured, and log why not."""
-    if name in SELF_ATTENTIONS:
-        return True
-    tokens = tf.constant([[EOS_ID, EOS_ID]])  # Keras warns of a softmax over one value.
-    try:
-        attention_weights(model, {INPUTS: tokens, TARGETS: tokens})
-    except UserError as error:
-        logger.warning("TensorBoard gets no attention: %s", error)
-        return False
-    return True
+def make_evaluators(training: Training) -> list[Evaluator]:
+    """Return the evaluators of a run: the core's, the features' and the user's.
+
+    Those of the core and of features read the dev split, so there are none without it.
+
+    Args:
+        training: The training run.
+    """
+    made = [make(training) for make in registry.evaluators.values()]
+    if "dev" not in training.data.splits:
+        return made
+    plan = BatchPlan.for_evaluation(training.hparams)
+    batches = evaluation_batches(training.data.shards("dev"), plan)
+    evaluators = [likelihood_evaluator(training.model, batches)]
+    if training.settings.eval_sentences:
+        evaluators.append(_translation_evaluator(training))
+    for feature in declared().values():
+        for name in feature.evaluators:
+            evaluators += importlib.import_module(name).make_evaluators(training)
+    return evaluators + made
 
 
-def _attention_evaluator(
-    model: Transformer, hparams: HParams, samples: int, data: PreparedData
-) -> Evaluator:
-    tokenizers = data.tokenizers()
-    pairs = sample_pairs(
-        data.problem,
-        tokenizers,
-        *data.raw_text("dev"),
-        count=samples,
-        longest=hparams.max_length,
-    )
-    languages = (data.problem.source_language, data.problem.target_language)
-    return attention_evaluator(model, tokenizers, pairs, languages=languages)
+def make_listeners(training: Training) -> list[Listener]:
+    """Return the monitors that the user's package registered, ready to listen.
+
+    Args:
+        training: The training run.
+    """
+    return [make(training) for make in registry.monitors.values()]
 
 
-def branch_evaluator(model: Transformer) -> Evaluator:
-    """Make the evaluator that writes kappa and alpha for the tab of attention."""
-
-    def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
-        write_branches(log, step, branch_values(model))
-        return {}
-
-    return evaluate
-
-
-def _translation_evaluator(
-    model: keras.Model, hparams: HParams, settings: TrainSettings, data: PreparedData
-) -> Evaluator:
+def _translation_evaluator(training: Training) -> Evaluator:
+    settings, data = training.settings, training.data
     defaults = DecodeHParams()
     problem = data.problem.with_bleu_tokenizer(settings.bleu_tokenizer)
     own = defaults.replace(**own_defaults(problem))
@@ -109,10 +86,10 @@ def _translation_evaluator(
     greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
     tokenizers = data.tokenizers()
     translator = Translator(
-        model,
+        training.model,
         *tokenizers,
         greedy,
-        hparams.max_length,
+        training.hparams.max_length,
         forms=TextForms.of(problem),
         grammar=problem.target_grammar(tokenizers[1]),
     )

@@ -24,14 +24,9 @@ from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoints import model_variables, restore
-from t2t_repro.visualization.attention import Attention
-from t2t_repro.visualization.capture import (
-    capture_attention,
-    encode_source,
-    encode_target,
-)
 
 if TYPE_CHECKING:
+    from t2t_repro.features.attention_view.attention import Attention
     from t2t_repro.features.ctranslate2.parity import Parity
 
 logger = logging.getLogger(__name__)
@@ -153,32 +148,9 @@ class System(TranslatingSystem):
         target: str | None = None,
         decode_hparams: DecodeHParams | None = None,
     ) -> Attention:
-        """Return every attention weight for a source and its translation.
-
-        Args:
-            source: A sentence.
-            target: Its translation in the form of the problem's targets; by default the
-                system's own.
-            decode_hparams: Settings of the search for the system's translation.
-
-        Raises:
-            UserError: If a text has no words, is longer than the model's `max_length`,
-                or has a token that the model cannot write; or for an ensemble.
-        """
-        self.check_single("attention shows one model")
-        tokenizers = (self.source_tokenizer, self.target_tokenizer)
-        longest = self.max_input_length
-        text = self.problem.normalize_source(source)
-        source_ids = encode_source(self.source_tokenizer, text, longest)
-        if target is None:
-            target_ids = self.translator(decode_hparams).translate([source])[0][0].ids
-        else:
-            written = self.problem.encode_target(target)
-            target_ids = encode_target(self.target_tokenizer, written, longest)
-        languages = (self.problem.source_language, self.problem.target_language)
-        return capture_attention(
-            self.model, tokenizers, source_ids, target_ids, languages=languages
-        )
+        """Return every attention weight; see `attention_view.capture.attention_of`."""
+        capture = features.load("attention_view", "capture")
+        return capture.attention_of(self, source, target, decode_hparams)
 
     def check_single(self, reason: str) -> None:
         """Refuse an ensemble.

@@ -15,7 +15,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import branch_monitor
 from t2t_repro.evaluation.dev_sides import warn_of_unlikely_dev
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.runs.evaluators import make_evaluators
+from t2t_repro.runs.evaluators import Training, make_evaluators, make_listeners
 from t2t_repro.runs.resuming import update_size
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.step_settings import step_options
@@ -86,6 +86,10 @@ def make_trainer(
         guard,
         settings.steps_between_checkpoints,
     )
+    training = Training(model, hparams, settings, data)
+    log = log or MetricsLog(settings.output_dir)
+    if is_chief:
+        log.listeners += make_listeners(training)
     return Trainer(
         model=model,
         optimizer=optimizer,
@@ -94,7 +98,7 @@ def make_trainer(
         checkpoints=checkpoints,
         step_options=options,
         options=_loop_options(settings, data.problem.metric),
-        evaluators=make_evaluators(model, hparams, settings, data) if is_chief else (),
+        evaluators=make_evaluators(training) if is_chief else (),
         monitors=_monitors(model, hparams),
         recovery=_recovery(settings, guard, checkpoints),
         best_models=_best_models(model, settings) if is_chief else None,

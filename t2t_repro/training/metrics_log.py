@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,9 @@ from t2t_repro.training.metrics_file import (
 )
 from t2t_repro.training.scalar_tags import custom_layout, scalar_tag
 
+# Takes the split, the step and the metrics of a line after it was written.
+Listener = Callable[[str, int, Mapping[str, float]], object]
+
 
 class MetricsLog:
     """Writer of the metrics and sample texts of a run.
@@ -32,11 +35,15 @@ class MetricsLog:
     Args:
         output_dir: Folder of the run. Each split has its TensorBoard events in a
             folder inside, such as `train/`.
+
+    Attributes:
+        listeners: Called with every line; see `register_monitor`.
     """
 
     def __init__(self, output_dir: str | Path) -> None:
         self.output_dir = Path(output_dir)
         self._writers: dict[str, tf.summary.SummaryWriter] = {}
+        self.listeners: list[Listener] = []
 
     def _writer(self, split: str) -> tf.summary.SummaryWriter:
         if split not in self._writers:
@@ -79,6 +86,8 @@ class MetricsLog:
             for name, value in values.items():
                 tf.summary.scalar(scalar_tag(name), value)
         _append(self.output_dir / METRICS_FILE, json.dumps(record | numbers) + "\n")
+        for listener in self.listeners:
+            listener(split, step, values)
 
     def truncate_after(self, step: int) -> None:
         """Drop the lines and the events of updates that a resumed run repeats.

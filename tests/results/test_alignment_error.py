@@ -10,8 +10,8 @@ from results.alignment_error import (
     alignment_error_rate,
     alignment_errors,
 )
-from t2t_repro.visualization.alignments import AlignmentHeads
-from t2t_repro.visualization.attention import Attention
+from t2t_repro.features.attention_view.alignments import AlignmentHeads
+from t2t_repro.features.attention_view.attention import Attention
 from tests.support.word_attention import attention_of
 
 

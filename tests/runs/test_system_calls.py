@@ -16,6 +16,7 @@ from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.text_forms import TextForms
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.attention_view import capture
 from t2t_repro.features.ctranslate2 import ctranslate2_export
 from t2t_repro.features.saved_model import system_export
 from t2t_repro.runs import System, checkpoint_choice
@@ -455,11 +456,9 @@ class Rewriting(Shouting):
 def captured(system, monkeypatch, translators):
     system.problem = Rewriting()
     return {
-        "source": record(monkeypatch, system_module, "encode_source", "source ids"),
-        "target": record(monkeypatch, system_module, "encode_target", "target ids"),
-        "attention": record(
-            monkeypatch, system_module, "capture_attention", "attention"
-        ),
+        "source": record(monkeypatch, capture, "encode_source", "source ids"),
+        "target": record(monkeypatch, capture, "encode_target", "target ids"),
+        "attention": record(monkeypatch, capture, "capture_attention", "attention"),
     }
 
 

@@ -7,7 +7,7 @@ FEATURE = Feature(
         "compare": Command(
             "t2t_repro.features.scores.command_compare",
             "tell a better system from chance",
-            before="attention",
+            before="average",
         )
     },
     reports=("t2t_repro.features.scores.command_card",),

@@ -1,0 +1,14 @@
+"""What every head attends to: pages, figures, alignments, TensorBoard's tab."""
+
+from t2t_repro.features import Command, Feature
+
+FEATURE = Feature(
+    commands={
+        "attention": Command(
+            "t2t_repro.features.attention_view.command",
+            "show what every head attends to",
+            before="average",
+        )
+    },
+    evaluators=("t2t_repro.features.attention_view.training_samples",),
+)

@@ -1,0 +1,190 @@
+"""Word alignments from encoder-decoder attention.
+
+A target word is linked to the source word with the most weight: in one head, or in the
+mean over all heads of a layer. EOS is never linked. Two positions of the decoder know
+about a target token: the position that predicts it, and the next one, which reads it.
+Garg et al. (2019, "Jointly learning to align and translate") use the first, in the last
+but one of six layers; Chen et al. (2020, "Accurate word alignment induction from neural
+machine translation") found the second better. `head_choices` tries all of them, and
+`association` chooses without reference alignments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from t2t_repro.errors import UserError
+from t2t_repro.features.attention_view.attention import (
+    Attention,
+    Span,
+    check_number,
+    merge_words,
+)
+from t2t_repro.features.attention_view.token_words import comparable, spans_without_eos
+
+logger = logging.getLogger(__name__)
+
+ENOUGH_PAIRS = 50  # found the lowest error rate on the synthetic grammar
+
+Link = tuple[int, int]  # source word, target word; both from 0
+WordPair = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class AlignmentHeads:
+    """The weights that an alignment is read from.
+
+    Attributes:
+        layer: Layer of the decoder, from 1.
+        heads: Heads, from 1, whose weights are averaged.
+        reading: Whether a target token is linked by the position that reads it, instead
+            of the position that predicts it.
+    """
+
+    layer: int
+    heads: tuple[int, ...]
+    reading: bool = False
+
+    def __str__(self) -> str:
+        noun = "head" if len(self.heads) == 1 else "heads"
+        numbers = ", ".join(map(str, self.heads))
+        position = "reads" if self.reading else "predicts"
+        return f"layer {self.layer}, {noun} {numbers}, where it {position} the word"
+
+
+def head_choices(layers: int, heads: int) -> list[AlignmentHeads]:
+    """Return every head, and all heads of each layer, at both positions."""
+    every = tuple(range(1, heads + 1))
+    groups = [*((head,) for head in every), *([every] if heads > 1 else [])]
+    return [
+        AlignmentHeads(layer, group, reading)
+        for layer in range(1, layers + 1)
+        for reading in (False, True)
+        for group in groups
+    ]
+
+
+def align(attention: Attention, chosen: AlignmentHeads) -> list[Link]:
+    """Return one link per target word, in the order of the target.
+
+    Args:
+        attention: Attention of a sentence pair.
+        chosen: The weights to use.
+
+    Raises:
+        UserError: If the model has no such layer or head, or the target has no words.
+    """
+    layers, heads = attention.memory.shape[:2]
+    check_number("layer", chosen.layer, layers)
+    for head in chosen.heads or [None]:
+        check_number("head", head, heads)
+    weights = _word_weights(attention, chosen)
+    return [(int(word), index) for index, word in enumerate(weights.argmax(axis=-1))]
+
+
+def pharaoh(links: Iterable[Link]) -> str:
+    """Return links as a line such as "0-0 1-2": source word, target word, from 0."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def choose_heads(attentions: Sequence[Attention]) -> AlignmentHeads:
+    """Choose the heads whose links join the same words again and again.
+
+    No reference alignments are needed: see `association`. On the synthetic grammar,
+    50 sentence pairs are enough to find the choice with the lowest error rate.
+
+    Args:
+        attentions: Sentence pairs, for example of the development data.
+
+    Raises:
+        UserError: If there are no sentence pairs.
+    """
+    if not attentions:
+        raise UserError("received no sentence pairs, expected some to choose heads by.")
+    if len(attentions) < ENOUGH_PAIRS:
+        logger.warning(
+            "choosing heads by only %d sentence pairs; %d or more are reliable",
+            len(attentions),
+            ENOUGH_PAIRS,
+        )
+    choices = head_choices(*attentions[0].memory.shape[:2])
+    scores = {
+        chosen: association(
+            [_word_pairs(attention, chosen) for attention in attentions]
+        )
+        for chosen in choices
+    }
+    return max(choices, key=scores.__getitem__)
+
+
+def association(linked: Sequence[Sequence[WordPair]]) -> float:
+    """Return how well linked source words predict target words, in nats per link.
+
+    The mean over all links of log p(target | source) / p(target), a pointwise mutual
+    information. The counts for a link are those of the other sentences, so a pair that
+    occurs once is no evidence; p(target) smooths them with the weight of one link.
+
+    Args:
+        linked: Linked words, source and target, of each sentence pair.
+    """
+    total = _Counts([pair for sentence in linked for pair in sentence])
+    gain = 0.0
+    for sentence in linked:
+        own = _Counts(sentence)
+        for pair in sentence:
+            gain += _log_ratio(pair, total, own)
+    return gain / max(1, total.links)
+
+
+class _Counts:
+    """Counts of linked words."""
+
+    def __init__(self, pairs: Sequence[WordPair]) -> None:
+        self.pairs = Counter(pairs)
+        self.sources = Counter(source for source, _ in pairs)
+        self.targets = Counter(target for _, target in pairs)
+        self.links = len(pairs)
+
+
+def _log_ratio(pair: WordPair, total: _Counts, own: _Counts) -> float:
+    """Return log p(target | source) / p(target), counted without one sentence."""
+    source, target = pair
+    others = total.targets[target] - own.targets[target]
+    prior = (others + 1) / (total.links - own.links + len(total.targets))
+    together = total.pairs[pair] - own.pairs[pair]
+    conditional = (together + prior) / (total.sources[source] - own.sources[source] + 1)
+    return math.log(conditional / prior)
+
+
+def _word_pairs(attention: Attention, chosen: AlignmentHeads) -> list[WordPair]:
+    sources, targets = (
+        [comparable(word) for word in sequence.word_labels()]
+        for sequence in (attention.source, attention.target)
+    )
+    return [(sources[i], targets[j]) for i, j in align(attention, chosen)]
+
+
+def _word_weights(attention: Attention, chosen: AlignmentHeads) -> np.ndarray:
+    """Return the weights `[target word, source word]`, EOS left out."""
+    words = spans_without_eos(attention.target)
+    if not words:
+        raise UserError(
+            "received a translation without words, expected words to align: give the "
+            "target."
+        )
+    if chosen.reading:
+        words = [_readers(span, len(attention.target.tokens)) for span in words]
+    heads = attention.memory[chosen.layer - 1, [head - 1 for head in chosen.heads]]
+    return merge_words(heads.mean(axis=0), words, spans_without_eos(attention.source))
+
+
+def _readers(span: Span, length: int) -> Span:
+    """Return the positions that read a word; without EOS, nothing reads the last."""
+    start, end = span
+    return min(start + 1, length - 1), min(end + 1, length)

@@ -1,0 +1,319 @@
+"""The attention of one sentence pair: its weights, its tokens and its words."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import html
+import reprlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from t2t_repro.errors import UserError
+from t2t_repro.features.attention_view.attention_page import html_page
+from t2t_repro.features.attention_view.byte_pieces import (
+    join_bytes,
+    with_eos_sign,
+    word_text,
+)
+from t2t_repro.text.tokenizer import Tokenizer
+
+DOCUMENT_VERSION = 1
+START_TOKEN = "<start>"  # the zero vector that the decoder reads first
+MOST_ATTENDED_ROWS = 32  # of attention over parameters, which has thousands of rows
+FIRST_WORDS = 40  # characters of a sentence in a menu
+
+Span = tuple[int, int]
+
+
+def check_number(kind: str, received: int | None, count: int) -> None:
+    """Refuse a layer or a head that an attention does not have.
+
+    Args:
+        kind: "layer" or "head".
+        received: Its number, counted from 1.
+        count: How many there are.
+
+    Raises:
+        UserError: If the number is None, or not from 1 to `count`.
+    """
+    if received is None or not 1 <= received <= count:
+        raise UserError(
+            f"received {kind} {received}, expected 1 to {count}: this attention has "
+            f"{count} {kind}{'s' * (count > 1)}."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenSequence:
+    """Tokens that attend or are attended to.
+
+    Attributes:
+        text: The text that the tokens come from, if there is one.
+        tokens: Vocabulary entries, such as "▁Hund" or "</s>".
+        words: Half-open spans of tokens that form the words, in order. They cover all
+            tokens.
+        language: Code of the language of the text, such as "de", if it is known.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    words: tuple[Span, ...]
+    language: str | None = None
+
+    @classmethod
+    def from_ids(
+        cls,
+        tokenizer: Tokenizer,
+        ids: Sequence[int],
+        text: str,
+        language: str | None = None,
+    ) -> TokenSequence:
+        """Make the tokens of ids."""
+        spans = tuple(tokenizer.word_spans(ids))
+        return cls(text, tuple(tokenizer.pieces(ids)), spans, language)
+
+    @classmethod
+    def from_labels(cls, labels: Sequence[str]) -> TokenSequence:
+        """Make tokens that are words."""
+        spans = tuple((index, index + 1) for index in range(len(labels)))
+        return cls("", tuple(labels), spans)
+
+    def shifted(self) -> TokenSequence:
+        """Return the tokens that a decoder reads to predict these ones."""
+        words = [(start + 1, end + 1) for start, end in self.words]
+        start, end = words.pop()
+        if start < end - 1:  # only the last token is not read
+            words.append((start, end - 1))
+        tokens = (START_TOKEN, *self.tokens[:-1])
+        return TokenSequence("", tokens, ((0, 1), *words), self.language)
+
+    def word_labels(self) -> list[str]:
+        """Return the text of each word, with EOS as "<EOS>"."""
+        shown = with_eos_sign(self.tokens)
+        return [word_text(shown[start:end]) for start, end in self.words]
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the content as JSON values, with tokens as a user can read them."""
+        return {
+            "text": self.text,
+            "tokens": [join_bytes([token]) for token in with_eos_sign(self.tokens)],
+            "words": self.words,
+            "labels": self.word_labels(),
+            "lang": self.language,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionMap:
+    """All weights of one kind of attention.
+
+    Attributes:
+        kind: "encoder_self", "decoder_self", "memory", "encoder_parameters" or
+            "decoder_parameters".
+        label: Name for a user.
+        queries: Name of the sequence that attends, in `Attention.sequences`.
+        keys: Name of the sequence attended to.
+        weights: float32 `[layer, head, query, key]`; rows sum to one.
+    """
+
+    kind: str
+    label: str
+    queries: str
+    keys: str
+    weights: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class Attention:
+    """Every attention weight of a model for one sentence pair.
+
+    Attributes:
+        source: Tokens of the source, with EOS.
+        target: Tokens of the target, with EOS; position t predicts token t.
+        encoder_self: Encoder self-attention, float32 `[layer, head, source, source]`.
+        decoder_self: Decoder self-attention, float32 `[layer, head, target, target]`.
+            Its keys are the tokens that the decoder reads, one position later than
+            `target`. tensor2tensor's notebook labels them with `target`.
+        memory: Attention of the decoder to the encoder's output, float32
+            `[layer, head, target, source]`.
+        score: Log-probability of the target given the source, in nats.
+        encoder_parameters: Attention over parameters in the encoder, float32
+            `[layer, head, source, memory_rows]`, or None.
+        decoder_parameters: The same in the decoder.
+        title: Title for a user.
+        reference: A reference translation, or "".
+    """
+
+    source: TokenSequence
+    target: TokenSequence
+    encoder_self: np.ndarray
+    decoder_self: np.ndarray
+    memory: np.ndarray
+    score: float
+    encoder_parameters: np.ndarray | None = None
+    decoder_parameters: np.ndarray | None = None
+    title: str = ""
+    reference: str = ""
+
+    def __repr__(self) -> str:
+        texts = " -> ".join(reprlib.repr(x.text) for x in (self.source, self.target))
+        shapes = [
+            f"{field.name} {value.shape}"
+            for field in dataclasses.fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        ]
+        return f"<Attention {texts}: {', '.join(shapes)}>"
+
+    def maps(self) -> Iterator[AttentionMap]:
+        """Yield the kinds of attention; parameters are cut to the rows most used."""
+        yield AttentionMap(
+            "encoder_self",
+            "Encoder self-attention",
+            "source",
+            "source",
+            self.encoder_self,
+        )
+        yield AttentionMap(
+            "decoder_self",
+            "Decoder self-attention",
+            "target",
+            "read",
+            self.decoder_self,
+        )
+        yield AttentionMap(
+            "memory", "Encoder-decoder attention", "target", "source", self.memory
+        )
+        for side, queries, weights in [
+            ("encoder", "source", self.encoder_parameters),
+            ("decoder", "target", self.decoder_parameters),
+        ]:
+            if weights is not None:
+                yield AttentionMap(
+                    f"{side}_parameters",
+                    f"{side.capitalize()} attention over parameters",
+                    queries,
+                    f"{side}_rows",
+                    _most_attended(weights)[1],
+                )
+
+    def sequences(self) -> dict[str, TokenSequence]:
+        """Return the sequences of tokens by the names that `AttentionMap` uses."""
+        sequences = {
+            "source": self.source,
+            "target": self.target,
+            "read": self.target.shifted(),
+        }
+        for side, weights in [
+            ("encoder", self.encoder_parameters),
+            ("decoder", self.decoder_parameters),
+        ]:
+            if weights is not None:
+                sequences[f"{side}_rows"] = TokenSequence.from_labels(
+                    _most_attended(weights)[0]
+                )
+        return sequences
+
+    def in_words(self, kind: str) -> np.ndarray:
+        """Return the weights between words, float32 `[layer, head, query, key]`.
+
+        Args:
+            kind: See `AttentionMap`.
+
+        Raises:
+            KeyError: If the model has no attention of this kind.
+        """
+        found = {attention.kind: attention for attention in self.maps()}[kind]
+        sequences = self.sequences()
+        return merge_words(
+            found.weights, sequences[found.queries].words, sequences[found.keys].words
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the content as JSON values, with weights in base64 float16."""
+        return {
+            "version": DOCUMENT_VERSION,
+            "title": self.title,
+            "first_words": first_words(self.source.text),
+            "score": round(self.score, 6),
+            "reference": self.reference or None,
+            "sequences": {
+                name: sequence.to_document()
+                for name, sequence in self.sequences().items()
+            },
+            "maps": [_map_document(attention) for attention in self.maps()],
+        }
+
+    def _repr_html_(self) -> str:
+        """Show the page of `t2t attention --html` in a notebook."""
+        page = html_page([self.to_document()], self.title or "Attention")
+        return (
+            f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" '
+            'title="Attention" style="width: 100%; height: 45em; border: 0"></iframe>'
+        )
+
+
+def merge_words(
+    weights: np.ndarray, query_words: Sequence[Span], key_words: Sequence[Span]
+) -> np.ndarray:
+    """Merge weights between tokens into weights between words.
+
+    A word attends with the mean of its tokens, and receives the sum of what its tokens
+    receive, so rows still sum to one.
+
+    Args:
+        weights: `[..., query, key]`.
+        query_words: Spans of the queries.
+        key_words: Spans of the keys.
+
+    Returns:
+        `[..., len(query_words), len(key_words)]`.
+    """
+    rows = [weights[..., a:b, :].mean(axis=-2) for a, b in query_words]
+    merged = np.stack(rows, axis=-2)
+    columns = [merged[..., a:b].sum(axis=-1) for a, b in key_words]
+    return np.stack(columns, axis=-1)
+
+
+def first_words(text: str) -> str:
+    """Return a text that fits into a menu: whole words of at most 40 characters."""
+    text = " ".join(text.split())
+    if len(text) <= FIRST_WORDS:
+        return text
+    cut = text[: FIRST_WORDS + 1].rpartition(" ")[0] or text[:FIRST_WORDS]
+    return f"{cut}…"
+
+
+def _most_attended(weights: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Keep the rows of parameters with the most weight, and sum up the others.
+
+    Args:
+        weights: `[layer, head, position, memory_rows]`.
+
+    Returns:
+        Labels, and weights `[layer, head, position, len(labels)]`.
+    """
+    rows = weights.shape[-1]
+    if rows <= MOST_ATTENDED_ROWS:
+        return [f"row {row}" for row in range(rows)], weights
+    most = np.argsort(-weights.sum(axis=(0, 1, 2)), kind="stable")
+    kept = np.sort(most[:MOST_ATTENDED_ROWS])
+    rest = 1.0 - weights[..., kept].sum(axis=-1, keepdims=True)
+    labels = [*(f"row {row}" for row in kept), f"{rows - len(kept):,} other rows"]
+    return labels, np.concatenate([weights[..., kept], rest], axis=-1)
+
+
+def _map_document(attention: AttentionMap) -> dict[str, Any]:
+    layers, heads = attention.weights.shape[:2]
+    halves = np.ascontiguousarray(attention.weights, dtype="<f2")
+    return {
+        "kind": attention.kind,
+        "label": attention.label,
+        "queries": attention.queries,
+        "keys": attention.keys,
+        "layers": layers,
+        "heads": heads,
+        "weights": base64.b64encode(halves.tobytes()).decode("ascii"),
+    }

@@ -1,0 +1,163 @@
+"""Attention of dev sentences, and branches, at every evaluation of a training run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from t2t_repro.choices import SELF_ATTENTIONS
+from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro.data.problem import Problem
+from t2t_repro.errors import UserError
+from t2t_repro.evaluation.branch_weights import branch_values
+from t2t_repro.features.attention_view.capture import (
+    capture_attention,
+    encode_source,
+    encode_target,
+)
+from t2t_repro.features.attention_view.summaries import write_attention, write_branches
+from t2t_repro.models.attention_weights import attention_weights
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.evaluators import Training
+from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.training.loop_options import Evaluator
+from t2t_repro.training.metrics_log import MetricsLog
+
+logger = logging.getLogger(__name__)
+
+IdPair = tuple[list[int], list[int]]
+
+
+def make_evaluators(training: Training) -> list[Evaluator]:
+    """Return the evaluators that write what the tab "Attention" shows.
+
+    Args:
+        training: The training run.
+    """
+    model, hparams = training.model, training.hparams
+    # Only models of this class say what their attention layers are.
+    if not isinstance(model, Transformer):
+        return []
+    evaluators = []
+    samples = training.settings.attention_samples
+    if samples and _shows_attention(model, hparams.self_attention_type):
+        evaluators.append(_samples_evaluator(training))
+    if hparams.branched_attention != "none":
+        evaluators.append(branch_evaluator(model))
+    return evaluators
+
+
+def _shows_attention(model: Transformer, name: str) -> bool:
+    """Return whether attention weights can be captured, and log why not."""
+    if name in SELF_ATTENTIONS:
+        return True
+    tokens = tf.constant([[EOS_ID, EOS_ID]])  # Keras warns of a softmax over one value.
+    try:
+        attention_weights(model, {INPUTS: tokens, TARGETS: tokens})
+    except UserError as error:
+        logger.warning("TensorBoard gets no attention: %s", error)
+        return False
+    return True
+
+
+def _samples_evaluator(training: Training) -> Evaluator:
+    data = training.data
+    tokenizers = data.tokenizers()
+    pairs = sample_pairs(
+        data.problem,
+        tokenizers,
+        *data.raw_text("dev"),
+        count=training.settings.attention_samples,
+        longest=training.hparams.max_length,
+    )
+    languages = (data.problem.source_language, data.problem.target_language)
+    return attention_evaluator(training.model, tokenizers, pairs, languages=languages)
+
+
+def branch_evaluator(model: Transformer) -> Evaluator:
+    """Make the evaluator that writes kappa and alpha for the tab of attention."""
+
+    def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
+        write_branches(log, step, branch_values(model))
+        return {}
+
+    return evaluate
+
+
+def sample_pairs(
+    problem: Problem,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    sources: Sequence[str],
+    references: Sequence[str],
+    *,
+    count: int,
+    longest: int,
+) -> list[IdPair]:
+    """Return the ids of the first pairs that a model can be asked about.
+
+    Args:
+        problem: Problem that converts the texts to the forms that the model reads and
+            writes.
+        tokenizers: Tokenizers of the sources and of the targets.
+        sources: Dev sentences.
+        references: Their targets.
+        count: Number of pairs; fewer if there are fewer.
+        longest: Largest number of tokens per side, including EOS.
+    """
+    pairs: list[IdPair] = []
+    for source, reference in zip(sources, references, strict=True):
+        if len(pairs) == count:
+            break
+        try:
+            pairs.append(
+                (
+                    encode_source(
+                        tokenizers[0], problem.normalize_source(source), longest
+                    ),
+                    encode_target(
+                        tokenizers[1], problem.encode_target(reference), longest
+                    ),
+                )
+            )
+        except UserError:  # empty, too long or not in the vocabulary
+            continue
+    return pairs
+
+
+def attention_evaluator(
+    model: Transformer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    pairs: Sequence[IdPair],
+    languages: tuple[str | None, str | None] = (None, None),
+) -> Callable[[int, MetricsLog], dict[str, float]]:
+    """Make the evaluator that writes the attention of sample sentences.
+
+    The targets are the references, so that the tokens are the same at all steps and a
+    viewer can follow how the attention between them appears.
+
+    Args:
+        model: The model in training.
+        tokenizers: Tokenizers of the sources and of the targets.
+        pairs: Ids of the sources and the targets, from `sample_pairs`.
+        languages: Codes of the languages of the sources and of the targets, if known.
+
+    Returns:
+        A function that writes to the log and returns no scores.
+    """
+
+    def evaluate(step: int, log: MetricsLog) -> dict[str, float]:
+        for number, (source, target) in enumerate(pairs):
+            attention = capture_attention(
+                model,
+                tokenizers,
+                source,
+                target,
+                title=f"dev sentence {number + 1}",
+                languages=languages,
+            )
+            write_attention(log, step, number, attention.to_document())
+        return {}
+
+    return evaluate

@@ -1,1 +1,0 @@
-"""Look at attention: capture, web page, TensorBoard plugin, figures, alignments."""

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2t_repro.errors import UserError
+from t2t_repro.features.attention_view.alignments import (
+    AlignmentHeads,
+    align,
+    association,
+    choose_heads,
+    pharaoh,
+)
+from t2t_repro.features.attention_view.attention import Attention, TokenSequence
+from tests.support.word_attention import attention_of, tokens_of
+
+
+def pointing(*heads: list[int], keys: int) -> np.ndarray:
+    """Return one layer whose heads put all weight of query i on the i-th number."""
+    return np.stack([np.eye(keys)[head] for head in heads])[None]
+
+
+def test_each_target_word_is_linked_to_the_word_with_the_most_weight():
+    # Head 1 reverses the order; EOS is query 2 and key 2.
+    memory = pointing([1, 0, 2], [0, 1, 2], keys=3)
+    attention = attention_of("a b", "x y", memory)
+    assert align(attention, AlignmentHeads(1, (1,))) == [(1, 0), (0, 1)]
+    assert align(attention, AlignmentHeads(1, (2,))) == [(0, 0), (1, 1)]
+
+
+def test_several_heads_are_averaged():
+    # Head 1 is sure of word 0, and heads 2 and 3 together outvote it.
+    votes = pointing([0, 2], [1, 2], [1, 2], keys=3)
+    attention = attention_of("a b", "x", votes)
+    assert align(attention, AlignmentHeads(1, (1, 2))) == [(0, 0)]
+    assert align(attention, AlignmentHeads(1, (1, 2, 3))) == [(1, 0)]
+
+
+def test_no_word_is_linked_to_eos():
+    memory = np.array([[[[0.1, 0.2, 0.7], [0.0, 0.0, 1.0]]]])
+    attention = attention_of("a b", "x", memory)
+    assert align(attention, AlignmentHeads(1, (1,))) == [(1, 0)]
+
+
+def test_a_word_can_be_linked_by_the_position_that_reads_it():
+    # Query 0 predicts x, query 1 reads x and predicts y, query 2 reads y.
+    attention = attention_of("a b", "x y", pointing([1, 0, 1], keys=3))
+    assert align(attention, AlignmentHeads(1, (1,))) == [(1, 0), (0, 1)]
+    assert align(attention, AlignmentHeads(1, (1,), reading=True)) == [(0, 0), (1, 1)]
+
+
+def test_subwords_are_merged():
+    source = TokenSequence("ab c", ("▁a", "b", "▁c", "</s>"), ((0, 2), (2, 3), (3, 4)))
+    memory = np.array([[[[0.3, 0.3, 0.4, 0.0], [0.0, 0.0, 0.0, 1.0]]]], np.float32)
+    attention = Attention(
+        source=source,
+        target=tokens_of("x"),
+        encoder_self=np.zeros((1, 1, 4, 4)),
+        decoder_self=np.zeros((1, 1, 2, 2)),
+        memory=memory,
+        score=0.0,
+    )
+    assert align(attention, AlignmentHeads(1, (1,))) == [(0, 0)]
+
+
+def test_the_pharaoh_format_is_source_and_target_from_zero():
+    assert pharaoh([(1, 0), (0, 1), (0, 0)]) == "0-0 0-1 1-0"
+
+
+def test_an_unknown_layer_or_head_names_what_exists():
+    attention = attention_of("a b", "x y", pointing([1, 0, 2], keys=3))
+    with pytest.raises(UserError, match=r"received layer 2, expected 1 to 1"):
+        align(attention, AlignmentHeads(2, (1,)))
+    with pytest.raises(UserError, match=r"received head 0, expected 1 to 1"):
+        align(attention, AlignmentHeads(1, (0,)))
+
+
+def test_a_translation_without_words_cannot_be_aligned():
+    attention = attention_of("a b", "", pointing([2], keys=3))
+    with pytest.raises(UserError, match="without words"):
+        align(attention, AlignmentHeads(1, (1,)))
+
+
+def test_words_that_always_come_together_are_associated():
+    together = [[("dog", "hund"), ("a", "ein")], [("dog", "hund"), ("a", "ein")]] * 5
+    swapped = [[("dog", "hund"), ("a", "ein")], [("dog", "ein"), ("a", "hund")]] * 5
+    assert association(together) > 0.5 > abs(association(swapped))
+
+
+def test_a_pair_that_occurs_once_is_no_evidence():
+    assert association([[("a", "x")], [("b", "y")], [("c", "z")]]) == pytest.approx(0.0)
+
+
+WORDS = {"dog": "Hund", "cat": "Katze", "sees": "sieht", "a": "ein", "hears": "hört"}
+
+
+def test_the_heads_that_link_translations_are_chosen_without_references():
+    sentences = ["a dog sees a cat", "a cat hears a dog", "a dog hears", "a cat sees"]
+    attentions = []
+    for sentence in sentences * 2:
+        reversed_words = sentence.split()[::-1]
+        target = " ".join(WORDS[word] for word in reversed_words)
+        last = len(reversed_words)
+        straight = [*range(last), last]
+        mirrored = [*range(last)[::-1], last]
+        memory = np.concatenate(
+            [
+                pointing(straight, straight, keys=last + 1),
+                pointing(straight, mirrored, keys=last + 1),
+            ]
+        )
+        attentions.append(attention_of(sentence, target, memory))
+    assert choose_heads(attentions) == AlignmentHeads(2, (2,))
+
+
+def test_choosing_heads_needs_sentences():
+    with pytest.raises(UserError, match="no sentence pairs"):
+        choose_heads([])

@@ -1,0 +1,545 @@
+from __future__ import annotations
+
+import contextlib
+import gzip
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from tensorboard import program
+from tensorboard.backend.event_processing.data_ingester import LocalDataIngester
+from tensorboard.compat.proto import summary_pb2
+from tensorboard.context import RequestContext
+from tensorboard.data import server_ingester
+from tensorboard.plugins import base_plugin
+from tensorboard.plugins.core.core_plugin import CorePluginLoader
+from werkzeug.test import Client
+
+import t2t_repro.features.attention_view
+from t2t_repro.features.attention_view.event_format import (
+    MAX_DOCUMENT_BYTES,
+    pack_branches,
+    pack_document,
+)
+from t2t_repro.features.attention_view.plugin import (
+    KEPT_STEPS,
+    AttentionLoader,
+    AttentionPlugin,
+)
+from t2t_repro.features.attention_view.summaries import write_attention, write_branches
+from t2t_repro.training.metrics_log import MetricsLog
+from tests.support.attention_documents import make_document
+
+# TensorBoard's ingester drops the handle of its server process.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+STATIC = Path(t2t_repro.features.attention_view.__file__).parent / "static"
+REPOSITORY = Path(__file__).parents[3]
+
+
+def flags_of(logdir, *more):
+    """Return TensorBoard's flags as its command line makes them."""
+    board = program.TensorBoard(plugins=[CorePluginLoader(), AttentionLoader()])
+    arguments = ["--logdir", str(logdir), "--reload_interval=0", *more]
+    board.configure(["tensorboard", *arguments, "--reload_task=blocking"])
+    return board.flags
+
+
+def python_ingester(flags):
+    """Read events as `--load_fast=false` does."""
+    return LocalDataIngester(flags)
+
+
+def server_process(flags):
+    """Read events as `--load_fast=true` does."""
+    return server_ingester.SubprocessServerDataIngester(
+        server_ingester.get_server_binary(),
+        flags.logdir,
+        reload_interval=flags.reload_interval,
+        channel_creds_type=flags.grpc_creds_type,
+        samples_per_plugin=flags.samples_per_plugin,
+    )
+
+
+class Tab:
+    """The plugin on a folder of event files.
+
+    Args:
+        ingester: Makes TensorBoard's ingester of data from its flags.
+        logdir: Folder of event files.
+        flags: More flags of the command line.
+    """
+
+    def __init__(self, ingester, logdir, *flags):
+        parsed = flags_of(logdir, *flags)
+        self.ingester = ingester(parsed)
+        self.ingester.start()
+        provider = self.ingester.data_provider
+        context = base_plugin.TBContext(
+            data_provider=provider, flags=parsed, logdir=parsed.logdir
+        )
+        self.plugin = AttentionLoader().load(context)
+        self.apps = self.plugin.get_plugin_apps()
+
+    def close(self):
+        """End the server process, which lives as long as its input is open."""
+        handle = getattr(self.ingester, "_stdin_handle", None)
+        if handle is not None:
+            handle.close()
+
+    def get(self, route, **arguments):
+        client = Client(self.apps[route])
+        return client.get("/", query_string=arguments)
+
+    def read(self, route, **arguments):
+        response = self.get(route, **arguments)
+        assert response.status_code == 200, response.text
+        return response.json
+
+    def error(self, route, **arguments):
+        response = self.get(route, **arguments)
+        assert list(response.json) == ["error"]
+        return response.status_code, response.json["error"]
+
+
+def wait_until(done):
+    """Wait for the server process, which reads files while it already answers."""
+    end = time.monotonic() + 20
+    while not done():
+        assert time.monotonic() < end, "the server has not read the events"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def opening(ingester):
+    """Return a function that opens the plugin and waits until a step is read."""
+    opened = []
+
+    def open_(logdir, *flags, last=None):
+        tab = Tab(ingester, logdir, *flags)
+        opened.append(tab)
+        if last:
+            tag, step = last
+            wait_until(lambda: last_step(tab, tag) == step)
+        return tab
+
+    yield open_
+    for tab in opened:
+        tab.close()
+
+
+@pytest.fixture(params=[python_ingester, server_process])
+def open_tab(request):
+    """Return a function that opens the plugin on a folder of the test."""
+    with opening(request.param) as open_:
+        yield open_
+
+
+def last_step(tab, tag):
+    """Return the last step of a tag in any run, or None if it is not there yet."""
+    provider = tab.plugin._provider
+    for method in (provider.list_blob_sequences, provider.list_tensors):
+        found = method(RequestContext(), experiment_id="", plugin_name="attention")
+        for tags in found.values():
+            if tag in tags:
+                return tags[tag].max_step
+    return None
+
+
+LAYERS = [{"name": "encoder layer 1", "kappa": [0.25, 0.75], "alpha": [0.5, 0.5]}]
+
+
+def document_of(number, step):
+    return make_document(
+        title=f"dev sentence {number + 1}",
+        seed=step,
+        layers=1,
+        heads=2,
+        align_head=None,
+    )
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory):
+    """Return a folder of two runs, one with branches and 40 steps."""
+    folder = tmp_path_factory.mktemp("logs")
+    for name in ("plain", "weighted"):
+        (folder / name).mkdir()
+        log = MetricsLog(folder / name)
+        log.scalars("train", 1, {"loss": 1.0})
+        for step in [100, 200] if name == "plain" else range(10, 410, 10):
+            for number in (0, 1, 10) if name == "plain" else (0,):
+                write_attention(log, step, number, document_of(number, step))
+            if name == "weighted":
+                write_branches(log, step, LAYERS)
+    return folder
+
+
+@pytest.fixture(scope="module", params=[python_ingester, server_process])
+def tab(request, logdir):
+    """Open the plugin on `logdir`, which no test changes."""
+    with opening(request.param) as open_:
+        tab = open_(logdir, last=("attention/branches", 400))
+        wait_until(lambda: tab.read("/runs") == ["plain/eval", "weighted/eval"])
+        wait_until(lambda: len(tab.read("/list", run="plain/eval")["sentences"]) == 3)
+        yield tab
+
+
+def test_the_runs_with_attention_are_listed(tab):
+    assert tab.read("/runs") == ["plain/eval", "weighted/eval"]
+    assert tab.plugin.is_active()
+
+
+def test_sentences_are_listed_by_number_with_their_titles_and_steps(tab):
+    assert tab.read("/list", run="plain/eval") == {
+        "sentences": [
+            {
+                "id": f"sentence_{number}",
+                "title": f"dev sentence {number + 1}",
+                "steps": [100, 200],
+            }
+            for number in (0, 1, 10)
+        ],
+        "branches": False,
+        "damage": None,
+    }
+
+
+def test_a_name_with_thousands_of_digits_is_listed(open_tab, tmp_path):
+    name = f"sentence_{'7' * 5000}"
+    for tag in ("sentence_10", name, "sentence_9"):
+        write_tensor(tmp_path, tag, tf.constant([GOOD]), BLOBS)
+    found = open_tab(tmp_path, last=(f"attention/{name}", 1)).read("/list", run=".")
+    listed = [sentence["id"] for sentence in found["sentences"]]
+    assert listed == ["sentence_9", "sentence_10", name]
+
+
+def test_more_steps_than_tensorboards_ten_are_kept(tab):
+    found = tab.read("/list", run="weighted/eval")
+    assert found["sentences"][0]["steps"] == list(range(10, 410, 10))
+    assert found["branches"] is True
+    assert len(tab.read("/branches", run="weighted/eval")) == 40
+
+
+def test_a_document_comes_back_as_it_was_written(tab):
+    for step in (10, 400):
+        arguments = {"run": "weighted/eval", "id": "sentence_0", "step": step}
+        assert tab.read("/document", **arguments) == document_of(0, step)
+
+
+def test_kappa_and_alpha_come_back_in_the_order_of_steps(tab):
+    found = tab.read("/branches", run="weighted/eval")
+    assert [entry["step"] for entry in found] == list(range(10, 410, 10))
+    assert found[0]["layers"] == LAYERS
+
+
+def test_the_user_can_keep_fewer_steps(open_tab, logdir):
+    few = open_tab(
+        logdir, "--samples_per_plugin=attention=3", last=("attention/branches", 400)
+    )
+    (sentence,) = few.read("/list", run="weighted/eval")["sentences"]
+    assert len(sentence["steps"]) == 3
+    assert sentence["steps"][-1] == 400
+
+
+@pytest.mark.parametrize(
+    ("route", "arguments", "code", "message"),
+    [
+        ("/list", {}, 400, 'The request has no argument "run".'),
+        ("/list", {"run": "x"}, 404, 'The run "x" has no attention.'),
+        ("/list", {"run": "plain/train"}, 404, 'The run "plain/train" has no'),
+        ("/branches", {"run": "plain/eval"}, 404, "has no kappa and alpha."),
+        ("/document", {"run": "plain/eval"}, 400, 'has no argument "step".'),
+        (
+            "/document",
+            {"run": "plain/eval", "id": "sentence_0", "step": "x"},
+            400,
+            'The step must be a number of at most 19 digits, not "x".',
+        ),
+        (
+            "/document",
+            {"run": "plain/eval", "id": "sentence_0", "step": "1" * 5000},
+            400,
+            f'The step must be a number of at most 19 digits, not "{"1" * 40}".',
+        ),
+        (
+            "/document",
+            {"run": "plain/eval", "id": "sentence_0", "step": "300"},
+            404,
+            'has no attention of "sentence_0" at step 300.',
+        ),
+        (
+            "/document",
+            {"run": "plain/eval", "id": "sentence_7", "step": "100"},
+            404,
+            'has no attention of "sentence_7" at step 100.',
+        ),
+        (
+            "/document",
+            {"run": "weighted/eval", "id": "branches", "step": "10"},
+            404,
+            'has no attention of "branches" at step 10.',
+        ),
+    ],
+)
+def test_a_request_without_an_answer_gets_a_sentence(
+    tab, route, arguments, code, message
+):
+    assert tab.error(route, **arguments)[0] == code
+    assert message in tab.error(route, **arguments)[1]
+
+
+def test_a_folder_without_attention_is_empty(open_tab, tmp_path):
+    MetricsLog(tmp_path).scalars("train", 1, {"loss": 1.0})
+    empty = open_tab(tmp_path)
+    assert empty.read("/runs") == []
+    assert not empty.plugin.is_active()
+
+
+def write_tensor(folder, tag, tensor, data_class, step=1):
+    """Write a tensor that claims to be attention."""
+    plugin_data = summary_pb2.SummaryMetadata.PluginData(plugin_name="attention")
+    metadata = summary_pb2.SummaryMetadata(
+        plugin_data=plugin_data, data_class=data_class
+    )
+    writer = tf.summary.create_file_writer(str(folder))
+    with writer.as_default(step=step):
+        tf.summary.write(f"attention/{tag}", tensor, metadata=metadata)
+    writer.close()
+
+
+BLOBS = summary_pb2.DATA_CLASS_BLOB_SEQUENCE
+TENSORS = summary_pb2.DATA_CLASS_TENSOR
+GOOD = pack_document(make_document(layers=1, heads=1, align_head=None))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "it is not JSON"),
+        (b"{}", "it is not compressed"),
+        (GOOD[: len(GOOD) // 2], "it is not compressed"),
+        (GOOD[:60] + b"???" + GOOD[63:], "it is not compressed"),
+        (pack_document({"version": 2}), "it has version 2, expected version 1"),
+        (pack_document({"version": 1}), 'it has no "maps"'),
+        (pack_document([1]), "it is not a JSON object"),
+        (gzip.compress(b"[" * 200_000), "it is not JSON"),
+        (
+            gzip.compress(bytes(MAX_DOCUMENT_BYTES + 1)),
+            f"it is larger than {MAX_DOCUMENT_BYTES:,} bytes",
+        ),
+    ],
+    ids=range(9),
+)
+def test_a_damaged_document_gets_a_sentence(open_tab, tmp_path, content, reason):
+    write_tensor(tmp_path, "sentence_0", tf.constant([content]), BLOBS)
+    damaged = open_tab(tmp_path, last=("attention/sentence_0", 1))
+    assert damaged.read("/list", run=".")["sentences"][0]["title"] == "sentence_0"
+    found = damaged.error("/document", run=".", id="sentence_0", step=1)
+    assert found == (
+        422,
+        f'The attention of "sentence_0" at step 1 is damaged: {reason}.',
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b'{"version": 1}'])
+def test_damaged_branches_get_a_sentence(open_tab, tmp_path, content):
+    write_tensor(tmp_path, "branches", tf.constant(content), TENSORS)
+    damaged = open_tab(tmp_path, last=("attention/branches", 1))
+    code, message = damaged.error("/branches", run=".")
+    assert code == 422
+    assert message.startswith("The tensor of kappa and alpha at step 1 is damaged: ")
+
+
+@pytest.mark.parametrize(
+    "tensor", [tf.constant(b"x"), tf.constant(1.5), tf.constant([1, 2]), tf.zeros([0])]
+)
+@pytest.mark.parametrize(("tag", "data_class"), [("s", BLOBS), ("branches", TENSORS)])
+def test_a_tensor_of_another_kind_is_no_traceback(tmp_path, tensor, tag, data_class):
+    write_tensor(tmp_path, tag, tensor, data_class)
+    odd = Tab(python_ingester, tmp_path)
+    for route in ("/runs", "/list", "/document", "/branches"):
+        response = odd.get(route, run=".", id="s", step=1)
+        assert response.status_code in (200, 404, 422)
+        json.loads(response.text)
+
+
+def write_steps(folder, steps):
+    """Write a sentence at each step; return the file and its size after each."""
+    log = MetricsLog(folder)
+    sizes = []
+    for step in steps:
+        write_attention(log, step, 0, document_of(0, step))
+        (path,) = (folder / "eval").glob("events*")
+        sizes.append(path.stat().st_size)
+    return path, sizes
+
+
+def flip(path, place):
+    """Change a byte of a file."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 255
+    path.write_bytes(content)
+
+
+def damage_sentence(path, place):
+    return (
+        f'An event file of the run "eval" is damaged {place} may be missing here '
+        f"({path.name})."
+    )
+
+
+def test_damage_in_an_event_file_is_reported_with_the_last_step_before_it(
+    open_tab, tmp_path
+):
+    path, sizes = write_steps(tmp_path, (1, 2, 3))
+    flip(path, sizes[1])  # the length of the first event of step 3
+    cut = open_tab(tmp_path, last=("attention/sentence_0", 2))
+    found = cut.read("/list", run="eval")
+    assert found["sentences"][0]["steps"] == [1, 2]
+    assert found["damage"] == damage_sentence(path, "after step 2, so later steps")
+
+
+def test_damaged_data_is_reported_where_tensorboard_stops_at_it(tmp_path):
+    path, sizes = write_steps(tmp_path, (1, 2, 3))
+    flip(path, sizes[0] + 200)
+    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
+    assert found["sentences"][0]["steps"] == [1]
+    assert found["damage"] == damage_sentence(path, "after step 1, so later steps")
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_an_event_cut_short_is_damage_unless_it_may_be_in_writing(tmp_path, seconds):
+    path, sizes = write_steps(tmp_path, (1, 2, 3))
+    path.write_bytes(path.read_bytes()[: sizes[1] + 100])
+    changed = time.time() - seconds
+    os.utime(path, (changed, changed))
+    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
+    assert found["sentences"][0]["steps"] == [1, 2]
+    place = "after step 2, so later steps"
+    assert found["damage"] == (damage_sentence(path, place) if seconds else None)
+
+
+def test_a_file_damaged_at_its_beginning_has_no_last_step(tmp_path):
+    write_steps(tmp_path, (1, 2, 3))
+    path = tmp_path / "eval" / "events.out.tfevents.0.old"
+    path.write_bytes(b"?" * 100)
+    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
+    assert found["sentences"][0]["steps"] == [1, 2, 3]
+    assert found["damage"] == damage_sentence(path, "at its beginning, so its steps")
+
+
+def test_steps_that_a_resumed_run_repeats_are_listed_once(open_tab, tmp_path):
+    for steps in ([1, 2, 3], [2, 3, 4]):
+        log = MetricsLog(tmp_path)
+        for step in steps:
+            write_attention(log, step, 0, document_of(0, step))
+        del log
+    resumed = open_tab(tmp_path, last=("attention/sentence_0", 4))
+    (sentence,) = resumed.read("/list", run="eval")["sentences"]
+    assert sentence["steps"] == [1, 2, 3, 4]
+
+
+def test_of_two_tensors_at_one_step_the_last_counts(open_tab, tmp_path):
+    log = MetricsLog(tmp_path)
+    for step, kappa in ((1, 0.0), (2, 0.0), (2, 1.0), (3, 1.0)):
+        write_branches(log, step, [{**LAYERS[0], "kappa": [kappa]}])
+    tab = open_tab(tmp_path, last=("attention/branches", 3))
+    found = tab.read("/branches", run="eval")
+    kappas = [(entry["step"], entry["layers"][0]["kappa"]) for entry in found]
+    assert kappas == [(1, [0.0]), (2, [1.0]), (3, [1.0])]
+
+
+def test_a_provider_that_fails_is_no_traceback():
+    class Broken:
+        def list_blob_sequences(self, *args, **kwargs):
+            raise ConnectionError("the server has stopped")
+
+    plugin = AttentionPlugin(base_plugin.TBContext(data_provider=Broken()))
+    response = Client(plugin.get_plugin_apps()["/runs"]).get("/")
+    assert (response.status_code, response.json) == (
+        422,
+        {"error": "TensorBoard cannot read the attention: ConnectionError."},
+    )
+    assert not plugin.is_active()
+
+
+def test_a_tensorboard_without_data_is_inactive():
+    assert not AttentionPlugin(base_plugin.TBContext()).is_active()
+
+
+def test_documents_are_sent_compressed_to_those_who_accept_it(tab):
+    client = Client(tab.apps["/document"])
+    arguments = {"run": "plain/eval", "id": "sentence_0", "step": 100}
+    plain = client.get("/", query_string=arguments)
+    packed = client.get(
+        "/", query_string=arguments, headers={"Accept-Encoding": "gzip"}
+    )
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert packed.data == pack_document(document_of(0, 100))
+    assert "Content-Encoding" not in plain.headers
+    assert plain.json == document_of(0, 100)
+
+
+@pytest.fixture
+def plugin():
+    return AttentionPlugin(base_plugin.TBContext())
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("plugin.js", "text/javascript"),
+        ("attention_view.js", "text/javascript"),
+        ("attention_view.css", "text/css"),
+    ],
+)
+def test_files_are_served_with_their_media_type(plugin, name, media_type):
+    response = Client(plugin.get_plugin_apps()[f"/{name}"]).get("/")
+    assert response.content_type == f"{media_type}; charset=utf-8"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.data == (STATIC / name).read_bytes()
+
+
+def test_the_tab_is_named_and_its_entry_is_served(plugin):
+    metadata = plugin.frontend_metadata()
+    assert metadata.tab_name == "Attention"
+    assert metadata.es_module_path in plugin.get_plugin_apps()
+    assert plugin.plugin_name == "attention"
+
+
+def test_five_hundred_steps_are_kept_unless_the_user_says_otherwise(tmp_path):
+    assert flags_of(tmp_path).samples_per_plugin == {"attention": KEPT_STEPS}
+    chosen = flags_of(tmp_path, "--samples_per_plugin=attention=0,images=7")
+    assert chosen.samples_per_plugin == {"attention": 0, "images": 7}
+
+
+def test_the_entry_point_names_the_loader():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    module, _, name = project["entry-points"]["tensorboard_plugins"][
+        "attention"
+    ].partition(":")
+    assert getattr(importlib.import_module(module), name) is AttentionLoader
+
+
+def test_tensorboard_starts_without_importing_a_framework():
+    program = (
+        "import sys, t2t_repro.features.attention_view.plugin\n"
+        "assert not {'tensorflow', 'keras', 'numpy.f2py'} & set(sys.modules)\n"
+    )
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_layers_are_packed_as_a_list():
+    assert json.loads(pack_branches(tuple(LAYERS)))["layers"] == LAYERS

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.compat.proto import summary_pb2
+from tensorboard.util import tensor_util
+
+from t2t_repro.features.attention_view import map_image
+from t2t_repro.features.attention_view.map_image import draw_map, layer_means
+from t2t_repro.features.attention_view.summaries import write_attention, write_branches
+from t2t_repro.training.metrics_log import MetricsLog
+from tests.support.attention_documents import (
+    SOURCE,
+    TARGET,
+    attention_map,
+    make_document,
+    sequence,
+)
+
+
+def values_of(folder):
+    """Return the step, metadata and array of every value by tag."""
+    found = {}
+    for path in folder.glob("events*"):
+        for event in EventFileLoader(str(path)).Load():
+            for value in event.summary.value:
+                array = tensor_util.make_ndarray(value.tensor)
+                found[value.tag] = (event.step, value.metadata, array)
+    return found
+
+
+def test_a_document_is_written_with_the_metadata_of_the_plugin(tmp_path):
+    document = make_document(title="dev sentence 3")
+    write_attention(MetricsLog(tmp_path), 200, 2, document)
+    step, metadata, array = values_of(tmp_path / "eval")["attention/sentence_2"]
+    assert (step, array.shape) == (200, (1,))
+    assert json.loads(gzip.decompress(array[0])) == document
+    assert metadata.plugin_data.plugin_name == "attention"
+    assert metadata.data_class == summary_pb2.DATA_CLASS_BLOB_SEQUENCE
+    content = json.loads(metadata.plugin_data.content)
+    assert content == {"version": 1, "title": "dev sentence 3"}
+
+
+def test_the_title_of_the_time_series_has_the_first_words_of_the_source(tmp_path):
+    document = make_document(title="dev sentence 3") | {"first_words": "Der <b> …"}
+    write_attention(MetricsLog(tmp_path), 200, 2, document)
+    _, metadata, _ = values_of(tmp_path / "eval")["attention/sentence_2"]
+    title = json.loads(metadata.plugin_data.content)["title"]
+    assert title == metadata.display_name == "dev sentence 3: Der <b> …"
+
+
+def test_equal_documents_are_equal_bytes(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_attention(MetricsLog(tmp_path / name), 1, 0, make_document())
+    first, second = (
+        values_of(tmp_path / name / "eval")["attention/sentence_0"][2]
+        for name in ("a", "b")
+    )
+    assert first[0] == second[0]
+
+
+def test_thirty_tokens_of_a_base_model_take_less_than_a_quarter_megabyte(tmp_path):
+    words = [f"▁w{i}" for i in range(30)]
+    document = make_document(
+        source=words, target=words, aligned=range(30), layers=6, heads=8
+    )
+    write_attention(MetricsLog(tmp_path), 1, 0, document)
+    values = values_of(tmp_path / "eval")
+    assert len(values["attention/sentence_0"][2][0]) < 250_000
+
+
+def test_kappa_and_alpha_are_written_as_numbers(tmp_path):
+    layers = [{"name": "encoder layer 1", "kappa": [0.25, 0.75], "alpha": [0.5, 0.5]}]
+    write_branches(MetricsLog(tmp_path), 7, layers)
+    step, metadata, array = values_of(tmp_path / "eval")["attention/branches"]
+    assert step == 7
+    assert json.loads(array.item()) == {"version": 1, "layers": layers}
+    assert metadata.plugin_data.plugin_name == "attention"
+    assert metadata.data_class == summary_pb2.DATA_CLASS_TENSOR
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("-inf")])
+def test_a_number_that_json_lacks_is_not_written(tmp_path, score):
+    with pytest.raises(ValueError, match="JSON"):
+        write_attention(MetricsLog(tmp_path), 1, 0, make_document() | {"score": score})
+
+
+def test_broken_text_is_written(tmp_path):
+    document = make_document() | {"reference": "\ud800 <script>"}
+    write_attention(MetricsLog(tmp_path), 1, 0, document)
+    _, _, array = values_of(tmp_path / "eval")["attention/sentence_0"]
+    written = json.loads(gzip.decompress(array[0]))
+    assert written["reference"] == "? <script>"
+
+
+def picture_of(folder):
+    """Return the pixels in the tab "Images"."""
+    tag = "samples/encoder_decoder_attention/sentence_0"
+    _, metadata, array = values_of(folder)[tag]
+    assert metadata.plugin_data.plugin_name == "images"
+    width, height, png = array
+    pixels = np.asarray(Image.open(io.BytesIO(png)))
+    assert pixels.shape == (int(height), int(width), 3)
+    return pixels
+
+
+def test_the_encoder_decoder_attention_is_a_picture(tmp_path):
+    document = make_document()
+    write_attention(MetricsLog(tmp_path), 5, 0, document)
+    expected = draw_map(document, "memory", "dev sentence 1, step 5")
+    np.testing.assert_array_equal(picture_of(tmp_path / "eval"), expected)
+
+
+def test_a_document_without_a_decoder_has_no_picture(tmp_path):
+    document = make_document()
+    document["maps"] = document["maps"][:1]
+    write_attention(MetricsLog(tmp_path), 5, 0, document)
+    assert list(values_of(tmp_path / "eval")) == ["attention/sentence_0"]
+
+
+def one_head(weights, queries=TARGET, keys=SOURCE):
+    """Return a document whose encoder-decoder attention has one layer and one head."""
+    document = make_document()
+    document["sequences"] |= {"source": sequence(keys), "target": sequence(queries)}
+    document["maps"] = [attention_map("memory", "target", "source", weights)]
+    return document
+
+
+def cells(pixels, rows, columns):
+    """Return the color in the middle of every cell of a picture of one layer."""
+    size = map_image.CELL
+    bottom = pixels.shape[0] - 2 * map_image.MARGIN - 1
+    right = next(
+        x
+        for x in range(pixels.shape[1] - 1, 0, -1)
+        if (pixels[bottom - size // 2, x] < 250).any()
+    )
+    ys = [bottom - size * rows + size * row + size // 2 for row in range(rows)]
+    xs = [right - size * columns + size * c + size // 2 for c in range(columns)]
+    return pixels[np.ix_(ys, xs)].mean(axis=-1)
+
+
+def test_a_cell_is_darker_the_larger_its_weight_is():
+    weights = np.zeros((1, 1, len(TARGET), len(SOURCE)))
+    weights[..., 0] = np.linspace(0.1, 1.0, len(TARGET))
+    document = one_head(weights)
+    shade = cells(draw_map(document, "memory", "x"), *weights.shape[2:])
+    assert (np.diff(shade[:, 0]) < 0).all()
+    assert (shade[:, 1:] > 250).all()
+    assert shade[-1, 0] < 80
+
+
+def test_layers_are_drawn_as_the_mean_of_their_heads():
+    weights = np.random.default_rng(0).random((2, 3, len(TARGET), len(SOURCE)))
+    entry = attention_map("memory", "target", "source", weights)
+    means = layer_means(entry, len(TARGET), len(SOURCE))
+    np.testing.assert_allclose(means, weights.mean(axis=1), atol=1e-3)
+
+
+def test_a_token_changes_the_picture():
+    weights = np.full((1, 1, len(TARGET), len(SOURCE)), 0.1)
+    first = draw_map(one_head(weights), "memory", "x")
+    other = draw_map(one_head(weights, queries=["▁A", *TARGET[1:]]), "memory", "x")
+    assert not np.array_equal(first, other)
+
+
+def test_only_the_first_tokens_of_a_long_sentence_are_drawn():
+    words = ["▁ab"] * 200
+    weights = np.full((1, 1, 200, 200), 0.005)
+    pixels = draw_map(one_head(weights, words, words), "memory", "x")
+    assert max(pixels.shape) < 100 + map_image.MAX_TOKENS * map_image.CELL + 100
+
+
+@pytest.mark.parametrize(
+    "token", ["", "\n", "<script>", "x" * 10_000, "עברית", "\u202e", "中", "\ud800"]
+)
+@pytest.mark.parametrize("fonts", [map_image.FONTS, ()])
+def test_any_token_can_be_drawn(monkeypatch, token, fonts):
+    monkeypatch.setattr(map_image, "FONTS", fonts)
+    weights = np.full((1, 1, 2, 2), 0.5)
+    pixels = draw_map(one_head(weights, [token, "a"], [token, "b"]), "memory", token)
+    assert pixels.dtype == np.uint8
+    assert pixels.shape[2] == 3
+    assert max(pixels.shape) < 1000
+
+
+def test_without_tokens_there_is_no_picture():
+    document = make_document()
+    document["sequences"]["target"]["tokens"] = []
+    assert draw_map(document, "memory", "x") is None
+
+
+def test_without_a_font_umlauts_lose_their_dots(monkeypatch):
+    monkeypatch.setattr(map_image, "FONTS", ())
+    weights = np.full((1, 1, 1, 1), 0.5)
+    with_dots = draw_map(one_head(weights, ["▁Männer"], ["a"]), "memory", "x")
+    without = draw_map(one_head(weights, ["▁Manner"], ["a"]), "memory", "x")
+    np.testing.assert_array_equal(with_dots, without)
