@@ -1,4 +1,4 @@
-"""One update of the weights on Keras's JAX backend, as a compiled pure function.
+"""One update of the weights on Keras's JAX backend, as a pure function.
 
 The model, the loss, the optimizer and its schedule are those of `t2t_repro.training`,
 which computes the same update on TensorFlow (`training/step.py`). No module imported
@@ -20,6 +20,14 @@ from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.rdrop import rdrop_losses, two_copies
 
+# Name of a precision -> JAX's precision of products of float32 matrices. An NVIDIA GPU
+# would otherwise round their operands to 10 bits.
+PRECISIONS = {
+    "float32": "highest",
+    "tensorfloat32": "tensorfloat32",
+    "bfloat16": "highest",
+}
+
 Batch = dict[str, Any]
 
 
@@ -27,10 +35,10 @@ class TrainState(NamedTuple):
     """All values that an update changes.
 
     Attributes:
-        trainable: Weights, in the order of `model.trainable_variables`.
-        non_trainable: States of the dropout generators, in the order of
+        trainable: Weights, as in `model.trainable_variables`.
+        non_trainable: States of the dropout generators, as in
             `model.non_trainable_variables`.
-        optimizer: In the order of `optimizer.variables`.
+        optimizer: As in `optimizer.variables`.
     """
 
     trainable: list[jax.Array]
@@ -38,7 +46,7 @@ class TrainState(NamedTuple):
     optimizer: list[jax.Array]
 
 
-Update = Callable[[TrainState, Batch], tuple[TrainState, dict[str, jax.Array]]]
+Update = Callable[[TrainState, Batch], tuple[TrainState, jax.Array]]
 
 
 def require_jax() -> None:
@@ -55,43 +63,22 @@ def require_jax() -> None:
         )
 
 
+def with_precision(hparams: HParams, precision: str) -> HParams:
+    """Return the hparams of a training run in one of `PRECISIONS`."""
+    if precision == "bfloat16":
+        return hparams.replace(activation_dtype="bfloat16")
+    return hparams
+
+
 def copy_state(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> TrainState:
     """Copy the values of a model and its built optimizer.
 
-    The step may overwrite its state in place, so it must not get the variables' own
+    A step may overwrite its state in place, so it must not get the variables' own
     arrays.
     """
-    groups = (
-        model.trainable_variables,
-        model.non_trainable_variables,
-        optimizer.variables,
-    )
+    weights, others = model.trainable_variables, model.non_trainable_variables
+    groups = (weights, others, optimizer.variables)
     return TrainState(*([jnp.array(v.value) for v in group] for group in groups))
-
-
-def assign_state(
-    model: keras.Model, optimizer: keras.optimizers.Optimizer, state: TrainState
-) -> None:
-    """Write the values of a state back to a model and its optimizer."""
-    groups = (
-        (model.trainable_variables, state.trainable),
-        (model.non_trainable_variables, state.non_trainable),
-        (optimizer.variables, state.optimizer),
-    )
-    for variables, values in groups:
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
-
-
-def make_step(
-    model: keras.Model, optimizer: keras.optimizers.Optimizer, hparams: HParams
-) -> Update:
-    """Make the function that trains on one batch.
-
-    It is compiled once per batch shape, and overwrites the memory of its first
-    argument, which must not be used again. See `make_update`.
-    """
-    return jax.jit(make_update(model, optimizer, hparams), donate_argnums=0)
 
 
 def make_update(
@@ -100,14 +87,13 @@ def make_update(
     """Make the pure function of one update, not compiled.
 
     Args:
-        model: A model that maps {"inputs", "targets"} to logits.
+        model: The model.
         optimizer: Its optimizer, built.
         hparams: `label_smoothing`, `rdrop_weight` and `clip_grad_norm` are read here.
 
     Returns:
-        A function of a state and a batch: int32 `[rows, length]` per side, or the
-        features of packed rows. It returns the next state, and float32 scalars: "loss"
-        (nats per target token), "gradient_norm" and "target_tokens".
+        A function of a state and the features of a batch, int32 `[rows, length]`. It
+        returns the next state, and the loss in nats per target token.
 
     Raises:
         UserError: If activations are float16, whose loss would have to be scaled, or
@@ -126,7 +112,7 @@ def make_update(
 
     def loss_of(
         trainable: list[jax.Array], non_trainable: list[jax.Array], batch: Batch
-    ) -> tuple[jax.Array, tuple[list[jax.Array], jax.Array]]:
+    ) -> tuple[jax.Array, list[jax.Array]]:
         smoothing, weight = hparams.label_smoothing, hparams.rdrop_weight
         logits, non_trainable = model.stateless_call(
             trainable,
@@ -140,34 +126,25 @@ def make_update(
         else:
             losses, _ = token_losses(targets, logits, smoothing)
         tokens = jnp.sum(targets != PAD_ID, dtype="float32")
-        return jnp.sum(losses) / jnp.maximum(tokens, 1.0), (non_trainable, tokens)
+        return jnp.sum(losses) / jnp.maximum(tokens, 1.0), non_trainable
 
-    def step(
-        state: TrainState, batch: Batch
-    ) -> tuple[TrainState, dict[str, jax.Array]]:
+    def step(state: TrainState, batch: Batch) -> tuple[TrainState, jax.Array]:
         gradient_of = jax.value_and_grad(loss_of, has_aux=True)
-        (loss, (non_trainable, tokens)), gradients = gradient_of(
+        (loss, non_trainable), gradients = gradient_of(
             state.trainable, state.non_trainable, batch
         )
-        gradients, norm = _clipped(gradients, hparams.clip_grad_norm)
+        if hparams.clip_grad_norm:
+            gradients = _clipped(gradients, hparams.clip_grad_norm)
         trainable, optimizer_values = optimizer.stateless_apply(
             state.optimizer, gradients, state.trainable
         )
-        metrics = {"loss": loss, "gradient_norm": norm, "target_tokens": tokens}
-        return TrainState(trainable, non_trainable, optimizer_values), metrics
+        return TrainState(trainable, non_trainable, optimizer_values), loss
 
     return step
 
 
-def _clipped(
-    gradients: list[jax.Array], limit: float
-) -> tuple[list[jax.Array], jax.Array]:
-    """Return gradients whose common norm is at most `limit`, and the norm before.
-
-    A limit of 0 changes nothing.
-    """
+def _clipped(gradients: list[jax.Array], limit: float) -> list[jax.Array]:
+    """Return gradients whose common norm is at most `limit`."""
     norm = jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in gradients))
-    if limit:
-        scale = limit / jnp.maximum(norm, limit)
-        gradients = [gradient * scale for gradient in gradients]
-    return gradients, norm
+    scale = limit / jnp.maximum(norm, limit)
+    return [gradient * scale for gradient in gradients]

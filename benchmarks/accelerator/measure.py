@@ -1,149 +1,91 @@
-"""Time training steps and matrix products on a JAX device."""
+"""Measure training on one accelerator with Keras's JAX backend.
+
+Times the update of a model on batches of several shapes without padding, and compares
+its rate of operations with that of a large matrix product in the same precision.
+Needs no TensorFlow; see docs/accelerator.md. From the root of the checkout:
+
+    KERAS_BACKEND=jax PYTHONPATH=. python -m benchmarks.accelerator.measure \
+        --model transformer_big --dtype bfloat16 --json big.json
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import math
+import argparse
+import json
 import statistics
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
 
-from benchmarks.accelerator.jax_step import TrainState, copy_state, make_step
+from benchmarks.accelerator.jax_step import (
+    PRECISIONS,
+    Batch,
+    copy_state,
+    make_update,
+    require_jax,
+    with_precision,
+)
+from benchmarks.accelerator.program import run_program
+from t2t_repro import catalogue
 from t2t_repro.constants import INPUTS, TARGETS
-from t2t_repro.errors import UserError
-from t2t_repro.layers import Dropout
+from t2t_repro.files import atomic_write
 from t2t_repro.models.sizes import training_flops
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
+from t2t_repro.text_tables import aligned
 from t2t_repro.training.optimizer import make_optimizer
 
-WARM_UP_STEPS = 3
+# About the paper's 25,000 target tokens per step (section 5.1), in multiples of 8
+# positions, and the paper's vocabulary of 37,000.
+SHAPES = "784x32,392x64,196x128,98x256"
+VOCAB_SIZE = 37_000
+WARM_UP = 3  # calls that are not timed
 FIRST_ID = 2  # after PAD and EOS
 MATMULS = 16  # products per timed call, so that starting it costs nothing
-MATMUL_REPEATS = 7
-
-# Name of a precision -> hparam `activation_dtype`, and JAX's precision of products of
-# float32 matrices. An NVIDIA GPU would otherwise round their operands to 10 bits.
-PRECISIONS = {
-    "bfloat16": ("bfloat16", "highest"),
-    "float32": ("float32", "highest"),
-    "tensorfloat32": ("float32", "tensorfloat32"),
+MATMUL_CALLS = 7
+# Heading of the table -> name of a figure, its factor and its format.
+COLUMNS = {
+    "ms per step": ("step_seconds", 1e3, ",.1f"),
+    "target tokens/s": ("target_tokens_per_second", 1, ",.0f"),
+    "of matmul rate": ("share_of_matmul_rate", 1, ".1%"),
+    "step GiB": ("step_bytes", 2**-30, ".2f"),
+    "peak GiB": ("peak_bytes", 2**-30, ".2f"),
+    "compile s": ("compile_seconds", 1, ".1f"),
 }
-DROPOUTS = ("hash", "keras", "none")
-
-
-@dataclasses.dataclass(frozen=True)
-class Shape:
-    """Size of a batch.
-
-    Attributes:
-        rows: Number of sentence pairs.
-        length: Number of tokens per side; no position is padding.
-    """
-
-    rows: int
-    length: int
-
-    @property
-    def tokens(self) -> int:
-        """Number of target tokens."""
-        return self.rows * self.length
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.length}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Measurement:
-    """Result of timing one shape.
-
-    Attributes:
-        rows: Number of sentence pairs.
-        length: Number of tokens per side.
-        failure: The reason why there are no figures, or None.
-        compile_seconds: Time of compilation, which is not part of a step.
-        step_seconds: Median time of a step.
-        steps: Number of timed steps.
-        target_tokens_per_second: Target tokens of the batch per median step.
-        flops: Operations of a step, by `training_flops`.
-        compiler_flops: Operations of a step as the compiler counts them, or None.
-        share_of_matmul_rate: Rate of the step's operations divided by that of a large
-            matrix product.
-        step_bytes: Memory that the compiled step needs, with the weights and the
-            optimizer, or None if the compiler does not tell.
-        peak_bytes: Largest memory in use on the device since the process began, or None
-            if the device does not tell.
-        loss: Loss of the last step, in nats per target token.
-    """
-
-    rows: int
-    length: int
-    failure: str | None = None
-    compile_seconds: float | None = None
-    step_seconds: float | None = None
-    steps: int = 0
-    target_tokens_per_second: float | None = None
-    flops: float | None = None
-    compiler_flops: float | None = None
-    share_of_matmul_rate: float | None = None
-    step_bytes: int | None = None
-    peak_bytes: int | None = None
-    loss: float | None = None
-
-
-@contextmanager
-def chosen_dropout(kind: str) -> Iterator[None]:
-    """Let the layers of `t2t_repro` compute the dropout of Keras instead of their own.
-
-    Args:
-        kind: "keras" for Keras's; any other value changes nothing.
-    """
-    if kind != "keras":
-        yield
-        return
-    with mock.patch.object(Dropout, "call", keras.layers.Dropout.call):
-        yield
-
-
-def with_dropout(hparams: HParams, kind: str) -> HParams:
-    """Return the hparams, without any dropout if the kind is "none"."""
-    if kind != "none":
-        return hparams
-    names = ("layer_prepostprocess_dropout", "attention_dropout", "relu_dropout")
-    return hparams.replace(**dict.fromkeys(names, 0.0))
 
 
 def matmul_rate(size: int, dtype: str) -> float:
-    """Measure the rate of square matrix products, in operations per second.
-
-    Args:
-        size: Number of rows and columns.
-        dtype: Dtype of the matrices.
-    """
+    """Measure the rate of square matrix products, in operations per second."""
     keys = jax.random.split(jax.random.key(1))
     # The spread keeps the values of a chain of products near 1.
     x, y = (jax.random.normal(key, (size, size), dtype=dtype) for key in keys)
     y = y * jnp.asarray(size**-0.5, dtype)
 
     @jax.jit
-    def products(x: jax.Array, y: jax.Array) -> jax.Array:
+    def products(x: jax.Array) -> jax.Array:
         return jax.lax.fori_loop(0, MATMULS, lambda _, x: jnp.matmul(x, y), x)
 
-    jax.block_until_ready(products(x, y))
+    seconds, _ = _median_time(products, x, MATMUL_CALLS)
+    return MATMULS * 2 * size**3 / seconds
+
+
+def _median_time(
+    call: Callable[[Any], Any], value: Any, count: int
+) -> tuple[float, Any]:
+    """Return the median time of calls, each with the last one's value; and the last."""
     times = []
-    for _ in range(MATMUL_REPEATS):
+    for _ in range(WARM_UP + count):
         start = time.perf_counter()
-        jax.block_until_ready(products(x, y))
+        value = jax.block_until_ready(call(value))
         times.append(time.perf_counter() - start)
-    return MATMULS * 2 * size**3 / statistics.median(times)
+    return statistics.median(times[WARM_UP:]), value
 
 
 class Benchmark:
@@ -152,143 +94,149 @@ class Benchmark:
     Args:
         hparams: Hparams of the model and its training.
         vocab_size: Size of the vocabulary of both sides.
-        seed: Seed of the weights and the batches.
     """
 
-    def __init__(self, hparams: HParams, vocab_size: int, seed: int = 1) -> None:
-        keras.utils.set_random_seed(seed)
+    def __init__(self, hparams: HParams, vocab_size: int) -> None:
+        keras.utils.set_random_seed(1)
         self.hparams = hparams
         self.vocab_size = vocab_size
-        self.seed = seed
         model = Transformer.from_hparams(hparams, vocab_size, vocab_size)
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
         self.parameters = model.count_params()
-        self.step = make_step(model, optimizer, hparams)
+        self.step = jax.jit(make_update(model, optimizer, hparams), donate_argnums=0)
         # On the host: every shape begins with its own state on the device.
         self.initial = jax.device_get(copy_state(model, optimizer))
 
     def measure(
-        self, shape: Shape, steps: int, rate: float, deadline: float = math.inf
-    ) -> Measurement:
+        self, rows: int, length: int, steps: int, rate: float
+    ) -> dict[str, Any]:
         """Compile the step for a shape, warm it up and time it.
 
         Args:
-            shape: Size of the batch.
+            rows: Number of sentence pairs.
+            length: Number of tokens per side.
             steps: Number of timed steps.
             rate: Operations per second of `matmul_rate`.
-            deadline: Value of `time.monotonic` after which no step begins. Compilation
-                cannot be stopped.
 
         Returns:
-            The figures; or the reason why there are none, if the device has too little
-            memory or no time is left.
+            The figures by name: times in seconds; sizes in bytes, or None if the
+            compiler or the device does not tell; and the loss of the last step in nats
+            per token. If the device has too little memory, the "failure" instead.
         """
-        if time.monotonic() >= deadline:
-            return Measurement(shape.rows, shape.length, failure="no time left")
+        figures: dict[str, Any] = {"rows": rows, "length": length}
         try:
-            return self._measure(shape, steps, rate, deadline)
+            return figures | self._measure(rows, length, steps, rate)
         except jax.errors.JaxRuntimeError as error:
-            if not is_out_of_memory(error):
+            if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
-            reason = str(error).strip().splitlines()[0][:200]
-            return Measurement(
-                shape.rows, shape.length, failure=f"out of memory: {reason}"
-            )
+            return figures | {"failure": str(error).splitlines()[0][:200]}
 
     def _measure(
-        self, shape: Shape, steps: int, rate: float, deadline: float
-    ) -> Measurement:
-        batch = jax.device_put(self.batch(shape))
+        self, rows: int, length: int, steps: int, rate: float
+    ) -> dict[str, Any]:
+        batch = jax.device_put(self.batch(rows, length))
         start = time.perf_counter()
         compiled = self.step.lower(self.initial, batch).compile()
         compile_seconds = time.perf_counter() - start
-        state = jax.device_put(self.initial)
-        times, loss = _timed_steps(compiled, state, batch, steps, deadline)
-        figures = {"compile_seconds": compile_seconds, "loss": loss}
-        if not times:
-            return Measurement(
-                shape.rows, shape.length, failure="no time left", **figures
-            )
-        seconds = statistics.median(times)
-        flops = training_flops(
-            self.hparams, self.vocab_size, shape.tokens, shape.length
+        seconds, (_, loss) = _median_time(
+            lambda last: compiled(last[0], batch),
+            (jax.device_put(self.initial), None),
+            steps,
         )
-        return Measurement(
-            shape.rows,
-            shape.length,
-            step_seconds=seconds,
-            steps=len(times),
-            target_tokens_per_second=shape.tokens / seconds,
-            flops=flops,
-            compiler_flops=compiler_flops(compiled),
-            share_of_matmul_rate=flops / seconds / rate,
-            step_bytes=step_bytes(compiled),
-            peak_bytes=peak_bytes(),
-            **figures,
-        )
+        flops = training_flops(self.hparams, self.vocab_size, rows * length, length)
+        memory = jax.local_devices()[0].memory_stats() or {}
+        return {
+            "steps": steps,
+            "compile_seconds": compile_seconds,
+            "step_seconds": seconds,
+            "target_tokens_per_second": rows * length / seconds,
+            "flops": flops,
+            "share_of_matmul_rate": flops / seconds / rate,
+            "step_bytes": _step_bytes(compiled),
+            "peak_bytes": memory.get("peak_bytes_in_use"),
+            "loss": float(loss),
+        }
 
-    def batch(self, shape: Shape) -> dict[str, np.ndarray]:
+    def batch(self, rows: int, length: int) -> Batch:
         """Return a batch of random ids without padding, int32 `[rows, length]`."""
-        random = np.random.default_rng(self.seed)
-        size = (shape.rows, shape.length)
+        random, size = np.random.default_rng(1), (rows, length)
         return {
             side: random.integers(FIRST_ID, self.vocab_size, size, dtype=np.int32)
             for side in (INPUTS, TARGETS)
         }
 
 
-def _timed_steps(
-    step: Callable[..., tuple[TrainState, dict[str, jax.Array]]],
-    state: TrainState,
-    batch: dict[str, jax.Array],
-    steps: int,
-    deadline: float,
-) -> tuple[list[float], float]:
-    """Return the seconds of the steps after the warm-up, and the last loss.
-
-    Raises:
-        UserError: If the loss is not finite, so that the figures would mean nothing.
-    """
-    times = []
-    for _ in range(WARM_UP_STEPS + steps):
-        start = time.perf_counter()
-        state, metrics = jax.block_until_ready(step(state, batch))
-        times.append(time.perf_counter() - start)
-        if time.monotonic() >= deadline:
-            break
-    loss = float(metrics["loss"])
-    if not math.isfinite(loss):
-        raise UserError(f"the loss is {loss} after {len(times)} steps.")
-    return times[WARM_UP_STEPS:], loss
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Return whether JAX raised the error because a device has too little memory."""
-    return "RESOURCE_EXHAUSTED" in str(error) or "out of memory" in str(error).lower()
-
-
-def compiler_flops(compiled: Any) -> float | None:
-    """Return the operations of a compiled function as XLA counts them, or None.
-
-    Products that XLA gives to a library, as it does on GPUs, may be missing.
-    """
-    return (compiled.cost_analysis() or {}).get("flops")
-
-
-def step_bytes(compiled: Any) -> int | None:
+def _step_bytes(compiled: Any) -> int | None:
     """Return the memory that a compiled function needs, or None if unknown."""
     sizes = compiled.memory_analysis()
     if sizes is None:
         return None
-    return (
-        sizes.argument_size_in_bytes
-        + sizes.output_size_in_bytes
-        - sizes.alias_size_in_bytes
-        + sizes.temp_size_in_bytes
-    )
+    needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes
+    return needed - sizes.alias_size_in_bytes + sizes.temp_size_in_bytes
 
 
-def peak_bytes() -> int | None:
-    """Return the largest memory in use on the device so far, or None if unknown."""
-    return (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+def table(shapes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of a table of all shapes, followed by the shapes that failed."""
+    rows, failed = [("rows x length", *COLUMNS)], []
+    for shape in shapes:
+        name = f"{shape['rows']}x{shape['length']}"
+        if "failure" in shape:
+            failed.append(f"{name} skipped: out of memory: {shape['failure']}")
+            continue
+        cells = ((shape[figure], *form) for figure, *form in COLUMNS.values())
+        texts = ("-" if x is None else format(x * y, form) for x, y, form in cells)
+        rows.append((name, *texts))
+    return aligned(rows, right=range(1, len(rows[0]))) + failed
+
+
+def shapes_of(text: str) -> list[tuple[int, int]]:
+    """Read shapes written as `ROWSxLENGTH,ROWSxLENGTH`."""
+    shapes = (part.split("x") for part in text.split(","))
+    return [(int(rows), int(length)) for rows, length in shapes]
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the program."""
+    add = parser.add_argument
+    add("--model", default="transformer_base", help="hparams set (%(default)s)")
+    add("--hparams", default="", help="changes to the set, as name=value,name=value")
+    add("--dtype", choices=PRECISIONS, default="bfloat16")
+    add("--shapes", type=shapes_of, default=SHAPES, help="pairs x tokens (%(default)s)")
+    add("--steps", type=int, default=20, help="timed steps per shape (%(default)s)")
+    add("--vocab_size", type=int, default=VOCAB_SIZE)
+    add("--matmul_size", type=int, default=8192, help="rows and columns")
+    add("--json", type=Path, help="file for the figures")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Measure every shape, and print and write the figures."""
+    require_jax()
+    hparams = catalogue.hparams(args.model).parse(args.hparams)
+    hparams = with_precision(hparams, args.dtype)
+    device, shapes = jax.local_devices()[0], []
+    with jax.default_matmul_precision(PRECISIONS[args.dtype]):
+        rate = matmul_rate(args.matmul_size, hparams.activation_dtype)
+        benchmark = Benchmark(hparams, args.vocab_size)
+        names = ("model", "hparams", "dtype", "vocab_size", "matmul_size")
+        facts = {name: getattr(args, name) for name in names} | {
+            "parameters": benchmark.parameters,
+            "device": device.device_kind,
+            "platform": device.platform,
+            "jax": jax.__version__,
+            "keras": keras.__version__,
+            "matmul_flops_per_second": rate,
+        }
+        print(*(f"{name}: {value}" for name, value in facts.items()), sep="\n")
+        for shape in args.shapes:
+            shapes.append(benchmark.measure(*shape, args.steps, rate))
+            print(table(shapes[-1:])[-1], flush=True)
+            if args.json is not None:
+                # After every shape, so that a run cut short leaves what it measured.
+                text = json.dumps({**facts, "shapes": shapes}, indent=2)
+                atomic_write(args.json, text + "\n")
+    print("", *table(shapes), sep="\n")
+
+
+if __name__ == "__main__":
+    sys.exit(run_program(__doc__, add_flags, run))

@@ -1,21 +1,32 @@
-"""What the programs of this package share: their exit code after an error."""
+"""What the programs of this package share: their command line and exit code."""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from t2t_repro.errors import UserError
 
 
-def exit_code(run: Callable[[], object]) -> int:
+def run_program(
+    description: str,
+    add_flags: Callable[[argparse.ArgumentParser], object],
+    run: Callable[[argparse.Namespace], object],
+    arguments: Sequence[str] | None = None,
+) -> int:
     """Run a program; return 0, or 1 after printing an error of the user.
 
     Args:
+        description: Docstring of its module.
+        add_flags: Adds its flags to a parser.
         run: The program.
+        arguments: Its command line; None = that of the process.
     """
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
+    add_flags(parser)
     try:
-        run()
+        run(parser.parse_args(arguments))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

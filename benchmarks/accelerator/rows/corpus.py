@@ -1,38 +1,27 @@
 """Prepared text as arrays: pairs, the order of the batches, and what is scored.
 
 A batch is written as the numbers of its pairs, so that a long training run of several
-seeds takes a few megabytes.
+seeds takes a few megabytes. No TensorFlow.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
-from benchmarks.accelerator.arrays import Arrays, read_arrays
-from t2t_repro.constants import (
-    INPUTS,
-    INPUTS_POSITION,
-    INPUTS_SEGMENTATION,
-    PAD_ID,
-    TARGETS,
-    TARGETS_POSITION,
-    TARGETS_SEGMENTATION,
-)
+from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.files import atomic_write
 
+Arrays = dict[str, np.ndarray]
+SIDES = (INPUTS, TARGETS)
 # Of ids in large arrays.
 IDS = np.uint16
 LARGEST_VOCABULARY = np.iinfo(IDS).max + 1
-_SIDES = {
-    INPUTS: (INPUTS_SEGMENTATION, INPUTS_POSITION),
-    TARGETS: (TARGETS_SEGMENTATION, TARGETS_POSITION),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,11 +37,11 @@ class Texts:
     lengths: np.ndarray
 
     @classmethod
-    def of(cls, texts: Sequence[Sequence[int]]) -> Self:
+    def of(cls, texts: Iterable[Sequence[int]]) -> Self:
         """Join texts, of which there may be none."""
-        ids = [token for text in texts for token in text]
-        lengths = [len(text) for text in texts]
-        return cls(np.array(ids, np.int64), np.array(lengths, np.int64))
+        kept = list(texts)
+        ids = [token for text in kept for token in text]
+        return cls(np.array(ids, np.int64), np.array([*map(len, kept)], np.int64))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -65,37 +54,9 @@ class Texts:
     def padded(self, numbers: Sequence[int], length: int) -> np.ndarray:
         """Return some texts as int32 `[texts, length]`."""
         rows = np.full((len(numbers), length), PAD_ID, np.int32)
-        ends = self.ends
-        for row, number in zip(rows, numbers, strict=True):
-            size = self.lengths[number]
-            row[:size] = self.ids[ends[number] - size : ends[number]]
+        where, ids, *_ = _filled(self, np.asarray(numbers), np.arange(len(numbers)))
+        rows[where] = ids
         return rows
-
-
-@dataclasses.dataclass(frozen=True)
-class Order:
-    """Batches of one seed, in order.
-
-    Attributes:
-        shapes: Number of the shape of each batch, int `[batches]`.
-        sizes: Number of pairs of each batch, int `[batches]`.
-        rows: Row of each pair in its batch, batch by batch, int `[sum of sizes]`.
-        pairs: Number of each pair, int `[sum of sizes]`.
-    """
-
-    shapes: np.ndarray
-    sizes: np.ndarray
-    rows: np.ndarray
-    pairs: np.ndarray
-
-    def of_shape(self, shape: int, count: int) -> Order:
-        """Return the first batches of a shape."""
-        wanted = self.shapes == shape
-        wanted &= np.cumsum(wanted) <= count
-        kept = np.repeat(wanted, self.sizes)
-        return Order(
-            self.shapes[wanted], self.sizes[wanted], self.rows[kept], self.pairs[kept]
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,95 +64,99 @@ class Corpus:
     """Everything that training and scoring read.
 
     Attributes:
-        sides: Texts of the training pairs, by side, with EOS.
-        shapes: Rows, and tokens of the source and of the target side, of every kind of
+        train: Texts of the training pairs, by side, with EOS.
+        kinds: Rows, and tokens of the source and of the target side, of every kind of
             batch.
         packed: Whether a row may have several pairs.
-        orders: Batches of each seed.
+        order: Number of the kind of each batch; all seeds share it.
+        pairs: Number of the batch, row in the batch, and number of the pair of every
+            pair of a seed, int `[pairs, 3]`.
         dev: Texts of the dev pairs, by side, with EOS.
         sources: Sources to translate, with EOS, each once; there may be none.
-        data_digest: Digest of the prepared data.
     """
 
-    sides: Mapping[str, Texts]
-    shapes: Sequence[tuple[int, int, int]]
+    train: Mapping[str, Texts]
+    kinds: Sequence[tuple[int, int, int]]
     packed: bool
-    orders: Mapping[int, Order]
+    order: np.ndarray
+    pairs: Mapping[int, np.ndarray]
     dev: Mapping[str, Texts]
     sources: Texts
-    data_digest: str
 
-    def batches(self, seed: int, shape: int, count: int) -> dict[str, np.ndarray]:
-        """Return the first batches of a shape.
+    def batches(self, seed: int, kind: int, count: int) -> Arrays:
+        """Return the first batches of a kind.
 
         Args:
             seed: Seed of the order.
-            shape: Number of the shape.
+            kind: Number of the kind.
             count: Number of batches.
 
         Returns:
             Features of the model, uint16 `[count, rows, length]`.
         """
-        order = self.orders[seed].of_shape(shape, count)
-        rows, *lengths = self.shapes[shape]
-        places = np.repeat(np.arange(count), order.sizes) * rows + order.rows
+        rows, *lengths = self.kinds[kind]
+        numbers = np.full(len(self.order), -1)
+        numbers[np.flatnonzero(self.order == kind)[:count]] = np.arange(count)
+        batch, row, pair = self.pairs[seed].T
+        kept = numbers[batch] >= 0
+        places = numbers[batch[kept]] * rows + row[kept]
         features = {}
-        for (side, names), length in zip(_SIDES.items(), lengths, strict=True):
-            filled = _filled(self.sides[side], order.pairs, places)
-            for name, flat in zip((side, *names), filled, strict=True):
+        for side, length in zip(SIDES, lengths, strict=True):
+            names = side, f"{side}_segmentation", f"{side}_position"
+            where, *values = _filled(self.train[side], pair[kept], places)
+            for name, value in zip(names, values, strict=True):
                 array = np.zeros((count * rows, length), IDS)
-                array[flat[0], flat[1]] = flat[2]
+                array[where] = value
                 features[name] = array.reshape(count, rows, length)
-        return features if self.packed else {s: features[s] for s in _SIDES}
+        return features if self.packed else {side: features[side] for side in SIDES}
 
     def save(self, path: Path) -> None:
         """Write the corpus to a file."""
-        arrays: Arrays = {
-            "shapes": np.array(self.shapes, np.int32),
-            "packed": np.array(self.packed),
-            "seeds": np.array(list(self.orders), np.int32),
-            "data_digest": np.array(self.data_digest),
-            **_named("sources", self.sources),
+        texts = {"sources": self.sources}
+        texts |= {f"train/{side}": self.train[side] for side in SIDES}
+        texts |= {f"dev/{side}": self.dev[side] for side in SIDES}
+        arrays = {f"pairs/{seed}": pairs for seed, pairs in self.pairs.items()}
+        for name, each in texts.items():
+            arrays |= {f"{name}/ids": each.ids, f"{name}/lengths": each.lengths}
+        # Of the smallest types that hold the numbers.
+        small = {
+            name: array.astype(np.min_scalar_type(int(array.max(initial=0))))
+            for name, array in arrays.items()
         }
-        for side in _SIDES:
-            arrays |= _named(f"train/{side}", self.sides[side])
-            arrays |= _named(f"dev/{side}", self.dev[side])
-        for seed, order in self.orders.items():
-            arrays |= _named(f"order/{seed}", order)
-        file = io.BytesIO()
-        np.savez_compressed(file, **arrays)
-        atomic_write(path, file.getvalue())
+        facts = {"kinds": self.kinds, "packed": self.packed, "order": self.order}
+        save_arrays(path, {**facts, "seeds": [*self.pairs], **small})
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a corpus.
-
-        Raises:
-            UserError: If there is none.
-        """
-        arrays = read_arrays(path)
+        """Read a corpus."""
+        with np.load(path) as file:
+            arrays = {name: array.astype(np.int64) for name, array in file.items()}
 
         def texts(name: str) -> Texts:
-            return Texts(**_group(arrays, name))
+            return Texts(arrays[f"{name}/ids"], arrays[f"{name}/lengths"])
 
         return cls(
-            sides={side: texts(f"train/{side}") for side in _SIDES},
-            shapes=[tuple(map(int, shape)) for shape in arrays["shapes"]],
+            train={side: texts(f"train/{side}") for side in SIDES},
+            kinds=[tuple(kind) for kind in arrays["kinds"].tolist()],
             packed=bool(arrays["packed"]),
-            orders={
-                int(seed): Order(**_group(arrays, f"order/{seed}"))
-                for seed in arrays["seeds"]
-            },
-            dev={side: texts(f"dev/{side}") for side in _SIDES},
+            order=arrays["order"],
+            pairs={x: arrays[f"pairs/{x}"] for x in arrays["seeds"].tolist()},
+            dev={side: texts(f"dev/{side}") for side in SIDES},
             sources=texts("sources"),
-            data_digest=str(arrays["data_digest"]),
         )
+
+
+def save_arrays(path: Path, arrays: Mapping[str, object]) -> None:
+    """Write arrays to a file, completely or not at all."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    atomic_write(path, file.getvalue())
 
 
 def _filled(
     texts: Texts, pairs: np.ndarray, places: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return row, column and value of ids, segments and positions of packed rows.
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
+    """Return row and column of every token, and its id, segment and position.
 
     Args:
         texts: Texts of one side.
@@ -207,28 +172,5 @@ def _filled(
     segment = np.arange(len(pairs)) - np.flatnonzero(is_first)[row_number] + 1
     position = np.arange(ends[-1] if len(ends) else 0) - np.repeat(starts, sizes)
     source = np.repeat(texts.ends[pairs] - sizes, sizes) + position
-    row = np.repeat(places, sizes)
-    column = np.repeat(starts - row_start, sizes) + position
-    values = (texts.ids[source], np.repeat(segment, sizes), position)
-    return [(row, column, value) for value in values]
-
-
-def _named(name: str, group: Texts | Order) -> Arrays:
-    return {
-        f"{name}/{field.name}": _small(getattr(group, field.name))
-        for field in dataclasses.fields(group)
-    }
-
-
-def _group(arrays: Arrays, name: str) -> Arrays:
-    prefix = f"{name}/"
-    return {
-        key.removeprefix(prefix): array.astype(np.int64)
-        for key, array in arrays.items()
-        if key.startswith(prefix) and "/" not in key.removeprefix(prefix)
-    }
-
-
-def _small(array: np.ndarray) -> np.ndarray:
-    """Return an array of the smallest type that holds its numbers."""
-    return array.astype(np.min_scalar_type(int(array.max(initial=0))))
+    where = np.repeat(places, sizes), np.repeat(starts - row_start, sizes) + position
+    return where, texts.ids[source], np.repeat(segment, sizes), position

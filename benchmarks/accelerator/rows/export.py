@@ -1,159 +1,213 @@
-"""Export rows of the papers' tables as jobs for an accelerator; needs TensorFlow.
+"""Export rows of the papers' tables, or runs, for an accelerator; needs TensorFlow.
 
-From the root of the checkout:
+A run is a folder that `t2t train --train_steps 1` has made: its settings are trained
+from the start, or with `--resume` from its latest checkpoint on. From the root of the
+checkout:
 
     PYTHONPATH=. python -m benchmarks.accelerator.rows.export --text_dir multi30k \
         --data_dir data --to jobs --seeds 3 table3/base forms/weighted:5
+    PYTHONPATH=. python -m benchmarks.accelerator.rows.export --to jobs \
+        --train_steps 20000 run
 
-The jobs of parsers bring back their weights, and those of the others translations.
+Parsers bring back their weights. The others bring back translations, and their weights
+with `--keep_weights`.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.accelerator.program import exit_code
-from benchmarks.accelerator.rows.batches import export_corpus
-from benchmarks.accelerator.rows.job import CORPUS_FILE, Job, save_jobs
-from benchmarks.accelerator.rows.runs import with_counters
+from benchmarks.accelerator.program import run_program
+from benchmarks.accelerator.rows.batches import batch_plan, export_corpus
+from benchmarks.accelerator.rows.corpus import LARGEST_VOCABULARY, save_arrays
+from benchmarks.accelerator.rows.job import STATE_FILE, Job, save_jobs
+from benchmarks.accelerator.rows.runs import read_state
 from t2t_repro import catalogue
 from t2t_repro.cli.flags import number_in_range
-from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.lookup import find_row
 from t2t_repro.features.reproduction.plan import plan_of
-from t2t_repro.features.reproduction.recipes import Recipe
-from t2t_repro.features.reproduction.run_row import open_data
+from t2t_repro.features.reproduction.run_row import open_data, train_settings
+from t2t_repro.runs.describing import describe
+from t2t_repro.runs.resuming import resolved_hparams
+from t2t_repro.runs.run import RUN_FILE, Run
+from t2t_repro.settings.decode_hparams import DecodeHParams
 
-PARSING = "parsing"  # a `Table.task`
+# The settings that the search on JAX follows.
+FOLLOWED = ("beam_size", "alpha", "extra_length")
 AT_LEAST_ONE = number_in_range(1, int)
 
 
-def row_job(
-    name: str, scale: str, seeds: Iterable[int], vocab_sizes: tuple[int, int]
+def job_of(
+    name: str, run: Run, data: PreparedData, seeds: Sequence[int], **others: object
 ) -> Job:
-    """Return the job of a row, without counters.
+    """Return the job that trains a run with some seeds.
 
     Args:
-        name: The row, as TABLE/ROW.
-        scale: "small" or "long".
+        name: Name of the job.
+        run: The run, in which `train_steps` is that of its last update.
+        data: Its prepared data.
         seeds: The seeds.
-        vocab_sizes: Sizes of the source and the target vocabulary.
-    """
-    table, row = find_row(name)
-    recipe = plan_of(table, row, scale).recipe
-    hparams = catalogue.hparams(recipe.hparams_set).parse(recipe.hparams)
-    return Job(
-        name=f"{name.replace('/', '-')}-{scale}",
-        corpus=CORPUS_FILE,
-        hparams=hparams.resolved(),
-        vocab_sizes=vocab_sizes,
-        seeds=tuple(seeds),
-        train_steps=recipe.train_steps,
-        measure_every=recipe.save_checkpoints_steps or recipe.train_steps,
-        average_last=max(recipe.average_last, 1),
-        details={
-            "row": name,
-            "scale": scale,
-            "problem": recipe.problem,
-            "hparams_set": recipe.hparams_set,
-        },
-        # A parser's search, which may prefer valid trees, is not made on JAX.
-        keeps_weights=table.task == PARSING,
-    )
-
-
-def checked_recipe(name: str, scale: str) -> Recipe:
-    """Return the recipe of a row.
+        **others: Further attributes of the job.
 
     Raises:
-        UserError: If its results are not those of one system.
+        UserError: If JAX would train another model, or search in another way.
     """
-    plan = plan_of(*find_row(name), scale)
-    if len(plan.rows) > 1:
-        raise UserError(f"received {name}, expected the row of one system.")
-    return plan.recipe
+    source, target = data.tokenizers()
+    sizes = source.vocab_size, target.vocab_size
+    settings, hparams = run.train_settings(""), run.hparams
+    if source is not target:  # as in `Run.build_model`
+        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    job = Job(
+        name=name,
+        run=vars(run) | {"hparams": hparams.to_dict()},
+        vocab_sizes=sizes,
+        seeds=[*seeds],
+        updates=settings.train_steps,
+        measure_every=settings.steps_between_checkpoints or settings.train_steps,
+        average_last=max(settings.average_last, 1),
+        counters=run.counters(source, target),
+        **others,
+    )
+    updates = job.updates - job.first_step
+    every = job.measure_every if updates % job.measure_every == 0 else updates
+    job = dataclasses.replace(
+        job,
+        updates=updates,
+        measure_every=every,
+        average_last=min(job.average_last, updates // every),
+    )
+    search, standard = job.decode_hparams, DecodeHParams()
+    ignored = search.replace(**{name: getattr(standard, name) for name in FOLLOWED})
+    for is_wrong, expected in (
+        (updates < 1, f"train_steps above {job.first_step}"),
+        (run.num_replicas != 1, "a run of one replica"),
+        (max(sizes) > LARGEST_VOCABULARY, f"at most {LARGEST_VOCABULARY:,} subwords"),
+        (ignored != standard, f"decode_hparams of only {', '.join(FOLLOWED)}"),
+    ):
+        if is_wrong:
+            raise UserError(f"{name}: expected {expected}.")
+    return job
 
 
-def row_and_seeds(text: str) -> tuple[str, int]:
-    """Read TABLE/ROW or TABLE/ROW:SEEDS; return 0 seeds for the former."""
+def row_jobs(args: argparse.Namespace) -> tuple[list[Job], PreparedData]:
+    """Return the jobs of the rows that the flags name, and their data.
+
+    Raises:
+        UserError: If a folder is missing, or a row's results are of several systems.
+    """
+    if args.text_dir is None or args.data_dir is None:
+        raise UserError("--text_dir and --data_dir are missing: rows need them.")
+    plans = {name: plan_of(*find_row(name), args.scale) for name, _ in args.what}
+    recipes = [plan.recipe for plan in plans.values()]
+    for name, plan in plans.items():
+        if len(plan.rows) > 1 or plan.recipe.text != recipes[0].text:
+            raise UserError(
+                f"received {name}, expected a row of one system, and the text of the "
+                "other rows: export it apart."
+            )
+    data = open_data(recipes[0], args.text_dir, args.data_dir)
+    jobs = []
+    for name, count in args.what:
+        settings = train_settings(plans[name], "")
+        run = describe(settings, resolved_hparams(settings), data, 1)
+        seeds = range(args.first_seed, args.first_seed + (count or args.seeds))
+        title = f"{name.replace('/', '-')}-{args.scale}"
+        jobs.append(job_of(title, run, data, seeds, row=name, scale=args.scale))
+    return jobs, data
+
+
+def run_jobs(args: argparse.Namespace) -> tuple[list[Job], PreparedData]:
+    """Return the jobs of the runs that the flags name, and their data.
+
+    Raises:
+        UserError: If their data differs, or is not there.
+    """
+    jobs = []
+    for name, count in args.what:
+        folder, others = Path(name), {}
+        run = Run.load_existing(folder)
+        run.load_catalogue()
+        data = PreparedData.load(run.data_dir, catalogue.problem(run.problem))
+        if data.digest != run.data_digest or {x.run["data_digest"] for x in jobs} - {
+            data.digest
+        }:
+            raise UserError(f"{folder} has other data: export it apart.")
+        seeds = range(args.first_seed, args.first_seed + (count or args.seeds))
+        if args.train_steps is not None:
+            training = run.training | {"train_steps": args.train_steps}
+            run = dataclasses.replace(run, training=training)
+        if args.resume:
+            state, step, position = read_state(run, folder)
+            args.to.mkdir(parents=True, exist_ok=True)
+            save_arrays(args.to / STATE_FILE, state)
+            seeds = [run.random_seed]
+            others = {"first_step": step, "position": position, "resumes": True}
+        jobs.append(job_of(folder.name, run, data, seeds, **others))
+    return jobs, data
+
+
+def run(args: argparse.Namespace) -> None:
+    """Export rows or runs.
+
+    Raises:
+        UserError: If they do not read the same batches, or cannot be resumed.
+    """
+    catalogue.load()
+    are_runs = (Path(args.what[0][0]) / RUN_FILE).is_file()
+    if args.resume and (len(args.what) > 1 or not are_runs):
+        raise UserError("--resume needs the folder of one run.")
+    jobs, data = run_jobs(args) if are_runs else row_jobs(args)
+    if len({batch_plan(job.hparams) for job in jobs}) > 1:
+        raise UserError("the batches differ: export them apart.")
+    # A parser's search, which may prefer valid trees, is not made on JAX.
+    is_parser = data.problem.target_grammar(data.tokenizers()[1]) is not None
+    splits = () if is_parser else ("dev",) if are_runs else ("dev", "test")
+    corpus, position = export_corpus(
+        data,
+        jobs[0].hparams,
+        max((job.seeds for job in jobs), key=len),
+        max(job.updates for job in jobs),
+        splits=splits,
+        start=jobs[0].position,
+    )
+    keeps = is_parser or args.keep_weights
+    jobs = [
+        dataclasses.replace(job, keeps_weights=keeps, position=position) for job in jobs
+    ]
+    save_jobs(args.to, jobs, corpus)
+    print(f"{args.to}: {len(jobs)} jobs")
+
+
+def name_and_seeds(text: str) -> tuple[str, int]:
+    """Read NAME or NAME:SEEDS; return 0 seeds for the former."""
     name, colon, count = text.partition(":")
     return name, AT_LEAST_ONE(count) if colon else 0
 
 
-def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "rows",
-        nargs="+",
-        type=row_and_seeds,
-        metavar="TABLE/ROW[:SEEDS]",
-        help="rows of one language pair",
-    )
-    parser.add_argument(
-        "--text_dir", type=Path, required=True, help="folder of the raw text"
-    )
-    parser.add_argument(
-        "--data_dir", type=Path, required=True, help="folder of the prepared data"
-    )
-    parser.add_argument("--to", type=Path, required=True, help="folder to write")
-    parser.add_argument("--scale", choices=("small", "long"), default="long")
-    parser.add_argument(
-        "--seeds",
-        type=AT_LEAST_ONE,
-        default=3,
-        help="number of seeds (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--first_seed",
-        type=AT_LEAST_ONE,
-        default=1,
-        help="smallest seed (default: %(default)s)",
-    )
-    return parser.parse_args(arguments)
-
-
-def run(args: argparse.Namespace) -> None:
-    """Export rows.
-
-    Raises:
-        UserError: If the rows do not read the same text and batches.
-    """
-    catalogue.load()
-    seeds = {name: count or args.seeds for name, count in args.rows}
-    recipes = [checked_recipe(name, args.scale) for name in seeds]
-    data = open_data(recipes[0], args.text_dir, args.data_dir)
-    source, target = data.tokenizers()
-    sizes = (source.vocab_size, target.vocab_size)
-    first = args.first_seed
-    jobs = [
-        with_counters(row_job(name, args.scale, range(first, first + n), sizes), data)
-        for name, n in seeds.items()
-    ]
-    plans = {BatchPlan.for_training(job.hparams) for job in jobs}
-    if len(plans) > 1 or any(r.text != recipes[0].text for r in recipes):
-        raise UserError("the rows have different text or batches: export them apart.")
-    corpus = export_corpus(
-        data,
-        jobs[0].hparams,
-        range(first, first + max(seeds.values())),
-        max(job.train_steps for job in jobs),
-        splits=() if jobs[0].keeps_weights else ("dev", "test"),
-    )
-    args.to.mkdir(parents=True, exist_ok=True)
-    corpus.save(args.to / CORPUS_FILE)
-    save_jobs(jobs, args.to)
-    print(f"{args.to}: {len(jobs)} jobs")
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the program."""
+    add = parser.add_argument
+    add("what", nargs="+", type=name_and_seeds, metavar="TABLE/ROW[:SEEDS]|RUN[:SEEDS]")
+    add("--text_dir", type=Path, help="folder of the rows' raw text")
+    add("--data_dir", type=Path, help="folder of the rows' prepared data")
+    add("--to", type=Path, required=True, help="folder to write")
+    add("--scale", choices=("small", "long"), default="long", help="of the rows")
+    add("--seeds", type=AT_LEAST_ONE, default=3, help="number (%(default)s)")
+    add("--first_seed", type=AT_LEAST_ONE, default=1, help="(%(default)s)")
+    add("--train_steps", type=AT_LEAST_ONE, help="updates at the end of the runs")
+    add("--keep_weights", action="store_true", help="bring back averaged weights")
+    add("--resume", action="store_true", help="continue one run, for `t2t train` too")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Export rows; return 0, or 1 after an error of the user."""
-    args = parse_flags(arguments)
-    return exit_code(lambda: run(args))
+    """Export rows or runs; return 0, or 1 after an error of the user."""
+    return run_program(__doc__, add_flags, run, arguments)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,25 @@
-"""Description of one model to train with several seeds."""
+"""Models to train on an accelerator, and what their training left; no TensorFlow."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from benchmarks.accelerator.rows.corpus import LARGEST_VOCABULARY
+import keras
+import numpy as np
+
+from benchmarks.accelerator.rows.corpus import Arrays, Corpus, save_arrays
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
-from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 
-JOBS_FILE = "jobs.json"
-CORPUS_FILE = "corpus.npz"
-# The settings that the search on JAX follows.
-_FOLLOWED = ("beam_size", "alpha", "extra_length")
+JOBS_FILE, CORPUS_FILE, STATE_FILE = "jobs.json", "corpus.npz", "state.npz"
+SYSTEMS = LAST, AVERAGED = "last", "averaged"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,116 +28,163 @@ class Job:
 
     Attributes:
         name: Name of its outcome's file.
-        corpus: Name of the corpus file.
-        hparams: The complete hparams.
+        run: Values of the `hparams.json` of its run, except those of a seed.
         vocab_sizes: Sizes of the source and the target vocabulary.
         seeds: The seeds.
-        train_steps: Number of updates.
-        measure_every: Number of steps between measurements, which divides the number of
-            updates.
+        updates: Number of updates.
+        measure_every: Number of updates between measurements, which divides theirs.
         average_last: Number of measured steps to average.
-        search: Settings of the search, in the form of `--decode_hparams`: beam size,
-            alpha and extra length.
-        details: What the importing program needs to know.
-        counters: What the model's positions are counted in besides tokens, if hparams
-            ask for it.
+        row: The row of the papers' tables, as TABLE/ROW; empty if it is of none.
+        scale: Scale of the row.
+        counters: The `TokenCounters` of the model, or None.
         keeps_weights: Whether to keep the averaged weights of every seed.
-
-    Raises:
-        UserError: If an attribute is refused.
+        resumes: Whether the first update begins with the state in `STATE_FILE`, and the
+            last state is kept, so that the run can be resumed.
+        first_step: Number of updates before the first one.
+        position: Complete passes over the data and batches of the next one, after the
+            last update of the first seed.
     """
 
     name: str
-    corpus: str
-    hparams: HParams
-    vocab_sizes: tuple[int, int]
-    seeds: tuple[int, ...]
-    train_steps: int
+    run: dict[str, Any]
+    vocab_sizes: Sequence[int]
+    seeds: Sequence[int]
+    updates: int
     measure_every: int
     average_last: int
-    search: str = ""
-    details: dict[str, Any] = dataclasses.field(default_factory=dict)
-    counters: TokenCounters | None = None
+    row: str = ""
+    scale: str = ""
+    counters: Any = None
     keeps_weights: bool = False
+    resumes: bool = False
+    first_step: int = 0
+    position: Sequence[int] = (0, 0)
 
-    def __post_init__(self) -> None:
-        every, averaged = self.measure_every, self.average_last
-        self._check(bool(self.seeds), "seeds", "at least one")
-        self._check(
-            every > 0 and self.train_steps > 0 and self.train_steps % every == 0,
-            "train_steps",
-            f"a multiple of measure_every={every}",
-        )
-        self._check(
-            0 < averaged <= self.train_steps // every,
-            "average_last",
-            f"1 to {self.train_steps // every} measurements",
-        )
-        self._check(
-            max(self.vocab_sizes) <= LARGEST_VOCABULARY,
-            "vocab_sizes",
-            f"at most {LARGEST_VOCABULARY:,} each",
-        )
-        others = self.decode_hparams.replace(
-            **{name: getattr(DecodeHParams(), name) for name in _FOLLOWED}
-        )
-        self._check(others == DecodeHParams(), "search", f"only {', '.join(_FOLLOWED)}")
-
-    def _check(self, allowed: bool, name: str, expected: str) -> None:
-        if not allowed:
-            raise UserError(
-                f"{self.name}: received {name}={getattr(self, name)}, expected "
-                f"{expected}."
-            )
+    @property
+    def hparams(self) -> HParams:
+        """The complete hparams."""
+        return HParams.from_dict(self.run["hparams"])
 
     @property
     def decode_hparams(self) -> DecodeHParams:
         """Settings of the search."""
-        return DecodeHParams().parse(self.search)
+        return DecodeHParams().parse(self.run["training"]["decode_hparams"])
 
-    def values(self) -> dict[str, Any]:
-        """Return the attributes as JSON can hold them."""
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return values | {"hparams": self.hparams.to_dict()}
+    @property
+    def last_step(self) -> int:
+        """Number of updates after the last one."""
+        return self.first_step + self.updates
 
     def digest(self, folder: Path) -> str:
-        """Return the sha256 of the job in a folder, and of its corpus.
-
-        Raises:
-            UserError: If there is no corpus.
-        """
-        path = folder / self.corpus
-        if not path.is_file():
-            raise UserError(f"{path} does not exist: export the jobs again.")
-        text = json.dumps(self.values(), sort_keys=True)
-        return hashlib.sha256(text.encode() + path.read_bytes()).hexdigest()
+        """Return the sha256 of the job in a folder, and of the files that it reads."""
+        digest = hashlib.sha256(json.dumps(vars(self), sort_keys=True).encode())
+        for name in (CORPUS_FILE, *[STATE_FILE] * self.resumes):
+            digest.update((folder / name).read_bytes())
+        return digest.hexdigest()
 
 
-def save_jobs(jobs: Sequence[Job], folder: Path) -> None:
-    """Write jobs to a folder."""
-    values = [job.values() for job in jobs]
-    atomic_write(folder / JOBS_FILE, json.dumps(values, indent=1) + "\n")
+def save_jobs(folder: Path, jobs: Sequence[Job], corpus: Corpus) -> None:
+    """Write jobs and their corpus to a folder, which is made if it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    corpus.save(folder / CORPUS_FILE)
+    text = json.dumps([vars(job) for job in jobs], indent=1)
+    atomic_write(folder / JOBS_FILE, text + "\n")
 
 
 def load_jobs(folder: Path) -> list[Job]:
     """Read the jobs in a folder.
 
     Raises:
-        UserError: If there are none, or one is refused.
+        UserError: If there are none.
     """
     path = folder / JOBS_FILE
     if not path.is_file():
         raise UserError(f"received {folder}, expected a folder with {JOBS_FILE} in it.")
-    return [
-        Job(
-            **values
-            | {
-                "hparams": HParams.from_dict(values["hparams"]),
-                "vocab_sizes": tuple(values["vocab_sizes"]),
-                "seeds": tuple(values["seeds"]),
-                "counters": values["counters"]
-                and TokenCounters.from_config(values["counters"]),
-            }
+    return [Job(**values) for values in json.loads(path.read_text(encoding="utf-8"))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What the training of a job left.
+
+    Attributes:
+        digest: `Job.digest` of the job.
+        seconds: Time of the updates of all seeds, without compilation and measurements.
+        processes: Largest number of jobs that trained at the same time.
+        device: Kind of the device.
+        precision: Precision of the training, a name of `jax_step.PRECISIONS`.
+        versions: Versions of the software.
+        parameters: Number of parameters of the model.
+        arrays: By name:
+
+            - "steps" of the measurements, int `[points]`;
+            - mean training "loss" since the point before, and "nll" of dev per target
+              token, float `[points, seeds]`;
+            - "branches/<path>", kappa and alpha, float `[points, seeds, branches]`;
+            - "nll/<system>" of `SYSTEMS`, float `[seeds]`, and "ids/<system>", their
+              translations, uint16 `[seeds, sources, length]`;
+            - "averaged/<path>", the averaged weights, and "state/<name>", the last
+              state, `[seeds, ...]`, if they are kept.
+    """
+
+    digest: str
+    seconds: float
+    processes: int
+    device: str
+    precision: str
+    versions: Mapping[str, str]
+    parameters: int
+    arrays: Arrays
+
+    def save(self, path: Path) -> None:
+        """Write the outcome to a file, atomically."""
+        facts = {name: x for name, x in vars(self).items() if name != "arrays"}
+        save_arrays(path, {"facts": json.dumps(facts), **self.arrays})
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read an outcome."""
+        with np.load(path) as file:
+            arrays = dict(file)
+        return cls(**json.loads(str(arrays.pop("facts"))), arrays=arrays)
+
+
+def has_outcome(job: Job, jobs: Path, outcomes: Path) -> bool:
+    """Return whether a folder has the outcome of a job as it is now."""
+    path = outcomes / f"{job.name}.npz"
+    if not path.is_file():
+        return False
+    with np.load(path) as file:
+        return json.loads(str(file["facts"]))["digest"] == job.digest(jobs)
+
+
+def load_outcomes(jobs: Path, outcomes: Path) -> Iterator[tuple[Job, Outcome]]:
+    """Yield the jobs that have been trained, with their outcomes.
+
+    Raises:
+        UserError: If there is none.
+    """
+    trained = [job for job in load_jobs(jobs) if has_outcome(job, jobs, outcomes)]
+    if not trained:
+        raise UserError(
+            f"received outcomes={outcomes}, expected the outcome of a job in {jobs}: "
+            "train them first."
         )
-        for values in json.loads(path.read_text(encoding="utf-8"))
-    ]
+    for job in trained:
+        yield job, Outcome.load(outcomes / f"{job.name}.npz")
+
+
+def state_variables(
+    model: keras.Model, optimizer: keras.optimizers.Optimizer
+) -> dict[str, keras.Variable]:
+    """Return everything that an update changes, in the order of `jax_step.TrainState`.
+
+    The names are the same on all backends: `model/<path>`, `random/<number>` for the
+    states of dropout, whose paths differ between processes, and `optimizer/<path>`.
+    """
+    states = enumerate(model.non_trainable_variables)
+    return {
+        **{f"model/{v.path}": v for v in model.trainable_variables},
+        **{f"random/{number}": v for number, v in states},
+        **{f"optimizer/{v.path}": v for v in optimizer.variables},
+    }

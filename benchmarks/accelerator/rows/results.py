@@ -1,5 +1,6 @@
 """Score the outcomes of jobs, and write result and curve files; needs TensorFlow.
 
+Of a run that is no row of the papers' tables, the scores on dev are printed instead.
 From the root of the checkout:
 
     PYTHONPATH=. python -m benchmarks.accelerator.rows.results --jobs jobs \
@@ -11,111 +12,113 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.accelerator.program import exit_code
+from benchmarks.accelerator.program import run_program
 from benchmarks.accelerator.rows.corpus import Corpus
-from benchmarks.accelerator.rows.found import FoundSystem, found_by_piece
-from benchmarks.accelerator.rows.job import Job
-from benchmarks.accelerator.rows.outcome import (
+from benchmarks.accelerator.rows.found import FoundSystem
+from benchmarks.accelerator.rows.job import (
     AVERAGED,
-    LAST,
+    CORPUS_FILE,
+    SYSTEMS,
+    Job,
     Outcome,
     load_outcomes,
 )
+from benchmarks.accelerator.rows.runs import system_folders, write_system
+from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.lookup import find_row
 from t2t_repro.features.reproduction.plan import Plan, plan_of
-from t2t_repro.features.reproduction.ranking_scores import Output, pooled_bleu
+from t2t_repro.features.reproduction.ranking_scores import pooled_bleu
 from t2t_repro.features.reproduction.results import Result, averaged_score
-from t2t_repro.features.reproduction.run_row import named_scores, open_data
+from t2t_repro.features.reproduction.run_row import score_splits
+from t2t_repro.runs import System, TranslatingSystem
+from t2t_repro.text_tables import aligned
 
 sys.path.append(str(Path(__file__).parents[3] / "docs"))
 from results.curves import Curve, rounded
 
 _MODULE = "benchmarks.accelerator.rows"
-# Programs that score rows -> flags of the other folders that they write.
-_WRITES = {"results": "--curve_dir CURVES", "parsers": "--to PARSERS"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Scored:
-    """Everything that the results of a job need.
+class Seed:
+    """What the training of a job left of one seed.
 
     Attributes:
         job: The job.
         outcome: What its training left.
-        corpus: Its corpus.
-        data: Prepared data of the corpus.
-        text_dir: Folder of the raw text.
+        number: Number of the seed, counted from 0.
+        data: Prepared data of the job.
+        systems: Its systems by name, of `SYSTEMS`.
     """
 
     job: Job
     outcome: Outcome
-    corpus: Corpus
+    number: int
     data: PreparedData
-    text_dir: Path
+    systems: Mapping[str, TranslatingSystem]
 
-    def plan(self, seed: int) -> Plan:
-        """Return the plan of the row's run with a seed."""
-        return row_plan(self.job, seed)
+    @property
+    def plan(self) -> Plan:
+        """Plan of the row's run with the seed."""
+        seed = self.job.seeds[self.number]
+        return plan_of(*find_row(self.job.row), self.job.scale, seed)
 
-    def result(self, number: int) -> Result:
-        """Return the result of a seed, counted from 0."""
-        plan = self.plan(self.job.seeds[number])
-        systems = (LAST, AVERAGED) if plan.recipe.ranks_systems else (LAST,)
+    def nll(self, system: str) -> float:
+        """Return the nll of dev with the weights of a system."""
+        return float(self.outcome.arrays[f"nll/{system}"][self.number])
+
+    def result(self, text_dir: Path) -> Result:
+        """Return the result of the row."""
+        job, outcome, recipe = self.job, self.outcome, self.plan.recipe
         scores: dict[str, float] = {}
-        signature = ""
-        for system in systems:
-            own, signature = self._scores(plan, system, number)
-            if system == AVERAGED:
-                own = {averaged_score(name): value for name, value in own.items()}
-            scores |= own
-        return row_result(
-            self.job, self.outcome, plan, scores, signature, self.text_dir, "results"
+        ranked = SYSTEMS if recipe.ranks_systems else [*self.systems][:1]
+        for system in ranked:
+            found = score_splits(self.systems[system], self.data, recipe.splits)
+            own = found.scores
+            if found.signature:
+                own["perplexity (dev)"] = math.exp(self.nll(system))
+            if recipe.ranks_systems:
+                pooled = f"BLEU ({'+'.join(recipe.splits)})"
+                own[pooled] = pooled_bleu([*found.outputs.values()])
+                own["nll (dev)"] = self.nll(system)
+            is_first = system == ranked[0]
+            scores |= {n if is_first else averaged_score(n): x for n, x in own.items()}
+        return Result(
+            system=str(self.plan.rows[0].system),
+            scale=job.scale,
+            seed=self.plan.seed,
+            scores=scores,
+            signature=found.signature,
+            steps=job.last_step,
+            seconds=round(outcome.seconds, 1),
+            parameters=outcome.parameters,
+            commands=commands(job.row, job.scale, job.seeds, outcome.precision),
+            data=recipe.text_digests(text_dir),
+            hardware=hardware(job, outcome),
+            versions=outcome.versions,
         )
 
-    def _scores(
-        self, plan: Plan, system: int, number: int
-    ) -> tuple[dict[str, float], str]:
-        """Return the scores of one system and seed, and sacreBLEU's signature."""
-        found = found_by_piece(self.corpus, self.outcome.ids[system, number])
-        decoder = FoundSystem(self.data, self.job.hparams.max_length, found)
-        scores: dict[str, float] = {}
-        outputs, signature = [], ""
-        for split in plan.recipe.splits:
-            texts, references = self.data.raw_text(split)
-            evaluation = decoder.evaluate(texts, references, self.job.decode_hparams)
-            scores |= named_scores(evaluation, references, split)
-            signature = evaluation.scores.bleu.signature
-            outputs.append(Output(evaluation, references))
-        nll = float(self.outcome.final_nll(system)[number])
-        scores["perplexity (dev)"] = math.exp(nll)
-        if plan.recipe.ranks_systems:
-            pooled = "+".join(plan.recipe.splits)
-            scores |= {"nll (dev)": nll, f"BLEU ({pooled})": pooled_bleu(outputs)}
-        return scores, signature
-
-    def curve(self, number: int) -> Curve:
-        """Return the learning curve of a seed, counted from 0."""
-        plan = self.plan(self.job.seeds[number])
-        (row,) = plan.rows
+    def curve(self) -> Curve:
+        """Return the learning curve of the row."""
+        arrays, plan = self.outcome.arrays, self.plan
         return Curve(
-            name=f"{row.system}-{plan.scale}",
+            name=f"{plan.rows[0].system}-{plan.scale}",
             seed=plan.seed,
             problem=plan.recipe.problem,
             hparams_set=plan.recipe.hparams_set,
             settings=self.job.hparams.given(),
-            data_digest=self.corpus.data_digest,
-            versions=json.loads(self.outcome.versions),
-            steps=self.outcome.steps.tolist(),
-            nll=[rounded(float(x)) for x in self.outcome.nll[:, number]],
-            branches=branches(self.outcome, number),
+            data_digest=self.data.digest,
+            versions=self.outcome.versions,
+            steps=arrays["steps"].tolist(),
+            nll=[rounded(float(x)) for x in arrays["nll"][:, self.number]],
+            branches=branches(self.outcome, self.number),
             seconds=round(self.outcome.seconds, 1),
         )
 
@@ -133,66 +136,16 @@ def branches(outcome: Outcome, number: int) -> dict[str, list[float]]:
     return dict(found[key] for key in sorted(found))
 
 
-def row_plan(job: Job, seed: int) -> Plan:
-    """Return the plan of the run of a job's row with a seed."""
-    table, row = find_row(job.details["row"])
-    return plan_of(table, row, job.details["scale"], seed)
-
-
-def row_result(
-    job: Job,
-    outcome: Outcome,
-    plan: Plan,
-    scores: Mapping[str, float],
-    signature: str,
-    text_dir: Path,
-    program: str,
-) -> Result:
-    """Return the result of a job's row with one seed.
-
-    Args:
-        job: The job.
-        outcome: What its training left.
-        plan: Plan of the row's run with the seed.
-        scores: Scores by name.
-        signature: sacreBLEU's, or empty.
-        text_dir: Folder of the raw text.
-        program: Program that scored the row, a key of `_WRITES`.
-    """
-    (row,) = plan.rows
-    details = job.details["row"], plan.scale, job.seeds, outcome.precision
-    return Result(
-        system=str(row.system),
-        scale=plan.scale,
-        seed=plan.seed,
-        scores=scores,
-        signature=signature,
-        steps=int(outcome.steps[-1]),
-        seconds=round(outcome.seconds, 1),
-        parameters=outcome.parameters,
-        commands=commands(*details, program),
-        data=plan.recipe.text_digests(text_dir),
-        hardware=hardware(job, outcome),
-        versions=json.loads(outcome.versions),
-    )
-
-
-def row_data(job: Job, text_dir: Path, data_dir: Path) -> PreparedData:
-    """Open the prepared data of a job's row."""
-    recipe = row_plan(job, job.seeds[0]).recipe
-    return open_data(recipe, text_dir, data_dir)
-
-
 def hardware(job: Job, outcome: Outcome) -> str:
     """Return a description of what a job was trained on, for result files."""
     at_once = len(job.seeds)
-    text = f"1 x {outcome.device}, {at_once} {'seeds' if at_once > 1 else 'seed'}"
-    text += " at once" if at_once > 1 else ""
-    return text + (", beside other training runs" if outcome.processes > 1 else "")
+    seeds = f"{at_once} seeds at once" if at_once > 1 else "1 seed"
+    beside = ", beside other training runs" if outcome.processes > 1 else ""
+    return f"1 x {outcome.device}, {seeds}{beside}"
 
 
 def commands(
-    row: str, scale: str, seeds: Sequence[int], precision: str, program: str
+    row: str, scale: str, seeds: Sequence[int], precision: str
 ) -> tuple[str, ...]:
     """Return the commands that reproduce the results of a row, in order.
 
@@ -201,7 +154,6 @@ def commands(
         scale: "small" or "long".
         seeds: Consecutive seeds that are trained at once.
         precision: Precision of the training.
-        program: Program that scores the row, a key of `_WRITES`.
     """
     text = "--text_dir TEXT --data_dir DATA"
     counted = f"--seeds {len(seeds)}"
@@ -212,61 +164,85 @@ def commands(
         f"{counted} {row}",
         f"KERAS_BACKEND=jax PYTHONPATH=. python -m {_MODULE}.train --jobs JOBS "
         f"--to OUTCOMES --precision {precision}",
-        f"PYTHONPATH=. python -m {_MODULE}.{program} --jobs JOBS --outcomes OUTCOMES "
-        f"{text} --result_dir RESULTS {_WRITES[program]}",
+        f"PYTHONPATH=. python -m {_MODULE}.results --jobs JOBS --outcomes OUTCOMES "
+        f"{text} --result_dir RESULTS --curve_dir CURVES",
     )
 
 
-def scored_jobs(args: argparse.Namespace) -> Iterator[Scored]:
-    """Yield every row that has an outcome.
+def seeds_of(
+    job: Job, outcome: Outcome, data: PreparedData, corpus: Corpus, folder: Path
+) -> list[Seed]:
+    """Return every seed of a job with its systems.
 
-    Raises:
-        UserError: If there is none, a job is a trial or a parser, or the prepared data
-            is not that of the corpus.
+    JAX made no search for parsers, whose runs are written instead.
+
+    Args:
+        job: The job.
+        outcome: What its training left.
+        data: Its prepared data.
+        corpus: Its corpus.
+        folder: Folder of the runs of a parser.
     """
-    for job, outcome in load_outcomes(args.jobs, args.outcomes):
-        if "row" not in job.details:
-            raise UserError(f"{job.name} is no row of a table: score it as a trial.")
-        if not outcome.ids.size:
-            raise UserError(
-                f"{job.name} brought back weights, not translations: score it with "
-                f"{_MODULE}.parsers."
-            )
-        data = row_data(job, args.text_dir, args.data_dir)
-        corpus = Corpus.load(args.jobs / job.corpus)
-        if corpus.data_digest != data.digest:
-            raise UserError(f"the data in {args.data_dir} is not that of {args.jobs}.")
-        yield Scored(job, outcome, corpus, data, args.text_dir)
+    if not len(corpus.sources) and not folder.exists():
+        write_system(job, outcome, data, folder)
+    found = []
+    for number in range(len(job.seeds)):
+        if len(corpus.sources):
+            systems = {
+                name: FoundSystem(
+                    data, job.hparams, corpus, outcome.arrays[f"ids/{name}"][number]
+                )
+                for name in SYSTEMS
+            }
+        else:
+            member = system_folders(job, folder)[number]
+            systems = {AVERAGED: System.load(member, AVERAGED)}
+        found.append(Seed(job, outcome, number, data, systems))
+    return found
 
 
-def parse_flags(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    for name, meaning in {
-        "jobs": "folder of the jobs",
-        "outcomes": "folder of the outcomes",
-        "text_dir": "folder of the raw text",
-        "data_dir": "folder of the prepared data",
-        "result_dir": "folder for the result files",
-        "curve_dir": "folder for the curve files",
-    }.items():
-        parser.add_argument(f"--{name}", type=Path, required=True, help=meaning)
-    return parser.parse_args(arguments)
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the program."""
+    for name in ("jobs", "outcomes"):
+        parser.add_argument(f"--{name}", type=Path, required=True, help="their folder")
+    parser.add_argument("--data_dir", type=Path, help="prepared data, if it was moved")
+    for name in ("text_dir", "result_dir", "curve_dir"):
+        parser.add_argument(f"--{name}", type=Path, help="of rows: their folder")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write result and curve files."""
-    for scored in scored_jobs(args):
-        for number in range(len(scored.job.seeds)):
-            print(scored.result(number).save(args.result_dir))
-            if scored.plan(1).recipe.ranks_systems:
-                print(scored.curve(number).save(args.curve_dir))
+    """Write result and curve files of rows, and print the scores of other runs.
+
+    Raises:
+        UserError: If a folder is missing, or the prepared data is of another corpus.
+    """
+    catalogue.load()
+    corpus = Corpus.load(args.jobs / CORPUS_FILE)
+    lines = [("run", "seed", "weights", "dev nll", "dev BLEU")]
+    for job, outcome in load_outcomes(args.jobs, args.outcomes):
+        problem = catalogue.problem(job.run["problem"])
+        data = PreparedData.load(args.data_dir or job.run["data_dir"], problem)
+        if data.digest != job.run["data_digest"]:
+            raise UserError(f"the data in {data.folder} is not that of {job.name}.")
+        if job.row and None in (args.text_dir, args.result_dir, args.curve_dir):
+            raise UserError("rows need --text_dir, --result_dir and --curve_dir.")
+        for seed in seeds_of(job, outcome, data, corpus, args.outcomes / job.name):
+            if job.row:
+                print(seed.result(args.text_dir).save(args.result_dir))
+                if seed.plan.recipe.ranks_systems:
+                    print(seed.curve().save(args.curve_dir))
+                continue
+            for name, system in seed.systems.items():
+                bleu = score_splits(system, data, ["dev"]).scores["BLEU (dev)"]
+                cells = f"{seed.nll(name):.3f}", f"{bleu:.2f}"
+                lines.append((job.name, str(job.seeds[seed.number]), name, *cells))
+    if len(lines) > 1:
+        print("\n".join(aligned(lines, right=(1, 3, 4))))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the files; return 0, or 1 after an error of the user."""
-    args = parse_flags(arguments)
-    return exit_code(lambda: run(args))
+    return run_program(__doc__, add_flags, run, arguments)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the weights that a job kept as runs that `t2t decode` reads; needs TensorFlow.
+"""Write what a job kept as runs that `t2t decode` reads; needs TensorFlow.
 
 Each seed becomes a run; several seeds become an ensemble. From the root of the
 checkout:
@@ -10,54 +10,72 @@ checkout:
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.accelerator.program import exit_code
-from benchmarks.accelerator.rows.job import Job
-from benchmarks.accelerator.rows.outcome import Outcome, load_outcomes
+import keras
+import tensorflow as tf
+
+from benchmarks.accelerator.program import run_program
+from benchmarks.accelerator.rows.corpus import Arrays
+from benchmarks.accelerator.rows.job import Job, Outcome, load_outcomes, state_variables
 from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_folder
-from t2t_repro.runs.describing import describe
 from t2t_repro.runs.ensemble_folder import EnsembleFolder
 from t2t_repro.runs.run import Run, save_tokenizers
-from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.averaging import write_averaged
+from t2t_repro.training.checkpoint_paths import find_checkpoint, step_of
+from t2t_repro.training.checkpoints import (
+    Variables,
+    model_variables,
+    restore,
+    variables_by_path,
+    write_checkpoint,
+)
+from t2t_repro.training.optimizer import make_optimizer
+from t2t_repro.training.training_checkpoints import random_states
 
 
-def described_run(job: Job, data: PreparedData, seed: int) -> Run:
-    """Return the run that trains a job with one seed, without its tokenizers."""
-    settings = TrainSettings(
-        output_dir="",
-        hparams_set=job.details["hparams_set"],
-        random_seed=seed,
-        train_steps=job.train_steps,
-        average_last=job.average_last,
-        save_checkpoints_steps=job.measure_every,
-    )
-    return describe(settings, job.hparams, data, 1)
-
-
-def with_counters(job: Job, data: PreparedData) -> Job:
-    """Return a job with the counters that its hparams ask for.
+def resumable(
+    run: Run, model: keras.Model, position: Sequence[int]
+) -> tuple[dict[str, keras.Variable], Variables]:
+    """Return the variables of a training run, by name and as its checkpoints have them.
 
     Args:
-        job: The job.
-        data: Prepared data of its corpus.
+        run: The run.
+        model: Its model.
+        position: See `Job.position`.
     """
-    described = described_run(job, data, job.seeds[0])
-    return dataclasses.replace(job, counters=described.counters(*data.tokenizers()))
+    optimizer = make_optimizer(run.hparams, run.training["train_steps"])
+    optimizer.build(model.trainable_variables)
+    names = zip(("epoch", "batches"), position, strict=True)
+    return state_variables(model, optimizer), {
+        **model_variables(model),
+        "optimizer": variables_by_path(optimizer.variables),
+        "random": random_states(model),
+        "data": {name: tf.Variable(x, dtype=tf.int64, name=name) for name, x in names},
+    }
+
+
+def read_state(run: Run, folder: Path) -> tuple[Arrays, int, Sequence[int]]:
+    """Return the state of a run's latest checkpoint, its step and `Job.position`."""
+    model = run.build_model(*run.load_tokenizers(folder))
+    state, checkpoint = resumable(run, model, (0, 0))
+    path = find_checkpoint(folder, "latest")
+    restore(checkpoint, path)
+    arrays = {name: variable.numpy() for name, variable in state.items()}
+    return arrays, step_of(path), [int(x) for x in checkpoint["data"].values()]
 
 
 def write_system(job: Job, outcome: Outcome, data: PreparedData, folder: Path) -> None:
-    """Write the averaged weights of a job as a run, or as an ensemble of its seeds.
+    """Write the weights of a job as a run, or as an ensemble of its seeds.
 
     Args:
         job: The job.
-        outcome: Its outcome, with weights.
+        outcome: Its outcome, with averaged weights or a state.
         data: Prepared data that the job was exported from.
         folder: Folder to write, which must not exist.
 
@@ -66,7 +84,7 @@ def write_system(job: Job, outcome: Outcome, data: PreparedData, folder: Path) -
     """
     if folder.exists():
         raise UserError(f"{folder} exists: give the name of a new folder.")
-    if not job.keeps_weights:
+    if not (job.keeps_weights or job.resumes):
         raise UserError(
             f"{job.name} kept no weights: export it again with `--keep_weights`, and "
             "train it."
@@ -88,17 +106,26 @@ def system_folders(job: Job, folder: Path) -> list[Path]:
 def _write_run(
     job: Job, outcome: Outcome, data: PreparedData, number: int, folder: Path
 ) -> None:
-    """Write the run of a seed, counted from 0, with its averaged checkpoint."""
+    """Write the run of a seed, counted from 0, with its checkpoints."""
     tokenizers = data.tokenizers()
-    described = described_run(job, data, job.seeds[number])
-    run = dataclasses.replace(
-        described, tokenizers=save_tokenizers(folder, *tokenizers)
-    )
+    of_seed = {
+        "hparams": job.hparams,
+        "random_seed": job.seeds[number],
+        "data_dir": str(data.folder.resolve()),
+        "tokenizers": save_tokenizers(folder, *tokenizers),
+    }
+    run = Run(**job.run | of_seed)
     run.save(folder)
     model = run.build_model(*tokenizers)
-    for variable in model.trainable_variables:
-        variable.assign(outcome.arrays[f"averaged/{variable.path}"][number])
-    write_averaged(model, str(folder), job.train_steps)
+    if job.resumes:
+        state, checkpoint = resumable(run, model, job.position)
+        for name, variable in state.items():
+            variable.assign(outcome.arrays[f"state/{name}"][number])
+        write_checkpoint(checkpoint, folder, job.last_step)
+    if job.keeps_weights:
+        for variable in model.trainable_variables:
+            variable.assign(outcome.arrays[f"averaged/{variable.path}"][number])
+        write_averaged(model, str(folder), job.last_step)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -108,33 +135,22 @@ def run(args: argparse.Namespace) -> None:
         UserError: If the job has no outcome.
     """
     catalogue.load()
-    for job, outcome in load_outcomes(args.jobs, args.outcomes):
-        if job.name == args.only:
-            problem = catalogue.problem(job.details["problem"])
-            data = PreparedData.load(args.data_dir, problem)
-            write_system(job, outcome, data, args.to)
-            flags = f"--output_dir {args.to} --checkpoint_path averaged"
-            print(f"{args.to}: `t2t decode {flags}` reads it")
-            return
-    raise UserError(
-        f"received only={args.only}, expected a job with an outcome in {args.outcomes}."
-    )
+    found = {job.name: (job, x) for job, x in load_outcomes(args.jobs, args.outcomes)}
+    if args.only not in found:
+        raise UserError(f"received only={args.only}, expected one of {[*found]}.")
+    job, outcome = found[args.only]
+    data = PreparedData.load(args.data_dir, catalogue.problem(job.run["problem"]))
+    write_system(job, outcome, data, args.to)
+    print(f"{args.to}: `t2t decode --output_dir {args.to}` reads it")
 
 
-def main() -> int:
-    """Write a system; return 0, or 1 after an error of the user."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    for name, meaning in {
-        "jobs": "folder of the jobs",
-        "outcomes": "folder of the outcomes",
-        "data_dir": "folder of the prepared data",
-        "to": "new folder",
-    }.items():
-        parser.add_argument(f"--{name}", type=Path, required=True, help=meaning)
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the program."""
+    for name in ("jobs", "outcomes", "data_dir"):
+        parser.add_argument(f"--{name}", type=Path, required=True, help="their folder")
+    parser.add_argument("--to", type=Path, required=True, help="new folder")
     parser.add_argument("--only", required=True, help="name of the job")
-    args = parser.parse_args()
-    return exit_code(lambda: run(args))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_program(__doc__, add_flags, run))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping
 
 import jax
 import keras
 import numpy as np
 from keras import ops
 
-from benchmarks.accelerator.rows.corpus import IDS, Texts
+from benchmarks.accelerator.rows.corpus import IDS, Arrays, Texts
 from benchmarks.accelerator.rows.seeds import Weights
 from t2t_repro.constants import PAD_ID
 from t2t_repro.decoding.beam_search import BeamSearchOptions, beam_search
@@ -21,33 +22,36 @@ GROUPS = 2
 
 def translate(
     model: keras.Model,
-    weights: Sequence[Weights],
+    systems: Mapping[str, Weights],
     sources: Texts,
     hparams: DecodeHParams,
-) -> np.ndarray:
+) -> Arrays:
     """Find the best translation of every source, as `decoding.translate` does.
 
     Args:
         model: The model.
-        weights: Weights in the order of `model.trainable_variables`, per system.
+        systems: Weights of all seeds, in the order of `model.trainable_variables`, by
+            the name of the system.
         sources: Sources with EOS.
         hparams: Beam size, alpha and extra length of the search; it has nothing else.
 
     Returns:
-        Ids with EOS, padded, uint16 `[systems, sources, length]`.
+        Ids with EOS, padded, uint16 `[seeds, sources, length]`, by system; none
+        without sources.
     """
     if not len(sources):
-        return np.zeros((len(weights), 0, 0), IDS)
+        return {}
     search = _search(model, hparams)
     longest = int(sources.lengths.max()) + hparams.extra_length
-    found = np.full((len(weights), len(sources), longest), PAD_ID, IDS)
+    shape = len(next(iter(systems.values()))[0]), len(sources), longest
+    found = {name: np.full(shape, PAD_ID, IDS) for name in systems}
     for numbers in np.array_split(np.argsort(sources.lengths, kind="stable"), GROUPS):
         inputs = sources.padded(numbers, int(sources.lengths[numbers].max()))
-        for system, values in enumerate(weights):
-            ids = np.asarray(search(values, inputs))
-            found[system, numbers, : ids.shape[1]] = ids
-    used = (found != PAD_ID).any(axis=(0, 1))
-    return found[:, :, : int(np.flatnonzero(used).max(initial=0)) + 1]
+        for name, seed in itertools.product(systems, range(shape[0])):
+            weights = [values[seed] for values in systems[name]]
+            ids = np.asarray(search(weights, inputs))
+            found[name][seed, numbers, : ids.shape[1]] = ids
+    return found
 
 
 def _search(
@@ -65,13 +69,8 @@ def _search(
                 model.initial_cache(inputs), longest * hparams.beam_size
             )
             lengths = ops.sum(ops.cast(ops.not_equal(inputs, PAD_ID), "int32"), axis=1)
-            found = beam_search(
-                model.decode_step,
-                cache,
-                lengths + hparams.extra_length,
-                longest,
-                options,
-            )
+            limits = lengths + hparams.extra_length
+            found = beam_search(model.decode_step, cache, limits, longest, options)
         return found.ids[:, 0]
 
     return search

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,7 +19,8 @@ import keras
 import numpy as np
 
 from benchmarks.accelerator.jax_step import Batch, TrainState, copy_state, make_update
-from benchmarks.accelerator.rows.corpus import Corpus
+from benchmarks.accelerator.rows.corpus import Arrays, Corpus
+from benchmarks.accelerator.rows.job import AVERAGED, LAST, Job, state_variables
 from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.models.transformer import Transformer
@@ -27,8 +29,9 @@ from t2t_repro.training.losses import token_losses
 from t2t_repro.training.optimizer import make_optimizer
 
 Weights = list[jax.Array]
-# (state, number of a shape, number of its batch) -> (next state, metrics)
-Step = Callable[[TrainState, int, int], tuple[TrainState, dict[str, jax.Array]]]
+# (state, number of a kind, number of its batch) -> (next state, losses)
+Step = Callable[[TrainState, int, int], tuple[TrainState, jax.Array]]
+Likelihood = Callable[[Weights], np.ndarray]
 
 
 @dataclasses.dataclass
@@ -48,50 +51,44 @@ class SeedTraining:
     state: TrainState
 
     @classmethod
-    def begin(
-        cls,
-        hparams: HParams,
-        vocab_sizes: tuple[int, int],
-        seeds: Sequence[int],
-        train_steps: int,
-        counters: TokenCounters | None = None,
-    ) -> SeedTraining:
-        """Build the model, and draw the initial weights of every seed.
+    def begin(cls, job: Job, hparams: HParams, first_state: Arrays) -> SeedTraining:
+        """Build the model of a job, and draw the initial weights of every seed.
 
         Args:
-            hparams: The complete hparams.
-            vocab_sizes: Sizes of the source and the target vocabulary.
-            seeds: Seeds of initial weights and dropout.
-            train_steps: Number of updates.
-            counters: See `Transformer.from_hparams`.
+            job: The job.
+            hparams: Its hparams, in the precision of the training.
+            first_state: State to begin with instead, by the names of
+                `state_variables`; may be empty.
         """
+        counters = job.counters and TokenCounters.from_config(job.counters)
         states = []
-        for seed in seeds:
+        for seed in job.seeds:
             keras.utils.set_random_seed(seed)
-            model = Transformer.from_hparams(hparams, *vocab_sizes, counters)
-            optimizer = make_optimizer(hparams, train_steps)
+            model = Transformer.from_hparams(hparams, *job.vocab_sizes, counters)
+            optimizer = make_optimizer(hparams, job.last_step)
             optimizer.build(model.trainable_variables)
+            variables = state_variables(model, optimizer)
+            for name, value in first_state.items():
+                variables[name].assign(value)
             states.append(copy_state(model, optimizer))
         stacked = jax.tree.map(lambda *values: jnp.stack(values), *states)
         return cls(hparams, model, optimizer, stacked)
 
     def compile(self, data: Sequence[Batch]) -> Step:
-        """Compile the update of all seeds for every shape, at the same time.
+        """Compile the update of all seeds for every kind of batch, at the same time.
 
         Args:
-            data: All batches of each shape, `[batches, seeds, rows, length]` per
-                feature. A shape without batches is left out.
+            data: See `device_batches`.
 
         Returns:
-            A function of a state, the number of a shape and the number of its batch. It
-            returns the next state, which overwrites the given one, and the metrics of
-            `make_step`, `[seeds]`.
+            A function of a state, the number of a kind and the number of its batch. It
+            returns the next state, which overwrites the given one, and the losses.
         """
         update = jax.vmap(make_update(self.model, self.optimizer, self.hparams))
 
         def step(
             state: TrainState, batches: Batch, number: jax.Array
-        ) -> tuple[TrainState, dict[str, jax.Array]]:
+        ) -> tuple[TrainState, jax.Array]:
             return update(
                 state, {name: x[number].astype("int32") for name, x in batches.items()}
             )
@@ -102,11 +99,11 @@ class SeedTraining:
         with ThreadPoolExecutor(len(used)) as threads:
             done = threads.map(lambda each: each.compile(), lowered)
             compiled = dict(zip(used, done, strict=True))
-        return lambda state, shape, number: compiled[shape](
-            state, data[shape], jnp.asarray(number)
+        return lambda state, kind, number: compiled[kind](
+            state, data[kind], jnp.asarray(number)
         )
 
-    def dev_nll(self, dev: Batch) -> Callable[[Weights], np.ndarray]:
+    def dev_nll(self, dev: Batch) -> Likelihood:
         """Make the function that measures the nll of dev, compiled by its first call.
 
         It is that of `evaluation.development`.
@@ -133,23 +130,27 @@ class SeedTraining:
 
         return lambda trainable: np.asarray(nll(trainable))
 
+    def branch_weights(self, trainable: Weights) -> Arrays:
+        """Return kappa and alpha of all seeds, `[seeds, branches]`, by name."""
+        pairs = zip(self.model.trainable_variables, trainable, strict=True)
+        return {
+            f"branches/{variable.path}": np.asarray(values)
+            for variable, values in pairs
+            if variable.name in ("kappa", "alpha")
+        }
 
-def device_batches(
-    corpus: Corpus, seeds: Sequence[int], counts: Sequence[int]
-) -> list[Batch]:
-    """Put the first batches of every shape on the device.
 
-    Args:
-        corpus: The corpus.
-        seeds: The seeds, each with its own batches.
-        counts: Number of batches of each shape.
+def device_batches(corpus: Corpus, job: Job) -> list[Batch]:
+    """Put the batches of a job on the device.
 
     Returns:
-        Features by name, uint16 `[count, seeds, rows, length]`, per shape.
+        Features by name, uint16 `[batches, seeds, rows, length]`, per kind; some kinds
+        may have no batch.
     """
     data = []
-    for shape, count in enumerate(counts):
-        of_seeds = [corpus.batches(seed, shape, count) for seed in seeds]
+    for kind in range(len(corpus.kinds)):
+        count = int(np.sum(corpus.order[: job.updates] == kind))
+        of_seeds = [corpus.batches(seed, kind, count) for seed in job.seeds]
         data.append(
             {
                 name: jnp.asarray(np.stack([each[name] for each in of_seeds], axis=1))
@@ -159,90 +160,52 @@ def device_batches(
     return data
 
 
-def branch_weights(model: keras.Model, trainable: Weights) -> dict[str, np.ndarray]:
-    """Return kappa and alpha of all seeds, `[seeds, branches]`, by path."""
-    return {
-        variable.path: np.asarray(values)
-        for variable, values in zip(model.trainable_variables, trainable, strict=True)
-        if variable.name in ("kappa", "alpha")
-    }
-
-
-@dataclasses.dataclass
-class Curves:
-    """What training measures at some steps.
-
-    Attributes:
-        steps: The steps.
-        loss: Mean training loss since the point before, `[seeds]` each.
-        nll: Nll of dev per target token, `[seeds]` each.
-        branches: Kappa and alpha, `[seeds, branches]`, by path.
-    """
-
-    steps: list[int] = dataclasses.field(default_factory=list)
-    loss: list[np.ndarray] = dataclasses.field(default_factory=list)
-    nll: list[np.ndarray] = dataclasses.field(default_factory=list)
-    branches: list[Mapping[str, np.ndarray]] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass(frozen=True)
-class Trained:
-    """Result of training all seeds.
-
-    Attributes:
-        curves: What was measured.
-        averaged: Mean of the last weights.
-        seconds: Time of the updates.
-    """
-
-    curves: Curves
-    averaged: Weights
-    seconds: float
-
-
 def train(
+    job: Job,
     seeds: SeedTraining,
     step: Step,
-    dev_nll: Callable[[Weights], np.ndarray],
-    shapes: Sequence[int],
-    *,
-    measure_every: int,
-    average_last: int,
-    report: Callable[[int, Curves, float], Any],
-) -> Trained:
+    dev_nll: Likelihood,
+    kinds: Sequence[int],
+    say: Callable[[str], Any],
+) -> tuple[Arrays, dict[str, Weights], float]:
     """Train all seeds, and average their last weights.
 
     Args:
+        job: The job.
         seeds: The training, whose state becomes that after the last update.
         step: The function of `SeedTraining.compile`.
         dev_nll: The function of `SeedTraining.dev_nll`.
-        shapes: Number of the shape of each update's batch.
-        measure_every: Number of steps between measurements, which divides their number.
-        average_last: Number of measured steps to average.
-        report: Called after every measurement with the step, the curves and the
-            seconds of the updates so far.
+        kinds: Number of the kind of each update's batch.
+        say: Called with the first and every tenth measurement as text.
+
+    Returns:
+        The measurements, see `Outcome.arrays`; the weights of each system; and the time
+        of the updates.
     """
-    curves, state = Curves(), seeds.state
-    used: dict[int, int] = {}
-    averaged: Weights = []
-    losses = []
+    state, averaged, losses = seeds.state, [], []
+    points: defaultdict[str, list[Any]] = defaultdict(list)
+    used: Counter[int] = Counter()
     seconds, begin = 0.0, time.perf_counter()
-    for number, shape in enumerate(shapes, start=1):
-        state, metrics = step(state, shape, used.get(shape, 0))
-        used[shape] = used.get(shape, 0) + 1
-        losses.append(metrics["loss"])
-        if number % measure_every:
+    for number, kind in enumerate(kinds, start=1):
+        state, loss = step(state, kind, used[kind])
+        used[kind] += 1
+        losses.append(loss)
+        if number % job.measure_every:
             continue
-        curves.loss.append(np.asarray(jnp.mean(jnp.stack(losses), axis=0)))
+        point = {"loss": np.asarray(jnp.mean(jnp.stack(losses), axis=0))}
         seconds += time.perf_counter() - begin
-        curves.steps.append(number)
-        curves.nll.append(dev_nll(state.trainable))
-        curves.branches.append(branch_weights(seeds.model, state.trainable))
+        point |= {"steps": job.first_step + number, "nll": dev_nll(state.trainable)}
+        for name, value in (point | seeds.branch_weights(state.trainable)).items():
+            points[name].append(value)
         losses = []
-        if number > len(shapes) - average_last * measure_every:
-            last = [x / average_last for x in state.trainable]
+        if number > len(kinds) - job.average_last * job.measure_every:
+            last = [x / job.average_last for x in state.trainable]
             averaged = jax.tree.map(jnp.add, averaged, last) if averaged else last
-        report(number, curves, seconds)
+        if len(points["steps"]) % 10 == 1:
+            loss, nll = (np.round(point[name], 3) for name in ("loss", "nll"))
+            speed = f"{1e3 * seconds / number:.2f} ms per step"
+            say(f"step {point['steps']}, {speed}, loss {loss}, dev nll {nll}")
         begin = time.perf_counter()
     seeds.state = state
-    return Trained(curves, averaged, seconds)
+    measured = {name: np.array(values) for name, values in points.items()}
+    return measured, {LAST: state.trainable, AVERAGED: averaged}, seconds

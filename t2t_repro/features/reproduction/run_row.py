@@ -28,7 +28,7 @@ from t2t_repro.training.metrics_file import (
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.runs import Evaluation
+    from t2t_repro.runs import Evaluation, TranslatingSystem
 
 
 def run_row(
@@ -55,7 +55,7 @@ def run_row(
     text_dir = folders.text_dir or Path()
     text_digests = recipe.text_digests(text_dir)
     data = open_data(recipe, text_dir, folders.data_dir)
-    settings = _train_settings(plan, folders.output_dir)
+    settings = train_settings(plan, folders.output_dir)
     trained = train(settings, data, show_progress=show_progress)
     if not trained.complete:
         raise UserError(
@@ -79,7 +79,8 @@ def open_data(recipe: Recipe, text_dir: Path, data_dir: Path) -> PreparedData:
     return open_or_prepare(problem, data_dir, given)
 
 
-def _train_settings(plan: Plan, output_dir: Path) -> TrainSettings:
+def train_settings(plan: Plan, output_dir: str | Path) -> TrainSettings:
+    """Return the settings of a plan's training run."""
     recipe = plan.recipe
     return TrainSettings(
         output_dir=str(output_dir),
@@ -141,27 +142,53 @@ def _score_checkpoint(
     recipe = plan.recipe
     system = System.load(output_dir, checkpoint)
     system.replace_branch_weights(row.branch_weights, plan.seed)
-    outputs = {split: _output(system, data, split) for split in recipe.splits}
-    scores: dict[str, float] = {}
-    signature = ""
-    for split, output in outputs.items():
+    scored = score_splits(system, data, recipe.splits)
+    for split, output in scored.outputs.items():
         lines = "".join(f"{line}\n" for line in output.evaluation.hypotheses)
         name = hypotheses_file(recipe, row, checkpoint, split)
         atomic_write(output_dir / name, lines)
-        scores |= named_scores(output.evaluation, output.references, split)
-        signature = _signature(output.evaluation)
+    scores = scored.scores
     if recipe.ranks_systems:
-        scores |= ranking_scores(system, data, outputs)
+        scores |= ranking_scores(system, data, scored.outputs)
     if checkpoint != recipe.checkpoints[0]:
         scores = {averaged_score(name): value for name, value in scores.items()}
     return _CheckpointResult(
-        scores, signature, system.model.count_params(), system.run.versions
+        scores, scored.signature, system.model.count_params(), system.run.versions
     )
 
 
-def _output(system: System, data: PreparedData, split: str) -> Output:
-    sources, references = data.raw_text(split)
-    return Output(system.evaluate(sources, references), references)
+class SplitScores(NamedTuple):
+    """Scores of a system on some splits.
+
+    Attributes:
+        outputs: Outputs by split.
+        scores: Scores by name, as result files hold them.
+        signature: sacreBLEU's signature, or an empty string for other scores.
+    """
+
+    outputs: dict[str, Output]
+    scores: dict[str, float]
+    signature: str
+
+
+def score_splits(
+    system: TranslatingSystem, data: PreparedData, splits: Sequence[str]
+) -> SplitScores:
+    """Score a system on some splits, with the problem's search.
+
+    Args:
+        system: The system.
+        data: Prepared data of its training.
+        splits: The splits.
+    """
+    outputs, scores, signature = {}, {}, ""
+    for split in splits:
+        sources, references = data.raw_text(split)
+        evaluation = system.evaluate(sources, references)
+        outputs[split] = Output(evaluation, references)
+        scores |= named_scores(evaluation, references, split)
+        signature = _signature(evaluation)
+    return SplitScores(outputs, scores, signature)
 
 
 def named_scores(

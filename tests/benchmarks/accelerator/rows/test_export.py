@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 
 import keras
 import numpy as np
 import pytest
 
 from benchmarks.accelerator.rows.batches import (
-    BatchPairs,
+    contents_of,
     export_corpus,
-    in_order_of_shapes,
-    pairs_of_batch,
+    in_order_of_kinds,
     source_pieces,
     training_batches,
 )
 from benchmarks.accelerator.rows.corpus import Corpus
-from benchmarks.accelerator.rows.export import main, row_job
+from benchmarks.accelerator.rows.export import job_of, main
 from benchmarks.accelerator.rows.job import load_jobs, save_jobs
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import training_epoch
 from t2t_repro.errors import UserError
+from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.plan import plan_of
+from t2t_repro.features.reproduction.run_row import train_settings
+from t2t_repro.runs.describing import describe
+from t2t_repro.runs.resuming import resolved_hparams
+from tests.support.accelerator_jobs import make_job
 
 SEEDS, STEPS = (3, 4), 40
 # A pass over the data is shorter than the steps, and has several shapes.
@@ -39,7 +45,7 @@ def hparams(request):
 @pytest.fixture(scope="module")
 def corpus(data, hparams, tmp_path_factory) -> Corpus:
     path = tmp_path_factory.mktemp("corpus") / "corpus.npz"
-    export_corpus(data, hparams, SEEDS, STEPS).save(path)
+    export_corpus(data, hparams, SEEDS, STEPS)[0].save(path)
     return Corpus.load(path)
 
 
@@ -62,7 +68,7 @@ def test_a_seed_has_its_own_batches_in_their_order_within_each_shape(
         shape = plan.shapes.index(batch["targets"].shape)
         expected.setdefault(shape, []).append(batch)
     for shape, batches in expected.items():
-        available = int(np.sum(corpus.orders[seed].shapes == shape))
+        available = int(np.sum(corpus.order == shape))
         count = min(len(batches), available)
         assert count > 1
         found = corpus.batches(seed, shape, count)
@@ -72,7 +78,7 @@ def test_a_seed_has_its_own_batches_in_their_order_within_each_shape(
 
 
 def test_seeds_have_different_batches(corpus):
-    shape = int(corpus.orders[SEEDS[0]].shapes[0])
+    shape = int(corpus.order[0])
     first, second = (corpus.batches(seed, shape, 1)["targets"] for seed in SEEDS)
     assert (first != second).any()
 
@@ -80,11 +86,21 @@ def test_seeds_have_different_batches(corpus):
 def test_all_seeds_have_the_shapes_of_the_first_seeds_batches(data, hparams, corpus):
     plan = BatchPlan.for_training(hparams)
     batches = itertools.islice(training_batches(data, plan, SEEDS[0]), STEPS)
-    shapes = [plan.shapes.index(batch["targets"].shape) for batch in batches]
-    assert [*corpus.orders] == [*SEEDS]
-    for order in corpus.orders.values():
-        assert order.shapes.tolist() == shapes
-    assert [rows for rows, *_ in corpus.shapes] == [*plan.rows]
+    shapes = [plan.shapes.index(batch["targets"].shape) for _, batch in batches]
+    assert [*corpus.pairs] == [*SEEDS]
+    assert corpus.order.tolist() == shapes
+    assert [rows for rows, *_ in corpus.kinds] == [*plan.rows]
+
+
+def test_batches_can_begin_in_the_middle_of_a_pass(data, hparams):
+    corpus, end = export_corpus(data, hparams, SEEDS[:1], STEPS)
+    assert end > (1, 0)
+    rest, same_end = export_corpus(data, hparams, SEEDS[:1], STEPS - 3, start=(0, 3))
+    assert same_end == end
+    assert rest.order.tolist() == corpus.order[3:].tolist()
+    later = corpus.pairs[SEEDS[0]]
+    later = later[later[:, 0] >= 3] - [3, 0, 0]
+    np.testing.assert_array_equal(rest.pairs[SEEDS[0]], later)
 
 
 def test_the_sources_are_those_of_dev_and_test_each_once(data, corpus):
@@ -107,27 +123,34 @@ def test_a_long_source_is_there_in_pieces(data):
 
 
 def test_a_batch_that_waits_keeps_its_turn():
-    batches = [BatchPairs(shape, [0], [n]) for n, shape in enumerate([0, 0, 1, 0, 1])]
-    found = in_order_of_shapes(iter(batches), [1, 0, 1, 0])
-    assert [uses.pairs for uses in found] == [[2], [0], [4], [1]]
+    batches = [(kind, [(0, n)]) for n, kind in enumerate([0, 0, 1, 0, 1])]
+    found = in_order_of_kinds(iter(batches), [1, 0, 1, 0])
+    assert [pairs for _, pairs in found] == [[(0, 2)], [(0, 0)], [(0, 4)], [(0, 1)]]
 
 
-def test_jobs_are_read_as_they_were_written(tmp_path):
-    jobs = [
-        row_job("forms/weighted", "long", [1, 2], (10, 10)),
-        row_job("table3/big", "small", [5], (10, 12)),
-    ]
-    save_jobs(jobs, tmp_path)
-    assert load_jobs(tmp_path) == jobs
-    weighted, big = jobs
-    assert (weighted.train_steps, weighted.average_last) == (10_000, 5)
+def row_job(data, name, scale, seeds):
+    settings = train_settings(plan_of(*find_row(name), scale), "")
+    run = describe(settings, resolved_hparams(settings), data, 1)
+    return job_of(name.replace("/", "-"), run, data, seeds, row=name, scale=scale)
+
+
+def test_jobs_are_read_as_they_were_written(data, corpus, tmp_path):
+    weighted = row_job(data, "forms/weighted", "long", [1, 2])
+    big = row_job(data, "table3/big", "small", [5])
+    save_jobs(tmp_path, [weighted, big], corpus)
+    read = load_jobs(tmp_path)
+    for job, other in zip([weighted, big], read, strict=True):
+        assert vars(other) == json.loads(json.dumps(vars(job)))
+        assert other.digest(tmp_path) == job.digest(tmp_path)
+    assert (weighted.updates, weighted.average_last) == (10_000, 5)
     assert (weighted.measure_every, weighted.decode_hparams.beam_size) == (200, 4)
-    assert (big.train_steps, big.average_last, big.name) == (
-        2_500,
-        1,
-        "table3-big-small",
-    )
+    assert (big.updates, big.average_last, big.name) == (2_500, 1, "table3-big")
     assert weighted.hparams.branch_learning_rate_constant == 0.32
+
+
+def test_a_course_that_measurements_do_not_divide_is_measured_at_its_end(data):
+    job = make_job(data, "transformer_tiny", "", first_step=1)
+    assert (job.updates, job.measure_every, job.average_last) == (7, 7, 1)
 
 
 def test_a_folder_without_jobs_is_a_user_error(tmp_path):
@@ -139,7 +162,7 @@ def test_a_folder_without_jobs_is_a_user_error(tmp_path):
     ("row", "message"),
     [
         ("table3/a_h3", "a_h3"),
-        ("randomisation/learned", "expected the row of one system"),
+        ("randomisation/learned", "expected a row of one system"),
     ],
 )
 def test_a_row_that_cannot_be_exported_is_a_user_error(tmp_path, capsys, row, message):
@@ -154,39 +177,45 @@ def test_a_number_of_seeds_is_at_least_one(count, capsys):
     folders = ["--text_dir", "t", "--data_dir", "d", "--to", "jobs"]
     with pytest.raises(SystemExit, match="2"):
         main([*folders, f"table3/base:{count}"])
-    assert "TABLE/ROW[:SEEDS]: " in capsys.readouterr().err
+    assert "expected a whole number of at least 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"measure_every": 300}, "multiple of measure_every=300"),
-        ({"average_last": 51}, "expected 1 to 50 measurements"),
-        ({"vocab_sizes": (10, 70_000)}, "at most 65,536"),
-        ({"search": "beam_size=2,coverage_penalty=0.1"}, "only beam_size, alpha"),
-        ({"seeds": ()}, "at least one"),
-    ],
-)
-def test_a_job_that_cannot_be_trained_is_a_user_error(change, message):
-    job = row_job("forms/weighted", "long", [1, 2], (10, 10))
-    with pytest.raises(UserError, match=message):
-        dataclasses.replace(job, **change)
+def test_what_cannot_be_trained_there_is_a_user_error(data):
+    job = make_job(data, "transformer_tiny", "")
+    run = describe(
+        train_settings(plan_of(*find_row("table3/base"), "long"), ""),
+        job.hparams,
+        data,
+        1,
+    )
+    training = run.training | {"decode_hparams": "beam_size=2,coverage_penalty=0.1"}
+    for changes, message in (
+        ({"num_replicas": 2}, "a run of one replica"),
+        ({"training": training}, "only beam_size, alpha"),
+    ):
+        with pytest.raises(UserError, match=message):
+            job_of("name", dataclasses.replace(run, **changes), data, [1])
+    with pytest.raises(UserError, match="train_steps above 8"):
+        make_job(data, "transformer_tiny", "", first_step=8)
 
 
-def test_the_digest_of_a_job_is_that_of_its_corpus_too(tmp_path):
-    job = row_job("forms/weighted", "long", [1, 2], (10, 10))
-    with pytest.raises(UserError, match="does not exist"):
-        job.digest(tmp_path)
-    (tmp_path / job.corpus).write_bytes(b"a")
+def test_the_digest_of_a_job_is_that_of_its_files_too(data, tmp_path):
+    job = make_job(data, "transformer_tiny", "")
+    (tmp_path / "corpus.npz").write_bytes(b"a")
     digest = job.digest(tmp_path)
     other = dataclasses.replace(job, seeds=(1, 3))
     assert other.digest(tmp_path) != digest
-    (tmp_path / job.corpus).write_bytes(b"b")
+    (tmp_path / "corpus.npz").write_bytes(b"b")
     assert job.digest(tmp_path) != digest
+    (tmp_path / "state.npz").write_bytes(b"a")
+    resumed = dataclasses.replace(job, resumes=True)
+    digest = resumed.digest(tmp_path)
+    (tmp_path / "state.npz").write_bytes(b"b")
+    assert resumed.digest(tmp_path) != digest
 
 
 def test_a_pair_that_is_not_in_the_text_is_a_user_error(data, hparams):
     plan = BatchPlan.for_training(hparams)
-    batch = next(training_batches(data, plan, 3))
+    _, batch = next(training_batches(data, plan, 3))
     with pytest.raises(UserError, match="several copies"):
-        pairs_of_batch(batch, plan, {})
+        contents_of(batch, plan, {})

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
-from benchmarks.accelerator.rows import parsers
-from benchmarks.accelerator.rows.export import row_job
-from benchmarks.accelerator.rows.job import Job, load_jobs, save_jobs
-from benchmarks.accelerator.rows.outcome import Outcome, outcome_path
-from benchmarks.accelerator.rows.results import main as results_main
-from benchmarks.accelerator.rows.runs import (
-    described_run,
-    system_folders,
-    with_counters,
-    write_system,
-)
-from t2t_repro import catalogue
+from benchmarks.accelerator.rows import results
+from benchmarks.accelerator.rows.batches import export_corpus
+from benchmarks.accelerator.rows.job import Job, Outcome, load_jobs, save_jobs
+from benchmarks.accelerator.rows.runs import system_folders, write_system
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.lookup import find_row
 from t2t_repro.features.reproduction.plan import plan_of
 from t2t_repro.features.reproduction.results import read_result
 from t2t_repro.features.reproduction.run_row import open_data
-from t2t_repro.runs import System, load_ensemble
+from t2t_repro.models.token_counters import TokenCounters
+from t2t_repro.runs import Run, System, load_ensemble
+from tests.support.accelerator_jobs import make_job, make_outcome
 
 PARSER = "table4/transformer_4_layers_wsj_only"
 TINY = (
@@ -38,52 +31,21 @@ TINY = (
 TREE = "(S (NP (DT the) (NN dog{})) (VP (VBZ barks)))"
 
 
-def job_of(data: PreparedData, details: dict[str, str], hparams: str) -> Job:
-    """Return a job of two seeds whose weights are kept."""
-    source, target = data.tokenizers()
-    return Job(
-        name="kept",
-        corpus="corpus.npz",
-        hparams=catalogue.hparams(details["hparams_set"]).parse(hparams).resolved(),
-        vocab_sizes=(source.vocab_size, target.vocab_size),
-        seeds=(4, 5),
-        train_steps=20,
-        measure_every=10,
-        average_last=2,
-        details=details,
-        keeps_weights=True,
-    )
-
-
-def outcome_of(job: Job, data: PreparedData) -> Outcome:
+def outcome_of(job: Job, data: PreparedData, digest: str = "") -> Outcome:
     """Return an outcome with the initial weights of each seed."""
     kept: dict[str, list[np.ndarray]] = {}
+    run = Run(**job.run | {"hparams": job.hparams})
     for seed in job.seeds:
         keras.utils.set_random_seed(seed)
-        model = described_run(job, data, seed).build_model(*data.tokenizers())
-        for variable in model.trainable_variables:
+        for variable in run.build_model(*data.tokenizers()).trainable_variables:
             kept.setdefault(f"averaged/{variable.path}", []).append(variable.numpy())
-    return Outcome(
-        digest="",
-        steps=np.array([10, 20]),
-        loss=np.ones((2, 2)),
-        nll=np.ones((2, 2)),
-        averaged_nll=np.ones(2),
-        ids=np.zeros((2, 2, 0, 0), np.uint16),
-        seconds=7.25,
-        processes=3,
-        device="a GPU",
-        precision="float32",
-        versions=json.dumps({"jax": "1"}),
-        parameters=model.count_params(),
-        arrays={name: np.stack(values) for name, values in kept.items()},
-    )
+    return make_outcome(digest, **{name: np.stack(x) for name, x in kept.items()})
 
 
 @pytest.fixture(scope="module")
 def translator(data) -> Job:
-    details = {"problem": "text_pairs", "hparams_set": "transformer_tiny"}
-    return job_of(data, details, "hidden_size=16,filter_size=16")
+    hparams = "hidden_size=16,filter_size=16"
+    return make_job(data, "transformer_tiny", hparams, keeps_weights=True)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +81,7 @@ def test_one_seed_becomes_a_run(data, translator, outcome, tmp_path):
 
 def test_what_cannot_become_a_run_is_a_user_error(data, translator, outcome, tmp_path):
     without = dataclasses.replace(translator, keeps_weights=False)
-    with pytest.raises(UserError, match="kept kept no weights: export it again"):
+    with pytest.raises(UserError, match="job kept no weights: export it again"):
         write_system(without, outcome, data, tmp_path / "new")
     with pytest.raises(UserError, match="exists: give the name of a new folder"):
         write_system(translator, outcome, data, tmp_path)
@@ -144,66 +106,72 @@ def parser_data(trees) -> PreparedData:
 
 @pytest.fixture(scope="module")
 def parser(parser_data) -> Job:
-    job = row_job(PARSER, "small", [4, 5], (1, 1))
-    details = dict(job.details)
-    return with_counters(job_of(parser_data, details, TINY), parser_data)
-
-
-def test_the_row_of_a_parser_keeps_its_weights():
-    assert row_job(PARSER, "small", [1], (1, 1)).keeps_weights
-    assert not row_job("table3/base", "small", [1], (1, 1)).keeps_weights
-
-
-def test_a_parser_s_job_has_the_counters_of_its_run(parser, parser_data, tmp_path):
-    source, target = parser_data.tokenizers()
-    assert parser.counters == described_run(parser, parser_data, 4).counters(
-        source, target
+    return make_job(
+        parser_data,
+        "transformer_parsing_small",
+        TINY,
+        row=PARSER,
+        scale="small",
+        keeps_weights=True,
     )
+
+
+@pytest.fixture(scope="module")
+def jobs(parser, parser_data, tmp_path_factory) -> Path:
+    """Return the folder of the parser's job, which has nothing to translate."""
+    folder = tmp_path_factory.mktemp("jobs")
+    seeds, updates = parser.seeds, parser.updates
+    corpus, _ = export_corpus(parser_data, parser.hparams, seeds, updates, splits=())
+    save_jobs(folder, [parser], corpus)
+    return folder
+
+
+def test_a_parser_s_job_has_the_counters_of_its_run(parser, parser_data, jobs):
+    source, target = parser_data.tokenizers()
+    run = Run(**parser.run | {"hparams": parser.hparams})
+    assert parser.counters == run.counters(source, target)
     words, depth = parser.counters.target
     opening = {target.decode([token]) for token in depth.plus}
     assert opening == {"(S", "(NP", "(VP"}
     assert words.plus
-    save_jobs([parser], tmp_path)
-    assert load_jobs(tmp_path) == [parser]
+    (read,) = load_jobs(jobs)
+    assert TokenCounters.from_config(read.counters) == parser.counters
 
 
-def test_a_translation_job_has_no_counters(data, translator):
-    assert with_counters(translator, data).counters is None
+def test_a_translation_job_has_no_counters(translator):
+    assert translator.counters is None
 
 
 def test_the_result_of_a_parser_has_f1_and_its_commands(
-    parser, parser_data, trees, tmp_path, monkeypatch, capsys
+    parser, parser_data, trees, jobs, tmp_path
 ):
-    # The row's vocabulary needs more text.
-    monkeypatch.setattr(parsers, "row_data", lambda *_: parser_data)
-    jobs, outcomes, results = (tmp_path / n for n in ("jobs", "outcomes", "results"))
-    for folder in (jobs, outcomes, results):
+    outcomes, files = tmp_path / "outcomes", tmp_path / "results"
+    for folder in (outcomes, files):
         folder.mkdir()
-    (jobs / parser.corpus).write_bytes(b"corpus")
-    save_jobs([parser], jobs)
-    kept = outcome_of(parser, parser_data)
-    dataclasses.replace(kept, digest=parser.digest(jobs)).save(
-        outcome_path(outcomes, parser)
-    )
+    kept = outcome_of(parser, parser_data, parser.digest(jobs))
+    kept.save(outcomes / f"{parser.name}.npz")
     folders = {"jobs": jobs, "outcomes": outcomes, "text_dir": trees}
-    folders |= {"data_dir": trees / "data", "to": tmp_path, "result_dir": results}
-    flags = [text for name, path in folders.items() for text in (f"--{name}", path)]
-    translations = [*map(str, flags[:8]), "--result_dir", str(results)]
-    assert results_main([*translations, "--curve_dir", str(results)]) == 1
-    assert "not translations: score it with" in capsys.readouterr().err
-    assert parsers.main([*map(str, flags)]) == 0
+    folders |= {"result_dir": files, "curve_dir": files}
+    flags = [f"--{name}={path}" for name, path in folders.items()]
+    assert results.main(flags) == 0
     first, second = (
-        read_result(
-            (results / f"transformer_parsing_wsj-small-{seed}.json").read_text()
-        )
+        read_result((files / f"transformer_parsing_wsj-small-{seed}.json").read_text())
         for seed in (4, 5)
     )
     assert {"F1 (dev)", "% repaired (dev)"} < first.scores.keys()
-    assert (first.steps, first.seconds, first.seed) == (20, 7.2, 4)
+    assert (first.steps, first.seconds, first.seed) == (8, 7.2, 4)
     assert second.hardware == "1 x a GPU, 2 seeds at once, beside other training runs"
-    export, train, score = first.commands
-    assert f"--scale small --seeds 2 --first_seed 4 {PARSER}" in export
-    assert train.endswith("--precision float32")
-    assert "rows.parsers --jobs JOBS" in score
-    written = (tmp_path / "kept" / "member-2" / "dev.trees").read_text()
-    assert len(written.splitlines()) == 3
+    exported, trained, scored = first.commands
+    assert f"--scale small --seeds 2 --first_seed 4 {PARSER}" in exported
+    assert trained.endswith("--precision float32")
+    assert "rows.results --jobs JOBS" in scored
+    # The runs are there, and are not written again.
+    assert System.load(outcomes / parser.name / "member-2", "averaged")
+    assert results.main(flags) == 0
+
+
+def test_a_row_needs_folders_for_its_files(jobs, parser, parser_data, tmp_path, capsys):
+    outcome = outcome_of(parser, parser_data, parser.digest(jobs))
+    outcome.save(tmp_path / f"{parser.name}.npz")
+    assert results.main([f"--jobs={jobs}", f"--outcomes={tmp_path}"]) == 1
+    assert "rows need --text_dir" in capsys.readouterr().err
