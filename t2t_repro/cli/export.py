@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Mapping
 from types import ModuleType
 
 from t2t_repro.cli.engine import refuse_flags_of_others
@@ -20,17 +21,21 @@ DEFAULT_FORMAT = "saved_model"
 
 
 def formats() -> dict[str, ModuleType]:
-    """Return the module of each format by name, the default first."""
-    found = {
-        name: module
+    """Return the module of each format by name."""
+    return {
+        name: importlib.import_module(module)
         for feature in declared().values()
         for name, module in feature.exports.items()
     }
-    names = sorted(found, key=lambda name: name != DEFAULT_FORMAT)
-    return {name: importlib.import_module(found[name]) for name in names}
 
 
-DESCRIPTION = " ".join(module.DESCRIPTION for module in formats().values())
+def _default_first(found: Mapping[str, ModuleType]) -> list[str]:
+    return sorted(found, key=lambda name: name != DEFAULT_FORMAT)
+
+
+DESCRIPTION = " ".join(
+    formats()[name].DESCRIPTION for name in _default_first(formats())
+)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -40,15 +45,15 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--export_dir", metavar="DIR", required=True, help="folder to create"
     )
     found = formats()
-    default = next(iter(found))
+    names = _default_first(found)
     notes = [
         f"{name} needs {module.HELP}" for name, module in found.items() if module.HELP
     ]
     parser.add_argument(
         "--format",
-        choices=tuple(found),
-        default=default,
-        help="; ".join([f"format of the export (default: {default})", *notes]),
+        choices=names,
+        default=names[0],
+        help="; ".join([f"format of the export (default: {names[0]})", *notes]),
     )
     for module in found.values():
         module.add_flags(parser)
