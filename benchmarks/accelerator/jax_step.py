@@ -32,13 +32,12 @@ Batch = dict[str, Any]
 
 
 class TrainState(NamedTuple):
-    """All values that an update changes.
+    """Values of the variables that an update changes, in their order.
 
     Attributes:
-        trainable: Weights, as in `model.trainable_variables`.
-        non_trainable: States of the dropout generators, as in
-            `model.non_trainable_variables`.
-        optimizer: As in `optimizer.variables`.
+        trainable: `model.trainable_variables`.
+        non_trainable: `model.non_trainable_variables`, the states of dropout.
+        optimizer: `optimizer.variables`.
     """
 
     trainable: list[jax.Array]
@@ -86,14 +85,8 @@ def make_update(
 ) -> Update:
     """Make the pure function of one update, not compiled.
 
-    Args:
-        model: The model.
-        optimizer: Its optimizer, built.
-        hparams: `label_smoothing`, `rdrop_weight` and `clip_grad_norm` are read here.
-
-    Returns:
-        A function of a state and the features of a batch, int32 `[rows, length]`. It
-        returns the next state, and the loss in nats per target token.
+    It returns the next state, and the loss in nats per target token. The features of a
+    batch are int32 `[rows, length]`.
 
     Raises:
         UserError: If activations are float16, whose loss would have to be scaled, or

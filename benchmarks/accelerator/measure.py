@@ -69,19 +69,17 @@ def matmul_rate(size: int, dtype: str) -> float:
     y = y * jnp.asarray(size**-0.5, dtype)
 
     @jax.jit
-    def products(x: jax.Array) -> jax.Array:
+    def products(x: jax.Array, y: jax.Array) -> jax.Array:
         return jax.lax.fori_loop(0, MATMULS, lambda _, x: jnp.matmul(x, y), x)
 
-    seconds, _ = _median_time(products, x, MATMUL_CALLS)
+    seconds, _ = _median_time(lambda x: products(x, y), x, MATMUL_CALLS)
     return MATMULS * 2 * size**3 / seconds
 
 
-def _median_time(
-    call: Callable[[Any], Any], value: Any, count: int
-) -> tuple[float, Any]:
+def _median_time(call: Callable[[Any], Any], value: Any, n: int) -> tuple[float, Any]:
     """Return the median time of calls, each with the last one's value; and the last."""
     times = []
-    for _ in range(WARM_UP + count):
+    for _ in range(WARM_UP + n):
         start = time.perf_counter()
         value = jax.block_until_ready(call(value))
         times.append(time.perf_counter() - start)
@@ -98,8 +96,7 @@ class Benchmark:
 
     def __init__(self, hparams: HParams, vocab_size: int) -> None:
         keras.utils.set_random_seed(1)
-        self.hparams = hparams
-        self.vocab_size = vocab_size
+        self.hparams, self.vocab_size = hparams, vocab_size
         model = Transformer.from_hparams(hparams, vocab_size, vocab_size)
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
@@ -120,40 +117,34 @@ class Benchmark:
             rate: Operations per second of `matmul_rate`.
 
         Returns:
-            The figures by name: times in seconds; sizes in bytes, or None if the
-            compiler or the device does not tell; and the loss of the last step in nats
-            per token. If the device has too little memory, the "failure" instead.
+            Times in seconds; sizes in bytes, or None if the device does not tell; and
+            the last loss in nats per token. Without enough memory, the "failure".
         """
-        figures: dict[str, Any] = {"rows": rows, "length": length}
+        figures: dict[str, Any] = {"rows": rows, "length": length, "steps": steps}
         try:
-            return figures | self._measure(rows, length, steps, rate)
+            batch = jax.device_put(self.batch(rows, length))
+            start = time.perf_counter()
+            compiled = self.step.lower(self.initial, batch).compile()
+            figures["compile_seconds"] = time.perf_counter() - start
+            state = jax.device_put(self.initial)
+            seconds, (_, loss) = _median_time(
+                lambda last: compiled(last[0], batch), (state, None), steps
+            )
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
             return figures | {"failure": str(error).splitlines()[0][:200]}
-
-    def _measure(
-        self, rows: int, length: int, steps: int, rate: float
-    ) -> dict[str, Any]:
-        batch = jax.device_put(self.batch(rows, length))
-        start = time.perf_counter()
-        compiled = self.step.lower(self.initial, batch).compile()
-        compile_seconds = time.perf_counter() - start
-        seconds, (_, loss) = _median_time(
-            lambda last: compiled(last[0], batch),
-            (jax.device_put(self.initial), None),
-            steps,
-        )
         flops = training_flops(self.hparams, self.vocab_size, rows * length, length)
+        sizes = compiled.memory_analysis()
+        step_bytes = sizes.argument_size_in_bytes + sizes.output_size_in_bytes
+        step_bytes += sizes.temp_size_in_bytes - sizes.alias_size_in_bytes
         memory = jax.local_devices()[0].memory_stats() or {}
-        return {
-            "steps": steps,
-            "compile_seconds": compile_seconds,
+        return figures | {
             "step_seconds": seconds,
             "target_tokens_per_second": rows * length / seconds,
             "flops": flops,
             "share_of_matmul_rate": flops / seconds / rate,
-            "step_bytes": _step_bytes(compiled),
+            "step_bytes": step_bytes,
             "peak_bytes": memory.get("peak_bytes_in_use"),
             "loss": float(loss),
         }
@@ -167,15 +158,6 @@ class Benchmark:
         }
 
 
-def _step_bytes(compiled: Any) -> int | None:
-    """Return the memory that a compiled function needs, or None if unknown."""
-    sizes = compiled.memory_analysis()
-    if sizes is None:
-        return None
-    needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes
-    return needed - sizes.alias_size_in_bytes + sizes.temp_size_in_bytes
-
-
 def table(shapes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the lines of a table of all shapes, followed by the shapes that failed."""
     rows, failed = [("rows x length", *COLUMNS)], []
@@ -183,17 +165,16 @@ def table(shapes: Sequence[Mapping[str, Any]]) -> list[str]:
         name = f"{shape['rows']}x{shape['length']}"
         if "failure" in shape:
             failed.append(f"{name} skipped: out of memory: {shape['failure']}")
-            continue
-        cells = ((shape[figure], *form) for figure, *form in COLUMNS.values())
-        texts = ("-" if x is None else format(x * y, form) for x, y, form in cells)
-        rows.append((name, *texts))
+        else:
+            cells = ((shape[figure], *form) for figure, *form in COLUMNS.values())
+            texts = ("-" if x is None else format(x * y, f) for x, y, f in cells)
+            rows.append((name, *texts))
     return aligned(rows, right=range(1, len(rows[0]))) + failed
 
 
-def shapes_of(text: str) -> list[tuple[int, int]]:
+def shapes_of(text: str) -> list[list[int]]:
     """Read shapes written as `ROWSxLENGTH,ROWSxLENGTH`."""
-    shapes = (part.split("x") for part in text.split(","))
-    return [(int(rows), int(length)) for rows, length in shapes]
+    return [[int(size) for size in part.split("x")] for part in text.split(",")]
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

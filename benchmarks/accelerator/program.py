@@ -18,9 +18,9 @@ def run_program(
     """Run a program; return 0, or 1 after printing an error of the user.
 
     Args:
-        description: Docstring of its module.
+        description: Its description, of which help shows the first line.
         add_flags: Adds its flags to a parser.
-        run: The program.
+        run: Function of its flags.
         arguments: Its command line; None = that of the process.
     """
     parser = argparse.ArgumentParser(description=description.partition("\n")[0])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from benchmarks.accelerator.program import run_program
 from benchmarks.accelerator.rows.export import job_of
 from benchmarks.accelerator.rows.job import Job, Outcome
 from t2t_repro.data.prepared import PreparedData
@@ -34,6 +36,11 @@ def make_job(
     )
     run = describe(settings, resolved_hparams(settings), data, 1)
     return job_of(others.pop("name", "job"), run, data, seeds, **others)
+
+
+def call(program: ModuleType, flags: Sequence[str]) -> int:
+    """Run a program with flags, and return its exit code."""
+    return run_program(program.__doc__, program.add_flags, program.run, flags)
 
 
 def make_outcome(digest: str, **arrays: np.ndarray) -> Outcome:

@@ -24,7 +24,7 @@ def one_after_the_other(
     courses = []
     for seed in job.seeds:
         own = dataclasses.replace(job, seeds=[seed])
-        alone = SeedTraining.begin(own, job.hparams, {})
+        alone = SeedTraining(own, job.hparams, {})
         step = jax.jit(make_update(alone.model, alone.optimizer, job.hparams))
         state = jax.tree.map(lambda x: x[0], alone.state)
         course, used = [], Counter()
@@ -43,7 +43,7 @@ def main(jobs: str, to: str) -> None:
     (job,) = load_jobs(Path(jobs))
     corpus = Corpus.load(Path(jobs) / CORPUS_FILE)
     kinds = corpus.order[: job.updates].tolist()
-    seeds = SeedTraining.begin(job, job.hparams, {})
+    seeds = SeedTraining(job, job.hparams, {})
     step = seeds.compile(device_batches(corpus, job))
     nll = seeds.dev_nll(dev_batch(corpus, job.hparams.max_length))
     measured, systems, _ = train(job, seeds, step, nll, kinds, print)

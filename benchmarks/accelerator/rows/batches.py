@@ -1,7 +1,4 @@
-"""Prepared data as a corpus: the pairs, and the batches of several seeds.
-
-Needs TensorFlow.
-"""
+"""Prepared data as a corpus, with the batches of several seeds; needs TensorFlow."""
 
 from __future__ import annotations
 
@@ -63,7 +60,7 @@ def export_corpus(
         seeds: Seeds of the order of the data.
         updates: Number of batches.
         splits: Splits to translate.
-        start: Position in the data of the first seed's first batch.
+        start: Position of the first seed's first batch.
 
     Returns:
         The corpus, and the position after the first seed's last batch.
@@ -74,28 +71,30 @@ def export_corpus(
         for split in ("train", "dev")
     )
     numbers = {_key(pair[INPUTS], pair[TARGETS]): n for n, pair in enumerate(train)}
-    first, end = [], start
-    batches = training_batches(data, plan, seeds[0], start)
-    for after, batch in itertools.islice(batches, updates):
-        first.append(contents_of(batch, plan, numbers))
-        end = after
+    found = (
+        (after, contents_of(batch, plan, numbers))
+        for after, batch in training_batches(data, plan, seeds[0], start)
+    )
+    ends, first = zip(*itertools.islice(found, updates), strict=True)
+    order = [kind for kind, _ in first]
     pairs = {seeds[0]: _pairs(first)}
     for seed in seeds[1:]:
-        own = (
-            contents_of(batch, plan, numbers)
-            for _, batch in training_batches(data, plan, seed)
-        )
-        pairs[seed] = _pairs(in_order_of_kinds(own, [kind for kind, _ in first]))
+        batches = training_batches(data, plan, seed)
+        own = (contents_of(batch, plan, numbers) for _, batch in batches)
+        pairs[seed] = _pairs(in_order_of_kinds(own, order))
     corpus = Corpus(
         train={side: Texts.of(pair[side] for pair in train) for side in SIDES},
-        kinds=_kinds(plan),
+        kinds=[
+            (rows, *(plan.packed_lengths if plan.packed_length else (length, length)))
+            for rows, length in plan.shapes
+        ],
         packed=bool(plan.packed_length),
-        order=np.array([kind for kind, _ in first]),
+        order=np.array(order),
         pairs=pairs,
         dev={side: Texts.of(pair[side] for pair in dev) for side in SIDES},
         sources=Texts.of(source_pieces(data, hparams.max_length, splits)),
     )
-    return corpus, end
+    return corpus, ends[-1]
 
 
 def training_batches(
@@ -116,12 +115,7 @@ def training_batches(
 def contents_of(
     batch: Batch, plan: BatchPlan, numbers: Mapping[tuple[bytes, bytes], int]
 ) -> Contents:
-    """Find the pairs of a batch.
-
-    Args:
-        batch: The batch, with a pair or several packed pairs per row.
-        plan: Shapes of the batches.
-        numbers: Number of each pair by its ids.
+    """Find the pairs of a batch, whose numbers are given by their ids.
 
     Raises:
         UserError: If a pair has no number, because the data is sampled.
@@ -173,13 +167,6 @@ def source_pieces(
 
 def _key(source: np.ndarray, target: np.ndarray) -> tuple[bytes, bytes]:
     return source.astype(np.int32).tobytes(), target.astype(np.int32).tobytes()
-
-
-def _kinds(plan: BatchPlan) -> list[tuple[int, int, int]]:
-    """Return rows and tokens of both sides of every kind of batch."""
-    if plan.packed_length:
-        return [(plan.rows[0], *plan.packed_lengths)]
-    return [(rows, length, length) for rows, length in plan.shapes]
 
 
 def _pairs(batches: Iterable[Contents]) -> np.ndarray:

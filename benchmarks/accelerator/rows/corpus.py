@@ -65,8 +65,7 @@ class Corpus:
 
     Attributes:
         train: Texts of the training pairs, by side, with EOS.
-        kinds: Rows, and tokens of the source and of the target side, of every kind of
-            batch.
+        kinds: Rows, source tokens and target tokens of every kind of batch.
         packed: Whether a row may have several pairs.
         order: Number of the kind of each batch; all seeds share it.
         pairs: Number of the batch, row in the batch, and number of the pair of every
@@ -84,16 +83,7 @@ class Corpus:
     sources: Texts
 
     def batches(self, seed: int, kind: int, count: int) -> Arrays:
-        """Return the first batches of a kind.
-
-        Args:
-            seed: Seed of the order.
-            kind: Number of the kind.
-            count: Number of batches.
-
-        Returns:
-            Features of the model, uint16 `[count, rows, length]`.
-        """
+        """Return features of a seed's first batches, uint16 `[count, rows, length]`."""
         rows, *lengths = self.kinds[kind]
         numbers = np.full(len(self.order), -1)
         numbers[np.flatnonzero(self.order == kind)[:count]] = np.arange(count)
@@ -158,10 +148,8 @@ def _filled(
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
     """Return row and column of every token, and its id, segment and position.
 
-    Args:
-        texts: Texts of one side.
-        pairs: Number of each text to write.
-        places: Number of the row of each text; those of a row follow each other.
+    `pairs` and `places` have the number and the row of each text; the texts of a row
+    follow each other.
     """
     sizes = texts.lengths[pairs]
     ends = np.cumsum(sizes)

@@ -44,55 +44,54 @@ AT_LEAST_ONE = number_in_range(1, int)
 
 
 def job_of(
-    name: str, run: Run, data: PreparedData, seeds: Sequence[int], **others: object
+    name: str,
+    run: Run,
+    data: PreparedData,
+    seeds: Sequence[int],
+    first_step: int = 0,
+    **others: object,
 ) -> Job:
-    """Return the job that trains a run with some seeds.
+    """Return the job that trains a run with some seeds up to its `train_steps`.
 
     Args:
         name: Name of the job.
-        run: The run, in which `train_steps` is that of its last update.
-        data: Its prepared data.
+        run: The run.
+        data: Prepared data of the run.
         seeds: The seeds.
+        first_step: See `Job.first_step`.
         **others: Further attributes of the job.
 
     Raises:
         UserError: If JAX would train another model, or search in another way.
     """
     source, target = data.tokenizers()
-    sizes = source.vocab_size, target.vocab_size
-    settings, hparams = run.train_settings(""), run.hparams
-    if source is not target:  # as in `Run.build_model`
-        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
-    job = Job(
-        name=name,
-        run=vars(run) | {"hparams": hparams.to_dict()},
-        vocab_sizes=sizes,
-        seeds=[*seeds],
-        updates=settings.train_steps,
-        measure_every=settings.steps_between_checkpoints or settings.train_steps,
-        average_last=max(settings.average_last, 1),
-        counters=run.counters(source, target),
-        **others,
-    )
-    updates = job.updates - job.first_step
-    every = job.measure_every if updates % job.measure_every == 0 else updates
-    job = dataclasses.replace(
-        job,
-        updates=updates,
-        measure_every=every,
-        average_last=min(job.average_last, updates // every),
-    )
-    search, standard = job.decode_hparams, DecodeHParams()
+    sizes, settings = (source.vocab_size, target.vocab_size), run.train_settings("")
+    updates = settings.train_steps - first_step
+    every = settings.steps_between_checkpoints or updates
+    search, standard = DecodeHParams().parse(settings.decode_hparams), DecodeHParams()
     ignored = search.replace(**{name: getattr(standard, name) for name in FOLLOWED})
     for is_wrong, expected in (
-        (updates < 1, f"train_steps above {job.first_step}"),
+        (updates < 1, f"train_steps above {first_step}"),
         (run.num_replicas != 1, "a run of one replica"),
         (max(sizes) > LARGEST_VOCABULARY, f"at most {LARGEST_VOCABULARY:,} subwords"),
         (ignored != standard, f"decode_hparams of only {', '.join(FOLLOWED)}"),
     ):
         if is_wrong:
             raise UserError(f"{name}: expected {expected}.")
-    return job
+    measured = updates if updates % every else every
+    return Job(
+        name=name,
+        run=vars(run) | {"hparams": run.hparams.to_dict()},
+        vocab_sizes=sizes,
+        has_one_vocabulary=source is target,
+        seeds=[*seeds],
+        updates=updates,
+        measure_every=measured,
+        average_last=min(max(settings.average_last, 1), updates // measured),
+        counters=run.counters(source, target),
+        first_step=first_step,
+        **others,
+    )
 
 
 def row_jobs(args: argparse.Namespace) -> tuple[list[Job], PreparedData]:
@@ -134,9 +133,7 @@ def run_jobs(args: argparse.Namespace) -> tuple[list[Job], PreparedData]:
         run = Run.load_existing(folder)
         run.load_catalogue()
         data = PreparedData.load(run.data_dir, catalogue.problem(run.problem))
-        if data.digest != run.data_digest or {x.run["data_digest"] for x in jobs} - {
-            data.digest
-        }:
+        if {run.data_digest, *(x.run["data_digest"] for x in jobs)} != {data.digest}:
             raise UserError(f"{folder} has other data: export it apart.")
         seeds = range(args.first_seed, args.first_seed + (count or args.seeds))
         if args.train_steps is not None:
@@ -176,10 +173,8 @@ def run(args: argparse.Namespace) -> None:
         splits=splits,
         start=jobs[0].position,
     )
-    keeps = is_parser or args.keep_weights
-    jobs = [
-        dataclasses.replace(job, keeps_weights=keeps, position=position) for job in jobs
-    ]
+    changes = {"keeps_weights": is_parser or args.keep_weights, "position": position}
+    jobs = [dataclasses.replace(job, **changes) for job in jobs]
     save_jobs(args.to, jobs, corpus)
     print(f"{args.to}: {len(jobs)} jobs")
 
@@ -205,10 +200,5 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="continue one run, for `t2t train` too")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Export rows or runs; return 0, or 1 after an error of the user."""
-    return run_program(__doc__, add_flags, run, arguments)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_program(__doc__, add_flags, run))

@@ -17,9 +17,6 @@ from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 
-# Ids of a source -> ids of its translation, padded.
-TranslationIds = dict[tuple[int, ...], np.ndarray]
-
 
 class FoundSystem(TranslatingSystem):
     """A system whose translations have been found elsewhere.
@@ -40,21 +37,16 @@ class FoundSystem(TranslatingSystem):
         super().__init__(data.problem, data.tokenizers(), "")
         self.max_input_length = hparams.max_length
         pieces = np.split(corpus.sources.ids, corpus.sources.ends[:-1])
-        self._found: TranslationIds = {
-            tuple(source.tolist()): found
-            for source, found in zip(pieces, ids, strict=True)
-        }
+        self.found = dict(zip(map(tuple, pieces), ids, strict=True))
 
     def _new_translator(self, hparams: DecodeHParams) -> _FoundTranslator:
-        return _FoundTranslator(self, self._found, hparams)
+        return _FoundTranslator(self, hparams)
 
 
 class _FoundTranslator(SentenceTranslator):
     """Translator of a `FoundSystem`, whose search has been made."""
 
-    def __init__(
-        self, system: FoundSystem, found: TranslationIds, hparams: DecodeHParams
-    ) -> None:
+    def __init__(self, system: FoundSystem, hparams: DecodeHParams) -> None:
         super().__init__(
             system.source_tokenizer,
             system.target_tokenizer,
@@ -62,7 +54,7 @@ class _FoundTranslator(SentenceTranslator):
             system.max_input_length,
             forms=TextForms.of(system.problem),
         )
-        self._found = found
+        self._found = system.found
 
     def _search_batches(
         self, pieces: list[Piece]

@@ -30,6 +30,7 @@ class Job:
         name: Name of its outcome's file.
         run: Values of the `hparams.json` of its run, except those of a seed.
         vocab_sizes: Sizes of the source and the target vocabulary.
+        has_one_vocabulary: Whether they are the same one.
         seeds: The seeds.
         updates: Number of updates.
         measure_every: Number of updates between measurements, which divides theirs.
@@ -48,6 +49,7 @@ class Job:
     name: str
     run: dict[str, Any]
     vocab_sizes: Sequence[int]
+    has_one_vocabulary: bool
     seeds: Sequence[int]
     updates: int
     measure_every: int
@@ -62,8 +64,11 @@ class Job:
 
     @property
     def hparams(self) -> HParams:
-        """The complete hparams."""
-        return HParams.from_dict(self.run["hparams"])
+        """The complete hparams; two vocabularies share no weights, as in a `Run`."""
+        hparams = HParams.from_dict(self.run["hparams"])
+        if self.has_one_vocabulary:
+            return hparams
+        return hparams.replace(shared_embedding_and_softmax_weights=False)
 
     @property
     def decode_hparams(self) -> DecodeHParams:
@@ -152,10 +157,7 @@ class Outcome:
 def has_outcome(job: Job, jobs: Path, outcomes: Path) -> bool:
     """Return whether a folder has the outcome of a job as it is now."""
     path = outcomes / f"{job.name}.npz"
-    if not path.is_file():
-        return False
-    with np.load(path) as file:
-        return json.loads(str(file["facts"]))["digest"] == job.digest(jobs)
+    return path.is_file() and Outcome.load(path).digest == job.digest(jobs)
 
 
 def load_outcomes(jobs: Path, outcomes: Path) -> Iterator[tuple[Job, Outcome]]:
@@ -179,8 +181,8 @@ def state_variables(
 ) -> dict[str, keras.Variable]:
     """Return everything that an update changes, in the order of `jax_step.TrainState`.
 
-    The names are the same on all backends: `model/<path>`, `random/<number>` for the
-    states of dropout, whose paths differ between processes, and `optimizer/<path>`.
+    The names are the same on all backends: states of dropout, whose paths differ
+    between processes, have a number.
     """
     states = enumerate(model.non_trainable_variables)
     return {

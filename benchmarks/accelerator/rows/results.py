@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ _MODULE = "benchmarks.accelerator.rows"
 
 @dataclasses.dataclass(frozen=True)
 class Seed:
-    """What the training of a job left of one seed.
+    """A seed of a trained job.
 
     Attributes:
         job: The job.
@@ -147,14 +148,7 @@ def hardware(job: Job, outcome: Outcome) -> str:
 def commands(
     row: str, scale: str, seeds: Sequence[int], precision: str
 ) -> tuple[str, ...]:
-    """Return the commands that reproduce the results of a row, in order.
-
-    Args:
-        row: The row, as TABLE/ROW.
-        scale: "small" or "long".
-        seeds: Consecutive seeds that are trained at once.
-        precision: Precision of the training.
-    """
+    """Return the commands that reproduce the results of consecutive seeds of a row."""
     text = "--text_dir TEXT --data_dir DATA"
     counted = f"--seeds {len(seeds)}"
     if seeds[0] > 1:
@@ -174,31 +168,21 @@ def seeds_of(
 ) -> list[Seed]:
     """Return every seed of a job with its systems.
 
-    JAX made no search for parsers, whose runs are written instead.
-
-    Args:
-        job: The job.
-        outcome: What its training left.
-        data: Its prepared data.
-        corpus: Its corpus.
-        folder: Folder of the runs of a parser.
+    JAX made no search for parsers, whose runs are written to a folder instead.
     """
-    if not len(corpus.sources) and not folder.exists():
-        write_system(job, outcome, data, folder)
-    found = []
-    for number in range(len(job.seeds)):
-        if len(corpus.sources):
-            systems = {
-                name: FoundSystem(
-                    data, job.hparams, corpus, outcome.arrays[f"ids/{name}"][number]
-                )
-                for name in SYSTEMS
-            }
-        else:
-            member = system_folders(job, folder)[number]
-            systems = {AVERAGED: System.load(member, AVERAGED)}
-        found.append(Seed(job, outcome, number, data, systems))
-    return found
+    if len(corpus.sources):
+        ids = {name: outcome.arrays[f"ids/{name}"] for name in SYSTEMS}
+        found = functools.partial(FoundSystem, data, job.hparams, corpus)
+        systems = [
+            {name: found(of_seeds[n]) for name, of_seeds in ids.items()}
+            for n in range(len(job.seeds))
+        ]
+    else:
+        if not folder.exists():
+            write_system(job, outcome, data, folder)
+        folders = system_folders(folder)
+        systems = [{AVERAGED: System.load(each, AVERAGED)} for each in folders]
+    return [Seed(job, outcome, n, data, own) for n, own in enumerate(systems)]
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -218,7 +202,7 @@ def run(args: argparse.Namespace) -> None:
     """
     catalogue.load()
     corpus = Corpus.load(args.jobs / CORPUS_FILE)
-    lines = [("run", "seed", "weights", "dev nll", "dev BLEU")]
+    lines = [("run", "seed", "weights", "dev nll", "dev score")]
     for job, outcome in load_outcomes(args.jobs, args.outcomes):
         problem = catalogue.problem(job.run["problem"])
         data = PreparedData.load(args.data_dir or job.run["data_dir"], problem)
@@ -233,17 +217,12 @@ def run(args: argparse.Namespace) -> None:
                     print(seed.curve().save(args.curve_dir))
                 continue
             for name, system in seed.systems.items():
-                bleu = score_splits(system, data, ["dev"]).scores["BLEU (dev)"]
-                cells = f"{seed.nll(name):.3f}", f"{bleu:.2f}"
+                score, *_ = score_splits(system, data, ["dev"]).scores.values()
+                cells = f"{seed.nll(name):.3f}", f"{score:.2f}"
                 lines.append((job.name, str(job.seeds[seed.number]), name, *cells))
     if len(lines) > 1:
         print("\n".join(aligned(lines, right=(1, 3, 4))))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the files; return 0, or 1 after an error of the user."""
-    return run_program(__doc__, add_flags, run, arguments)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_program(__doc__, add_flags, run))

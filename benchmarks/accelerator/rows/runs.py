@@ -24,8 +24,9 @@ from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_folder
-from t2t_repro.runs.ensemble_folder import EnsembleFolder
+from t2t_repro.runs.ensemble_folder import EnsembleFolder, member_folders
 from t2t_repro.runs.run import Run, save_tokenizers
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.averaging import write_averaged
 from t2t_repro.training.checkpoint_paths import find_checkpoint, step_of
 from t2t_repro.training.checkpoints import (
@@ -42,13 +43,7 @@ from t2t_repro.training.training_checkpoints import random_states
 def resumable(
     run: Run, model: keras.Model, position: Sequence[int]
 ) -> tuple[dict[str, keras.Variable], Variables]:
-    """Return the variables of a training run, by name and as its checkpoints have them.
-
-    Args:
-        run: The run.
-        model: Its model.
-        position: See `Job.position`.
-    """
+    """Return what a training run changes, by name and as its checkpoints have it."""
     optimizer = make_optimizer(run.hparams, run.training["train_steps"])
     optimizer.build(model.trainable_variables)
     names = zip(("epoch", "batches"), position, strict=True)
@@ -73,12 +68,6 @@ def read_state(run: Run, folder: Path) -> tuple[Arrays, int, Sequence[int]]:
 def write_system(job: Job, outcome: Outcome, data: PreparedData, folder: Path) -> None:
     """Write the weights of a job as a run, or as an ensemble of its seeds.
 
-    Args:
-        job: The job.
-        outcome: Its outcome, with averaged weights or a state.
-        data: Prepared data that the job was exported from.
-        folder: Folder to write, which must not exist.
-
     Raises:
         UserError: If the outcome has no weights, or the folder exists.
     """
@@ -92,15 +81,14 @@ def write_system(job: Job, outcome: Outcome, data: PreparedData, folder: Path) -
     with atomic_folder(folder) as incomplete:
         if len(job.seeds) > 1:
             EnsembleFolder(len(job.seeds)).save(incomplete)
-        for number, member in enumerate(system_folders(job, incomplete)):
+        for number, member in enumerate(system_folders(incomplete)):
             member.mkdir(exist_ok=True)
             _write_run(job, outcome, data, number, member)
 
 
-def system_folders(job: Job, folder: Path) -> list[Path]:
+def system_folders(folder: Path) -> list[Path]:
     """Return the folder of each seed's run in the folder of `write_system`."""
-    seeds = len(job.seeds)
-    return EnsembleFolder(seeds).folders(folder) if seeds > 1 else [folder]
+    return member_folders(folder) or [folder]
 
 
 def _write_run(
@@ -109,7 +97,7 @@ def _write_run(
     """Write the run of a seed, counted from 0, with its checkpoints."""
     tokenizers = data.tokenizers()
     of_seed = {
-        "hparams": job.hparams,
+        "hparams": HParams.from_dict(job.run["hparams"]),
         "random_seed": job.seeds[number],
         "data_dir": str(data.folder.resolve()),
         "tokenizers": save_tokenizers(folder, *tokenizers),

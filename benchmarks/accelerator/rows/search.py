@@ -30,14 +30,13 @@ def translate(
 
     Args:
         model: The model.
-        systems: Weights of all seeds, in the order of `model.trainable_variables`, by
-            the name of the system.
+        systems: Weights of all seeds, by system.
         sources: Sources with EOS.
         hparams: Beam size, alpha and extra length of the search; it has nothing else.
 
     Returns:
-        Ids with EOS, padded, uint16 `[seeds, sources, length]`, by system; none
-        without sources.
+        Ids with EOS, padded, uint16 `[seeds, sources, length]`, by system, if there are
+        sources.
     """
     if not len(sources):
         return {}

@@ -6,7 +6,6 @@ that of every seed (`jax.vmap`), each with its own weights, dropout and batch.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -34,32 +33,22 @@ Step = Callable[[TrainState, int, int], tuple[TrainState, jax.Array]]
 Likelihood = Callable[[Weights], np.ndarray]
 
 
-@dataclasses.dataclass
 class SeedTraining:
     """A model, and the state of its training for every seed.
 
+    Args:
+        job: The job.
+        hparams: Its hparams, in the precision of the training.
+        first_state: State to begin with instead of drawn weights, by the names of
+            `state_variables`; may be empty.
+
     Attributes:
-        hparams: The complete hparams.
         model: The model; its own weights are not used.
         optimizer: Its optimizer, built.
         state: State of all seeds, `[seeds, ...]` each.
     """
 
-    hparams: HParams
-    model: keras.Model
-    optimizer: keras.optimizers.Optimizer
-    state: TrainState
-
-    @classmethod
-    def begin(cls, job: Job, hparams: HParams, first_state: Arrays) -> SeedTraining:
-        """Build the model of a job, and draw the initial weights of every seed.
-
-        Args:
-            job: The job.
-            hparams: Its hparams, in the precision of the training.
-            first_state: State to begin with instead, by the names of
-                `state_variables`; may be empty.
-        """
+    def __init__(self, job: Job, hparams: HParams, first_state: Arrays) -> None:
         counters = job.counters and TokenCounters.from_config(job.counters)
         states = []
         for seed in job.seeds:
@@ -71,18 +60,13 @@ class SeedTraining:
             for name, value in first_state.items():
                 variables[name].assign(value)
             states.append(copy_state(model, optimizer))
-        stacked = jax.tree.map(lambda *values: jnp.stack(values), *states)
-        return cls(hparams, model, optimizer, stacked)
+        self.hparams, self.model, self.optimizer = hparams, model, optimizer
+        self.state = jax.tree.map(lambda *values: jnp.stack(values), *states)
 
     def compile(self, data: Sequence[Batch]) -> Step:
         """Compile the update of all seeds for every kind of batch, at the same time.
 
-        Args:
-            data: See `device_batches`.
-
-        Returns:
-            A function of a state, the number of a kind and the number of its batch. It
-            returns the next state, which overwrites the given one, and the losses.
+        The batches are those of `device_batches`. A step overwrites its state.
         """
         update = jax.vmap(make_update(self.model, self.optimizer, self.hparams))
 
@@ -106,14 +90,12 @@ class SeedTraining:
     def dev_nll(self, dev: Batch) -> Likelihood:
         """Make the function that measures the nll of dev, compiled by its first call.
 
-        It is that of `evaluation.development`.
-
         Args:
             dev: Pairs, int32 `[pairs, length]` per side.
 
         Returns:
             A function from the weights of all seeds to nats per target token, float32
-            `[seeds]`.
+            `[seeds]`, as `evaluation.development` measures them.
         """
         # A copy, because the step overwrites these states of dropout. Evaluation reads
         # none of them.
@@ -141,22 +123,16 @@ class SeedTraining:
 
 
 def device_batches(corpus: Corpus, job: Job) -> list[Batch]:
-    """Put the batches of a job on the device.
+    """Put the batches of each kind on the device, of which there may be none.
 
-    Returns:
-        Features by name, uint16 `[batches, seeds, rows, length]`, per kind; some kinds
-        may have no batch.
+    Features are uint16 `[batches, seeds, rows, length]`.
     """
     data = []
     for kind in range(len(corpus.kinds)):
         count = int(np.sum(corpus.order[: job.updates] == kind))
         of_seeds = [corpus.batches(seed, kind, count) for seed in job.seeds]
-        data.append(
-            {
-                name: jnp.asarray(np.stack([each[name] for each in of_seeds], axis=1))
-                for name in of_seeds[0]
-            }
-        )
+        stacked = jax.tree.map(lambda *x: np.stack(x, axis=1), *of_seeds)
+        data.append(jax.device_put(stacked))
     return data
 
 
@@ -173,9 +149,9 @@ def train(
     Args:
         job: The job.
         seeds: The training, whose state becomes that after the last update.
-        step: The function of `SeedTraining.compile`.
-        dev_nll: The function of `SeedTraining.dev_nll`.
-        kinds: Number of the kind of each update's batch.
+        step: Its step, compiled.
+        dev_nll: Its nll of dev.
+        kinds: Kind of each update's batch.
         say: Called with the first and every tenth measurement as text.
 
     Returns:

@@ -9,7 +9,7 @@ From the root of the checkout:
 from __future__ import annotations
 
 import argparse
-import functools
+import itertools
 import subprocess
 import sys
 import time
@@ -46,14 +46,9 @@ from t2t_repro.errors import UserError
 
 
 def run_job(job: Job, folder: Path, precision: str, processes: int) -> Outcome:
-    """Train a job, and translate with its last and averaged weights.
+    """Train a job of a folder, and translate with its last and averaged weights.
 
-    Args:
-        job: The job.
-        folder: Its folder.
-        precision: Precision of the training run, one of `PRECISIONS`; measurements and
-            translations multiply float32 matrices in the highest one.
-        processes: Largest number of jobs that train at the same time.
+    Measurements and translations multiply float32 matrices in the highest precision.
     """
     started = time.perf_counter()
 
@@ -65,7 +60,7 @@ def run_job(job: Job, folder: Path, precision: str, processes: int) -> Outcome:
         with np.load(folder / STATE_FILE) as file:
             first_state = dict(file)
     hparams = with_precision(job.hparams, precision)
-    seeds = SeedTraining.begin(job, hparams, first_state)
+    seeds = SeedTraining(job, hparams, first_state)
     kinds = corpus.order[: job.updates].tolist()
     say(f"compiling {len(set(kinds))} shapes")
     with jax.default_matmul_precision(PRECISIONS[precision]):
@@ -92,24 +87,22 @@ def run_job(job: Job, folder: Path, precision: str, processes: int) -> Outcome:
 
 def kept_arrays(job: Job, seeds: SeedTraining, averaged: Weights) -> Arrays:
     """Return the weights and the state that a job keeps, see `Outcome.arrays`."""
-    names = [*state_variables(seeds.model, seeds.optimizer)]
-    weights = [name.replace("model", "averaged", 1) for name in names[: len(averaged)]]
-    state = [f"state/{name}" for name in names]
-    kept = [*zip(weights, averaged, strict=True)] if job.keeps_weights else []
+    names, kept = [*state_variables(seeds.model, seeds.optimizer)], {}
+    if job.keeps_weights:
+        weights = (name.replace("model", "averaged", 1) for name in names)
+        kept |= zip(weights, averaged, strict=False)
     if job.resumes:
-        kept += zip(state, jax.tree.leaves(seeds.state), strict=True)
-    return {name: np.asarray(values) for name, values in kept}
+        state = (f"state/{name}" for name in names)
+        kept |= zip(state, jax.tree.leaves(seeds.state), strict=True)
+    return {name: np.asarray(values) for name, values in kept.items()}
 
 
 def dev_batch(corpus: Corpus, max_length: int) -> dict[str, jax.Array]:
     """Return the dev pairs that are not longer than `max_length`, padded."""
     longest = np.max([corpus.dev[side].lengths for side in SIDES], axis=0)
     numbers = np.flatnonzero(longest <= max_length)
-    length = int(longest[numbers].max())
-    return {
-        side: jax.numpy.asarray(corpus.dev[side].padded(numbers, length))
-        for side in SIDES
-    }
+    padded = (corpus.dev[x].padded(numbers, longest[numbers].max()) for x in SIDES)
+    return {x: jax.numpy.asarray(ids) for x, ids in zip(SIDES, padded, strict=True)}
 
 
 def run_all(jobs: Sequence[Job], args: argparse.Namespace) -> None:
@@ -118,26 +111,23 @@ def run_all(jobs: Sequence[Job], args: argparse.Namespace) -> None:
     Raises:
         UserError: If a job failed or did not begin in time.
     """
-    jobs = [job for job in jobs if not has_outcome(job, args.jobs, args.to)]
     deadline = time.monotonic() + args.seconds
+    command = [sys.executable, "-m", "benchmarks.accelerator.rows.train"]
+    for name in ("jobs", "to", "precision", "processes"):
+        command += [f"--{name}", str(getattr(args, name))]
+
+    def failed(name: str) -> bool:
+        if time.monotonic() >= deadline:
+            return True
+        return subprocess.run([*command, "--only", name], check=False).returncode != 0
+
+    names = [x.name for x in jobs if not has_outcome(x, args.jobs, args.to)]
     with ThreadPoolExecutor(args.processes) as threads:
-        run = functools.partial(_run_in_process, args=args, deadline=deadline)
-        done = [*threads.map(run, jobs)]
-    missing = [job.name for job, ended in zip(jobs, done, strict=True) if not ended]
+        missing = [*itertools.compress(names, threads.map(failed, names))]
     if missing:
         raise UserError(
             f"no outcome of {', '.join(missing)}: the same command trains them."
         )
-
-
-def _run_in_process(job: Job, args: argparse.Namespace, deadline: float) -> bool:
-    """Run a job in a process of its own; return whether it has been trained."""
-    if time.monotonic() >= deadline:
-        return False
-    command = [sys.executable, "-m", "benchmarks.accelerator.rows.train"]
-    for name in ("jobs", "to", "precision", "processes"):
-        command += [f"--{name}", str(getattr(args, name))]
-    return subprocess.run([*command, "--only", job.name], check=False).returncode == 0
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 
+from benchmarks.accelerator.rows import export
 from benchmarks.accelerator.rows.batches import (
     contents_of,
     export_corpus,
@@ -18,7 +19,7 @@ from benchmarks.accelerator.rows.batches import (
     training_batches,
 )
 from benchmarks.accelerator.rows.corpus import Corpus
-from benchmarks.accelerator.rows.export import job_of, main
+from benchmarks.accelerator.rows.export import job_of
 from benchmarks.accelerator.rows.job import load_jobs, save_jobs
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
@@ -29,7 +30,7 @@ from t2t_repro.features.reproduction.plan import plan_of
 from t2t_repro.features.reproduction.run_row import train_settings
 from t2t_repro.runs.describing import describe
 from t2t_repro.runs.resuming import resolved_hparams
-from tests.support.accelerator_jobs import make_job
+from tests.support.accelerator_jobs import call, make_job
 
 SEEDS, STEPS = (3, 4), 40
 # A pass over the data is shorter than the steps, and has several shapes.
@@ -167,7 +168,7 @@ def test_a_folder_without_jobs_is_a_user_error(tmp_path):
 )
 def test_a_row_that_cannot_be_exported_is_a_user_error(tmp_path, capsys, row, message):
     folders = ["--text_dir", "t", "--data_dir", "d", "--to", str(tmp_path / "jobs")]
-    assert main([*folders, "--scale", "small", row]) == 1
+    assert call(export, [*folders, "--scale", "small", row]) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "jobs").exists()
 
@@ -176,7 +177,7 @@ def test_a_row_that_cannot_be_exported_is_a_user_error(tmp_path, capsys, row, me
 def test_a_number_of_seeds_is_at_least_one(count, capsys):
     folders = ["--text_dir", "t", "--data_dir", "d", "--to", "jobs"]
     with pytest.raises(SystemExit, match="2"):
-        main([*folders, f"table3/base:{count}"])
+        call(export, [*folders, f"table3/base:{count}"])
     assert "expected a whole number of at least 1" in capsys.readouterr().err
 
 

@@ -17,6 +17,7 @@ from benchmarks.accelerator.rows.job import load_jobs, load_outcomes
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs import System, TrainSettings, train
 from t2t_repro.training.checkpoint_paths import find_checkpoint
+from tests.support.accelerator_jobs import call
 from tests.support.without_tensorflow import run_without_tensorflow
 
 if importlib.util.find_spec("jax") is None:
@@ -77,7 +78,7 @@ def make_trip(folder: Path, data: PreparedData, dropout: float) -> Trip:
     train_uninterrupted(folder / "uninterrupted", data, dropout)
     run = as_it_was(BEFORE, folder / "uninterrupted", folder / "run")
     jobs, outcomes = folder / "jobs", folder / "outcomes"
-    assert export.main(["--to", str(jobs), "--resume", str(run)]) == 0
+    assert call(export, ["--to", str(jobs), "--resume", str(run)]) == 0
     ended = run_without_tensorflow(
         "benchmarks.accelerator.rows.train", "--jobs", jobs, "--to", outcomes
     )

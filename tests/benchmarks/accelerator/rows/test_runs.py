@@ -21,7 +21,7 @@ from t2t_repro.features.reproduction.results import read_result
 from t2t_repro.features.reproduction.run_row import open_data
 from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.runs import Run, System, load_ensemble
-from tests.support.accelerator_jobs import make_job, make_outcome
+from tests.support.accelerator_jobs import call, make_job, make_outcome
 
 PARSER = "table4/transformer_4_layers_wsj_only"
 TINY = (
@@ -59,7 +59,7 @@ def test_several_seeds_become_an_ensemble_with_their_weights(
     folder = tmp_path / "system"
     write_system(translator, outcome, data, folder)
     members = [folder / "member-1", folder / "member-2"]
-    assert system_folders(translator, folder) == members
+    assert system_folders(folder) == members
     for number, member in enumerate(members):
         system = System.load(member, "averaged")
         assert system.run.random_seed == translator.seeds[number]
@@ -75,7 +75,7 @@ def test_several_seeds_become_an_ensemble_with_their_weights(
 def test_one_seed_becomes_a_run(data, translator, outcome, tmp_path):
     job = dataclasses.replace(translator, seeds=(4,))
     write_system(job, outcome, data, tmp_path / "run")
-    assert system_folders(job, tmp_path / "run") == [tmp_path / "run"]
+    assert system_folders(tmp_path / "run") == [tmp_path / "run"]
     assert System.load(tmp_path / "run", "averaged").run.random_seed == 4
 
 
@@ -153,7 +153,7 @@ def test_the_result_of_a_parser_has_f1_and_its_commands(
     folders = {"jobs": jobs, "outcomes": outcomes, "text_dir": trees}
     folders |= {"result_dir": files, "curve_dir": files}
     flags = [f"--{name}={path}" for name, path in folders.items()]
-    assert results.main(flags) == 0
+    assert call(results, flags) == 0
     first, second = (
         read_result((files / f"transformer_parsing_wsj-small-{seed}.json").read_text())
         for seed in (4, 5)
@@ -167,11 +167,11 @@ def test_the_result_of_a_parser_has_f1_and_its_commands(
     assert "rows.results --jobs JOBS" in scored
     # The runs are there, and are not written again.
     assert System.load(outcomes / parser.name / "member-2", "averaged")
-    assert results.main(flags) == 0
+    assert call(results, flags) == 0
 
 
 def test_a_row_needs_folders_for_its_files(jobs, parser, parser_data, tmp_path, capsys):
     outcome = outcome_of(parser, parser_data, parser.digest(jobs))
     outcome.save(tmp_path / f"{parser.name}.npz")
-    assert results.main([f"--jobs={jobs}", f"--outcomes={tmp_path}"]) == 1
+    assert call(results, [f"--jobs={jobs}", f"--outcomes={tmp_path}"]) == 1
     assert "rows need --text_dir" in capsys.readouterr().err

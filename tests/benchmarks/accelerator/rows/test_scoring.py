@@ -14,7 +14,7 @@ from t2t_repro.runs.describing import describe
 from t2t_repro.runs.resuming import resolved_hparams
 from t2t_repro.runs.run import save_tokenizers
 from t2t_repro.settings.train_settings import TrainSettings
-from tests.support.accelerator_jobs import make_outcome
+from tests.support.accelerator_jobs import call, make_outcome
 
 HPARAMS = "batch_size=300,max_length=24,min_length_bucket=24"
 
@@ -48,12 +48,12 @@ def folder(data, tmp_path_factory):
 def export_runs(folder, *names):
     to = folder / "jobs"
     flags = ["--to", str(to), "--seeds", "2", "--train_steps", "4"]
-    status = export.main([*flags, *(str(folder / name) for name in names)])
+    status = call(export, [*flags, *(str(folder / name) for name in names)])
     return status, to
 
 
 def score(folder):
-    return results.main(["--jobs", str(folder), "--outcomes", str(folder)])
+    return call(results, ["--jobs", str(folder), "--outcomes", str(folder)])
 
 
 def test_runs_are_scored_on_dev_alone(folder, data, capsys):
@@ -105,6 +105,6 @@ def test_runs_with_other_batches_are_a_user_error(folder, capsys):
 
 def test_only_one_run_can_be_resumed(folder, capsys):
     flags = ["--to", str(folder / "jobs"), "--resume"]
-    assert export.main([*flags, *(str(folder / x) for x in ("plain", "wet"))]) == 1
-    assert export.main([*flags, "table3/base"]) == 1
+    assert call(export, [*flags, *(str(folder / x) for x in ("plain", "wet"))]) == 1
+    assert call(export, [*flags, "table3/base"]) == 1
     assert capsys.readouterr().err.count("--resume needs the folder of one run") == 2
