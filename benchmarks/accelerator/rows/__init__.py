@@ -1,1 +1,1 @@
-"""Rows of the papers' tables, trained with several seeds at once on one accelerator."""
+"""Runs and rows of the papers' tables, trained with several seeds at once."""

@@ -171,7 +171,7 @@ def run(args: argparse.Namespace) -> None:
         max((job.seeds for job in jobs), key=len),
         max(job.updates for job in jobs),
         splits=splits,
-        start=jobs[0].position,
+        start=jobs[0].position,  # that of the end replaces it below
     )
     changes = {"keeps_weights": is_parser or args.keep_weights, "position": position}
     jobs = [dataclasses.replace(job, **changes) for job in jobs]

@@ -129,7 +129,8 @@ def run(args: argparse.Namespace) -> None:
     job, outcome = found[args.only]
     data = PreparedData.load(args.data_dir, catalogue.problem(job.run["problem"]))
     write_system(job, outcome, data, args.to)
-    print(f"{args.to}: `t2t decode --output_dir {args.to}` reads it")
+    system = "averaged" if job.keeps_weights else "latest"
+    print(f"`t2t decode --output_dir {args.to} --checkpoint_path {system}` reads it")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
