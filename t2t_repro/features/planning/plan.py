@@ -12,20 +12,20 @@ from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.manifest import Manifest
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
-from t2t_repro.models.sizes import embedding_count, parameter_count
-from t2t_repro.models.training_memory import (
-    FLOAT32,
-    TrainingMemory,
-    optimizer_slots,
-    training_memory,
-)
-from t2t_repro.runs.planned_batches import (
+from t2t_repro.features.planning.planned_batches import (
     PlannedBatch,
     PlannedEpochs,
     mean_flops,
     mean_positions,
     plan_batches,
     plan_epochs,
+)
+from t2t_repro.models.sizes import embedding_count, parameter_count
+from t2t_repro.models.training_memory import (
+    FLOAT32,
+    TrainingMemory,
+    optimizer_slots,
+    training_memory,
 )
 from t2t_repro.runs.resuming import resolved_hparams, update_size
 from t2t_repro.settings.hparams import HParams
