@@ -167,6 +167,8 @@ def test_counts_distinguish_pairs_from_copies(sampled, plain):
     lengths = np.bincount(np.maximum(sources, targets))
     assert counts.pairs_by_length == lengths.tolist()
     lines = summary_lines(sampled)
+    (row,) = (line.split() for line in lines if line.split()[0] == "train")
+    assert row[1:4] == ["42", "180", f"{counts.source_subwords:,}"]
     assert "train: written 180 copies of 40 pair(s)" in lines
     assert not [line for line in lines if line.startswith("dev:")]
 

@@ -82,6 +82,7 @@ def test_a_plain_file_called_gz_is_read(tmp_path):
         (b"", "is empty"),
         (gzip.compress(b"", mtime=0), "is empty"),
         (gzip.compress(b"a\n" * 9_000, mtime=0)[:-12], "damaged gzip"),
+        (gzip.compress(b"a\n" * 9_000, mtime=0)[:10] + b"\xff" * 40, "damaged gzip"),
         (b"\x1f\x8bnothing", "damaged gzip"),
         (b"good\nbad \xe9 byte\n", r"text:2: received byte 0xE9 at byte 5 of the line"),
         (b"good\nn\0l\0\n", "text:2: received 2 NUL"),

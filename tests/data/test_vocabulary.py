@@ -58,3 +58,15 @@ def test_a_shared_vocabulary_knows_both_sides_of_a_text_that_is_sampled(
     assert source is target
     for word in ("hello", "grüße"):
         assert len(source.encode(word)) < len(word.encode()), word
+
+
+def test_an_unfinished_preparation_keeps_a_vocabulary_for_each_of_its_settings(
+    tmp_path,
+):
+    settings = PrepareSettings(vocab_size=290)
+    others = [{"vocab_size": 285}, {"model_type": "unigram"}]
+    with WorkFolder(tmp_path, "two") as work:
+        for changes in [{}, *others, {"character_coverage": 0.99}, {}]:
+            used = settings.replace(**changes)
+            learn_tokenizers(TwoLanguages(), used, None, work, Execution())
+        assert len([*tmp_path.rglob("vocabulary-*")]) == 4

@@ -15,6 +15,7 @@ from t2t_repro.decoding import translate
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
@@ -167,6 +168,12 @@ def test_a_blank_line_is_postprocessed_like_an_empty_one(model):
 def test_a_blank_prefix_forces_nothing(beam_of_four):
     found = beam_of_four.translate(["a"], prefixes=["\u200b"])
     assert found == beam_of_four.translate(["a"])
+
+
+@pytest.mark.parametrize("prefixes", [[], ["b"], ["b", "b", "b"]])
+def test_every_sentence_has_a_prefix_or_none_has_one(beam_of_four, prefixes):
+    with pytest.raises(UserError, match="expected one prefix per sentence"):
+        beam_of_four.translate(["a", "b"], prefixes=prefixes)
 
 
 def test_no_sentences_give_no_translations(beam_of_four):
