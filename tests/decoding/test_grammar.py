@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 
@@ -106,6 +107,17 @@ def test_a_wide_beam_finds_every_tree_and_nothing_else(model):
         )
         assert len(expected) == [14, 1, 14, 2, 28][sentence]
         assert_same(found, expected)
+
+
+@pytest.mark.parametrize("leaves", [((6,), (7,)), ((7,), (6,))])
+def test_the_leaves_of_the_words_are_those_of_their_kinds_in_order(model, leaves):
+    grammar = dataclasses.replace(GRAMMAR, leaves=leaves)
+    trees = search(model, 150, constraints=Constraints(grammar=grammar))
+    for words, found in zip(WORDS, trees, strict=True):
+        assert found
+        for _, tokens in found:
+            written = [token for token in tokens if token in (6, 7)]
+            assert written == [leaves[kind][0] for kind in words]
 
 
 @pytest.mark.parametrize(
