@@ -166,6 +166,7 @@ def test_show_explains_problems_and_models(name, expected, capsys):
     [
         (["shwo"], "t2t: unknown command 'shwo'.\nDid you mean show"),
         (["show", "transformer_bas"], "t2t show: unknown name 'transformer_bas'."),
+        (["show", "dot_produkt"], "name 'dot_produkt'.\nDid you mean dot_product"),
         (["show"], "the following arguments are required: NAME"),
         (["show", "x", "--dif", "y"], "unknown flag '--dif'.\nDid you mean --diff"),
         (["train", "--no-xla"], "unknown flag '--no-xla'.\nDid you mean --xla or"),
@@ -231,6 +232,11 @@ def test_every_command_of_the_table_explains_its_flags(capsys):
     [
         ("list >&-", 0, ""),
         ("list 2>&-", 0, ""),
+        (
+            "list models >/dev/full",
+            1,
+            "t2t list: cannot write standard output: No space",
+        ),
         ("lsit >&- 2>&-", 2, ""),
         ("decode --output_dir run <&-", 1, "t2t decode: standard input is closed"),
         ("decode --output_dir run >&-", 1, "t2t decode: standard output is closed"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2t_repro.errors import UserError
 from t2t_repro.training.checkpoint_paths import find_checkpoint
@@ -16,6 +17,7 @@ from t2t_repro.training.checkpoints import (
     read_values,
     remove_checkpoint,
     restore,
+    write_checkpoint,
 )
 from tests.support.tiny_training import (
     fill,
@@ -45,6 +47,20 @@ def test_a_checkpoint_is_read_whatever_it_is_called(own_run, model):
     assert one_value(model) == 6.0
     remove_checkpoint(path)
     assert not list(own_run.glob("mine*"))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_nothing_is_left_of_a_checkpoint_that_is_interrupted(
+    tmp_path, model, monkeypatch, error
+):
+    def write(self, path):
+        Path(path + ".index").write_text("half")
+        raise error
+
+    monkeypatch.setattr(tf.train.Checkpoint, "write", write)
+    with pytest.raises(error):
+        write_checkpoint(model_variables(model), tmp_path, 7)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_left_of_reading_a_checkpoint(tmp_path, run, model, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.schedules import FactorSchedule
+from t2t_repro.training.schedules import FactorSchedule, FrozenSchedule
 
 ALL_FACTORS = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
 
@@ -101,3 +101,12 @@ def test_the_schedule_comes_back_from_its_configuration():
     copy = keras.saving.deserialize_keras_object(config)
     assert copy.get_config() == schedule.get_config()
     assert rate(copy, 70) == rate(schedule, 70)
+
+
+@pytest.mark.parametrize("after_steps", [0, 70])
+def test_a_frozen_schedule_comes_back_from_its_configuration(after_steps):
+    schedule = FrozenSchedule(FactorSchedule("constant", 2.0, 50, 16), after_steps)
+    config = keras.saving.serialize_keras_object(schedule)
+    copy = keras.saving.deserialize_keras_object(config)
+    for step in (68, 69, 70):
+        assert rate(copy, step) == rate(schedule, step)
