@@ -14,7 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -145,6 +145,7 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
 
         if isinstance(error, OSError) and not error.filename:
             error.filename = "cannot write standard output"
+            _discard_stdout()
         reported = as_user_error(error)
         if reported is None:
             raise
@@ -268,9 +269,9 @@ def _escape_what_stdout_lacks() -> None:
 
 
 def _discard_stdout() -> None:
-    """Keep Python from reporting a closed standard output at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    """Keep Python from writing what standard output did not take again at exit."""
+    with suppress(OSError):  # in Python, standard output may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

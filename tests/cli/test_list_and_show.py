@@ -244,7 +244,11 @@ def test_every_command_of_the_table_explains_its_flags(capsys):
 )
 def test_a_closed_stream_is_no_traceback(command, code, answer):
     line = f"{shlex.quote(sys.executable)} -m t2t_repro.cli.main {command}"
-    ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    # A buffer is written after the command's own prints.
+    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, env=buffered
+    )
     assert ended.returncode == code, ended.stderr
     assert ended.stderr.startswith(answer)
     assert ended.stderr.count("\n") == bool(answer)
