@@ -128,3 +128,12 @@ def test_unequal_numbers_of_lines_are_named(files, capsys, flag):
     error = capsys.readouterr().err
     assert f"received 3 lines in {files['--hypothesis']}" in error
     assert f"1 in {files[flag]}" in error
+
+
+def test_an_empty_reference_keeps_its_place(files, tmp_path, capsys):
+    del files["--source"]
+    lines = [HYPOTHESES[0], "", HYPOTHESES[2]]
+    for flag in files.values():
+        Path(flag).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert evaluate(**files) == 0
+    assert json.loads(capsys.readouterr().out)["bleu"]["value"] == 100

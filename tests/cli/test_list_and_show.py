@@ -315,9 +315,11 @@ def test_a_terminal_gets_lines_of_its_width_and_a_pipe_whole_lines(
     main(command.split())
     piped = capsys.readouterr().out
     monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     main(command.split())
     assert capsys.readouterr().out == piped
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False)
     main(command.split())
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 60 < max(map(len, piped.splitlines()))

@@ -210,6 +210,26 @@ def test_decode_loads_one_system_for_several_files(stage, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_decode_checks_every_output_before_the_model_is_loaded(stage, capsys):
+    files = ["--decode_from_file", stage.file("a", "a"), stage.file("b", "b")]
+    targets = ["--decode_to_file", str(stage.folder / "1"), "none/2"]
+    assert main(["decode", *stage.flags, *files, *targets]) == 1
+    assert "received --decode_to_file none/2" in capsys.readouterr().err
+    assert stage.loaded.calls == []
+
+
+def test_decode_numbers_the_sentences_of_a_stream_as_those_of_a_file(
+    stage, monkeypatch
+):
+    chunks = iter([["a"], ["b", "c"], ["d"]])
+    stream = SimpleNamespace(
+        is_terminal=False, must_wait=False, chunks=lambda size: chunks
+    )
+    monkeypatch.setattr(decode_command, "open_inputs", lambda names: [stream])
+    assert main(["decode", *stage.flags]) == 0
+    assert stage.system.firsts == [0, 1, 3]
+
+
 def test_decode_names_a_folder_that_is_missing(stage, capsys):
     files = ["--decode_from_file", stage.file("a", "a"), "--translations_dir", "none"]
     assert main(["decode", *stage.flags, *files]) == 1
