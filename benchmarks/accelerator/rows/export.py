@@ -180,7 +180,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def name_and_seeds(text: str) -> tuple[str, int]:
-    """Read NAME or NAME:SEEDS; return 0 seeds for the former."""
+    """Read NAME or NAME:SEEDS; without SEEDS, their number is 0."""
     name, colon, count = text.partition(":")
     return name, AT_LEAST_ONE(count) if colon else 0
 
