@@ -1,4 +1,4 @@
-"""Attention of dev sentences, and branches, at every evaluation of a training run."""
+"""Attention of dev sentences, and branches, while a model is trained."""
 
 from __future__ import annotations
 
