@@ -1,4 +1,7 @@
-"""The programs of README work as printed; test_docs_commands.py has its commands."""
+"""The programs of README and of the guide work as printed.
+
+`test_docs_commands.py` has their commands.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +21,37 @@ from t2t_repro import catalogue, registry
 from t2t_repro.cli.main import main
 from tests.support.eager import train_eagerly
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-
+REPOSITORY = Path(__file__).parent.parent
+README, LIBRARY, EXTENDING = (
+    (REPOSITORY / name).read_text(encoding="utf-8")
+    for name in ("README.md", "docs/python.md", "docs/extending.md")
+)
 
 QUICK = ["--xla", "off", "--eval_sentences", "0", "--attention_samples", "0"]
 QUICK += ["--hparams", "num_hidden_layers=1,hidden_size=32"]
 
 
-def code_blocks(language=""):
-    fences = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def code_blocks(page, language=""):
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return [text for name, text in fences if name == language]
 
 
-def commands():
+def commands(page):
     """Return every `t2t` command of the code blocks, on one line."""
-    text = "\n".join(code_blocks()).replace("\\\n", " ")
+    text = "\n".join(code_blocks(page)).replace("\\\n", " ")
     lines = [line.partition(" #")[0] for line in text.splitlines()]
     return [line[line.index("t2t ") :] for line in lines if re.search(r"\bt2t ", line)]
 
 
-@pytest.mark.parametrize("example", code_blocks("python"))
+@pytest.mark.parametrize(
+    "example",
+    [
+        *code_blocks(README, "python"),
+        *code_blocks(LIBRARY, "python"),
+        # Others import what is not installed, such as wandb.
+        code_blocks(EXTENDING, "python")[0],
+    ],
+)
 def test_the_python_examples_use_names_that_exist(example):
     statements = list(ast.walk(ast.parse(example)))
     modules = [n for n in statements if isinstance(n, ast.Import)]
@@ -53,7 +67,7 @@ def test_the_python_examples_use_names_that_exist(example):
 
 @pytest.mark.slow
 def test_the_python_example_trains_translates_and_exports(tmp_path):
-    (example,) = (b for b in code_blocks("python") if "t2t_repro.runs" in b)
+    (example,) = code_blocks(LIBRARY, "python")
     ended = subprocess.run(
         [sys.executable, "-c", example],
         cwd=tmp_path,
@@ -65,19 +79,21 @@ def test_the_python_example_trains_translates_and_exports(tmp_path):
     assert ended.returncode == 0, ended.stderr
     (printed,) = ended.stdout.splitlines()
     assert ast.literal_eval(printed) == ["el gato sigue el niño"]
-    assert f"`{printed}`" in README
+    assert f"`{printed}`" in LIBRARY
     assert (tmp_path / "translator" / "saved_model.pb").exists()
 
 
 def test_the_users_package_trains(tmp_path, monkeypatch, capsys):
-    (example,) = (b for b in code_blocks("python") if "register_problem" in b)
+    (example,) = (
+        b for b in code_blocks(EXTENDING, "python") if "register_problem" in b
+    )
     package = tmp_path / "my_package"
     package.mkdir()
     # As printed, but with fewer sentences, one narrow layer and fewer evaluations.
     small = example.replace("20_000", "500").replace("else 200", "else 20")
     assert small != example
     (package / "__init__.py").write_text(small, encoding="utf-8")
-    (command,) = (c for c in commands() if "--t2t_usr_dir" in c)
+    (command,) = (c for c in commands(EXTENDING) if "translate_english_shouting" in c)
     words = shlex.split(command.replace("--train_steps 500", "--train_steps 1"))
     train_eagerly(monkeypatch)
     monkeypatch.chdir(tmp_path)

@@ -42,7 +42,8 @@ def nothing_stays_registered():
 def load_example(repository, tmp_path):
     """Return a function that loads an example of the page as a user's package."""
     page = (repository / "docs" / "extending.md").read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    _, _, section = page.partition("\n## An attention layer\n")
+    examples = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
 
     def load(number: int, name: str) -> None:
         package = tmp_path / name
