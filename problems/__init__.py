@@ -15,8 +15,8 @@ if __name__ != "t2t_repro.problems":
 # Module -> the features that its problems need.
 MODULES = {
     "algorithmic": (),
-    "parsing": (),
-    "parsing_synthetic": ("synthetic",),
+    "parsing": ("parsing",),
+    "parsing_synthetic": ("parsing", "synthetic"),
     "text_pairs": (),
     "translate_ende_synthetic": ("synthetic",),
     "translate_tfds": (),

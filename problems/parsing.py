@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.data.parsing import TreeFileProblem
+from t2t_repro.features.parsing.tree_problem import TreeFileProblem
 from t2t_repro.registry import register_problem
 
 

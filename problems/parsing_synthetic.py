@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.data.parsing import ParsingProblem, read_tree, sentence_and_tree
 from t2t_repro.data.problem import Vocabulary
+from t2t_repro.features.parsing.tree_problem import (
+    ParsingProblem,
+    read_tree,
+    sentence_and_tree,
+)
 from t2t_repro.registry import register_problem
 
 PAIRS = {"train": 30_000, "dev": 500, "test": 500}

@@ -8,6 +8,9 @@ PAD_ID = 0
 EOS_ID = 1
 UNK_ID = 2
 
+# Padding of the kinds of words that a `TargetGrammar` tells apart.
+NO_WORD = -1
+
 INPUTS = "inputs"
 TARGETS = "targets"
 

@@ -21,8 +21,7 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UserError
 from t2t_repro.heap import keep_freed_memory
 from t2t_repro.progress import status
-from t2t_repro.runs.ensemble_folder import member_folders
-from t2t_repro.runs.ensembles import find_members
+from t2t_repro.runs.groups import group_of, member_folders
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.training.checkpoint_paths import find_checkpoint
@@ -136,7 +135,7 @@ def load_system(
         args: Flags of the command.
         hparams: Settings of the search, to be checked.
         ensembles: Whether the folder may be an ensemble's, and several checkpoints
-            may be given; see `find_members`.
+            may be given; see `RunGroup`.
         parallel_batches: Whether to translate many sentences, several batches at the
             same time.
 
@@ -152,18 +151,19 @@ def load_system(
     several = several_checkpoints(args.checkpoint_path) if ensembles else []
     if folders and args.checkpoint_path and not several:
         several = [args.checkpoint_path]
-    if folders or several:
-        find_members(args.output_dir, several)
+    group = group_of(args.output_dir) if folders or several else None
+    if group is not None:
+        group.find_members(args.output_dir, several)
     else:
         find_checkpoint(args.output_dir, args.checkpoint_path or "latest")
     import_tensorflow()
     if parallel_batches:
         _use_one_thread_per_operation()
     with status("loading the model"):
-        from t2t_repro.runs import System, load_ensemble
+        if group is not None:
+            return group.load(args.output_dir, several, args.t2t_usr_dir)
+        from t2t_repro.runs import System
 
-        if folders or several:
-            return load_ensemble(args.output_dir, several, args.t2t_usr_dir)
         return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
 
 

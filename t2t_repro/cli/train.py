@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from t2t_repro import catalogue
 from t2t_repro.cli.data_flags import add_data_flags
-from t2t_repro.cli.flags import add_refused_flag, add_setting_flag, number_in_range
+from t2t_repro.cli.flags import add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import (
     LEAST_ADDRESSES_TO_TRAIN,
     import_tensorflow,
-    import_tensorflow_silently,
 )
 from t2t_repro.cli.train_report import print_report
 from t2t_repro.cli.training_request import requested_training
-from t2t_repro.runs.ensemble_folder import FEWEST_MEMBERS, MOST_MEMBERS, EnsembleFolder
-from t2t_repro.runs.ensemble_training import check_ensemble_folder
+from t2t_repro.features import declared
 from t2t_repro.runs.resuming import check_run_folder, checked_search
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.signals import SIGNALLED
@@ -51,13 +51,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--schedule",
         "`t2t train` always trains, evaluates and saves; leave it out",
     )
-    parser.add_argument(
-        "--ensemble",
-        metavar="N",
-        type=number_in_range(FEWEST_MEMBERS, int, MOST_MEMBERS),
-        help="train N models with the seeds random_seed, random_seed + 1, ... as an "
-        "ensemble: at the same time on a CPU, one after the other on GPUs",
-    )
+    for module in _other_trainers():
+        module.add_flags(parser)
     training = parser.add_argument_group("training")
     devices = parser.add_argument_group("devices")
     for name in TrainSettings.names():
@@ -79,9 +74,10 @@ def run(args: argparse.Namespace) -> int:
     # Report a mistake before TensorFlow is imported.
     request = requested_training(args)
     settings, problem = request.settings, request.problem
-    members = _members(args, settings.output_dir)
-    if members:
-        check_ensemble_folder(settings, members, problem.name)
+    asked = (module.requested(args, settings) for module in _other_trainers())
+    trainer = next(filter(None, asked), None)
+    if trainer is not None:
+        trainer.check_folder(problem.name)
     else:
         check_run_folder(settings, problem.name)
     named_set = catalogue.hparams(settings.hparams_set)
@@ -93,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     import_tensorflow(LEAST_ADDRESSES_TO_TRAIN)
     from t2t_repro.data.prepare import open_or_prepare
     from t2t_repro.processor import available_cores
-    from t2t_repro.runs import train, train_ensemble
+    from t2t_repro.runs import train
 
     data = open_or_prepare(
         problem,
@@ -103,10 +99,8 @@ def run(args: argparse.Namespace) -> int:
         num_workers=args.num_workers or available_cores(),
         show_progress=True,
     )
-    if members:
-        results = train_ensemble(
-            settings, members, data, prepare_process=import_tensorflow_silently
-        )
+    if trainer is not None:
+        results = trainer.train(data)
     else:
         results = [train(settings, data, show_progress=True)]
     if not all(result.complete for result in results):
@@ -122,12 +116,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _members(args: argparse.Namespace, output_dir: str) -> int:
-    """Return the number of members of the ensemble to train, or 0 for one run."""
-    ensemble = EnsembleFolder.load(output_dir)
-    if args.ensemble is not None or ensemble is None:
-        return args.ensemble or 0
-    return ensemble.members
+def _other_trainers() -> list[ModuleType]:
+    """Return the modules of features that train in another way on request.
+
+    Each has `add_flags(parser)` and `requested(args, settings)`, which returns None
+    or an object with `check_folder(problem_name)` and `train(data)`.
+    """
+    return [
+        importlib.import_module(name)
+        for feature in declared().values()
+        for name in feature.trainers
+    ]
 
 
 def _stopped(results: Sequence[TrainResult], settings: TrainSettings) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.cli.evaluate import DEFAULT_SPLIT
 from t2t_repro.local_paths import has_pattern
+from t2t_repro.runs.groups import group_of
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import quantity
 
@@ -36,14 +37,16 @@ def print_report(
         decode_hparams: Settings of the search, as given.
         with_scores: Whether to translate and score.
     """
-    from t2t_repro.runs import System, load_ensemble
+    from t2t_repro.runs import System
 
     split = _scored_split(data.splits)
     if split is None:
         print("trained; no dev or test split to score")
     elif with_scores:
-        is_ensemble = len(results) > 1
-        system = load_ensemble(output_dir) if is_ensemble else System.load(output_dir)
+        if len(results) > 1:
+            system = group_of(output_dir).load(output_dir)
+        else:
+            system = System.load(output_dir)
         _print_scores(system, data, split, decode_hparams)
     print(_next_commands(str(output_dir), split, decode_hparams))
 

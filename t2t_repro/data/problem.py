@@ -21,9 +21,8 @@ from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
     from t2t_repro.data.split_files import SplitText
-    from t2t_repro.metrics.bracketing import BracketingScores
-    from t2t_repro.metrics.translation import TranslationScores
-    from t2t_repro.text.bracket_grammar import BracketGrammar
+    from t2t_repro.decoding.next_tokens import TargetGrammar
+    from t2t_repro.metrics.translation import Scores
     from t2t_repro.text.tokenizer import Tokenizer
 
 SPLITS = ("train", "dev", "test")
@@ -213,7 +212,7 @@ class Problem:
         del source
         return Output(written)
 
-    def target_grammar(self, tokenizer: Tokenizer) -> BracketGrammar | None:
+    def target_grammar(self, tokenizer: Tokenizer) -> TargetGrammar | None:
         """Return the grammar of the texts that the model may write.
 
         A problem with a grammar can be decoded with `constrain=tree`.
@@ -223,6 +222,15 @@ class Problem:
         """
         del tokenizer
         return None
+
+    def word_tokens(self, tokenizer: Tokenizer) -> tuple[int, ...]:
+        """Return the tokens that begin or stand for a word of the targets."""
+        return tokenizer.word_starts()
+
+    def bracket_tokens(self, tokenizer: Tokenizer) -> Sequence[tuple[int, int]]:
+        """Return the opening and closing tokens of the targets' brackets, if any."""
+        del tokenizer
+        return ()
 
     @property
     def has_grammar(self) -> bool:
@@ -254,9 +262,7 @@ class Problem:
 
         return bleu(hypotheses, references, self.tokenizer_for(references))
 
-    def score(
-        self, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> TranslationScores | BracketingScores:
+    def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
         """Compute all scores of outputs.
 
         Args:

@@ -13,8 +13,7 @@ from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
     from t2t_repro.data.split_files import SplitText
-    from t2t_repro.metrics.bracketing import BracketingScores
-    from t2t_repro.metrics.translation import TranslationScores
+    from t2t_repro.metrics.translation import Scores
 
 
 class ReversedProblem(Problem):
@@ -97,9 +96,7 @@ class ReversedProblem(Problem):
     ) -> float:
         return self._scorer(references).development_score(hypotheses, references)
 
-    def score(
-        self, hypotheses: Sequence[str], references: Sequence[str]
-    ) -> TranslationScores | BracketingScores:
+    def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
         return self._scorer(references).score(hypotheses, references)
 
     def similarities(self, outputs: Sequence[str]) -> list[list[float]]:

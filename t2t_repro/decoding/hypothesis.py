@@ -1,10 +1,27 @@
-"""A translation of a sentence, as a search found it."""
+"""Hypotheses of a sentence: their length penalty, and the choice among them."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def length_penalty(length: Any, alpha: float) -> Any:
+    """Return lp(Y) = ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14).
+
+    Args:
+        length: Number of tokens, including EOS: a number, or an array or tensor of
+            floats.
+        alpha: Exponent.
+
+    Returns:
+        The penalty, of the shape of `length`.
+    """
+    return ((5.0 + length) / 6.0) ** alpha
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,3 +47,62 @@ def count_repairs(hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
     """Count the outputs per kind of repair, most frequent first."""
     faults = Counter(fault for best in hypotheses for fault in best.repairs)
     return dict(faults.most_common())
+
+
+Similarities = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+Consensus = Callable[[Sequence[str], Sequence[float]], str]
+
+
+def rank_by_expected_similarity(
+    hypotheses: Sequence[Hypothesis], scale: float, similarities: Similarities
+) -> list[Hypothesis]:
+    """Sort hypotheses by their expected similarity to the true output, highest first.
+
+    Minimum Bayes risk (Kumar and Byrne 2004) over the hypotheses of a beam, with
+    -similarity as the loss:
+
+        sum_j w_j similarity(h_i, h_j),   w_j proportional to exp(scale * score_j)
+
+    Args:
+        hypotheses: Different outputs for one sentence, best score first.
+        scale: Factor of the scores. Large values choose the best score, and 0 weighs
+            all hypotheses alike.
+        similarities: Returns the similarity of every output (rows) to every output
+            as the truth (columns).
+
+    Returns:
+        The same hypotheses. Of equal ones, the one with the better score is first.
+    """
+    weights = _weights(hypotheses, scale)
+    table = similarities([hypothesis.text for hypothesis in hypotheses])
+    expected = [sum(map(operator.mul, weights, row)) for row in table]
+    order = sorted(range(len(expected)), key=lambda place: -expected[place])
+    return [hypotheses[place] for place in order]
+
+
+def with_consensus(
+    hypotheses: Sequence[Hypothesis], scale: float, consensus: Consensus
+) -> list[Hypothesis]:
+    """Replace the text of the first hypothesis by what all of them agree on.
+
+    Args:
+        hypotheses: Different outputs for one sentence.
+        scale: Factor of the scores; see `rank_by_expected_similarity`.
+        consensus: Combines outputs by their weights.
+
+    Returns:
+        The hypotheses. The first one keeps its score, and its repairs and ids only if
+        its text stays.
+    """
+    first, *others = hypotheses
+    texts = [hypothesis.text for hypothesis in hypotheses]
+    agreed = consensus(texts, _weights(hypotheses, scale))
+    if agreed != first.text:
+        first = Hypothesis(agreed, first.score)
+    return [first, *others]
+
+
+def _weights(hypotheses: Sequence[Hypothesis], scale: float) -> list[float]:
+    """Return exp(scale * score) of each hypothesis, over that of the best score."""
+    best = max(hypothesis.score for hypothesis in hypotheses)
+    return [math.exp(scale * (h.score - best)) for h in hypotheses]

@@ -9,10 +9,15 @@ import abc
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Self
 
-from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.minimum_risk import rank_by_expected_similarity, with_consensus
-from t2t_repro.decoding.pieces import (
+from t2t_repro.data.problem import Output, Problem
+from t2t_repro.decoding.hypothesis import (
+    Hypothesis,
+    rank_by_expected_similarity,
+    with_consensus,
+)
+from t2t_repro.decoding.source_pieces import (
     Piece,
     check_prefix_lengths,
     cut,
@@ -21,12 +26,65 @@ from t2t_repro.decoding.pieces import (
     report_cuts,
     with_words,
 )
-from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.lines import is_blank, listed
 from t2t_repro.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    # At run time, an engine without TensorFlow needs no search.
+    from t2t_repro.decoding.next_tokens import TargetGrammar
+
+
+def _as_written(source: str, written: str) -> Output:
+    del source
+    return Output(written)
+
+
+@dataclasses.dataclass(frozen=True)
+class TextForms:
+    """Functions of a problem on the text of users and of the model.
+
+    By default, they change nothing, and compare outputs as translations.
+
+    Attributes:
+        normalize_source: Maps a user's sentence to the form of the training sources.
+        postprocess: Maps a source and the model's output to the output for the user.
+        similarities: Compares outputs for the user; see `Problem.similarities`.
+        consensus: Combines outputs for the user; None if the problem cannot.
+    """
+
+    normalize_source: Callable[[str], str] = str
+    postprocess: Callable[[str, str], Output] = _as_written
+    similarities: Callable[[Sequence[str]], list[list[float]]] = Problem().similarities
+    consensus: Callable[[Sequence[str], Sequence[float]], str] | None = None
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return the forms of a problem."""
+        return cls(
+            problem.normalize_source,
+            problem.postprocess,
+            problem.similarities,
+            problem.consensus if problem.has_consensus else None,
+        )
+
+    def required_consensus(self) -> Callable[[Sequence[str], Sequence[float]], str]:
+        """Return the function that combines outputs.
+
+        Raises:
+            UserError: If there is none.
+        """
+        if self.consensus is None:
+            raise UserError(
+                "received mbr_consensus=true, but the outputs of this problem cannot "
+                "be combined: leave it out, so that mbr_scale chooses one of them."
+            )
+        return self.consensus
+
+
+# Users write and read the text of the model.
+MODEL_FORMS = TextForms()
 
 MIN_SOURCE_BUCKET = 8  # tokens
 CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
@@ -43,8 +101,8 @@ def longest_piece(max_input_length: int) -> int:
 
 
 def followed_grammar(
-    hparams: DecodeHParams, grammar: BracketGrammar | None
-) -> BracketGrammar | None:
+    hparams: DecodeHParams, grammar: TargetGrammar | None
+) -> TargetGrammar | None:
     """Return the grammar that a search follows, or None if it follows none.
 
     Args:
@@ -89,7 +147,7 @@ class SentenceTranslator(abc.ABC):
         max_input_length: int,
         *,
         forms: TextForms = MODEL_FORMS,
-        grammar: BracketGrammar | None = None,
+        grammar: TargetGrammar | None = None,
     ) -> None:
         self.grammar = followed_grammar(hparams, grammar)
         self.source_tokenizer = source_tokenizer

@@ -1,13 +1,13 @@
-"""Translate text with a trained model, in batches.
-
-tensor2tensor: `utils/decoding.py: decode_from_file`.
-"""
+"""Work in threads, with results in order."""
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import keras
 import numpy as np
@@ -15,30 +15,66 @@ import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID
 from t2t_repro.data.batch_plan import BatchPlan
-from t2t_repro.decoding.beam_search import (
+from t2t_repro.decoding.beam import (
     BeamSearchOptions,
     BeamSearchResult,
     beam_search,
 )
-from t2t_repro.decoding.constraints import Constraints
-from t2t_repro.decoding.coverage import initial_coverage, with_attention
-from t2t_repro.decoding.ensemble import memory_attentions
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.pieces import Piece
-from t2t_repro.decoding.row_arrays import row_arrays
-from t2t_repro.decoding.row_tensors import RowTensors
-from t2t_repro.decoding.sampling import Sampling
+from t2t_repro.decoding.next_tokens import (
+    Constraints,
+    RowTensors,
+    Sampling,
+    TargetGrammar,
+    initial_coverage,
+    with_attention,
+)
 from t2t_repro.decoding.sentences import (
     MIN_SOURCE_BUCKET,
+    MODEL_FORMS,
     SentenceTranslator,
+    TextForms,
     longest_piece,
 )
-from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
-from t2t_repro.decoding.threads import map_in_threads
+from t2t_repro.decoding.source_pieces import Piece, row_arrays
 from t2t_repro.processor import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.tokenizer import Tokenizer
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def map_in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], num_threads: int
+) -> Iterator[Result]:
+    """Apply a function to items in threads, and yield the results in order.
+
+    At most `2 * num_threads + 1` items are submitted before a result is yielded. An
+    exception of the function is raised in place of its result. Then, or when the caller
+    stops, items that have not begun are dropped, and the function waits for those that
+    are running.
+
+    Args:
+        function: Called in the threads.
+        items: Iterated in the caller's thread.
+        num_threads: Number of threads. With 1, the caller's thread does the work.
+    """
+    if num_threads == 1:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(num_threads)
+    waiting: collections.deque[Future[Result]] = collections.deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * num_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
 
 SOURCE_BUCKET_STEP = 1.4
 # Each batch in the search needs memory for its own caches.
@@ -69,7 +105,7 @@ def search_translations(
     inputs: tf.Tensor,
     hparams: DecodeHParams,
     per_row: RowTensors | None = None,
-    grammar: BracketGrammar | None = None,
+    grammar: TargetGrammar | None = None,
 ) -> BeamSearchResult:
     """Search for translations of a batch, at most `extra_length` tokens longer.
 
@@ -90,7 +126,7 @@ def search_translations(
     step = functools.partial(model.decode_step, append=True)
     cache, per_row = model.initial_cache(inputs), per_row or {}
     if hparams.coverage_penalty:
-        step = with_attention(step, memory_attentions(model))
+        step = with_attention(step, _memory_attentions(model))
         coverage = initial_coverage(inputs, hparams.beam_size)
         cache = {"model": cache, "attention": coverage}
         per_row = {**per_row, "coverage": coverage}
@@ -104,8 +140,18 @@ def search_translations(
     )
 
 
+def members(model: keras.Model) -> list[keras.Model]:
+    """Return the models whose probabilities a model averages, or the model itself."""
+    return getattr(model, "members", [model])
+
+
+def _memory_attentions(model: keras.Model) -> list[keras.layers.Layer]:
+    """Return the last attention to the source of each member."""
+    return [one.decoder.layers[-1].memory_attention for one in members(model)]
+
+
 def _search_options(
-    hparams: DecodeHParams, grammar: BracketGrammar | None
+    hparams: DecodeHParams, grammar: TargetGrammar | None
 ) -> BeamSearchOptions:
     constrains = hparams.constrains or grammar is not None
     constraints = Constraints(
@@ -157,7 +203,7 @@ class Translator(SentenceTranslator):
         max_input_length: int,
         *,
         forms: TextForms = MODEL_FORMS,
-        grammar: BracketGrammar | None = None,
+        grammar: TargetGrammar | None = None,
     ) -> None:
         super().__init__(
             source_tokenizer,
@@ -237,7 +283,7 @@ def _traced_search(
     model: keras.Model,
     hparams: DecodeHParams,
     per_row: Sequence[str],
-    grammar: BracketGrammar | None,
+    grammar: TargetGrammar | None,
 ) -> Callable[[tf.Tensor, RowTensors], tuple[tf.Tensor, tf.Tensor]]:
     """Make the search a graph, which is traced when it is first called.
 

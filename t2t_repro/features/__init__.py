@@ -25,6 +25,8 @@ NAMES = (
     "ctranslate2",
     "saved_model",
     "reproduction",
+    "parsing",
+    "ensembles",
     "synthetic",
     "tensor2tensor",
 )
@@ -56,6 +58,8 @@ class Feature:
             `cli/engine.py`.
         evaluators: Modules whose `make_evaluators(training)` returns functions that run
             at every evaluation of a training run; see `runs/evaluators.py`.
+        trainers: Modules that train in another way on request; see `cli/train.py`.
+        groups: Modules that load several runs as one system; see `runs/groups.py`.
         reports: Modules with a report that `t2t evaluate` prints on request; see
             `cli/report.py`.
         uses: Names of the features that it imports.
@@ -65,6 +69,8 @@ class Feature:
     exports: Mapping[str, str] = field(default_factory=dict)
     engines: Mapping[str, str] = field(default_factory=dict)
     evaluators: tuple[str, ...] = ()
+    trainers: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
     reports: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
 

@@ -9,7 +9,6 @@ from t2t_repro.layers.attention_functions import (
 from t2t_repro.layers.blocked_attention import BlockedAttention
 from t2t_repro.layers.branch_networks import BranchedFeedForward
 from t2t_repro.layers.branched_attention import BranchedAttention
-from t2t_repro.layers.counted_positions import CountedPositions
 from t2t_repro.layers.decoder import Decoder
 from t2t_repro.layers.decoder_layer import DecoderLayer, LayerCache
 from t2t_repro.layers.dropout import Dropout
@@ -19,7 +18,7 @@ from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.masks import causal_mask, neighbourhood_mask, padding_mask
 from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.parameter_attention import ParameterAttention
-from t2t_repro.layers.positions import Positions, sinusoidal_positions
+from t2t_repro.layers.positions import CountedPositions, Positions, sinusoidal_positions
 from t2t_repro.layers.residual import ResidualConnection
 from t2t_repro.layers.simplex import (
     NearUniformOnSimplex,

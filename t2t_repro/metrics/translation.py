@@ -6,6 +6,7 @@ Differs from the papers, whose BLEU is of tokenised text with split compounds
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from collections.abc import Sequence
 
@@ -19,6 +20,19 @@ from t2t_repro.metrics.bleu_tokenizer import (
     sentence_metric,
 )
 from t2t_repro.text.lines import check_scored
+
+
+@dataclasses.dataclass(frozen=True)
+class Scores(abc.ABC):
+    """All scores of a problem's outputs; a subclass has them as fields."""
+
+    @abc.abstractmethod
+    def lines(self, description: str) -> list[str]:
+        """Return the scores that papers report, one per line.
+
+        Args:
+            description: The data and the decoder, such as "dev, beam 4".
+        """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +50,7 @@ class Score:
 
 
 @dataclasses.dataclass(frozen=True)
-class TranslationScores:
+class TranslationScores(Scores):
     """Scores of translations against their references.
 
     Attributes:
@@ -55,11 +69,7 @@ class TranslationScores:
     sentences: int
 
     def lines(self, description: str) -> list[str]:
-        """Return the scores that papers report, one per line.
-
-        Args:
-            description: The data and the decoder, such as "dev, beam 4".
-        """
+        """Return BLEU and chrF, one per line; see `Scores`."""
         return [
             f"BLEU on {description}: {self.bleu.value:.2f}  {self.bleu.signature}",
             f"chrF: {self.chrf.value:.2f}  {self.chrf.signature}",

@@ -7,12 +7,11 @@ from typing import NotRequired, TypedDict
 
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.counted_positions import CountedPositions
 from t2t_repro.layers.decoder import Decoder
 from t2t_repro.layers.decoder_layer import LayerCache
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.masks import padding_mask
-from t2t_repro.layers.positions import Positions
+from t2t_repro.layers.positions import CountedPositions, Positions
 
 
 class DecodingCache(TypedDict):

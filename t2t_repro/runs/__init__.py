@@ -13,9 +13,9 @@ from t2t_repro import features
 
 if TYPE_CHECKING:
     from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
+    from t2t_repro.features.ensembles.ensemble_training import train_ensemble
+    from t2t_repro.features.ensembles.members import load as load_ensemble
     from t2t_repro.runs.averaging import average
-    from t2t_repro.runs.ensemble_training import train_ensemble
-    from t2t_repro.runs.ensembles import load_ensemble
     from t2t_repro.runs.n_best import RankedHypothesis, rank
     from t2t_repro.runs.run import Run
     from t2t_repro.runs.scoring import PairScore
@@ -54,13 +54,15 @@ _MODULES = {
     "TrainSettings": "t2t_repro.settings.train_settings",
     "TranslatingSystem": "t2t_repro.runs.translating",
     "average": "t2t_repro.runs.averaging",
-    "load_ensemble": "t2t_repro.runs.ensembles",
     "rank": "t2t_repro.runs.n_best",
     "train": "t2t_repro.runs.training",
-    "train_ensemble": "t2t_repro.runs.ensemble_training",
 }
-# Names of features, and the module in the feature's folder.
-_OF_FEATURES = {"CTranslate2System": ("ctranslate2", "ctranslate2_system")}
+# Names of features: the feature, the module in its folder, and the name there.
+_OF_FEATURES = {
+    "CTranslate2System": ("ctranslate2", "ctranslate2_system", "CTranslate2System"),
+    "load_ensemble": ("ensembles", "members", "load"),
+    "train_ensemble": ("ensembles", "ensemble_training", "train_ensemble"),
+}
 
 
 def __dir__() -> list[str]:
@@ -70,7 +72,8 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> object:
     """Import a name of `__all__`."""
     if name in _OF_FEATURES:
-        return getattr(features.load(*_OF_FEATURES[name]), name)
+        feature, module, attribute = _OF_FEATURES[name]
+        return getattr(features.load(feature, module), attribute)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)

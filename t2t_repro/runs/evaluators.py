@@ -13,7 +13,7 @@ from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.problem_defaults import own_defaults
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,

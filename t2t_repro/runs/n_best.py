@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams

@@ -18,8 +18,8 @@ from t2t_repro.description_file import (
 )
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
-from t2t_repro.runs.counting import token_counters
-from t2t_repro.runs.ensemble_folder import member_folders
+from t2t_repro.models.token_counters import TokenCounters
+from t2t_repro.runs.groups import member_folders
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
@@ -32,8 +32,6 @@ from t2t_repro.trusted_packages import is_remembered
 
 if TYPE_CHECKING:
     import keras
-
-    from t2t_repro.models.token_counters import TokenCounters
 
 RUN_FILE = "hparams.json"
 FORMAT = 2
@@ -292,10 +290,10 @@ class Run:
         words, depth = self.hparams.word_positions, self.hparams.depth_positions
         if not (words or depth):
             return None
-        return token_counters(
+        return TokenCounters.of(
+            catalogue.problem(self.problem),
             source_tokenizer,
             target_tokenizer,
-            catalogue.problem(self.problem).target_grammar(target_tokenizer),
             words=words,
             depth=depth,
         )

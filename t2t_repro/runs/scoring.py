@@ -16,7 +16,7 @@ import tensorflow as tf
 from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch, BatchPlan
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.hypothesis import length_penalty
 from t2t_repro.decoding.sentences import (
     CHUNK_SIZE,
     MIN_SOURCE_BUCKET,

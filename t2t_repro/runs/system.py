@@ -11,9 +11,8 @@ import keras
 
 from t2t_repro import catalogue, features
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.ensemble import Ensemble, members
-from t2t_repro.decoding.text_forms import TextForms
-from t2t_repro.decoding.translate import Translator
+from t2t_repro.decoding.sentences import TextForms
+from t2t_repro.decoding.translate import Translator, members
 from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
 from t2t_repro.runs.checkpoint_choice import choose_checkpoint
@@ -161,9 +160,10 @@ class System(TranslatingSystem):
         Raises:
             UserError: If the system is an ensemble.
         """
-        if isinstance(self.model, Ensemble):
+        models = members(self.model)
+        if len(models) > 1:
             raise UserError(
-                f"received an ensemble of {len(self.model.models)} models, expected "
+                f"received an ensemble of {len(models)} models, expected "
                 f"one model: {reason}. Average the checkpoints of a run instead."
             )
 

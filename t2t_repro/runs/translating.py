@@ -15,14 +15,14 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.decoding.sentences import SentenceTranslator
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.lines import as_line, check_same_length, listed
 from t2t_repro.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from t2t_repro.decoding.next_tokens import TargetGrammar
+
     # At run time, problems import the metrics when they score.
-    from t2t_repro.metrics.bracketing import BracketingScores
-    from t2t_repro.metrics.translation import TranslationScores
+    from t2t_repro.metrics.translation import Scores
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Evaluation:
         repairs: Number of outputs per kind of repair, most frequent first.
     """
 
-    scores: TranslationScores | BracketingScores
+    scores: Scores
     hypotheses: list[str]
     repaired: int
     repairs: dict[str, int]
@@ -95,7 +95,7 @@ class TranslatingSystem(abc.ABC):
         """
 
     @functools.cached_property
-    def grammar(self) -> BracketGrammar | None:
+    def grammar(self) -> TargetGrammar | None:
         """The grammar of the problem's outputs, if it declares one."""
         return self.problem.target_grammar(self.target_tokenizer)
 
@@ -220,7 +220,7 @@ class TranslatingSystem(abc.ABC):
         hypotheses: Sequence[str],
         references: Sequence[str],
         other_references: Sequence[Sequence[str]],
-    ) -> TranslationScores | BracketingScores:
+    ) -> Scores:
         if not other_references:
             return self.problem.score(hypotheses, references)
         from t2t_repro.metrics.translation import score_translations

@@ -10,11 +10,11 @@ import pytest
 from t2t_repro.cli import train
 from t2t_repro.cli.training_request import requested_training
 from t2t_repro.errors import UsageError
-from t2t_repro.runs.ensemble_folder import EnsembleFolder, member_folders
-from t2t_repro.runs.ensemble_training import member_settings
+from t2t_repro.features.ensembles.ensemble_training import member_settings
+from t2t_repro.features.ensembles.members import EnsembleFolder, member_folders
 from t2t_repro.runs.resuming import resumable_run
 from t2t_repro.runs.run import Run
-from tests.runs.test_ensembles import save_run
+from tests.features.ensembles.test_members import save_run
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from t2t_repro import catalogue, registry
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.reversed_problem import ReversedProblem
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.metrics.translation import pairwise_bleu
 

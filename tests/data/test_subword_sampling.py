@@ -14,7 +14,6 @@ import tensorflow as tf
 
 from t2t_repro.data import split_writer, training_split, worker_pool
 from t2t_repro.data.encoding import PairEncoder, TextBatch
-from t2t_repro.data.parsing import ParsingProblem
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem, Vocabulary
@@ -23,6 +22,7 @@ from t2t_repro.data.request import requested_settings
 from t2t_repro.data.subword_sampling import SubwordSampling
 from t2t_repro.data.summary import summary_lines
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.beam_search import (
+from t2t_repro.decoding.beam import (
     BeamSearchOptions,
     beam_search,
 )

@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.constraints import (
+from t2t_repro.decoding.next_tokens import (
     Constraints,
     end_too_early,
     forbidden_tokens,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.hypothesis import length_penalty
 
 
 def test_the_length_penalty_is_that_of_wu_et_al():

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.minimum_risk import (
+from t2t_repro.decoding.hypothesis import (
+    Hypothesis,
     rank_by_expected_similarity,
     with_consensus,
 )

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from t2t_repro.constants import PAD_ID
-from t2t_repro.decoding.beam_search import BeamSearchOptions
-from t2t_repro.decoding.constraints import Constraints
-from t2t_repro.decoding.row_arrays import uniform_numbers
-from t2t_repro.decoding.sampling import Sampling, sample
+from t2t_repro.decoding.beam import BeamSearchOptions
+from t2t_repro.decoding.next_tokens import Constraints, Sampling, sample
+from t2t_repro.decoding.source_pieces import uniform_numbers
 from tests.support.table_search import TableModel, all_hypotheses
 
 DRAWS = 20_000

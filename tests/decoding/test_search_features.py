@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from t2t_repro.constants import EOS_ID
-from t2t_repro.decoding.beam_search import BeamSearchOptions
-from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.beam import BeamSearchOptions
+from t2t_repro.decoding.next_tokens import Constraints
 from tests.support.table_search import (
     TableModel,
     all_hypotheses,

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from t2t_repro.decoding.constraints import Constraints
+from t2t_repro.decoding.next_tokens import Constraints
 from tests.golden.make_search_graph import CASES, GOLDEN, operations
 
 CONSTRAINTS = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro.decoding import translate
-from t2t_repro.decoding.beam_search import BeamSearchOptions
-from t2t_repro.decoding.constraints import Constraints
-from t2t_repro.decoding.sampling import Sampling
+from t2t_repro.decoding.beam import BeamSearchOptions
+from t2t_repro.decoding.next_tokens import Constraints, Sampling
 from t2t_repro.decoding.translate import search_translations
 from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.parsing.bracket_grammar import BracketGrammar
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.bracket_grammar import BracketGrammar
 from tests.support.tiny_model import padded, tiny_transformer
 
 INPUTS = padded([[3, 4, 5, 1], [6, 1]])

@@ -13,7 +13,7 @@ from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
+from t2t_repro.decoding.sentences import MODEL_FORMS, TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from t2t_repro.decoding.ensemble import Ensemble
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.features.ensembles.ensemble_model import Ensemble
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer

@@ -11,10 +11,10 @@ import tensorflow as tf
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
-from t2t_repro.decoding.beam_search import BeamSearchOptions, BeamSearchResult
+from t2t_repro.decoding.beam import BeamSearchOptions, BeamSearchResult
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.row_arrays import uniform_numbers
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
+from t2t_repro.decoding.source_pieces import uniform_numbers
 from t2t_repro.decoding.translate import Translator, longest_piece, search_translations
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams

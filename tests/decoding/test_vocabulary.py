@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 
 from t2t_repro.constants import PAD_ID
-from t2t_repro.decoding.vocabulary import (
+from t2t_repro.decoding.next_tokens import (
     MINUS_INFINITY,
     log_normalizer,
     top_k,

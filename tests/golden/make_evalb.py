@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from t2t_repro.text.trees import Tree
+from t2t_repro.features.parsing.trees import Tree
 from tests.support.random_trees import altered_tree, random_leaves, random_tree
 
 PAIRS = 120

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.data.parsing import ParsingProblem
 from t2t_repro.errors import UserError
+from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.ensemble import Ensemble
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
+from t2t_repro.features.ensembles.ensemble_model import Ensemble
 from t2t_repro.runs import scoring
 from t2t_repro.runs.scoring import PairScorer
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -96,7 +96,7 @@ def test_the_probability_of_a_token_is_the_mean_of_an_ensembles(scorer, ensemble
     found = list(scorer(ensemble).score(SOURCES, TARGETS))
     for source, target, score in zip(SOURCES, TARGETS, found, strict=True):
         if source:
-            own = [log_probs_one_by_one(m, source, target) for m in ensemble.models]
+            own = [log_probs_one_by_one(m, source, target) for m in ensemble.members]
             expected = np.log((np.exp(own[0]) + np.exp(own[1])) / 2)
             np.testing.assert_allclose(score.token_log_probs, expected, atol=1e-5)
             assert np.abs(expected - own[0]).max() > 1e-3

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError
 from t2t_repro.runs import System
 from t2t_repro.runs import system as system_module

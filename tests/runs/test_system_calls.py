@@ -14,7 +14,7 @@ from t2t_repro.data.problem import Output, Problem
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import capture
 from t2t_repro.features.ctranslate2 import ctranslate2_export

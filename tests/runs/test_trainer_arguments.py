@@ -13,7 +13,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.runs import (
     DecodeHParams,

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_repro.decoding.beam_search import BeamSearchOptions, beam_search
+from t2t_repro.decoding.beam import BeamSearchOptions, beam_search
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from tests.support import branch_probe
 from tests.support.mean_loss import mean_loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from t2t_repro.text.trees import Constituent, Leaf, Tree, TreeBuilder
+from t2t_repro.features.parsing.trees import Constituent, Leaf, Tree, TreeBuilder
 
 LABELS = ("S", "NP", "VP", "PP", "ADVP", "PRT", "NP")
 TAGS = ("NN", "VB", "IN", ",", ".", "``", "''", ":", "DT", "NN", "NN")

@@ -19,8 +19,8 @@ from t2t_repro.constants import (
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import read_examples, training_epoch
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.decoding.pieces import cut
 from t2t_repro.decoding.sentences import longest_piece
+from t2t_repro.decoding.source_pieces import cut
 from t2t_repro.errors import UserError
 from t2t_repro.runs.resuming import update_size
 from t2t_repro.settings.hparams import HParams

@@ -10,9 +10,8 @@ from benchmarks.accelerator.rows.corpus import Corpus
 from t2t_repro.constants import PAD_ID
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.pieces import Piece
-from t2t_repro.decoding.sentences import SentenceTranslator
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import SentenceTranslator, TextForms
+from t2t_repro.decoding.source_pieces import Piece
 from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams

@@ -23,8 +23,8 @@ from benchmarks.accelerator.rows.job import Job, Outcome, load_outcomes, state_v
 from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
+from t2t_repro.features.ensembles.members import EnsembleFolder, member_folders
 from t2t_repro.files import atomic_folder
-from t2t_repro.runs.ensemble_folder import EnsembleFolder, member_folders
 from t2t_repro.runs.run import Run, save_tokenizers
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.averaging import write_averaged

@@ -6,7 +6,7 @@ import weakref
 from pathlib import Path
 
 from t2t_repro import catalogue
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.features.ctranslate2.conversion import Conversion
 from t2t_repro.features.ctranslate2.ctranslate2_translator import CTranslate2Translator

@@ -12,11 +12,14 @@ from types import ModuleType
 from typing import Any
 
 from t2t_repro.constants import EOS_ID
-from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.length_penalty import length_penalty
-from t2t_repro.decoding.pieces import Piece
-from t2t_repro.decoding.sentences import SentenceTranslator, longest_piece
-from t2t_repro.decoding.text_forms import MODEL_FORMS, TextForms
+from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
+from t2t_repro.decoding.sentences import (
+    MODEL_FORMS,
+    SentenceTranslator,
+    TextForms,
+    longest_piece,
+)
+from t2t_repro.decoding.source_pieces import Piece
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.processor import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams

@@ -12,8 +12,7 @@ import keras
 import numpy as np
 
 from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
-from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.length_penalty import length_penalty
+from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError

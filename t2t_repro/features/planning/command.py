@@ -55,7 +55,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan."""
-    if args.ensemble is not None:
+    if getattr(args, "ensemble", None) is not None:  # a flag of another feature
         raise UsageError(
             f"received --ensemble {args.ensemble}, expected one model to plan: leave "
             "it out. Every member needs as much memory and disk space."

@@ -8,5 +8,6 @@ FEATURE = Feature(
             "t2t_repro.features.reproduction.command",
             "the papers' tables beside our scores",
         )
-    }
+    },
+    uses=("parsing",),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from t2t_repro.data.parsing import read_tree
-from t2t_repro.metrics.bracketing import score_trees
+from t2t_repro.features.parsing.bracketing import score_trees
+from t2t_repro.features.parsing.tree_problem import read_tree
 
 # Largest number of words of each class but the last, punctuation included.
 LENGTHS = (10, 20, 30, 40)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.errors import UserError
+from t2t_repro.features.parsing.bracketing import BracketingScores
 from t2t_repro.features.reproduction.commands import hypotheses_file
 from t2t_repro.features.reproduction.f1_by_length import f1_by_length, score_name
 from t2t_repro.features.reproduction.plan import Plan, RunFolders, check_folders
@@ -17,7 +18,6 @@ from t2t_repro.features.reproduction.recipes import Recipe
 from t2t_repro.features.reproduction.results import Result, averaged_score, hardware
 from t2t_repro.features.reproduction.tables import Row
 from t2t_repro.files import atomic_write
-from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.runs import System, TrainSettings, train
 from t2t_repro.training.metrics_file import (
     EVAL_SPLIT,
@@ -195,7 +195,7 @@ def named_scores(
     evaluation: Evaluation, references: Sequence[str], split: str
 ) -> dict[str, float]:
     """Return the scores that a result file holds for a split, by name."""
-    scores = evaluation.scores
+    scores: Any = evaluation.scores
     if not isinstance(scores, BracketingScores):
         return {f"BLEU ({split})": scores.bleu.value}
     by_length = f1_by_length(evaluation.hypotheses, references)
@@ -209,7 +209,7 @@ def named_scores(
 
 def _signature(evaluation: Evaluation) -> str:
     """Return sacreBLEU's signature, or an empty string for other scores."""
-    scores = evaluation.scores
+    scores: Any = evaluation.scores
     return "" if isinstance(scores, BracketingScores) else scores.bleu.signature
 
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from t2t_repro.decoding.grammar import NO_WORD
-from t2t_repro.text.bracket_grammar import BracketGrammar
+from t2t_repro.constants import NO_WORD
 from t2t_repro.text.in_graph import InGraphTokenizer
 
 
@@ -59,26 +58,6 @@ def cut_into_pieces(ids: tf.RaggedTensor, longest: int) -> Pieces:
         ids.flat_values, piece, nrows=tf.size(sentences, piece.dtype)
     )
     return Pieces(pieces, sentences, tf.equal(tf.boolean_mask(place, begins), 0))
-
-
-def word_kinds(texts: tf.Tensor, grammar: BracketGrammar) -> tf.RaggedTensor:
-    """Return the kind of each word, as `BracketGrammar.word_kinds` does.
-
-    Args:
-        texts: Sources, string `[batch]`.
-        grammar: The grammar.
-
-    Returns:
-        Ragged int32 `[batch, None]`.
-    """
-    words = tf.strings.split(texts)
-    first_bytes = tf.io.decode_raw(
-        tf.strings.substr(words.flat_values, 0, 1), tf.uint8, fixed_length=1
-    )
-    table = tf.constant(grammar.kind_by_byte, tf.int32)
-    return words.with_flat_values(
-        tf.gather(table, tf.cast(tf.reshape(first_bytes, [-1]), tf.int32))
-    )
 
 
 def kinds_of_pieces(

@@ -18,11 +18,9 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.ensemble import Ensemble
-from t2t_repro.decoding.row_tensors import RowTensors
+from t2t_repro.decoding.next_tokens import MINUS_INFINITY, RowTensors, TargetGrammar
 from t2t_repro.decoding.sentences import followed_grammar, longest_piece
-from t2t_repro.decoding.translate import search_translations
-from t2t_repro.decoding.vocabulary import MINUS_INFINITY
+from t2t_repro.decoding.translate import members, search_translations
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.saved_model.given_targets import PAIRS, ScoredPairs
 from t2t_repro.features.saved_model.groups import map_groups
@@ -35,13 +33,11 @@ from t2t_repro.features.saved_model.served_pieces import (
     kinds_of_pieces,
     padded_kinds,
     truncate,
-    word_kinds,
 )
 from t2t_repro.features.saved_model.warm_up import write_warm_up_requests
 from t2t_repro.files import atomic_folder
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
-from t2t_repro.text.bracket_grammar import BracketGrammar
 from t2t_repro.text.in_graph import InGraphTokenizer
 
 logger = logging.getLogger(__name__)
@@ -85,7 +81,7 @@ class ServedTranslator(tf.Module):
         hparams: DecodeHParams,
         max_input_length: int,
         max_source_tokens: int = MAX_SOURCE_TOKENS,
-        grammar: BracketGrammar | None = None,
+        grammar: TargetGrammar | None = None,
     ) -> None:
         super().__init__()
         self._grammar = followed_grammar(hparams, grammar)
@@ -110,7 +106,7 @@ class ServedTranslator(tf.Module):
             self._group_size,
         )
         self.attention = None
-        if not isinstance(model, Ensemble):
+        if len(members(model)) == 1:
             self.attention = tf.function(self._pairs.attention, input_signature=PAIRS)
         # Nothing is repaired here. A search for only the best hypothesis stops before
         # the others are certain.
@@ -163,7 +159,7 @@ class ServedTranslator(tf.Module):
         kinds = None
         if self._grammar is not None:
             kinds = kinds_of_pieces(
-                word_kinds(inputs, self._grammar),
+                self._grammar.word_kinds_in_graph(inputs),
                 pieces,
                 self.source_tokenizer,
                 truncated,

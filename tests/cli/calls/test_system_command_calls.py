@@ -17,7 +17,8 @@ from t2t_repro.cli import framework
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.runs.ensemble_folder import EnsembleFolder, member_folders
+from t2t_repro.features.ensembles import members
+from t2t_repro.features.ensembles.members import EnsembleFolder, member_folders
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.recorder import Recorder, record
 
@@ -96,7 +97,7 @@ def test_decode_wants_a_prefix_per_line(stage, capsys):
 
 @pytest.mark.parametrize("command", ["decode", "evaluate", "score"])
 def test_checkpoints_with_commas_are_an_ensemble(stage, splits, monkeypatch, command):
-    loaded = record(monkeypatch, runs, "load_ensemble", stage.system)
+    loaded = record(monkeypatch, members, "load", stage.system)
     names = f"best,{stage.run}/model.ckpt-40"
     source = stage.file("source", "a")
     more = {
@@ -122,7 +123,7 @@ def test_the_folder_of_an_ensemble_is_enough(stage, splits, monkeypatch, command
     EnsembleFolder(2).save(ensemble)
     for member in member_folders(ensemble):
         shutil.copytree(stage.run, member)
-    loaded = record(monkeypatch, runs, "load_ensemble", stage.system)
+    loaded = record(monkeypatch, members, "load", stage.system)
     source = stage.file("source", "a")
     more = {
         "decode": ["--decode_from_file", source],

@@ -13,8 +13,9 @@ from t2t_repro import runs
 from t2t_repro.cli.framework import import_tensorflow_silently
 from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
+from t2t_repro.features.ensembles import command_ensemble, members
+from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainSettings
-from t2t_repro.runs.ensemble_folder import EnsembleFolder
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.trusted_packages import remember
 from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of, paths_of
@@ -104,8 +105,8 @@ def test_train_trains_with_every_flag(stage, training):
 
 def test_an_ensemble_trains_with_every_flag(stage, training, monkeypatch, capsys):
     results = [training.result, training.result]
-    trained = record(monkeypatch, runs, "train_ensemble", results)
-    loaded = record(monkeypatch, runs, "load_ensemble", stage.system)
+    trained = record(monkeypatch, command_ensemble, "train_ensemble", results)
+    loaded = record(monkeypatch, members, "load", stage.system)
     assert train(stage, "--ensemble", "2") == 0
     new = stage.folder / "new"
     assert trained.call == {
@@ -134,8 +135,8 @@ def test_the_members_of_a_folder_are_trained_without_the_flag(
     stage, training, monkeypatch
 ):
     results = [training.result] * 3
-    trained = record(monkeypatch, runs, "train_ensemble", results)
-    record(monkeypatch, runs, "load_ensemble", stage.system)
+    trained = record(monkeypatch, command_ensemble, "train_ensemble", results)
+    record(monkeypatch, members, "load", stage.system)
     (stage.folder / "new").mkdir()
     EnsembleFolder(3).save(stage.folder / "new")
     assert train(stage) == 0

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ctranslate2 import conversion, ctranslate2_translator
 from t2t_repro.features.ctranslate2 import ctranslate2_system as ctranslate2_system

@@ -9,7 +9,7 @@ import pytest
 
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.text_forms import TextForms
+from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ctranslate2 import ctranslate2_translator
 from t2t_repro.features.ctranslate2.ctranslate2_translator import CTranslate2Translator

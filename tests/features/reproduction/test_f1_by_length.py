@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.data.parsing import read_tree
+from t2t_repro.features.parsing.bracketing import score_trees
+from t2t_repro.features.parsing.tree_problem import read_tree
 from t2t_repro.features.reproduction.f1_by_length import (
     classes_in,
     f1_by_length,
     score_name,
 )
-from t2t_repro.metrics.bracketing import score_trees
 
 
 def tree(words, label="NP"):

@@ -15,13 +15,13 @@ from t2t_repro import runs
 from t2t_repro.data import prepare
 from t2t_repro.data.split_files import PairFiles, TreeFile
 from t2t_repro.errors import UserError
+from t2t_repro.features.parsing.bracketing import BracketingScores
 from t2t_repro.features.reproduction import f1_by_length as lengths
 from t2t_repro.features.reproduction import ranking_scores
 from t2t_repro.features.reproduction.lookup import find_row
 from t2t_repro.features.reproduction.plan import RunFolders, plan_of
 from t2t_repro.features.reproduction.results import read_result
 from t2t_repro.features.reproduction.small_scale import PARSING, TRANSLATION
-from t2t_repro.metrics.bracketing import BracketingScores
 from t2t_repro.metrics.translation import Score, TranslationScores
 
 MODULE = "t2t_repro.features.reproduction.run_row"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.ensemble import Ensemble
 from t2t_repro.decoding.translate import Translator
+from t2t_repro.features.ensembles.ensemble_model import Ensemble
 from t2t_repro.features.saved_model.served_translator import (
     ServedTranslator,
     export_saved_model,

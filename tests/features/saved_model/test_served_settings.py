@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import tensorflow as tf
 
-from t2t_repro.decoding.beam_search import BeamSearchResult
+from t2t_repro.decoding.beam import BeamSearchResult
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.errors import UserError
 from t2t_repro.features.saved_model import served_translator

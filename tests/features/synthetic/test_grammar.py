@@ -13,6 +13,7 @@ from collections import Counter
 
 import pytest
 
+from t2t_repro.features.parsing.trees import read_trees
 from t2t_repro.features.synthetic.draw import Draw
 from t2t_repro.features.synthetic.grammar import (
     SyntheticSentence,
@@ -20,7 +21,6 @@ from t2t_repro.features.synthetic.grammar import (
     sentences,
     split_of,
 )
-from t2t_repro.text.trees import read_trees
 
 
 @functools.cache

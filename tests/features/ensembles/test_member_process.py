@@ -1,0 +1,120 @@
+"""What a member's process does, called in the process of the test.
+
+tests/cli/test_train_ensemble.py starts real ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.features.ensembles import member_process
+from t2t_repro.features.ensembles.member_process import Failure
+from t2t_repro.runs import TrainSettings
+from t2t_repro.training.divergence import DivergedError
+
+SETTINGS = TrainSettings(output_dir="run", hparams_set="transformer_tiny")
+
+
+@pytest.fixture
+def member(monkeypatch):
+    """Return a function that runs a member with a fake training."""
+    package = logging.getLogger("t2t_repro")
+    before = package.level, package.propagate, list(package.handlers)
+    monkeypatch.setattr(os, "setsid", lambda: None)
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: None)
+    restricted = []
+    monkeypatch.setattr(
+        os, "sched_setaffinity", lambda pid, cores: restricted.append(cores), False
+    )
+
+    def run(train, prepare=None, cores=(3,)):
+        monkeypatch.setattr(member_process, "_train", train)
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        arguments = ("member 2", SETTINGS, "any", Path("/data"), cores, prepare)
+        member_process._train_member(*arguments, sender)
+        sender.close()
+        messages = []
+        while receiver.poll():
+            try:
+                messages.append(receiver.recv())
+            except EOFError:
+                break
+        return messages, restricted
+
+    yield run
+    package.setLevel(before[0])
+    package.propagate = before[1]
+    package.handlers[:] = before[2]
+
+
+def test_a_member_sends_its_log_and_then_its_outcome(member):
+    def train(settings, problem, data_dir):
+        logging.getLogger("t2t_repro.any").info("step %d", 3)
+        return settings, problem, data_dir
+
+    (line, outcome), restricted = member(train)
+    assert (line.name, line.levelno) == ("t2t_repro.any", logging.INFO)
+    assert line.getMessage() == "member 2: step 3"
+    assert outcome == (SETTINGS, "any", Path("/data"))
+    assert restricted == [(3,)]
+
+
+def test_without_a_share_of_the_cores_it_uses_all(member):
+    _, restricted = member(lambda *given: None, cores=())
+    assert not restricted
+
+
+def test_it_is_prepared_first(member):
+    done = []
+    member(lambda *given: done.append("train"), prepare=lambda: done.append("prepare"))
+    assert done == ["prepare", "train"]
+
+
+def test_errors_are_sent_as_text_because_some_cannot_be_pickled(member):
+    def diverge(*given):
+        raise DivergedError("the loss is nan", 30, None)
+
+    ((outcome,), _) = member(diverge)
+    assert outcome.exit_code == 1
+    assert "the loss is nan at step 30" in outcome.message
+
+
+def test_an_error_of_a_file_is_sent_as_well(member):
+    def fail(*given):
+        raise FileNotFoundError(2, "No such file", "a.txt")
+
+    ((outcome,), _) = member(fail)
+    assert outcome == Failure("a.txt: No such file", 1)
+
+
+def test_an_error_of_the_program_is_raised(member):
+    def fail(*given):
+        raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        member(fail)
+
+
+def test_without_the_main_process_nothing_is_sent(monkeypatch, member):
+    receivers = []
+    make_pipe = multiprocessing.Pipe
+
+    def pipe(duplex):
+        receiver, sender = make_pipe(duplex)
+        receivers.append(receiver)
+        return receiver, sender
+
+    monkeypatch.setattr(multiprocessing, "Pipe", pipe)
+
+    def train(*given):
+        receivers[0].close()
+        logging.getLogger("t2t_repro.any").info("nobody reads this")
+
+    with pytest.raises(OSError, match="handle is closed"):
+        member(train)  # this test's own read, after the member has ended

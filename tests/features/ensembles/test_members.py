@@ -1,0 +1,133 @@
+"""Runs and checkpoints of an ensemble."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2t_repro import catalogue
+from t2t_repro.errors import UserError
+from t2t_repro.features.ensembles.ensemble_model import Ensemble
+from t2t_repro.features.ensembles.members import Member, find_members
+from t2t_repro.runs import System, load_ensemble
+from tests.runs.test_run import DIGITS, LETTERS, make_run
+from tests.support.recorder import Recorder
+from tests.support.tiny_model import tiny_transformer
+
+
+def save_run(folder, tokenizer=DIGITS):
+    folder.mkdir()
+    (folder / "averaged").mkdir()
+    tokenizer.save(folder / "shared.symbols")
+    for name in ("model.ckpt-40", "model.ckpt-60", "averaged/model.ckpt-60"):
+        (folder / f"{name}.index").touch()
+    make_run(problem="algorithmic_reverse").save(folder)
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Return two runs of one vocabulary."""
+    return [save_run(tmp_path / "a"), save_run(tmp_path / "b")]
+
+
+def test_members_are_words_paths_and_folders(runs):
+    first, second = runs
+    given = [
+        "averaged",
+        f"{first}/model.ckpt-40",
+        str(second),
+        f"{second}/model.ckpt-60",
+        f"{second}/averaged/model.ckpt-60",
+    ]
+    assert find_members(first, given) == [
+        Member(first, given[0]),
+        Member(first, given[1]),
+        Member(second, None),
+        Member(second, given[3]),
+        Member(second, given[4]),
+    ]
+
+
+def test_a_checkpoint_outside_any_run_belongs_to_the_given_run(runs, tmp_path):
+    (tmp_path / "model.ckpt-7.index").touch()
+    path = str(tmp_path / "model.ckpt-7")
+    assert find_members(runs[0], ["latest", path])[1] == Member(runs[0], path)
+
+
+def test_missing_checkpoints_are_reported(runs):
+    with pytest.raises(UserError, match="received no checkpoints"):
+        find_members(runs[0], [])
+    with pytest.raises(UserError, match="no best checkpoint"):
+        find_members(runs[0], ["latest", "best"])
+    with pytest.raises(UserError, match="received checkpoint path 'elsewhere'"):
+        find_members(runs[0], ["latest", "elsewhere"])
+
+
+def test_runs_with_other_vocabularies_are_refused(runs, tmp_path):
+    other = save_run(tmp_path / "other", LETTERS)
+    with pytest.raises(UserError) as error:
+        find_members(runs[0], ["latest", str(runs[1]), str(other)])
+    assert f"received {runs[0]} and {other}, whose vocabularies differ" in str(
+        error.value
+    )
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """Load systems with tiny models in place of trained ones."""
+    models = iter([tiny_transformer(1), tiny_transformer(2)])
+
+    def load(output_dir, checkpoint=None, t2t_usr_dir=None):
+        longest = 50 if output_dir.name == "a" else 40
+        hparams = catalogue.hparams("transformer_tiny").replace(max_length=longest)
+        return System(
+            make_run(problem="algorithmic_reverse", hparams=hparams),
+            catalogue.problem("algorithmic_reverse"),
+            next(models),
+            (DIGITS, LETTERS),
+            f"{checkpoint} of {output_dir.name}",
+        )
+
+    recorder = Recorder(System.load, load)
+    monkeypatch.setattr(System, "load", recorder)
+    return recorder
+
+
+def test_an_ensemble_is_a_system_of_several_models(runs, loaded):
+    first, second = runs
+    system = load_ensemble(first, ["averaged", str(second)], "package")
+    assert [call["output_dir"] for call in loaded.calls] == [first, second]
+    assert [call["checkpoint"] for call in loaded.calls] == ["averaged", None]
+    assert {call["t2t_usr_dir"] for call in loaded.calls} == {"package"}
+    assert isinstance(system.model, Ensemble)
+    assert len(system.model.members) == 2
+    assert system.problem.name == "algorithmic_reverse"
+    assert (system.source_tokenizer, system.target_tokenizer) == (DIGITS, LETTERS)
+    assert system.checkpoint == "averaged of a,None of b"
+
+
+def test_the_longest_source_of_an_ensemble_is_one_that_all_models_read(runs, loaded):
+    system = load_ensemble(runs[0], ["averaged", str(runs[1])])
+    assert system.run.hparams.max_length == 40
+
+
+def test_what_needs_one_model_refuses_an_ensemble(runs, loaded, tmp_path):
+    system = load_ensemble(runs[0], ["averaged", str(runs[1])])
+    with pytest.raises(UserError, match="ensemble of 2 models, expected one model"):
+        system.export_ctranslate2(tmp_path / "export")
+    with pytest.raises(UserError, match="attention shows one model"):
+        system.attention("1 2")
+
+
+def test_a_word_names_a_checkpoint_of_the_given_run_in_any_folder(runs, monkeypatch):
+    first, second = runs
+    monkeypatch.chdir(second)
+    members = find_members(first, ["latest", "averaged"])
+    assert members == [Member(first, "latest"), Member(first, "averaged")]
+
+
+def test_an_empty_name_is_refused_in_any_folder(runs, monkeypatch):
+    first, second = runs
+    monkeypatch.chdir(second)
+    with pytest.raises(UserError, match="received checkpoint path ''"):
+        find_members(first, ["latest", ""])

@@ -1,0 +1,173 @@
+"""A parser from end to end: trees to data, training, parsing, scores."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.cli.main import main
+from t2t_repro.features.parsing.trees import read_trees, words_of
+from t2t_repro.runs import DecodeHParams, System
+from tests.support.trained_system import HPARAMS, printed_by
+
+PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=true"
+COUNTING = (
+    "shared_embedding_and_softmax_weights=false,word_positions=true,"
+    "depth_positions=true"
+)
+NAMES = ("John", "Mary", "Ann", "Bob")
+VERBS = ("runs", "sleeps", "reads")
+
+
+def treebank():
+    """Return the trees of sentences of two or three words."""
+    simple = [f"(S (NP (NNP {n})) (VP (VBZ {v})) (. .))" for n in NAMES for v in VERBS]
+    asked = [f"(SQ (VBZ Is) (NP (NNP {n})) (ADJP (JJ ill)) (. ?))" for n in NAMES]
+    return [f"( {tree} )\n" for tree in (*simple, *asked)]
+
+
+@pytest.fixture(scope="module")
+def flags(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parsing")
+    (folder / "train.mrg").write_text("".join(treebank() * 20))
+    (folder / "dev.mrg").write_text("".join(treebank()))
+    return folder, [
+        *("train", "--problem", "parsing_ptb", "--hparams_set", "transformer_tiny"),
+        *("--train_trees", str(folder / "train.mrg")),
+        *("--dev_trees", str(folder / "dev.mrg"), "--vocab_size", "300"),
+        *("--hparams", f"{HPARAMS},{COUNTING}"),
+        *("--data_dir", str(folder / "data"), "--output_dir", str(folder / "run")),
+        *("--train_steps", "60", "--local_eval_frequency", "60"),
+        *("--attention_samples", "0"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def trained(flags):
+    folder, command = flags
+    return folder, printed_by(command)
+
+
+def test_training_evaluates_f1_and_prints_it_at_the_end(trained):
+    folder, printed = trained
+    assert "F1 on dev (16 sentences, beam 21, alpha 0.3)" in printed
+    lines = (folder / "run" / "metrics.jsonl").read_text().splitlines()
+    evaluation = json.loads(lines[-1])
+    assert 0 <= evaluation["f1"] <= 100
+    assert "bleu" not in evaluation
+
+
+def test_any_input_becomes_a_tree_over_its_words(trained):
+    folder, _ = trained
+    lines = ["John runs .", "", "Is (he) a\u00a0b ?", "unheard words " * 5]
+    source = folder / "new.txt"
+    source.write_text("".join(f"{line}\n" for line in lines))
+    printed = printed_by(
+        [
+            *("decode", "--output_dir", str(folder / "run")),
+            *("--decode_from_file", str(source), "--decode_hparams", "beam_size=2"),
+        ]
+    ).splitlines()
+    assert printed[1] == "(TOP)"
+    for line, tree in zip(lines, printed, strict=True):
+        assert list(next(read_trees([tree]))[1].words) == words_of(line)
+
+
+def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
+    folder, _ = trained
+    command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
+    scores = json.loads(printed_by([*command, "--decode_hparams", "beam_size=1"]))
+    assert {"f1", "precision", "recall", "complete_match"} <= set(scores)
+    assert scores["sentences"] == 16
+    assert scores["decode_hparams"]["alpha"] == 0.3
+    assert scores.get("repaired", 0) <= 16
+
+
+@pytest.mark.parametrize(
+    ("asked", "constrain", "prefers"),
+    [
+        ("beam_size=2", "none", True),
+        ("beam_size=2,constrain=tree", "tree", True),
+        ("beam_size=3,constrain=tree,mbr_scale=1", "tree", True),
+        ("beam_size=3,constrain=tree,mbr_scale=1,mbr_consensus=true", "tree", True),
+        ("beam_size=2,prefer_unrepaired=false", "none", False),
+    ],
+)
+def test_only_trees_are_written_where_the_grammar_is_requested(
+    trained, asked, constrain, prefers
+):
+    folder, _ = trained
+    command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
+    scores = json.loads(printed_by([*command, "--decode_hparams", asked]))
+    assert scores["decode_hparams"]["constrain"] == constrain
+    assert scores["decode_hparams"]["prefer_unrepaired"] is prefers
+    if constrain == "tree":
+        assert scores.get("repaired", 0) == 0
+
+
+@pytest.mark.parametrize("constrain", ["none", "tree"])
+def test_an_export_counts_words_and_brackets(trained, tmp_path, constrain):
+    folder, _ = trained
+    system = System.load(folder / "run")
+    counters = system.model.counters
+    assert [len(side) for side in counters] == [1, 2]
+    assert all(counter.plus for side in counters for counter in side)
+    search = DecodeHParams().parse(f"beam_size=2,constrain={constrain}")
+    system.export(tmp_path / "export", search)
+    serve = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"]
+    sentences = ["John runs .", "Is Bob ill ?", "Mary Ann reads sleeps ."]
+    written = serve(tf.constant(sentences))["outputs"].numpy()
+    found = [
+        system.problem.postprocess(sentence, symbols.decode()).text
+        for sentence, symbols in zip(sentences, written, strict=True)
+    ]
+    preference = "" if constrain == "tree" else ",prefer_unrepaired=false"
+    search = DecodeHParams().parse(f"beam_size=2,constrain={constrain}{preference}")
+    assert found == system.translate(sentences, search)
+    for empty in ([""], [" ", ""], []):
+        outputs = serve(tf.constant(empty, tf.string))["outputs"]
+        assert outputs.numpy().tolist() == [b""] * len(empty)
+
+
+def test_a_preference_without_effect_is_refused(trained, capsys):
+    folder, _ = trained
+    command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
+    assert main([*command, "--decode_hparams", PREFERENCE_IN_A_GRAMMAR]) == 2
+    assert "prefer_unrepaired would have no effect" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("problem", "flag", "message"),
+    [
+        ("text_pairs", "--train_trees", "received trees for problem text_pairs"),
+        ("parsing_ptb", "--train_tsv", "received pairs for problem parsing_ptb"),
+        ("parsing_synthetic", "--train_trees", "which has its own text"),
+    ],
+)
+def test_files_of_another_kind_are_refused(tmp_path, capsys, problem, flag, message):
+    command = ["datagen", "--problem", problem, "--data_dir", str(tmp_path)]
+    assert main([*command, flag, "file"]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("problem", "train", "other", "message"),
+    [
+        ("text_pairs", "--train_tsv", "--dev_trees", "received trees for problem text"),
+        ("parsing_ptb", "--train_trees", "--test_tsv", "received pairs for problem pa"),
+    ],
+)
+def test_one_split_of_another_kind_is_enough_to_be_refused(
+    tmp_path, capsys, problem, train, other, message
+):
+    command = ["datagen", "--problem", problem, "--data_dir", str(tmp_path / "data")]
+    assert main([*command, train, "file", other, "file"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_parser_shares_no_vocabulary(tmp_path, capsys):
+    command = ["datagen", "--problem", "parsing_synthetic", "--data_dir", str(tmp_path)]
+    assert main([*command, "--separate_vocabularies"]) == 2
+    assert "whose targets are the symbols of trees" in capsys.readouterr().err

@@ -1,0 +1,166 @@
+"""Whole translations inside a grammar, by a model that has learned nothing."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro.constants import EOS_ID
+from t2t_repro.data.problem import Output
+from t2t_repro.decoding.sentences import TextForms
+from t2t_repro.decoding.source_pieces import cut, with_words
+from t2t_repro.decoding.translate import Translator
+from t2t_repro.errors import UserError
+from t2t_repro.features.parsing.bracket_grammar import tree_grammar
+from t2t_repro.features.parsing.tree_symbols import from_symbols
+from t2t_repro.features.parsing.trees import words_of
+from t2t_repro.features.saved_model.served_pieces import (
+    cut_into_pieces,
+    kinds_of_pieces,
+    truncate,
+    word_kinds,
+)
+from t2t_repro.features.saved_model.served_translator import ServedTranslator
+from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
+from t2t_repro.text.symbols import split_symbols
+from tests.support.tiny_model import tiny_transformer
+
+pytestmark = pytest.mark.usefixtures("shared_searches")
+WORDS = SymbolTokenizer(("The", "cat", "saw", "7", "-LRB-"))
+SYMBOLS = SymbolTokenizer(
+    ("(NP", "(S", "t/DT", "c/NN", ")NP", "c/VB", "s/VB", "0/CD", "-/-", ")S", "(VP")
+)
+GRAMMAR = tree_grammar(SYMBOLS.pieces(range(SYMBOLS.vocab_size)), "initial")
+SENTENCES = [
+    "The cat saw 7",
+    "",
+    "cat",
+    "saw saw The 7 7 -LRB- cat",
+    "-LRB- cat",
+    "The cat saw 7 -LRB- cat 7 The The saw cat saw 7 -LRB- The saw 7 cat cat saw",
+]
+LONGEST = 9  # tokens of a source with EOS; the last sentence has three pieces
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_transformer(
+        2,
+        source_vocab_size=WORDS.vocab_size,
+        target_vocab_size=SYMBOLS.vocab_size,
+        tie_embeddings=False,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+    )
+
+
+def postprocess(source, written):
+    repaired = from_symbols(split_symbols(written), words_of(source), leaves="initial")
+    return Output(written, repaired.repairs)
+
+
+def translator(model, **hparams) -> Translator:
+    settings = DecodeHParams(constrain="tree").replace(**hparams)
+    return Translator(
+        model,
+        WORDS,
+        SYMBOLS,
+        settings,
+        LONGEST,
+        forms=TextForms(postprocess=postprocess),
+        grammar=GRAMMAR,
+    )
+
+
+def test_without_the_grammar_the_model_writes_no_trees(model):
+    free = translator(model, beam_size=1, constrain="none").translate(SENTENCES)
+    assert all(h.repairs for (h,) in free if h.ids)
+
+
+@pytest.mark.parametrize(("beam_size", "extra_length"), [(1, 3), (4, 0), (4, 30)])
+def test_no_hypothesis_needs_repair(model, beam_size, extra_length):
+    beams = {"beam_size": beam_size, "return_beams": beam_size > 1}
+    system = translator(model, extra_length=extra_length, **beams)
+    found = system.translate(SENTENCES)
+    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
+        assert hypotheses
+        assert all(h.repairs == () for h in hypotheses)
+        assert {h.ids[-1:] for h in hypotheses} <= {(EOS_ID,), ()}
+        words = len(sentence.split())
+        if words < LONGEST:
+            lengths = {len(h.ids) for h in hypotheses if h.ids}
+            assert lengths <= set(range(words + 1, words + 2 + extra_length))
+    if extra_length == 0:
+        # Only leaves fit, and "c" has two of them.
+        assert {h.text for h in found[2]} == {"c/NN", "c/VB"}
+
+
+def test_random_translations_are_trees_too(model):
+    system = translator(model, beam_size=1, sampling_method="random", sampling_seed=3)
+    assert all(h.repairs == () for (h,) in system.translate(SENTENCES))
+
+
+def test_a_tree_does_not_depend_on_the_batch(model):
+    system = translator(model, beam_size=3, return_beams=True, extra_length=12)
+    together = system.translate(SENTENCES)
+    for sentence, expected in zip(SENTENCES, together, strict=True):
+        (alone,) = system.translate([sentence])
+        assert [h.ids for h in alone] == [h.ids for h in expected]
+
+
+def test_a_tree_can_have_a_prefix(model):
+    system = translator(model, beam_size=3, extra_length=12)
+    ((found,),) = system.translate(SENTENCES[:1], prefixes=["(S (S"])
+    assert found.text.startswith("(S (S")
+    assert found.repairs == ()
+
+
+def test_without_a_grammar_no_search_can_follow_it(model):
+    hparams = DecodeHParams(constrain="tree")
+    for made in (Translator, ServedTranslator):
+        with pytest.raises(
+            UserError, match="received constrain=tree without a grammar"
+        ):
+            made(model, WORDS, SYMBOLS, hparams, LONGEST)
+
+
+def test_a_served_model_writes_the_same_trees(model):
+    settings = {"beam_size": 3, "extra_length": 12, "word_cost": 1.5}
+    hparams = DecodeHParams(constrain="tree", **settings)
+    served = ServedTranslator(
+        model, WORDS, SYMBOLS, hparams, LONGEST, max_source_tokens=16, grammar=GRAMMAR
+    )
+    found = served.translate(tf.constant(SENTENCES))
+    texts = [text.decode() for text in found["outputs"].numpy()]
+    system = translator(model, return_beams=True, **settings)
+    expected = system.translate([*SENTENCES[:-1], " ".join(SENTENCES[-1].split()[:16])])
+    assert texts == [hypotheses[0].text for hypotheses in expected]
+    assert found["truncated"].numpy().tolist() == [False] * 5 + [True]
+
+
+@pytest.mark.parametrize("longest", [3, 8, 100])
+def test_a_graph_gives_each_piece_the_words_that_python_gives_it(longest):
+    lines = [
+        "the cat saw seven (small) cats",
+        "a\u00e9\u00e9 (b -- 9x",
+        "",
+        "x\u00a0y z",
+    ]
+    tokenizer = SentencePieceTokenizer(
+        train_sentencepiece(lines * 5, vocab_size=290, model_type="bpe")
+    )
+    expected = []
+    for number, line in enumerate(lines):
+        ids = tokenizer.encode(line)
+        starts = [start for start, _ in tokenizer.word_spans(ids)]
+        pieces = cut(ids, longest, number, [])
+        kinds = GRAMMAR.word_kinds(" ".join(words_of(line)))
+        expected += with_words(pieces, kinds, starts)
+    in_graph = tokenizer.in_graph()
+    ids, truncated = truncate(in_graph.encode(tf.constant(lines)), 1_000)
+    pieces = cut_into_pieces(ids, longest)
+    kinds = word_kinds(tf.constant(lines), GRAMMAR)
+    found = kinds_of_pieces(kinds, pieces, in_graph, truncated)
+    assert found.to_list() == [piece.word_kinds for piece in expected]
+    assert sum(map(len, found.to_list())) == sum(len(words_of(line)) for line in lines)

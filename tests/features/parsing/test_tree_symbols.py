@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from t2t_repro.features.parsing import tree_symbols
+from t2t_repro.features.parsing.tree_symbols import from_symbols, to_symbols
+from t2t_repro.features.parsing.trees import read_trees
+from tests.support.random_trees import random_tree
+
+WORDS = ["John", "runs"]
+
+
+def tree_of(text):
+    return next(read_trees([text]))[1]
+
+
+def repaired(symbols, words=WORDS):
+    return from_symbols(symbols.split(), words)
+
+
+def test_the_symbols_equal_those_of_vinyals_et_al():
+    tree = tree_of("(TOP (S (NP (NNP John)) (VP (VBZ runs))))")
+    assert " ".join(to_symbols(tree)) == "(S (NP XX )NP (VP XX )VP )S"
+    assert to_symbols(tree, leaves="tag")[2] == "NNP"
+
+
+@pytest.mark.parametrize(
+    ("word", "symbol"),
+    [
+        ("John", "j/NN"),
+        ("john", "j/NN"),
+        ("1984", "0/NN"),
+        ("\u00e9t\u00e9", "*/NN"),
+        ("-LRB-", "-/NN"),
+        ("/", "//NN"),
+        ("%", "%/NN"),
+    ],
+)
+def test_a_leaf_can_have_the_initial_of_its_word(word, symbol):
+    assert to_symbols(tree_of(f"(NP (NN {word}))"), leaves="initial")[1] == symbol
+
+
+@pytest.mark.parametrize("leaves", ["tag", "initial"])
+@pytest.mark.parametrize("seed", range(50))
+def test_the_symbols_and_the_words_of_a_tree_give_the_tree(seed, leaves):
+    tree = random_tree(random.Random(seed))
+    symbols = to_symbols(tree, leaves=leaves)
+    found = from_symbols(symbols, tree.words, leaves=leaves)
+    assert found.tree == tree
+    assert found.repairs == ()
+
+
+@pytest.mark.parametrize(
+    ("symbols", "tree", "repairs"),
+    [
+        (
+            "(S XX XX XX )S",
+            "(TOP (S (XX John) (XX runs)))",
+            (tree_symbols.LEAF_WITHOUT_WORD,),
+        ),
+        (
+            "(S XX )S",
+            "(TOP (S (XX John)) (XX runs))",
+            (tree_symbols.WORD_WITHOUT_LEAF,),
+        ),
+        (
+            "(S (NP XX )NP XX",
+            "(TOP (S (NP (XX John)) (XX runs)))",
+            (tree_symbols.UNCLOSED,),
+        ),
+        (
+            "XX )NP XX )S",
+            "(TOP (S (NP (XX John)) (XX runs)))",
+            (tree_symbols.UNOPENED,),
+        ),
+        (
+            "(S (NP XX )VP XX )S",
+            "(TOP (S (NP (XX John)) (XX runs)))",
+            (tree_symbols.OTHER_LABEL,),
+        ),
+        (
+            "(S (NP )NP XX XX )S",
+            "(TOP (S (XX John) (XX runs)))",
+            (tree_symbols.EMPTY,),
+        ),
+        (
+            "(S <unk> ( XX XX )S",
+            "(TOP (S (XX John) (XX runs)))",
+            (tree_symbols.NO_SYMBOL,),
+        ),
+        ("", "(TOP (XX John) (XX runs))", (tree_symbols.WORD_WITHOUT_LEAF,)),
+        (")S XX XX", "(TOP (XX John) (XX runs))", (tree_symbols.UNOPENED,)),
+    ],
+)
+def test_malformed_symbols_are_repaired_and_their_faults_named(symbols, tree, repairs):
+    found = repaired(symbols)
+    assert str(found.tree) == tree
+    assert found.repairs == repairs
+
+
+@pytest.mark.parametrize(
+    ("symbols", "tree", "repairs"),
+    [
+        (
+            "(S (NP t/DT b/NN )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (DT the) (XX old) (NN bird)) (VP (VBZ sings))))",
+            (tree_symbols.WORD_WITHOUT_LEAF,),
+        ),
+        (
+            "(S (NP t/DT o/JJ )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (DT the) (JJ old) (XX bird)) (VP (VBZ sings))))",
+            (tree_symbols.WORD_WITHOUT_LEAF,),
+        ),
+        (
+            "(S (NP o/JJ b/NN )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (XX the) (JJ old) (NN bird)) (VP (VBZ sings))))",
+            (tree_symbols.WORD_WITHOUT_LEAF,),
+        ),
+        (
+            "(S (NP t/DT o/JJ b/NN b/NN )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (DT the) (JJ old) (NN bird)) (VP (VBZ sings))))",
+            (tree_symbols.LEAF_WITHOUT_WORD,),
+        ),
+        (
+            "(S (NP t/DT x/JJ b/NN )NP (VP s/VBZ )VP )S",
+            "(TOP (S (NP (DT the) (JJ old) (NN bird)) (VP (VBZ sings))))",
+            (tree_symbols.OTHER_WORD,),
+        ),
+        (
+            "(NP t/DT )NP",
+            "(TOP (NP (DT the)) (XX old) (XX bird) (XX sings))",
+            (tree_symbols.WORD_WITHOUT_LEAF,),
+        ),
+    ],
+)
+def test_leaves_with_initials_keep_their_words_if_others_are_skipped(
+    symbols, tree, repairs
+):
+    words = ["the", "old", "bird", "sings"]
+    found = from_symbols(symbols.split(), words, leaves="initial")
+    assert str(found.tree) == tree
+    assert found.repairs == repairs
+
+
+@pytest.mark.parametrize("leaves", ["any", "tag", "initial"])
+def test_any_symbols_become_a_tree_over_exactly_the_words(leaves):
+    symbols = ["(S", ")S", "(NP", ")NP", "XX", "r/NN", "<unk>", "r"]
+    for written in itertools.product(symbols, repeat=5):
+        tree = from_symbols(written, WORDS, leaves=leaves).tree
+        assert list(tree.words) == WORDS
+        assert next(read_trees([str(tree)]))[1] == tree
