@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.runs.test_ensembles import save_run
+from tests.features.ensembles.test_members import save_run
 
 from t2t_repro.errors import UserError
 from t2t_repro.features.ensembles.members import (

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
-from tests.runs.test_ensembles import save_run
+from tests.features.ensembles.test_members import save_run
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
