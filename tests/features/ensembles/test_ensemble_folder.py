@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.features.ensembles.test_members import save_run
 
 from t2t_repro.errors import UserError
 from t2t_repro.features.ensembles.members import (
@@ -15,6 +14,7 @@ from t2t_repro.features.ensembles.members import (
     member_folders,
 )
 from t2t_repro.runs import Run, System, load_ensemble
+from tests.features.ensembles.test_members import save_run
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
-from tests.features.ensembles.test_members import save_run
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
@@ -31,6 +30,7 @@ from t2t_repro.features.ensembles.member_process import Failure
 from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainResult, TrainSettings
 from t2t_repro.runs.resuming import check_run_folder
+from tests.features.ensembles.test_members import save_run
 from tests.runs.test_run import make_run
 
 PROBLEM = catalogue.problem("algorithmic_identity")
