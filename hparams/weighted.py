@@ -19,10 +19,10 @@ sum of attention and x, y the output, and M branches::
   and alpha of about 1 / M make every sublayer smaller by M, and the Transformer, which
   "weighs all heads equally", is not on the simplex. With it, equal weights are the
   Transformer, and training moves away from there. The readings without the gain have a
-  higher dev nll (docs/results.md).
+  higher dev nll (docs/results/tables.md).
 * `branch_weights_init="near_uniform"`: "randomly" gives no distribution, and this one
   begins near the Transformer. Uniform numbers divided by their sum (`random`) reach
-  scores that cannot be told from these (docs/results.md).
+  scores that cannot be told from these (docs/results/tables.md).
 * `branch_learning_rate_constant=1`: the schedule of section 4.1. At another scale, the
   value of `learning_rate_constant` keeps the ratio of both learning rates.
 * `branched_in_decoder="memory"`: 192 weights are those of one attention per decoder
@@ -32,7 +32,8 @@ sum of attention and x, y the output, and M branches::
   "Identical to Equation (4)" supports "shared", one network for all branches; applied
   to one input, its branches would be equal.
 
-`t2t reproduce forms` has these readings as rows, and docs/results.md their scores.
+`t2t reproduce forms` has these readings as rows, and docs/results/tables.md their
+scores.
 `layers.weighted_sublayers` and `layers.BranchedAttention` have the equations.
 """
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from results.curves import Curve
 from results.measurements import Measurement
 from t2t_repro import catalogue
 from t2t_repro.features.reproduction import small_scale
@@ -133,27 +132,6 @@ def cpu_differences(measurements: Mapping[str, Measurement]) -> dict[str, float]
             "runs": len(gaps),
         }
     return numbers
-
-
-def lowest_steps(curves: Sequence[Curve], name: str) -> dict[str, int]:
-    """Return the first and the last step at which a seed has its lowest dev nll."""
-    steps = [
-        min(zip(curve.nll, curve.steps, strict=True))[1]
-        for curve in curves
-        if curve.name == name
-    ]
-    return {"low": min(steps, default=0), "high": max(steps, default=0)}
-
-
-def means_and_spreads(
-    results: Sequence[Result], scale: str, score: str, digits: int
-) -> dict[str, str]:
-    """Return mean and deviation of a score of every system, by system, as text."""
-    scores: dict[str, list[float]] = {}
-    for result in results:
-        if result.scale == scale and score in result.scores:
-            scores.setdefault(result.system, []).append(result.scores[score])
-    return {name: mean_and_spread(x, digits) for name, x in scores.items()}
 
 
 def depth_gaps(results: Sequence[Result], score: str) -> dict[str, float]:

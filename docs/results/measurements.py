@@ -1,8 +1,8 @@
 """Measurement files: numbers that belong to no row of the papers' tables.
 
 Examples are the quality of the embedded problem and the time of a layer. Each file
-records its command, commit, hardware and signature. `docs/results.md` shows these
-numbers.
+records its command, commit, hardware and signature. The pages of results show these
+numbers, or link the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Measurement:
         signature: Signatures of the metrics; empty for times.
         numbers: Value by name.
         table: "columns", each with "heading" and the "format" of its cells, and "rows"
-            of cells; None marks an empty cell.
+            of cells; None marks an empty cell. If there is a list "shown", a page shows
+            only the rows with these indices.
     """
 
     name: str
@@ -64,7 +65,8 @@ class Measurement:
                 "" if cell is None else format(cell, column["format"])
                 for cell, column in zip(row, columns, strict=True)
             ]
-            for row in self.table["rows"]
+            for number, row in enumerate(self.table["rows"])
+            if number in self.table.get("shown", range(len(self.table["rows"])))
         ]
         headings = [column["heading"] for column in columns]
         return "\n".join(markdown([headings, *rows]))
@@ -78,7 +80,13 @@ class Measurement:
             "hardware": self.hardware,
             "signature": self.signature,
             "table": self.table_text(),
+            "record": f"[{self.name}]({self.link})",
         }
+
+    @property
+    def link(self) -> str:
+        """Return the path of the file from the pages in `docs/results/`."""
+        return f"data/measurements/{self.name}.json"
 
 
 def recorded_measurements() -> dict[str, Measurement]:

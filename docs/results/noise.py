@@ -10,12 +10,9 @@ from typing import Any
 
 from scipy import stats
 
-from results.curve_figures import long_curves
-from results.curves import Curve
 from results.derived import PLAIN, by_seed
 from t2t_repro.features.reproduction.agreement import (
     ALL_ROWS,
-    Scores,
     group_agreements,
     order_of,
     p_value_text,
@@ -167,34 +164,6 @@ def _counts(name: str, test: OrderTest) -> dict[str, int | str]:
         f"{name}_pairs": test.pairs,
         f"{name}_p": p_value_text(test.p_value, 3),
     }
-
-
-def order_during_training(
-    curves: Sequence[Curve], step: int, without: str = ""
-) -> dict[str, int]:
-    """Compare the order of Table 3 by the dev nll at a step with the published one.
-
-    Args:
-        curves: Learning curves, of whose rows all have the step.
-        step: The step.
-        without: Row to leave out.
-
-    Returns:
-        The number of "same" pairs, and of "pairs"; both 0 with fewer than two rows.
-    """
-    rows = {row.name: row for row in find_table("table3").rows if row.name != without}
-    scores = [
-        Scores(
-            _published(rows[name]),
-            [curve.nll[list(curve.steps).index(step)] for curve in own],
-        )
-        for name, own in long_curves(curves, "table3").items()
-        if name in rows
-    ]
-    if len(scores) < 2:
-        return {"same": 0, "pairs": 0}
-    test = order_of(scores)
-    return {"same": test.same, "pairs": test.pairs}
 
 
 def _threshold(groups: Sequence[Sequence[float]], first: int, second: int) -> float:

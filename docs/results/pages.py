@@ -1,4 +1,4 @@
-"""Write the page of results and its appendix: templates, filled in from result files.
+"""Write the pages of results: templates, filled in from result files.
 
 A template holds no measured number, only places for them in the form of
 `str.format`, such as `{multi30k_ende[bleu]:.2f}`: a file, a value and its format.
@@ -26,22 +26,20 @@ from results import (
 from results.convergence import course_of
 from results.curves import Curve, recorded_curves
 from results.measurements import Measurement, recorded_measurements
-from results.request import APPENDIX
 from t2t_repro import catalogue
 from t2t_repro.features.reproduction.course import COURSE_FILE, Course, shipped_course
 from t2t_repro.features.reproduction.lookup import find_table
 from t2t_repro.features.reproduction.permutation import COVERAGE
 from t2t_repro.features.reproduction.report import write_report
 from t2t_repro.features.reproduction.results import Result
-from t2t_repro.features.reproduction.small_scale import LONG_STEPS
 from t2t_repro.features.reproduction.text_report import text_report
 from t2t_repro.files import atomic_write
 
-PAGE = "results.md"  # the name of its template; that of the appendix is `APPENDIX`
+# Templates, and the pages beside the first one that are made from the others.
+PAGE = "results.md"
+DETAILS = ("tables.md", "notebook.md")
+DETAILS_FOLDER = "results"
 LINE_LENGTH = 96
-# Steps of the long scale at which the order of Table 3 is shown: about the last one of
-# the small scale, and half of all.
-EARLY, MIDDLE = 2_400, 5_000
 # Changes to the reading `around` of the Weighted Transformer.
 _AROUND = ("around_initial_gain", "around_self_attention", "around_one_network")
 # Blocks that begin so are not filled.
@@ -52,30 +50,23 @@ _SYSTEMS = {
     "base": derived.PLAIN,
     "weighted": derived.WEIGHTED,
     "earlier": derived.AROUND,
-    "plain_n8": f"{derived.PLAIN}_c_n8",
-    "weighted_n8": "weighted_transformer_n8",
-    "low_n8": "weighted_transformer_n8_dropout1",
     "low_big": "transformer_big_dropout1",
-    "low_weighted_big": "weighted_transformer_big_dropout1",
     "learned": "weighted_transformer_n2",
     "random": "weighted_transformer_n2_random",
     "uniform": "weighted_transformer_n2_uniform",
     "enfr": f"{derived.PLAIN}_enfr",
     "big_enfr": "transformer_big_enfr",
-    "big_weighted_enfr": "weighted_transformer_big_enfr",
     "weighted_enfr": f"{derived.WEIGHTED}_enfr",
     "aop1": f"{derived.PLAIN}_aop1",
     "aop2": f"{derived.PLAIN}_aop2",
-    "top2": f"{derived.WEIGHTED}_top2",
-    "top4": f"{derived.WEIGHTED}_top4",
 }
 
 
 def write_pages(page: str | Path, results: Sequence[Result]) -> list[Path]:
     """Write the page of results and what goes with it.
 
-    The appendix and the folder of figures are beside the page. If the learning curves
-    give other numbers than the package includes, these are written, too.
+    The folders of the other pages and of figures are beside the page. If the learning
+    curves give other numbers than the package includes, these are written, too.
 
     Args:
         page: File of the page; see `check_page`.
@@ -89,7 +80,10 @@ def write_pages(page: str | Path, results: Sequence[Result]) -> list[Path]:
     texts = results_page(results, measurements, curves)
     data = figures.FigureData(results, measurements, curves)
     paths = figures.draw_figures(data, page.parent)
-    for path, text in zip((page, page.with_name(APPENDIX)), texts, strict=True):
+    details = page.parent / DETAILS_FOLDER
+    details.mkdir(exist_ok=True)
+    names = (page, *(details / name for name in DETAILS))
+    for path, text in zip(names, texts, strict=True):
         atomic_write(path, text)
         paths.append(path)
     return paths + _write_course(course_of(curves))
@@ -104,7 +98,7 @@ def _write_course(course: Course) -> list[Path]:
 
 
 def template(name: str) -> str:
-    """Return the template of the page or of its appendix."""
+    """Return the template of one of the pages."""
     folder = resources.files("results") / "templates"
     return (folder / name).read_text(encoding="utf-8")
 
@@ -113,8 +107,8 @@ def results_page(
     results: Sequence[Result],
     measurements: Mapping[str, Measurement],
     curves: Sequence[Curve],
-) -> tuple[str, str]:
-    """Return the page of results and its appendix.
+) -> tuple[str, ...]:
+    """Return the page of results, then those of `DETAILS`.
 
     Args:
         results: Results of rows of the papers' tables.
@@ -125,7 +119,17 @@ def results_page(
         KeyError: If a template names a value that no file holds.
     """
     values = page_values(results, measurements, curves)
-    return _filled_in(PAGE, values), _filled_in(APPENDIX, values)
+    details = {
+        **values,
+        "figures": {
+            name: text.replace("](", "](../", 1)
+            for name, text in values["figures"].items()
+        },
+    }
+    return (
+        _filled_in(PAGE, values),
+        *(_filled_in(name, details) for name in DETAILS),
+    )
 
 
 def _filled_in(name: str, values: Mapping[str, Any]) -> str:
@@ -185,7 +189,7 @@ def page_values(
         "noise": noise.noise(results),
         "directions": noise.directions(results, "small"),
         "long_directions": noise.directions(results, "long", ["transformer_big"]),
-        **_table3(results, curves),
+        **_table3(results),
         "accelerated": derived.accelerated(results),
         "plain_gap": form_differences.difference_texts(
             results, repeats, form_runs.WEIGHTED, form_runs.PLAIN
@@ -201,7 +205,6 @@ def page_values(
             for name in _AROUND
         },
         "cpu_differences": derived.cpu_differences(measurements),
-        "long_nll": derived.means_and_spreads(results, "long", form_runs.NLL, 3),
         "times": derived.update_minutes(results),
         "depth": derived.depth_gaps(results, "BLEU (dev)"),
         "depth_perplexity": derived.depth_gaps(results, "perplexity (dev)"),
@@ -213,7 +216,7 @@ def page_values(
     }
 
 
-def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any]:
+def _table3(results: Sequence[Result]) -> dict[str, Any]:
     """Return what the page says about the order of Table 3."""
     rows = [row.name for row in find_table("table3").rows]
     return {
@@ -233,12 +236,6 @@ def _table3(results: Sequence[Result], curves: Sequence[Curve]) -> dict[str, Any
             "small",
             [x for x in rows if x not in derived.TOO_NARROW],
         ),
-        "early": {"step": EARLY, **noise.order_during_training(curves, EARLY)},
-        "middle": {"step": MIDDLE, **noise.order_during_training(curves, MIDDLE)},
-        "early_rest": noise.order_during_training(curves, EARLY, "d_dr0"),
-        "end_rest": noise.order_during_training(curves, LONG_STEPS, "d_dr0"),
-        "middle_rest": noise.order_during_training(curves, MIDDLE, "d_dr0"),
-        "no_dropout": derived.lowest_steps(curves, f"{derived.PLAIN}_d_dr0-long"),
     }
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from t2t_repro.errors import UsageError, UserError
 
-APPENDIX = "trials.md"  # the name of its template, too
 PACKAGES = "matplotlib", "scipy"
 
 
@@ -16,14 +15,11 @@ def check_page(path: str) -> None:
     """Check, before anything is written, that the page and its figures can be.
 
     Raises:
-        UsageError: If it is not a Markdown file, or a package is not installed.
+        UsageError: If it is not named .md, or a package is not installed.
         UserError: If the folder is missing or not writable.
     """
-    if not path.endswith(".md") or Path(path).name == APPENDIX:
-        raise UsageError(
-            f"received page={path}, expected a file name in .md other than {APPENDIX}, "
-            "which is the name of the appendix beside it."
-        )
+    if not path.endswith(".md"):
+        raise UsageError(f"received page={path}, expected a file name in .md.")
     if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
         raise UserError(
             f"received page={path}, expected a file in an existing folder that can be "

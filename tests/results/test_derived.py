@@ -16,14 +16,11 @@ from results.derived import (
     accelerated,
     confidence_interval,
     cpu_differences,
-    lowest_steps,
-    means_and_spreads,
     permutation_test,
     update_minutes,
 )
 from results.measurements import recorded_measurements
 from t2t_repro.features.reproduction.results import shipped_results
-from tests.support.curve import CURVE
 
 
 def test_a_confidence_interval_is_that_of_scipy_if_the_degrees_are_whole():
@@ -111,22 +108,3 @@ def test_the_difference_of_cpus_is_the_mean_over_their_training_runs():
     gaps = [cpu - other for cpu, other in zip(nll, same, strict=True)]
     assert found["nll"] == pytest.approx(statistics.mean(gaps))
     assert found["nll_deviation"] == pytest.approx(statistics.stdev(gaps))
-
-
-def test_the_lowest_steps_are_those_of_the_first_and_the_last_seed():
-    curves = [
-        dataclasses.replace(CURVE, name="a-long", steps=(10, 20, 30), nll=nll)
-        for nll in ((3.0, 2.0, 2.5), (3.0, 2.5, 2.0), (3.0, 2.0, 2.0))
-    ]
-    assert lowest_steps(curves, "a-long") == {"low": 20, "high": 30}
-    assert lowest_steps(curves[:1], "a-long") == {"low": 20, "high": 20}
-
-
-def test_means_have_the_deviation_of_their_seeds():
-    result = next(r for r in shipped_results() if r.system == "transformer_base")
-    runs = [
-        dataclasses.replace(result, system=name, scale="long", scores={"nll (dev)": x})
-        for name, x in (("a", 1.0), ("a", 2.0), ("b", 3.0))
-    ]
-    found = means_and_spreads(runs, "long", "nll (dev)", 3)
-    assert found == {"a": "1.500 ± 0.707", "b": "3.000"}

@@ -11,10 +11,8 @@ from results.derived import PLAIN
 from results.noise import (
     directions,
     noise,
-    order_during_training,
     table3_order,
 )
-from tests.support.curve import CURVE
 from tests.support.result import RESULT
 
 
@@ -135,26 +133,3 @@ def test_the_order_of_table_3_is_that_of_the_last_checkpoints():
     two = table3_order(results, "long", ["base", "c_n2"])
     assert (two["ppl_same"], two["ppl_pairs"]) == (1, 1)
     assert table3_order(results, "small", rows) == {"rows": 0}
-
-
-def test_the_order_during_training_is_that_of_the_mean_nll_at_a_step():
-    nll = {
-        ("base", 1): (3.0, 1.0),
-        ("base", 2): (3.2, 1.0),
-        ("c_n2", 1): (3.15, 3.0),
-        ("c_n4", 1): (3.05, 2.0),
-    }
-    curves = [
-        dataclasses.replace(
-            CURVE,
-            name=f"{PLAIN}{'' if row == 'base' else f'_{row}'}-long",
-            seed=seed,
-            nll=values,
-        )
-        for (row, seed), values in nll.items()
-    ]
-    assert order_during_training(curves, 10) == {"same": 2, "pairs": 3}
-    assert order_during_training(curves, 20) == {"same": 3, "pairs": 3}
-    without = order_during_training(curves, 10, "c_n4")
-    assert without == {"same": 1, "pairs": 1}
-    assert order_during_training(curves[:2], 10) == {"same": 0, "pairs": 0}

@@ -1,4 +1,4 @@
-"""The page of results and its appendix are what the files and templates give."""
+"""The pages of results are what the files and templates give."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from results import derived, figures, pages, tables
 from results.curves import recorded_curves
 from results.measurements import recorded_measurements
 from results.pages import (
-    APPENDIX,
+    DETAILS,
     PAGE,
     page_values,
     results_page,
@@ -30,7 +30,10 @@ from t2t_repro.features.reproduction.tables import Row
 from tests.support.recorder import record
 
 DOCS = Path(__file__).parents[2] / "docs"
-TEMPLATES = template(PAGE), template(APPENDIX)
+# Each page and its template.
+PAGES = [DOCS / PAGE, *(DOCS / "results" / name for name in DETAILS)]
+TABLES = DOCS / "results" / "tables.md"
+TEMPLATES = [template(page.name) for page in PAGES]
 COLUMNS = ("perplexity (dev)", "BLEU (dev)", "BLEU (test)")
 LONG_COLUMNS = (
     *COLUMNS,
@@ -90,14 +93,14 @@ def lines(scale: str) -> list[str]:
 
 
 def test_the_page_has_a_line_per_measured_row():
-    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    text = TABLES.read_text(encoding="utf-8")
     found = re.findall(rf"^\| `(?:{'|'.join(PUBLISHED)})/\w+` \|.*$", text, re.M)
     assert found == [*lines("small"), *lines("long")]
 
 
 def test_the_page_has_a_line_per_newer_row_measured_or_not():
     """Until a row has a result file, its line says that there is none."""
-    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    text = TABLES.read_text(encoding="utf-8")
     small = [x for x in shipped_results() if x.scale == "small"]
     for name in ("enfr", "attention", "branches", "dropout"):
         found = dict(re.findall(rf"^\| `{name}/(\w+)` \|(.*)$", text, re.M))
@@ -116,7 +119,7 @@ def test_the_page_has_a_line_per_newer_row_measured_or_not():
 
 def test_the_page_has_a_line_per_form_measured_or_not():
     long = [x for x in shipped_results() if x.scale == "long"]
-    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    text = TABLES.read_text(encoding="utf-8")
     before, _, _ = text.partition("| row | nll, difference |")
     found = dict(re.findall(r"^\| `forms/(\w+)` \|(.*)$", before, re.M))
     assert [*found] == [row.name for row in table("forms").rows]
@@ -138,7 +141,7 @@ def test_the_page_has_a_line_per_form_measured_or_not():
 
 
 def test_the_page_has_a_line_per_parser_of_ours_with_its_scores():
-    text = (DOCS / PAGE).read_text(encoding="utf-8")
+    text = TABLES.read_text(encoding="utf-8")
     found = re.findall(r"^\| `table4/(\w+)` \|(.*) \|$", text, re.M)
     cells = {name: [x.strip() for x in line.split("|")] for name, line in found}
     assert cells.keys() == {
@@ -181,23 +184,24 @@ def shipped_pages():
     return pages_of()
 
 
-@pytest.mark.parametrize(("number", "name"), [(0, PAGE), (1, APPENDIX)])
-def test_the_pages_are_those_that_the_result_files_give(number, name):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_pages_are_those_that_the_result_files_give(page):
     """If this fails, run `t2t reproduce --page docs/results.md`."""
-    assert (DOCS / name).read_text(encoding="utf-8") == shipped_pages()[number]
+    assert page.read_text(encoding="utf-8") == shipped_pages()[PAGES.index(page)]
 
 
-def test_the_appendix_and_the_figures_are_written_beside_the_page(
+def test_the_other_pages_and_the_figures_are_written_beside_the_page(
     monkeypatch, tmp_path
 ):
     drawn = record(monkeypatch, figures, "draw_figures", [Path("figures/a.svg")])
-    page, appendix = tmp_path / "page.md", tmp_path / APPENDIX
+    page = tmp_path / "page.md"
+    details = [tmp_path / "results" / name for name in DETAILS]
     assert write_pages(page, shipped_results()) == [
         Path("figures/a.svg"),
         page,
-        appendix,
+        *details,
     ]
-    written = tuple(path.read_text(encoding="utf-8") for path in (page, appendix))
+    written = tuple(path.read_text(encoding="utf-8") for path in (page, *details))
     assert written == shipped_pages()
     data, folder = drawn.call.values()
     assert (data.results, data.curves) == (shipped_results(), recorded_curves())
@@ -223,7 +227,7 @@ NAMES = re.compile(
 HIDDEN = re.compile(r"`([\d.,]+)`|(?i:\w+ (?:hundred|thousand|million))\b")
 
 
-@pytest.mark.parametrize("text", TEMPLATES)
+@pytest.mark.parametrize("text", TEMPLATES, ids=[page.name for page in PAGES])
 def test_a_template_has_no_number_of_its_own(text):
     """Numbers come from result files; code shows commands, not measurements."""
     text = NAMES.sub("", re.sub(r"\{[^}]*\}", "", text))
@@ -231,14 +235,21 @@ def test_a_template_has_no_number_of_its_own(text):
     assert re.findall(r".{0,30}\d.{0,20}", re.sub(r"`[^`]*`", "", text)) == []
 
 
-def test_every_number_of_every_measurement_file_is_on_a_page():
+def test_every_number_of_every_measurement_file_is_on_a_page_or_its_file_is_linked():
     """A number that nothing shows was forgotten, or belongs in no file."""
     places = set(re.findall(r"\{(\w+)\[(\w+)\]", "".join(TEMPLATES)))
     for name, measurement in recorded_measurements().items():
         expected = {(name, key) for key in measurement.numbers}
         if measurement.table is not None:
             expected.add((name, "table"))
-        assert expected <= places, expected - places
+        assert (name, "record") in places or expected <= places, expected - places
+
+
+def test_the_linked_measurement_files_exist():
+    for page in PAGES[1:]:
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r"\]\((data/[^)]*)\)", text):
+            assert (page.parent / link).is_file()
 
 
 def test_a_changed_number_changes_the_page():
@@ -246,7 +257,7 @@ def test_a_changed_number_changes_the_page():
     found = measurements["multi30k_ende"]
     numbers = {**found.numbers, "bleu_dev": 12.345}
     measurements["multi30k_ende"] = dataclasses.replace(found, numbers=numbers)
-    assert "**Dev: BLEU 12.35**" in pages_of(measurements)[1]
+    assert "Dev BLEU 12.35 (average" in pages_of(measurements)[2]
 
 
 def test_a_number_without_a_file_is_an_error():
@@ -257,13 +268,13 @@ def test_a_number_without_a_file_is_an_error():
 
 
 def test_without_recorded_trainings_the_page_says_so():
-    text, _ = pages_of(curves=())
+    _, text, _ = pages_of(curves=())
     for name in ("branches", "learning_curves"):
         assert f"{figures.FIGURES[name].title}: not yet measured." in text
     assert "learning_curves.svg" not in text
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", range(len(PAGES)))
 def test_lines_of_prose_are_short_and_code_stays_on_its_line(number):
     prose = re.sub(
         r"```.*?```|^\|.*?$|^(?:!|- ).*?$",
@@ -278,7 +289,7 @@ def test_lines_of_prose_are_short_and_code_stays_on_its_line(number):
 
 def test_every_figure_of_the_pages_is_in_the_repository():
     text = "".join(shipped_pages())
-    linked = re.findall(r"\]\((figures/\w+\.svg|\w+\.png)\)", text)
+    linked = re.findall(r"\]\((?:\.\./)?(figures/\w+\.svg|\w+\.png)\)", text)
     data = figures.FigureData(
         shipped_results(), recorded_measurements(), recorded_curves()
     )

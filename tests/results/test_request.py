@@ -4,12 +4,12 @@ import importlib.util
 
 import pytest
 
-from results.request import APPENDIX, PACKAGES, check_page
+from results.request import PACKAGES, check_page
 from t2t_repro.errors import UsageError, UserError
 
 
-@pytest.mark.parametrize("name", ["page.txt", "page", APPENDIX])
-def test_a_page_is_a_markdown_file_that_is_not_the_appendix(tmp_path, name):
+@pytest.mark.parametrize("name", ["page.txt", "page"])
+def test_a_page_is_a_markdown_file(tmp_path, name):
     with pytest.raises(UsageError, match=r"expected a file name in \.md"):
         check_page(str(tmp_path / name))
 

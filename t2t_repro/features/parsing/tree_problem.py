@@ -45,7 +45,7 @@ class ParsingProblem(Problem):
     metric = "f1"
     # Section 6.3. With this batch size, keys and values of 21 beams fit in memory.
     # Differs from the paper, which does not mention it: valid trees over the words rank
-    # above hypotheses that need repair (measured in docs/results.md).
+    # above hypotheses that need repair (docs/results/tables.md).
     decode_defaults = MappingProxyType(
         {
             "beam_size": 21,

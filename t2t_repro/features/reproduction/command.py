@@ -61,7 +61,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--page",
         metavar="FILE",
         help="instead write the page of results, docs/results.md, and beside it its "
-        "appendix, trials.md, and its figures, in the folder figures; needs a checkout",
+        "tables and notebook, in the folder results, and its figures, in the folder "
+        "figures; needs a checkout",
     )
     parser.add_argument(
         "--record",

@@ -181,7 +181,6 @@ def test_a_run_is_small_by_default_and_its_folders_are_checked_first(ran, capsys
         ["table3", "--page", "page.md"],
         ["--page", "page.md", "--seed", "3"],
         ["--page", "page.txt"],
-        ["--page", "trials.md"],
         ["--record", "run", "--name", "plain"],
         ["--record", "run", "--result_dir", "."],
         ["--name", "plain", "--result_dir", "."],
