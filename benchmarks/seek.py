@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.data.examples import example_bytes
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
+from t2t_repro.data.records import example_bytes
 
 SHARDS, DISTINCT, LONGEST = 10, 5000, 250
 PLAN = BatchPlan.from_token_budget(

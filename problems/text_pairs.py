@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.data.text_pairs import TextPairProblem
+from t2t_repro.data.file_problem import TextPairProblem
 from t2t_repro.registry import register_problem
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.data.tfds_translation import TfdsTranslationProblem
+from t2t_repro.data.tfds_problems import TfdsTranslationProblem
 from t2t_repro.registry import register_problem
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from t2t_repro.data.problem import Vocabulary
-from t2t_repro.data.wmt14 import TranslateWmt14
+from t2t_repro.data.tfds_problems import TranslateWmt14
 from t2t_repro.registry import register_problem
 
 

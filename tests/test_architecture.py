@@ -71,7 +71,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.data.encoding",
     "t2t_repro.data.worker_pool",
     "t2t_repro.data.request",
-    "t2t_repro.data.summary",
+    "t2t_repro.data.manifest",
     "t2t_repro.catalogue",
     "t2t_repro.training.checkpoint_paths",
     "t2t_repro.decoding.problem_defaults",

@@ -15,7 +15,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.pipeline import read_examples
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.split_files import PairFiles
+from t2t_repro.data.request import PairFiles
 
 SIDES = {"inputs": "source.txt", "targets": "target.txt"}
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2t_repro.data.split_files import TreeFile
+from t2t_repro.data.request import TreeFile
 from t2t_repro.data.text_files import read_lines
 from t2t_repro.features.parsing.tree_problem import TreeFileProblem
 from t2t_repro.files import atomic_write

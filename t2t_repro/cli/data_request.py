@@ -10,13 +10,15 @@ from typing import Any
 from t2t_repro import catalogue
 from t2t_repro.cli.framework import load_catalogue
 from t2t_repro.data.problem import SPLITS, Problem
-from t2t_repro.data.request import OWN_MODEL, requested_settings, with_files
-from t2t_repro.data.split_files import (
+from t2t_repro.data.request import (
+    OWN_MODEL,
     PairCorpora,
     PairFiles,
     SplitText,
     TfdsName,
     TreeFile,
+    requested_settings,
+    with_files,
 )
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.prepare_settings import PrepareSettings

@@ -7,8 +7,8 @@ import argparse
 from t2t_repro.cli.data_flags import add_data_flags
 from t2t_repro.cli.data_request import problem_and_settings, required_data_dir
 from t2t_repro.cli.framework import import_tensorflow
+from t2t_repro.data.manifest import summary_lines
 from t2t_repro.data.request import requested_settings
-from t2t_repro.data.summary import summary_lines
 
 DESCRIPTION = "Turn a problem's text into shards of ids, with a manifest."
 

@@ -1,26 +1,31 @@
-"""Problems on the user's own files."""
+"""Problems on the user's own files, and the sentences that they hold out."""
 
 from __future__ import annotations
 
+import array
+import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar, cast
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
+from t2t_repro.data.pairs import has_empty_side
 from t2t_repro.data.problem import SPLITS, Problem
 from t2t_repro.data.reading_progress import counted
-from t2t_repro.data.split_files import (
+from t2t_repro.data.request import (
     PairCorpora,
     PairFiles,
     PairLists,
     SplitText,
     TreeFile,
     identities,
+    read_pairs,
 )
-from t2t_repro.data.text_files import has_byte_order_mark
-from t2t_repro.errors import UsageError
+from t2t_repro.data.text_files import count_lines, has_byte_order_mark
+from t2t_repro.errors import UsageError, UserError
 
 logger = logging.getLogger(__name__)
+
 
 Files = TypeVar("Files", bound=PairFiles | PairCorpora | PairLists | TreeFile)
 
@@ -107,3 +112,217 @@ class FileProblem(Problem, Generic[Files]):
                 f"{self.name} received no training {self.contents}, expected "
                 f"{self.training_files}"
             )
+
+
+# Version 1 held out a share of all lines, including repeats and blank ones.
+HOLD_OUT_RULE: Mapping[str, object] = {"version": 2}
+
+TextPairs = PairFiles | PairCorpora | PairLists
+
+
+class TextPairProblem(FileProblem[TextPairs]):
+    """Pairs of lines from two files per split, or from one TSV.
+
+    Without development text, the sources with the smallest hashes are held out of the
+    training text, with all their pairs. The choice does not depend on the order of the
+    lines, and the model never trains on a held-out source.
+
+    Args:
+        files: Files or lists of "train" and, if given, of "dev" and "test".
+    """
+
+    drop_duplicates = True
+    file_kind = "pairs"
+    contents = "text"
+    training_files = "train_source and train_target, or train_tsv"
+
+    def __init__(self, files: Mapping[str, TextPairs] | None = None) -> None:
+        super().__init__(files)
+        self._largest_held_out: int | None = None
+        self.splits = tuple(
+            split for split in SPLITS if split != "test" or split in self._files
+        )
+
+    @classmethod
+    def from_lists(
+        cls,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        dev: tuple[Sequence[str], Sequence[str]] | None = None,
+        test: tuple[Sequence[str], Sequence[str]] | None = None,
+    ) -> Self:
+        """Return the problem with sentences in memory.
+
+        Args:
+            sources: Source sentences to train on.
+            targets: Their translations.
+            dev: Sources and targets to evaluate on during training; by default some
+                of the training sentences are held out.
+            test: Sources and targets of a test split.
+
+        Raises:
+            UserError: If `dev` or `test` is not a pair.
+        """
+        lists = {"train": PairLists(sources, targets)}
+        for split, pair in (("dev", dev), ("test", test)):
+            if pair is None:
+                continue
+            if len(pair) != 2:
+                raise UserError(
+                    f"received {split} with {len(pair)} list(s), expected two: the "
+                    "sources and their targets."
+                )
+            lists[split] = PairLists(*pair)
+        return cls(lists)
+
+    def read(self, files: TextPairs) -> Iterator[tuple[str, str]]:
+        return read_pairs(files)
+
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
+        if split == "test" or not self._holds_out():
+            return super().pairs(split, tmp_dir)
+        self._require_files()
+        return self._part_of_training(held_out=split == "dev")
+
+    def source_identities(
+        self, tmp_dir: str | Path | None
+    ) -> Mapping[str, Mapping[str, object]]:
+        own = super().source_identities(tmp_dir)
+        # Data that was prepared by the rule of an earlier version is refused.
+        return {**own, "held_out": HOLD_OUT_RULE} if self._holds_out() else own
+
+    def check_split(self, split: str, pairs: Iterable[tuple[str, str]]) -> None:
+        watched = _Watched(pairs)
+        if split == "train" and self._holds_out():
+            choice = choose_held_out(watched)
+            self._largest_held_out = choice.largest
+            self._num_pairs[split] = choice.pairs
+        else:
+            super().check_split(split, watched)
+        if watched.all_equal:
+            logger.warning(
+                "%s: every source is equal to its target: is one of the files the "
+                "wrong one?",
+                split,
+            )
+
+    def num_pairs(self, split: str, tmp_dir: str | Path | None = None) -> int | None:
+        known = super().num_pairs(split, tmp_dir)
+        return _count(self._files.get(split)) if known is None else known
+
+    def _holds_out(self) -> bool:
+        return "dev" not in self._files
+
+    def _part_of_training(self, *, held_out: bool) -> Iterator[tuple[str, str]]:
+        limit = self._find_held_out()
+        for pair in read_pairs(self._files["train"]):
+            # A pair with an empty side stays in the training text, where it is counted.
+            is_held_out = not has_empty_side(pair) and source_hash(pair[0]) <= limit
+            if is_held_out == held_out:
+                yield pair
+
+    def _find_held_out(self) -> int:
+        """Return the largest hash of a held-out source."""
+        if self._largest_held_out is None:
+            choice = choose_held_out(read_pairs(self._files["train"]))
+            self._largest_held_out = choice.largest
+        return self._largest_held_out
+
+
+class _Watched:
+    """Pairs of which it is known, after they are read, whether all have equal sides."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._pairs = pairs
+        self.all_equal = False
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        number = equal = 0
+        for pair in self._pairs:
+            number += 1
+            equal += pair[0] == pair[1]
+            yield pair
+        self.all_equal = 0 < number == equal
+
+
+def _count(files: TextPairs | None) -> int | None:
+    """Return the number of lines of the sources."""
+    if isinstance(files, PairCorpora):
+        return sum(count_lines(corpus.source) for corpus in files.files)
+    if isinstance(files, PairFiles):
+        return count_lines(files.source)
+    return None if files is None else len(files.sources)
+
+
+# Without development text, one in this many distinct sources of the training text is
+# held out, but no more than this many.
+HELD_OUT_DIVISOR = 20
+MOST_HELD_OUT = 1_000
+
+
+class HeldOut(NamedTuple):
+    """The choice of the held-out sources.
+
+    Attributes:
+        largest: Largest hash of a held-out source.
+        pairs: Number of pairs of the text.
+    """
+
+    largest: int
+    pairs: int
+
+
+def choose_held_out(pairs: Iterable[tuple[str, str]]) -> HeldOut:
+    """Choose the sources with the smallest hashes.
+
+    Repeats, and pairs with an empty side, do not count. A pair takes at most 16 bytes
+    of memory.
+
+    Args:
+        pairs: Pairs of the training text.
+
+    Raises:
+        UserError: If there are fewer than two distinct sources, or all pairs have a
+            blank side.
+    """
+    # Listings of the catalogue import this module, and do not wait for NumPy.
+    import numpy as np
+
+    hashes, count = array.array("Q"), 0
+    for pair in pairs:
+        count += 1
+        if not has_empty_side(pair):
+            hashes.append(source_hash(pair[0]))
+    ascending = np.frombuffer(hashes, np.uint64)
+    ascending.sort()  # in place: `np.unique` takes 70 bytes per pair
+    is_first = np.ones(len(ascending), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    distinct = int(np.count_nonzero(is_first))
+    if count and not distinct:
+        raise UserError(
+            f"received {count:,} training pair(s), all with an empty or blank side, "
+            "expected text on both sides"
+        )
+    if distinct < 2:
+        raise UserError(
+            f"received {count:,} training pair(s) with {distinct} distinct "
+            "source(s), expected at least 2 to hold some out: give dev text as well"
+        )
+    held_out = min(MOST_HELD_OUT, max(1, distinct // HELD_OUT_DIVISOR))
+    logger.warning(
+        "no development text given: %d of %d distinct source sentences are held out "
+        "for it",
+        held_out,
+        distinct,
+    )
+    place = np.searchsorted(np.cumsum(is_first, dtype=np.uint32), held_out)
+    return HeldOut(int(ascending[place]), count)
+
+
+def source_hash(source: str) -> int:
+    """Return a 64-bit hash of a source, without the spaces around it."""
+    text = source.strip().encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(text, digest_size=8).digest()
+    return int.from_bytes(digest, "little")

@@ -7,9 +7,62 @@ from collections.abc import Collection
 
 import numpy as np
 
-from t2t_repro.data.digests import DigestSet, contains
 from t2t_repro.data.encoding import EncodedBatch
 from t2t_repro.settings.prepare_settings import PrepareSettings
+
+_RECENT_DIGESTS = 2**18
+
+
+def contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return whether each value is in an ascending array, bool `[values]`."""
+    if not len(ascending):
+        return np.zeros(len(values), bool)
+    places = np.searchsorted(ascending, values)
+    return ascending[np.minimum(places, len(ascending) - 1)] == values
+
+
+class DigestSet:
+    """A set of 64-bit digests that takes 8 bytes per digest.
+
+    Most digests are in one ascending array. The latest ones are in a Python set, which
+    takes ten times as much memory, until they are merged into the array.
+    """
+
+    def __init__(self) -> None:
+        self._merged = np.empty(0, np.uint64)
+        self._recent: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._merged) + len(self._recent)
+
+    def add(self, digests: np.ndarray) -> np.ndarray:
+        """Add digests, and return which ones were new, bool `[digests]`.
+
+        The first of equal digests is new and the others are not.
+
+        Args:
+            digests: uint64 `[digests]`.
+        """
+        is_new = ~contains(self._merged, digests)
+        for index in np.flatnonzero(is_new):
+            digest = int(digests[index])
+            if digest in self._recent:
+                is_new[index] = False
+            else:
+                self._recent.add(digest)
+        if len(self._recent) >= _RECENT_DIGESTS:
+            self._merge()
+        return is_new
+
+    def _merge(self) -> None:
+        recent = np.fromiter(self._recent, np.uint64, len(self._recent))
+        self._recent.clear()
+        recent.sort()
+        merged = np.concatenate([self._merged, recent])
+        # A stable sort merges two ascending parts in linear time.
+        merged.sort(kind="stable")
+        self._merged = merged
+
 
 EMPTY_SIDE = "empty_side"
 EXACT_REPEAT = "exact_repeat"

@@ -10,11 +10,15 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from t2t_repro.data.problem import Problem
 from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UserError
+
+if TYPE_CHECKING:
+    from t2t_repro.data.prepared import PreparedData
+
 
 FORMAT = 2
 
@@ -143,3 +147,58 @@ def missing_data_folder(folder: str | Path, origin: str = "") -> UserError:
 def repair_advice(folder: str | Path) -> str:
     """Return the next step for data that cannot be used, for messages."""
     return f"remove {folder} or give another data_dir"
+
+
+_HEADINGS = ("split", "pairs read", "written", "source subwords", "target subwords")
+
+
+def summary_lines(data: PreparedData) -> list[str]:
+    """Return lines with the vocabulary, a row per split, and the pairs left out."""
+    sizes = " and ".join(f"{size:,}" for size in _distinct_sizes(data.manifest))
+    first = f"{data.manifest.problem} in {data.folder}: vocabulary of {sizes}"
+    lines = [first, *_table(data.manifest)]
+    for split, counts in data.manifest.splits.items():
+        lines += _remarks(split, counts)
+    return lines
+
+
+def _distinct_sizes(manifest: Manifest) -> list[int]:
+    sizes = manifest.vocab_sizes
+    if manifest.tokenizers["inputs"] == manifest.tokenizers["targets"]:
+        return [sizes["inputs"]]
+    return [sizes["inputs"], sizes["targets"]]
+
+
+def _table(manifest: Manifest) -> list[str]:
+    rows: list[tuple[str, ...]] = [_HEADINGS]
+    for split, counts in manifest.splits.items():
+        numbers = (
+            counts.pairs_read,
+            counts.pairs_written,
+            counts.source_subwords,
+            counts.target_subwords,
+        )
+        rows.append((split, *(f"{number:,}" for number in numbers)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+
+
+def _remarks(split: str, counts: SplitCounts) -> list[str]:
+    remarks = [
+        f"{split}: left out {count:,} pair(s): {reason.replace('_', ' ')}"
+        for reason, count in counts.dropped.items()
+    ]
+    if counts.pairs_written != counts.pairs_kept:
+        remarks.append(
+            f"{split}: written {counts.pairs_written:,} copies of "
+            f"{counts.pairs_kept:,} pair(s)"
+        )
+    if counts.also_held_out:
+        remarks.append(
+            f"{split}: {counts.also_held_out:,} pair(s) are also in the dev or test "
+            "text; scores on that text will be too good"
+        )
+    return remarks

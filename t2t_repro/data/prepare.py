@@ -14,15 +14,19 @@ from typing import Any
 import sentencepiece
 
 from t2t_repro import __version__
-from t2t_repro.data.agreement import Sources, check_all, check_given, sources_of
-from t2t_repro.data.manifest import Manifest, manifest_name
+from t2t_repro.data.encoding import check_sampling
+from t2t_repro.data.manifest import Manifest, manifest_name, summary_lines
 from t2t_repro.data.output_files import OutputFiles, locked_folder, write_errors
-from t2t_repro.data.prepared import PreparedData
+from t2t_repro.data.prepared import (
+    PreparedData,
+    Sources,
+    check_all,
+    check_given,
+    sources_of,
+)
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.request import requested_settings
-from t2t_repro.data.split_writer import write_splits
-from t2t_repro.data.subword_sampling import check_sampling
-from t2t_repro.data.summary import summary_lines
+from t2t_repro.data.shard_writer import write_splits
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution

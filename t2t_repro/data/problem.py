@@ -20,7 +20,7 @@ from t2t_repro.registry import snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
-    from t2t_repro.data.split_files import SplitText
+    from t2t_repro.data.request import SplitText
     from t2t_repro.decoding.next_tokens import TargetGrammar
     from t2t_repro.metrics.translation import Scores
     from t2t_repro.text.tokenizer import Tokenizer

@@ -1,15 +1,223 @@
-"""Check the files and settings that a user gives for a problem."""
+"""The text and the settings that a user gives for a problem."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.data.split_files import SplitText
-from t2t_repro.errors import UsageError, unknown_name
+from t2t_repro.data.repeated_pair import RepeatedPair
+from t2t_repro.data.text_files import identity, read_lines
+from t2t_repro.errors import UsageError, UserError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings
+from t2t_repro.text_tables import quantity
+
+_ENDED = object()
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """The files of the pairs of a split.
+
+    Attributes:
+        source: File of the source lines, or of both sides with a TAB between them.
+        target: File of the target lines, or None if `source` has both sides.
+    """
+
+    kind: ClassVar[str] = "pairs"
+
+    source: Path
+    target: Path | None = None
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Paths by role: "source" and "target", or "tsv"."""
+        if self.target is None:
+            return {"tsv": self.source}
+        return {"source": self.source, "target": self.target}
+
+
+@dataclass(frozen=True)
+class PairCorpora:
+    """The files of several corpora of pairs, which are read one after the other.
+
+    Attributes:
+        files: Files of each corpus.
+        copies: Number of times that the pairs of each corpus are in the shards.
+    """
+
+    kind: ClassVar[str] = "pairs"
+
+    files: tuple[PairFiles, ...]
+    copies: tuple[int, ...]
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Paths by role and number of the corpus, such as "source_1"."""
+        return {
+            f"{role}_{number}": path
+            for number, files in enumerate(self.files, start=1)
+            for role, path in files.paths.items()
+        }
+
+
+@dataclass(frozen=True)
+class PairLists:
+    """The pairs of a split, in memory.
+
+    Attributes:
+        sources: Source sentences.
+        targets: Their translations.
+    """
+
+    kind: ClassVar[str] = "pairs"
+    paths: ClassVar[Mapping[str, Path]] = {}
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+
+    def identity(self) -> dict[str, object]:
+        """Return the number of pairs and a sha256 of their text."""
+        digest = hashlib.sha256()
+        for side in (self.sources, self.targets):
+            for text in side:
+                digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+        return {"pairs": len(self.sources), "sha256": digest.hexdigest()}
+
+
+@dataclass(frozen=True)
+class TfdsName:
+    """The text of a data set of tensorflow-datasets.
+
+    Attributes:
+        name: Name of the data set, such as "wmt16_translate/ro-en:1.0.0".
+    """
+
+    kind: ClassVar[str] = "tfds"
+    paths: ClassVar[Mapping[str, Path]] = {}
+
+    name: str
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """The file of the bracketed trees of a split.
+
+    Attributes:
+        trees: Path of the file.
+    """
+
+    kind: ClassVar[str] = "trees"
+
+    trees: Path
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Path by role: "trees"."""
+        return {"trees": self.trees}
+
+
+# The text of a split, in any of its forms
+SplitText = PairFiles | PairCorpora | PairLists | TreeFile | TfdsName
+
+
+def read_pairs(files: PairFiles | PairCorpora | PairLists) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of plain or gzipped text files, or of lists, in order.
+
+    Args:
+        files: Files or lists of a split.
+
+    Raises:
+        UserError: If a file is missing, empty, damaged or not UTF-8, has NUL bytes, or
+            the sides do not match line by line.
+    """
+    if isinstance(files, PairLists):
+        return _pairs_of_lists(files)
+    if isinstance(files, PairCorpora):
+        return _pairs_of_corpora(files)
+    if files.target is None:
+        return _pairs_of_columns(files.source)
+    return _pairs_of_lines(files.source, files.target)
+
+
+def identities(
+    files: Mapping[str, PairFiles | PairCorpora | PairLists | TreeFile],
+) -> dict[str, dict[str, object]]:
+    """Return the identity of each file, by split and role, such as "train_source".
+
+    Args:
+        files: Files or lists by split.
+
+    Raises:
+        UserError: If a file cannot be read.
+    """
+    of_files = {
+        f"{split}_{role}": identity(path)
+        for split, own in files.items()
+        for role, path in own.paths.items()
+    }
+    of_lists = {
+        f"{split}_pairs": own.identity()
+        for split, own in files.items()
+        if isinstance(own, PairLists)
+    }
+    copies: dict[str, dict[str, object]] = {
+        f"{split}_copies": {"of_each_corpus": list(own.copies)}
+        for split, own in files.items()
+        if isinstance(own, PairCorpora)
+    }
+    return of_files | of_lists | copies
+
+
+def _pairs_of_corpora(corpora: PairCorpora) -> Iterator[tuple[str, str]]:
+    for files, copies in zip(corpora.files, corpora.copies, strict=True):
+        for source, target in read_pairs(files):
+            yield RepeatedPair(source, target, copies)
+
+
+def _pairs_of_lists(lists: PairLists) -> Iterator[tuple[str, str]]:
+    if len(lists.sources) != len(lists.targets):
+        raise UserError(
+            f"received {len(lists.sources):,} sources and {len(lists.targets):,} "
+            "targets, expected one target per source"
+        )
+    yield from zip(lists.sources, lists.targets, strict=True)
+
+
+def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    sources, targets = read_lines(source), read_lines(target)
+    count = 0
+    while True:
+        left, right = next(sources, _ENDED), next(targets, _ENDED)
+        if isinstance(left, str) and isinstance(right, str):
+            count += 1
+            yield left, right
+            continue
+        if left is right:
+            return
+        left_count = count + (left is not _ENDED) + sum(1 for _ in sources)
+        right_count = count + (right is not _ENDED) + sum(1 for _ in targets)
+        raise UserError(
+            f"received {quantity(left_count, 'line')} in {source} and "
+            f"{quantity(right_count, 'line')} in {target}, expected equal numbers: "
+            "line N of one translates line N of the other"
+        )
+
+
+def _pairs_of_columns(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise UserError(
+                f"{path}:{number}: received {len(columns)} column(s), expected 2: "
+                "source and target with a TAB between them"
+            )
+        yield columns[0], columns[1]
+
 
 OWN_MODEL = ("source_model", "target_model")
 LEARNED_MODEL = (

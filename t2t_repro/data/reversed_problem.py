@@ -12,7 +12,7 @@ from t2t_repro.registry import REVERSED_SUFFIX
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
-    from t2t_repro.data.split_files import SplitText
+    from t2t_repro.data.request import SplitText
     from t2t_repro.metrics.translation import Scores
 
 

@@ -15,8 +15,7 @@ import math
 from collections.abc import Sequence
 
 from t2t_repro.constants import INPUTS, TARGETS
-from t2t_repro.data.data_errors import readable
-from t2t_repro.data.pipeline import Shards, read_examples
+from t2t_repro.data.pipeline import Shards, read_examples, readable
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.text import Tokenizer
 

@@ -7,8 +7,7 @@ import logging
 import keras
 
 from t2t_repro.data.batch_plan import BatchPlan, shapes_text
-from t2t_repro.data.data_errors import readable
-from t2t_repro.data.pipeline import left_out_by_packing
+from t2t_repro.data.pipeline import left_out_by_packing, readable
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs.run import Run
 from t2t_repro.text_tables import quantity

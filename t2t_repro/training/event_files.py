@@ -8,7 +8,7 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from tensorboard.compat.proto import event_pb2
 
-from t2t_repro.data.record_framing import (
+from t2t_repro.data.records import (
     FOOTER_BYTES,
     HEADER_BYTES,
     DamagedRecordError,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import tensorflow as tf
 
 from t2t_repro.data.batch_plan import BatchPlan
-from t2t_repro.data.data_errors import readable
-from t2t_repro.data.pipeline import Batch, training_epoch
+from t2t_repro.data.pipeline import Batch, readable, training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.training.loop_options import TrainingData
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints

@@ -14,8 +14,7 @@ from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.request import requested_settings
-from t2t_repro.data.split_files import PairCorpora, PairFiles
+from t2t_repro.data.request import PairCorpora, PairFiles, requested_settings
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.processor import available_cores
 from t2t_repro.settings.prepare_settings import PrepareSettings

@@ -5,13 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from t2t_repro.data import digests
-from t2t_repro.data.digests import DigestSet, contains, pair_digest, pair_digests
+from t2t_repro.data import filters
+from t2t_repro.data.encoding import pair_digest, pair_digests
+from t2t_repro.data.filters import DigestSet, contains
 
 
 @pytest.mark.parametrize("limit", [1, 7, 10_000])
 def test_a_set_of_digests_is_pythons_set(monkeypatch, limit):
-    monkeypatch.setattr(digests, "_RECENT_DIGESTS", limit)
+    monkeypatch.setattr(filters, "_RECENT_DIGESTS", limit)
     generator = random.Random(1)
     numbers = [generator.randrange(2**63, 2**63 + 60) for _ in range(300)]
     found, expected, seen = [], [], set()

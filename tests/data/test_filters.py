@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from t2t_repro.data.digests import pair_digest, pair_digests
-from t2t_repro.data.encoding import EncodedBatch, Examples
+from t2t_repro.data.encoding import EncodedBatch, Examples, pair_digest, pair_digests
 from t2t_repro.data.filters import PairFilter
 from t2t_repro.settings.prepare_settings import PrepareSettings
 

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from t2t_repro.data.held_out import choose_held_out
+from t2t_repro.data.file_problem import choose_held_out
 from t2t_repro.errors import UserError
 
 

@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.examples import example_bytes
-from t2t_repro.data.pieces import write_piece, write_shard
+from t2t_repro.data.records import example_bytes
+from t2t_repro.data.shard_writer import write_piece, write_shard
 
 
 def read(path) -> list[bytes]:

@@ -5,9 +5,9 @@ import io
 import pytest
 
 from t2t_repro.data import reading_progress
+from t2t_repro.data.file_problem import TextPairProblem
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.reading_progress import counted
-from t2t_repro.data.text_pairs import TextPairProblem
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from tests.support.recorder import spy
 

@@ -6,9 +6,13 @@ import sys
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.examples import example_bytes
-from t2t_repro.data.record_framing import DamagedRecordError, check_data
-from t2t_repro.data.records import record_ends, write_records
+from t2t_repro.data.records import (
+    DamagedRecordError,
+    check_data,
+    example_bytes,
+    record_ends,
+    write_records,
+)
 
 LONG = list(range(0, 40_000, 7))
 

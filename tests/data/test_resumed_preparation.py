@@ -11,13 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data import (
-    output_files,
-    reading_progress,
-    split_writer,
-    training_split,
-    worker_pool,
-)
+from t2t_repro.data import output_files, reading_progress, shard_writer, worker_pool
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.repeated_pair import RepeatedPair
@@ -64,8 +58,8 @@ def small_pieces():
 
 
 def make_pieces_small(setattr_):
-    setattr_(split_writer, "_PAIRS_AT_A_TIME", 5)
-    setattr_(training_split, "_BATCHES_PER_PIECE", 2)
+    setattr_(shard_writer, "_PAIRS_AT_A_TIME", 5)
+    setattr_(shard_writer, "_BATCHES_PER_PIECE", 2)
     setattr_(worker_pool, "_ITEMS_BEFORE_WORKERS", 1)
 
 
@@ -110,7 +104,7 @@ def test_an_interrupted_preparation_can_be_interrupted_again(tmp_path, undisturb
 @pytest.mark.parametrize("shard", [0, 1, 2])
 def test_shards_that_were_finished_are_kept(tmp_path, undisturbed, monkeypatch, shard):
     folder, written = tmp_path / "data", []
-    write_shard = training_split.write_shard
+    write_shard = shard_writer.write_shard
 
     def record(path, segments, seed):
         written.append(path.name)
@@ -122,11 +116,11 @@ def test_shards_that_were_finished_are_kept(tmp_path, undisturbed, monkeypatch, 
             raise KeyboardInterrupt
         record(path, segments, seed)
 
-    monkeypatch.setattr(training_split, "write_shard", stop)
+    monkeypatch.setattr(shard_writer, "write_shard", stop)
     with contextlib.suppress(KeyboardInterrupt):
         prepare(Numbers(), folder, None, SETTINGS)
     written.clear()
-    monkeypatch.setattr(training_split, "write_shard", record)
+    monkeypatch.setattr(shard_writer, "write_shard", record)
     prepare(Numbers(), folder, None, SETTINGS)
     assert written == [f"shard-{number:05d}" for number in range(shard, 3)]
     assert contents(folder) == undisturbed

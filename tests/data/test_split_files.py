@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data.split_files import PairFiles, read_pairs
+from t2t_repro.data.request import PairFiles, read_pairs
 from t2t_repro.errors import UserError
 
 

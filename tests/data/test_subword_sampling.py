@@ -12,15 +12,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data import split_writer, training_split, worker_pool
-from t2t_repro.data.encoding import PairEncoder, TextBatch
+from t2t_repro.data import shard_writer, worker_pool
+from t2t_repro.data.encoding import PairEncoder, SubwordSampling, TextBatch
+from t2t_repro.data.manifest import summary_lines
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.repeated_pair import RepeatedPair
 from t2t_repro.data.request import requested_settings
-from t2t_repro.data.subword_sampling import SubwordSampling
-from t2t_repro.data.summary import summary_lines
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.settings.prepare_settings import PrepareSettings
@@ -58,9 +57,9 @@ class Jumps(Problem):
 @pytest.fixture(autouse=True, scope="module")
 def small_pieces():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(split_writer, "_PAIRS_AT_A_TIME", 5)
+        patch.setattr(shard_writer, "_PAIRS_AT_A_TIME", 5)
         # Four copies: one batch per piece.
-        patch.setattr(training_split, "_BATCHES_PER_PIECE", 7)
+        patch.setattr(shard_writer, "_BATCHES_PER_PIECE", 7)
         patch.setattr(worker_pool, "_ITEMS_BEFORE_WORKERS", 1)
         yield
 
@@ -225,7 +224,7 @@ def test_an_interrupted_preparation_ends_with_the_same_bytes(
 
 
 def test_where_pieces_end_does_not_change_a_byte(tmp_path, sampled, monkeypatch):
-    monkeypatch.setattr(training_split, "_BATCHES_PER_PIECE", 100)
+    monkeypatch.setattr(shard_writer, "_BATCHES_PER_PIECE", 100)
     prepare(Jumps(), tmp_path, None, SAMPLED)
     assert contents(tmp_path) == contents(sampled.folder)
 

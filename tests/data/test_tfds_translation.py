@@ -8,8 +8,8 @@ from tensorflow_datasets.core.download.download_manager import NonMatchingChecks
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import open_or_prepare, prepare
-from t2t_repro.data.split_files import PairFiles, TfdsName
-from t2t_repro.data.tfds_translation import TfdsTranslationProblem
+from t2t_repro.data.request import PairFiles, TfdsName
+from t2t_repro.data.tfds_problems import TfdsTranslationProblem
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 

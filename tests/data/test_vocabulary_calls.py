@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.data import vocabulary
-from t2t_repro.data.agreement import sources_of
+from t2t_repro.data.prepared import sources_of
 from t2t_repro.data.problem import Vocabulary
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.data.work_folder import WorkFolder

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 import tensorflow as tf
 
+from t2t_repro.data.file_problem import TextPairProblem
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.split_files import PairCorpora, PairFiles
-from t2t_repro.data.text_pairs import TextPairProblem
+from t2t_repro.data.request import PairCorpora, PairFiles
 from t2t_repro.errors import UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 

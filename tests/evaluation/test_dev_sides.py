@@ -12,7 +12,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.split_files import PairFiles
+from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UserError
 from t2t_repro.evaluation.dev_sides import (
     SubwordModel,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.data.split_files import PairFiles
+from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError, UserError
 
 

@@ -12,7 +12,7 @@ from tensorflow_datasets.core.download import downloader
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.problem import Problem
-from t2t_repro.data.split_files import TfdsName
+from t2t_repro.data.request import TfdsName
 from t2t_repro.errors import UserError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
-from t2t_repro.data.split_files import PairFiles
+from t2t_repro.data.request import PairFiles
 from t2t_repro.runs import Run, TrainSettings, step_settings, train
 from t2t_repro.training import setup
 from tests.support.trained_system import write_text

@@ -15,7 +15,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from t2t_repro import catalogue, registry
 from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.prepare import prepare
-from t2t_repro.data.split_files import PairFiles
+from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import training_samples
 from t2t_repro.layers import MultiheadAttention

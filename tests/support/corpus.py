@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.data.examples import example_bytes
 from t2t_repro.data.pipeline import Shards
-from t2t_repro.data.records import write_records
+from t2t_repro.data.records import example_bytes, write_records
 
 Pair = tuple[list[int], list[int]]
 FIRST_ID = 3  # after the special ones

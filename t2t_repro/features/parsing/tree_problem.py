@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.data.file_problem import FileProblem
 from t2t_repro.data.problem import Output, Problem, Vocabulary
-from t2t_repro.data.split_files import TreeFile
+from t2t_repro.data.request import TreeFile
 from t2t_repro.data.text_files import read_lines
 from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.bracketing import (

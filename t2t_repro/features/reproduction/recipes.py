@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from t2t_repro.data.split_files import PairFiles, TreeFile
+from t2t_repro.data.request import PairFiles, TreeFile
 from t2t_repro.errors import UserError
 
 

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from t2t_repro.constants import TARGETS
-from t2t_repro.data.data_errors import readable
-from t2t_repro.data.pipeline import read_examples
+from t2t_repro.data.pipeline import read_examples, readable
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.features.scores.word_counts import WordCounts, count_words
 from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from t2t_repro.cli.streams import STANDARD_STREAM
-from t2t_repro.data.split_files import PairFiles, read_pairs
+from t2t_repro.data.request import PairFiles, read_pairs
 from t2t_repro.features.tensor2tensor.translation import Translation
 from t2t_repro.files import atomic_write
 

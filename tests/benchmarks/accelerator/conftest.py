@@ -7,7 +7,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.split_files import PairFiles
+from t2t_repro.data.request import PairFiles
 from tests.support.trained_system import write_text
 
 

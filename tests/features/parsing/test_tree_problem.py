@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.data.split_files import TreeFile
+from t2t_repro.data.request import TreeFile
 from t2t_repro.errors import UsageError, UserError
 
 TREES = """( (S (NP-SBJ (NNP John)) (VP (VBZ runs)) (. .)) )

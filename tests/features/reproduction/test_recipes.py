@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from t2t_repro.data.split_files import PairFiles, TreeFile
+from t2t_repro.data.request import PairFiles, TreeFile
 from t2t_repro.features.reproduction.recipes import Recipe
 
 PAIRS = Recipe("p", 1, ("dev",), text={"train": ("a", "b"), "test": ("c", "d")})

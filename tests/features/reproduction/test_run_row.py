@@ -13,7 +13,7 @@ import sacrebleu
 
 from t2t_repro import runs
 from t2t_repro.data import prepare
-from t2t_repro.data.split_files import PairFiles, TreeFile
+from t2t_repro.data.request import PairFiles, TreeFile
 from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.bracketing import BracketingScores
 from t2t_repro.features.reproduction import f1_by_length as lengths

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data import split_writer
-from t2t_repro.data.digests import pair_digest
+from t2t_repro.data import shard_writer
+from t2t_repro.data.encoding import pair_digest
 from t2t_repro.data.manifest import SplitCounts
 from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.repeated_pair import RepeatedPair
-from t2t_repro.data.split_writer import write_splits
+from t2t_repro.data.shard_writer import write_splits
 from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UserError
@@ -40,7 +40,7 @@ def examples(paths):
 def written(tmp_path, monkeypatch):
     """Write the splits, and record filters, files and readings."""
     calls = {
-        name: spy(monkeypatch, split_writer, name)
+        name: spy(monkeypatch, shard_writer, name)
         for name in ("PairFilter", "TrainingSplit", "checked_pairs")
     }
     problem = Pairs()
@@ -146,7 +146,7 @@ def test_the_raw_text_has_every_pair_on_its_own_side(written, tmp_path):
 def test_pairs_are_encoded_in_batches_with_the_same_result(
     tmp_path, monkeypatch, written, size
 ):
-    monkeypatch.setattr(split_writer, "_PAIRS_AT_A_TIME", size)
+    monkeypatch.setattr(shard_writer, "_PAIRS_AT_A_TIME", size)
     counts = write(Pairs(), tmp_path, "again")
     for split in ("train", "dev", "test"):
         first, second = (
