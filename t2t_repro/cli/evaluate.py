@@ -217,7 +217,7 @@ def _read_split(
 
     Raises:
         UserError: If the data is missing or damaged, or has no such split.
-        UsageError: If nobody says where the data is.
+        UsageError: If neither `--data_dir` nor the run names the data.
     """
     # Prepared data needs TensorFlow, whatever the engine.
     import_tensorflow()

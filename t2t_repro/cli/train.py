@@ -130,7 +130,7 @@ def _other_trainers() -> list[ModuleType]:
 
 
 def _stopped(results: Sequence[TrainResult], settings: TrainSettings) -> int:
-    """Report a training that a signal stopped, and return the exit code."""
+    """Report that a signal stopped training, and return the exit code."""
     steps = [result.steps for result in results]
     command = f"`t2t train --output_dir {shlex.quote(settings.output_dir)}`"
     logger.info(

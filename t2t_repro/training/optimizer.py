@@ -1,4 +1,4 @@
-"""The optimizer of a training and its learning rates; imports no TensorFlow."""
+"""The optimizer and its learning rates; imports no TensorFlow."""
 
 from __future__ import annotations
 

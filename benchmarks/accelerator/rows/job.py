@@ -110,7 +110,7 @@ def load_jobs(folder: Path) -> list[Job]:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What the training of a job left.
+    """The outcome of a job.
 
     Attributes:
         digest: `Job.digest` of the job.
