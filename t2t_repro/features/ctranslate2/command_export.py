@@ -57,5 +57,5 @@ def run(args: argparse.Namespace, hparams: DecodeHParams) -> None:
         f"Use it with `t2t decode --output_dir {shlex.quote(args.output_dir)} --engine "
         f"ctranslate2 --export_dir {shlex.quote(args.export_dir)}`, or in any program "
         "with ctranslate2 and\n"
-        "sentencepiece; docs/serving_ctranslate2.md has such a program."
+        "sentencepiece; docs/serving.md has such a program."
     )

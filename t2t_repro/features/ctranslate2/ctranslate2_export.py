@@ -1,7 +1,7 @@
 """Write a trained system for CTranslate2, after comparing it with the trained model.
 
 A program needs the packages `ctranslate2` and `sentencepiece`, and nothing of this one;
-docs/serving_ctranslate2.md has an example.
+docs/serving.md has an example.
 """
 
 from __future__ import annotations

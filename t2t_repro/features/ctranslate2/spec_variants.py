@@ -26,7 +26,7 @@ class Tolerance:
     equal: float
 
 
-# Measured on a model of 3 + 3 layers, 100 sentences (docs/serving_ctranslate2.md): mean
+# Measured on a model of 3 + 3 layers, 100 sentences (docs/serving.md): mean
 # 1e-6 for float32, 3e-3 for bfloat16, 1e-2 for int8. Rounding of float32 changes a
 # translation only where two tokens are equally probable.
 _EXACT = Tolerance(mean=1e-5, largest=2e-4, equal=0.98)

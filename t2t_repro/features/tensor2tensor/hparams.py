@@ -45,7 +45,7 @@ HPARAMS = {
     ),
     "optimizer": OldHParam("Adam is the only optimizer", ("adam", "true_adam")),
     "optimizer_multistep_accumulate_steps": OldHParam(
-        "update_tokens=25000 accumulates gradients (docs/distributed.md)",
+        "update_tokens=25000 accumulates gradients (docs/operations.md)",
         ("0", "1"),
     ),
     "weight_decay": OldHParam("there is no weight decay", ("0", "0.0")),

@@ -11,7 +11,7 @@ from t2t_repro.features.tensor2tensor.flags import dropped, passed, read, refuse
 
 CLUSTER = (
     "TF_CONFIG or `t2t train --cluster slurm` describes several machines, without "
-    "parameter servers (docs/distributed.md)"
+    "parameter servers (docs/operations.md)"
 )
 NO_TPU = "TPUs are not supported; the command runs on this machine's GPUs or CPU"
 NO_TUNER = "there is no tuner: train one run per set of --hparams and compare them"

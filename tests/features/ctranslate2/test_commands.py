@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("shared_translators", "without_xla")
 
 pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 
-PAGE = (REPOSITORY / "docs" / "serving_ctranslate2.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs" / "serving.md").read_text(encoding="utf-8")
 HPARAMS = ["--decode_hparams", "beam_size=1,extra_length=20"]
 
 

@@ -197,7 +197,7 @@ def test_quantized_weights_are_near_and_the_models_own_are_untouched(
     for weight, old in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(weight, old)
     # In float32: the products of 8-bit integers saturate on processors without VNNI
-    # (docs/serving_ctranslate2.md), which is the engine's error and not the file's.
+    # (docs/serving.md), which is the engine's error and not the file's.
     found = scored(loaded(folder, "float32"))
     assert_equal(found, expected, tolerance)
     exact = scored(loaded(written(model, tmp_path / "exact")))
@@ -211,7 +211,7 @@ def test_8_bit_arithmetic_is_near_the_models_own(quantization, tmp_path):
     model = tiny_transformer(seed=8)
     engine = loaded(written(model, tmp_path / "model", quantization), quantization)
     assert engine.compute_type == "int8_float32"
-    # Without VNNI, sums of two products saturate (docs/serving_ctranslate2.md).
+    # Without VNNI, sums of two products saturate (docs/serving.md).
     cpuinfo = Path("/proc/cpuinfo")
     has_vnni = cpuinfo.exists() and "vnni" in cpuinfo.read_text()
     assert_equal(scored(engine), keras_log_probs(model), 0.5 if has_vnni else 1.0)

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.features.tensor2tensor import shared_flags, tables
-from t2t_repro.features.tensor2tensor.commands import explanation
 from t2t_repro.features.tensor2tensor.hparams import (
     DECODE_HPARAMS,
     HPARAM_VALUES,
@@ -24,11 +22,6 @@ from t2t_repro.features.tensor2tensor.sets import SETS
 from t2t_repro.text_tables import markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "from_tensor2tensor.md"
-_SHARED = {
-    flag.name
-    for group in (shared_flags.TRAINING, shared_flags.DEVICES)
-    for flag in group
-}
 Row = tuple[str, ...]
 
 
@@ -40,27 +33,22 @@ def all_tables() -> dict[str, list[str]]:
         "sets": list(_sets()),
         "hparams": list(_hparams()),
         "decode_hparams": list(_overrides(DECODE_HPARAMS)),
-        **{name: list(_flags(name)) for name in tables.COMMANDS},
     }
-    return {name: markdown(table) for name, table in rows.items()}
+    return {name: markdown(_joined(table)) for name, table in rows.items()}
+
+
+def _joined(table: list[Row]) -> list[Row]:
+    """Join the names of rows that say the same."""
+    names: dict[Row, list[str]] = {}
+    for name, *cells in table:
+        names.setdefault(tuple(cells), []).append(name)
+    return [(", ".join(found), *cells) for cells, found in names.items()]
 
 
 def _imports() -> Iterator[Row]:
     yield ("import of tensor2tensor with", "here")
     for word, instead in IMPORTS.items():
         yield (f"`{word}`", instead)
-
-
-def _flags(command: str) -> Iterator[Row]:
-    yield ("flags", "here")
-    by_answer: dict[str, list[str]] = {}
-    for flag in tables.COMMANDS[command].values():
-        # The page says that these are answered as by t2t-trainer.
-        if command in ("t2t-decoder", "t2t-exporter") and flag.name in _SHARED:
-            continue
-        by_answer.setdefault(explanation(command, flag), []).append(f"`{flag.name}`")
-    for answer, names in by_answer.items():
-        yield (", ".join(names), answer)
 
 
 def _sets() -> Iterator[Row]:
