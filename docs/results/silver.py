@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.data.request import TreeFile
 from t2t_repro.data.text_files import read_lines
+from t2t_repro.decoding.hypothesis import rank
 from t2t_repro.features.parsing.tree_problem import TreeFileProblem
 from t2t_repro.files import atomic_write
-from t2t_repro.runs.n_best import rank
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 if TYPE_CHECKING:
@@ -73,13 +73,10 @@ def silver_trees(
     Returns:
         Trees in the order of the sentences, each on one line.
     """
-    hparams = decode_hparams or DecodeHParams()
+    hparams = parser.with_problem_defaults(decode_hparams or DecodeHParams())
     found: list[tuple[float, int, str]] = []
-    outputs = parser.hypotheses(sentences, hparams)
-    for place, (sentence, (best, *_)) in enumerate(
-        zip(sentences, outputs, strict=True)
-    ):
-        (ranked,) = rank(parser, sentence, [best], hparams)
+    for place, (best, *_) in enumerate(parser.hypotheses(sentences, hparams)):
+        (ranked,) = rank([best], hparams)
         if not best.repairs and ranked.log_prob is not None and ranked.tokens:
             found.append((ranked.log_prob / ranked.tokens, place, best.text))
     surest = sorted(found, reverse=True)[: int(share * len(sentences))]

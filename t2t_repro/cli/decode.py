@@ -74,12 +74,13 @@ def run(args: argparse.Namespace) -> int:
     )
     if sys.stderr.isatty() or any(map(_must_wait, sources)):
         warm_up(system, hparams)
+    hparams = system.with_problem_defaults(hparams)
     summary = Summary(hparams.beam_size if hparams.return_beams else 1)
     with _progress(sources) as progress:
         for source, output in zip(sources, outputs, strict=True):
             found = _translated(system, source, hparams, progress, prefixes)
             shown = output == STANDARD_STREAM and sys.stdout.isatty()
-            lines = _lines(system, found, hparams, summary, as_json=as_json)
+            lines = _lines(found, hparams, summary, as_json=as_json)
             write_lines(output, _without_bar(lines, progress) if shown else lines)
     summary.log()
     return 0
@@ -126,7 +127,6 @@ def _translated(
 
 
 def _lines(
-    system: TranslatingSystem,
     translated: Iterator[tuple[str, list[Hypothesis]]],
     hparams: DecodeHParams,
     summary: Summary,
@@ -139,7 +139,7 @@ def _lines(
     for number, (source, hypotheses) in enumerate(translated, start=1):
         summary.add(source, hypotheses)
         if as_json:
-            yield json_line(number, rank(system, source, hypotheses, hparams))
+            yield json_line(number, rank(hypotheses, hparams))
         else:
             yield text_line(hypotheses, hparams)
 

@@ -21,8 +21,8 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UserError
 from t2t_repro.heap import keep_freed_memory
 from t2t_repro.progress import status
-from t2t_repro.runs.groups import group_of, member_folders
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.run_groups import group_of, member_folders
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.training.checkpoint_paths import find_checkpoint
 from t2t_repro.trusted_packages import remember
@@ -161,7 +161,7 @@ def load_system(
         _use_one_thread_per_operation()
     with status("loading the model"):
         if group is not None:
-            return group.load(args.output_dir, several, args.t2t_usr_dir)
+            return group.load_ensemble(args.output_dir, several, args.t2t_usr_dir)
         from t2t_repro.runs import System
 
         return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.cli.evaluate import DEFAULT_SPLIT
 from t2t_repro.local_paths import has_pattern
-from t2t_repro.runs.groups import group_of
+from t2t_repro.runs.run_groups import group_of
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import quantity
 
@@ -44,7 +44,7 @@ def print_report(
         print("trained; no dev or test split to score")
     elif with_scores:
         if len(results) > 1:
-            system = group_of(output_dir).load(output_dir)
+            system = group_of(output_dir).load_ensemble(output_dir)
         else:
             system = System.load(output_dir)
         _print_scores(system, data, split, decode_hparams)

@@ -1,4 +1,4 @@
-"""Hypotheses of a sentence: their length penalty, and the choice among them."""
+"""Hypotheses of a sentence: their scores, their ranks, and the choice among them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from t2t_repro.settings.decode_hparams import DecodeHParams
 
 
 def length_penalty(length: Any, alpha: float) -> Any:
@@ -35,12 +37,14 @@ class Hypothesis:
         repairs: Repairs of the model's output; see `Output`.
         ids: The ids that the model wrote, with EOS if it wrote one. If the source was
             cut into pieces, their ids follow each other.
+        pieces: Number of the source's pieces; `score` is the sum of theirs.
     """
 
     text: str
     score: float
     repairs: tuple[str, ...] = ()
     ids: tuple[int, ...] = ()
+    pieces: int = 1
 
 
 def count_repairs(hypotheses: Sequence[Hypothesis]) -> dict[str, int]:
@@ -106,3 +110,56 @@ def _weights(hypotheses: Sequence[Hypothesis], scale: float) -> list[float]:
     """Return exp(scale * score) of each hypothesis, over that of the best score."""
     best = max(hypothesis.score for hypothesis in hypotheses)
     return [math.exp(scale * (h.score - best)) for h in hypotheses]
+
+
+@dataclasses.dataclass(frozen=True)
+class RankedHypothesis:
+    """One of the best translations of a sentence.
+
+    Attributes:
+        rank: 1 for the best.
+        text: The translation.
+        score: Log-probability divided by the length penalty, plus the coverage penalty
+            if there is one, in nats. None for a consensus, which the model did not
+            write.
+        log_prob: Log-probability of the tokens, in nats. None without a score, if the
+            source was translated in pieces, or if there is a coverage penalty: the
+            score is then a sum.
+        tokens: Number of tokens that the model wrote, including the end of sentence.
+            None without a score.
+    """
+
+    rank: int
+    text: str
+    score: float | None
+    log_prob: float | None
+    tokens: int | None
+
+
+def rank(
+    hypotheses: Sequence[Hypothesis], hparams: DecodeHParams
+) -> list[RankedHypothesis]:
+    """Add ranks and log-probabilities to the hypotheses of a sentence.
+
+    Args:
+        hypotheses: Its translations, best first.
+        hparams: Settings of the search, with the problem's defaults.
+    """
+    return [
+        RankedHypothesis(place, hypothesis.text, None, None, None)
+        if hparams.mbr_consensus
+        else RankedHypothesis(
+            rank=place,
+            text=hypothesis.text,
+            score=hypothesis.score,
+            log_prob=_log_prob(hypothesis, hparams),
+            tokens=len(hypothesis.ids),
+        )
+        for place, hypothesis in enumerate(hypotheses, start=1)
+    ]
+
+
+def _log_prob(hypothesis: Hypothesis, hparams: DecodeHParams) -> float | None:
+    if hypothesis.pieces > 1 or hparams.coverage_penalty:
+        return None
+    return hypothesis.score * length_penalty(len(hypothesis.ids), hparams.alpha)

@@ -9,9 +9,9 @@ import abc
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from t2t_repro.data.problem import Output, Problem
+from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import (
     Hypothesis,
     rank_by_expected_similarity,
@@ -22,6 +22,7 @@ from t2t_repro.decoding.source_pieces import (
     check_prefix_lengths,
     cut,
     encode_prefixes,
+    of_sentences,
     parts_of_chunk,
     report_cuts,
     with_words,
@@ -35,56 +36,6 @@ if TYPE_CHECKING:
     # At run time, an engine without TensorFlow needs no search.
     from t2t_repro.decoding.next_tokens import TargetGrammar
 
-
-def _as_written(source: str, written: str) -> Output:
-    del source
-    return Output(written)
-
-
-@dataclasses.dataclass(frozen=True)
-class TextForms:
-    """Functions of a problem on the text of users and of the model.
-
-    By default, they change nothing, and compare outputs as translations.
-
-    Attributes:
-        normalize_source: Maps a user's sentence to the form of the training sources.
-        postprocess: Maps a source and the model's output to the output for the user.
-        similarities: Compares outputs for the user; see `Problem.similarities`.
-        consensus: Combines outputs for the user; None if the problem cannot.
-    """
-
-    normalize_source: Callable[[str], str] = str
-    postprocess: Callable[[str, str], Output] = _as_written
-    similarities: Callable[[Sequence[str]], list[list[float]]] = Problem().similarities
-    consensus: Callable[[Sequence[str], Sequence[float]], str] | None = None
-
-    @classmethod
-    def of(cls, problem: Problem) -> Self:
-        """Return the forms of a problem."""
-        return cls(
-            problem.normalize_source,
-            problem.postprocess,
-            problem.similarities,
-            problem.consensus if problem.has_consensus else None,
-        )
-
-    def required_consensus(self) -> Callable[[Sequence[str], Sequence[float]], str]:
-        """Return the function that combines outputs.
-
-        Raises:
-            UserError: If there is none.
-        """
-        if self.consensus is None:
-            raise UserError(
-                "received mbr_consensus=true, but the outputs of this problem cannot "
-                "be combined: leave it out, so that mbr_scale chooses one of them."
-            )
-        return self.consensus
-
-
-# Users write and read the text of the model.
-MODEL_FORMS = TextForms()
 
 MIN_SOURCE_BUCKET = 8  # tokens
 CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size
@@ -101,19 +52,21 @@ def longest_piece(max_input_length: int) -> int:
 
 
 def followed_grammar(
-    hparams: DecodeHParams, grammar: TargetGrammar | None
+    hparams: DecodeHParams, problem: Problem, tokenizer: Tokenizer
 ) -> TargetGrammar | None:
     """Return the grammar that a search follows, or None if it follows none.
 
     Args:
         hparams: Settings of the search.
-        grammar: Grammar of the model's outputs, if there is one.
+        problem: Problem that may have a grammar.
+        tokenizer: Tokenizer of the targets.
 
     Raises:
         UserError: If the hparams follow a grammar, and there is none.
     """
     if not hparams.follows_grammar:
         return None
+    grammar = problem.target_grammar(tokenizer)
     if grammar is None:
         raise UserError(
             f"received constrain={hparams.constrain} without a grammar of the outputs: "
@@ -131,12 +84,12 @@ class SentenceTranslator(abc.ABC):
         hparams: See `DecodeHParams`.
         max_input_length: Longest source in tokens, including EOS, to translate in one
             piece. A longer one is cut, and the translations of its pieces are joined.
-        forms: Forms of the sentences and of the translations.
-        grammar: Grammar of the model's outputs, needed if the hparams follow one.
+        problem: Problem that defines the forms of sentences and translations; by
+            default, users write and read the text of the model.
 
     Raises:
-        UserError: If the hparams follow a grammar, and there is none, or ask for a
-            consensus that the forms do not have.
+        UserError: If the hparams follow a grammar or ask for a consensus, and the
+            problem has none.
     """
 
     def __init__(
@@ -145,17 +98,19 @@ class SentenceTranslator(abc.ABC):
         target_tokenizer: Tokenizer,
         hparams: DecodeHParams,
         max_input_length: int,
-        *,
-        forms: TextForms = MODEL_FORMS,
-        grammar: TargetGrammar | None = None,
+        problem: Problem | None = None,
     ) -> None:
-        self.grammar = followed_grammar(hparams, grammar)
+        self.problem = problem or Problem()
+        self.grammar = followed_grammar(hparams, self.problem, target_tokenizer)
+        if hparams.mbr_consensus and not self.problem.has_consensus:
+            raise UserError(
+                "received mbr_consensus=true, but the outputs of this problem cannot "
+                "be combined: leave it out, so that mbr_scale chooses one of them."
+            )
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.hparams = hparams
         self._longest_piece = longest_piece(max_input_length)
-        self._forms = forms
-        self._consensus = forms.required_consensus() if hparams.mbr_consensus else None
 
     @abc.abstractmethod
     def _search_batches(
@@ -239,13 +194,15 @@ class SentenceTranslator(abc.ABC):
             UserError: See `translate`.
         """
         sentences = listed(sentences, "sentences")
+        every: list[Piece] = []
         if prefixes is not None:
-            self._encode(_checked(sentences), prefixes, first)
+            every = self._encode(_checked(sentences), prefixes, first)
         for start in range(0, len(sentences), chunk_size):
-            end = start + chunk_size
-            chunk = _checked(sentences[start:end])
-            forced = None if prefixes is None else prefixes[start:end]
-            pieces = self._encode(chunk, forced, first + start)
+            chunk = _checked(sentences[start : start + chunk_size])
+            if prefixes is None:
+                pieces = self._encode(chunk, None, first + start)
+            else:
+                pieces = of_sentences(every, first + start, first + start + len(chunk))
             report_cuts(pieces, self._longest_piece)
             limit = LONG_LINE * self.hparams.batch_size
             for part, own in parts_of_chunk(pieces, len(chunk), first + start, limit):
@@ -256,7 +213,7 @@ class SentenceTranslator(abc.ABC):
         self, sentences: Sequence[str], prefixes: Sequence[str] | None, first: int
     ) -> list[Piece]:
         """Return the pieces of all sentences, in order."""
-        normalized = [*map(self._forms.normalize_source, sentences)]
+        normalized = [*map(self.problem.normalize_source, sentences)]
         sources = self.source_tokenizer.encode_batch(normalized)
         forced: list[list[int]] = [[] for _ in sentences]
         if prefixes is not None:
@@ -298,7 +255,7 @@ class SentenceTranslator(abc.ABC):
     ) -> list[Hypothesis]:
         finished = []
         for hypothesis in _join(pieces):
-            output = self._forms.postprocess(sentence, hypothesis.text)
+            output = self.problem.postprocess(sentence, hypothesis.text)
             finished.append(
                 dataclasses.replace(
                     hypothesis, text=output.text, repairs=output.repairs
@@ -306,12 +263,14 @@ class SentenceTranslator(abc.ABC):
             )
         if self.hparams.mbr_scale:
             finished = rank_by_expected_similarity(
-                finished, self.hparams.mbr_scale, self._forms.similarities
+                finished, self.hparams.mbr_scale, self.problem.similarities
             )
         if self.hparams.prefer_unrepaired:
             finished.sort(key=lambda hypothesis: bool(hypothesis.repairs))
-        if self._consensus is not None:
-            finished = with_consensus(finished, self.hparams.mbr_scale, self._consensus)
+        if self.hparams.mbr_consensus:
+            finished = with_consensus(
+                finished, self.hparams.mbr_scale, self.problem.consensus
+            )
         return finished if self.hparams.return_beams else finished[:1]
 
     def _translate_pieces(
@@ -357,6 +316,7 @@ def _join(pieces: list[list[Hypothesis]]) -> list[Hypothesis]:
             " ".join(h.text for h in row),
             sum(h.score for h in row),
             ids=tuple(token for h in row for token in h.ids),
+            pieces=len(row),
         )
         for row in zip(*pieces, strict=False)
     ]

@@ -84,6 +84,21 @@ def report_cuts(pieces: Sequence[Piece], longest: int) -> None:
             )
 
 
+def of_sentences(pieces: Sequence[Piece], first: int, end: int) -> list[Piece]:
+    """Return the pieces of the sentences from number `first` to before `end`.
+
+    Args:
+        pieces: Pieces of sentences, in order.
+        first: Number of the first sentence.
+        end: Number after that of the last one.
+    """
+    places = (
+        bisect.bisect_left(pieces, number, key=lambda p: p.sentence)
+        for number in (first, end)
+    )
+    return list(pieces[slice(*places)])
+
+
 def parts_of_chunk(
     pieces: Sequence[Piece], count: int, first: int, limit: int
 ) -> Iterator[tuple[slice, list[Piece]]]:
@@ -105,11 +120,7 @@ def parts_of_chunk(
         tokens[piece.sentence - first] += len(piece.ids)
     starts = {0, *(number for number, total in tokens.items() if total > limit)}
     for start, end in itertools.pairwise([*sorted(starts), count]):
-        places = (
-            bisect.bisect_left(pieces, first + number, key=lambda p: p.sentence)
-            for number in (start, end)
-        )
-        yield slice(start, end), list(pieces[slice(*places)])
+        yield slice(start, end), of_sentences(pieces, first + start, first + end)
 
 
 def with_words(

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID
 from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.beam import (
     BeamSearchOptions,
     BeamSearchResult,
@@ -31,9 +32,7 @@ from t2t_repro.decoding.next_tokens import (
 )
 from t2t_repro.decoding.sentences import (
     MIN_SOURCE_BUCKET,
-    MODEL_FORMS,
     SentenceTranslator,
-    TextForms,
     longest_piece,
 )
 from t2t_repro.decoding.source_pieces import Piece, row_arrays
@@ -190,8 +189,7 @@ class Translator(SentenceTranslator):
         hparams: See `DecodeHParams`.
         max_input_length: Longest source in tokens, including EOS, to translate in one
             piece. A longer one is cut, and the translations of its pieces are joined.
-        forms: Forms of the sentences and of the translations.
-        grammar: See `SentenceTranslator`.
+        problem: See `SentenceTranslator`.
     """
 
     def __init__(
@@ -201,17 +199,10 @@ class Translator(SentenceTranslator):
         target_tokenizer: Tokenizer,
         hparams: DecodeHParams,
         max_input_length: int,
-        *,
-        forms: TextForms = MODEL_FORMS,
-        grammar: TargetGrammar | None = None,
+        problem: Problem | None = None,
     ) -> None:
         super().__init__(
-            source_tokenizer,
-            target_tokenizer,
-            hparams,
-            max_input_length,
-            forms=forms,
-            grammar=grammar,
+            source_tokenizer, target_tokenizer, hparams, max_input_length, problem
         )
         self._plan = BatchPlan.from_token_budget(
             batch_size=max(hparams.batch_size, max_input_length),

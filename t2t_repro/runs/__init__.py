@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from t2t_repro import features
 
 if TYPE_CHECKING:
+    from t2t_repro.decoding.hypothesis import RankedHypothesis, rank
     from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
     from t2t_repro.features.ensembles.ensemble_training import train_ensemble
-    from t2t_repro.features.ensembles.members import load as load_ensemble
+    from t2t_repro.features.ensembles.members import load_ensemble
     from t2t_repro.runs.averaging import average
-    from t2t_repro.runs.n_best import RankedHypothesis, rank
     from t2t_repro.runs.run import Run
     from t2t_repro.runs.scoring import PairScore
     from t2t_repro.runs.system import System
@@ -47,21 +47,21 @@ _MODULES = {
     "DecodeHParams": "t2t_repro.settings.decode_hparams",
     "Evaluation": "t2t_repro.runs.translating",
     "PairScore": "t2t_repro.runs.scoring",
-    "RankedHypothesis": "t2t_repro.runs.n_best",
+    "RankedHypothesis": "t2t_repro.decoding.hypothesis",
     "Run": "t2t_repro.runs.run",
     "System": "t2t_repro.runs.system",
     "TrainResult": "t2t_repro.runs.training",
     "TrainSettings": "t2t_repro.settings.train_settings",
     "TranslatingSystem": "t2t_repro.runs.translating",
     "average": "t2t_repro.runs.averaging",
-    "rank": "t2t_repro.runs.n_best",
+    "rank": "t2t_repro.decoding.hypothesis",
     "train": "t2t_repro.runs.training",
 }
-# Names of features: the feature, the module in its folder, and the name there.
+# Names of features, and the module in the feature's folder.
 _OF_FEATURES = {
-    "CTranslate2System": ("ctranslate2", "ctranslate2_system", "CTranslate2System"),
-    "load_ensemble": ("ensembles", "members", "load"),
-    "train_ensemble": ("ensembles", "ensemble_training", "train_ensemble"),
+    "CTranslate2System": ("ctranslate2", "ctranslate2_system"),
+    "load_ensemble": ("ensembles", "members"),
+    "train_ensemble": ("ensembles", "ensemble_training"),
 }
 
 
@@ -72,8 +72,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> object:
     """Import a name of `__all__`."""
     if name in _OF_FEATURES:
-        feature, module, attribute = _OF_FEATURES[name]
-        return getattr(features.load(feature, module), attribute)
+        return getattr(features.load(*_OF_FEATURES[name]), name)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)

@@ -13,7 +13,6 @@ from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.problem_defaults import own_defaults
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.evaluation.development import (
     likelihood_evaluator,
@@ -84,14 +83,12 @@ def _translation_evaluator(training: Training) -> Evaluator:
     own = defaults.replace(**own_defaults(problem))
     # The problem's batch size is meant for its beam size.
     greedy = own.replace(beam_size=1, batch_size=defaults.batch_size)
-    tokenizers = data.tokenizers()
     translator = Translator(
         training.model,
-        *tokenizers,
+        *data.tokenizers(),
         greedy,
         training.hparams.max_length,
-        forms=TextForms.of(problem),
-        grammar=problem.target_grammar(tokenizers[1]),
+        problem=problem,
     )
     sources, references = (
         side[: settings.eval_sentences] for side in data.raw_text("dev")

@@ -19,7 +19,7 @@ from t2t_repro.description_file import (
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.models.token_counters import TokenCounters
-from t2t_repro.runs.groups import member_folders
+from t2t_repro.runs.run_groups import member_folders
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer

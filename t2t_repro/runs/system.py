@@ -11,7 +11,6 @@ import keras
 
 from t2t_repro import catalogue, features
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.decoding.translate import Translator, members
 from t2t_repro.errors import UserError
 from t2t_repro.evaluation.branch_weights import replace_branch_weights
@@ -106,8 +105,7 @@ class System(TranslatingSystem):
             self.target_tokenizer,
             hparams,
             self.max_input_length,
-            forms=TextForms.of(self.problem),
-            grammar=self.grammar,
+            problem=self.problem,
         )
 
     def scorer(self, decode_hparams: DecodeHParams | None = None) -> PairScorer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -19,8 +18,6 @@ from t2t_repro.text.lines import as_line, check_same_length, listed
 from t2t_repro.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from t2t_repro.decoding.next_tokens import TargetGrammar
-
     # At run time, problems import the metrics when they score.
     from t2t_repro.metrics.translation import Scores
 
@@ -93,11 +90,6 @@ class TranslatingSystem(abc.ABC):
         Args:
             hparams: Settings of the search, with the problem's defaults.
         """
-
-    @functools.cached_property
-    def grammar(self) -> TargetGrammar | None:
-        """The grammar of the problem's outputs, if it declares one."""
-        return self.problem.target_grammar(self.target_tokenizer)
 
     def with_problem_defaults(self, hparams: DecodeHParams) -> DecodeHParams:
         """Use the problem's defaults for settings that the user did not give.

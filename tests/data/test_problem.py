@@ -5,7 +5,6 @@ import pytest
 from t2t_repro import catalogue, registry
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.reversed_problem import ReversedProblem
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.metrics.translation import pairwise_bleu
 
@@ -121,11 +120,9 @@ def test_outputs_are_combined_only_by_a_problem_that_overrides_it():
             return f"{outputs} {weights}"
 
     assert not Problem().has_consensus
-    assert TextForms.of(Problem()).consensus is None
     with pytest.raises(NotImplementedError):
         Problem().consensus(["a"], [1.0])
-    combine = TextForms.of(Combined()).required_consensus()
-    assert combine(["a"], [1.0]) == "['a'] [1.0]"
+    assert Combined().has_consensus
     # A reversed problem has other outputs.
     assert not ReversedProblem(Combined()).has_consensus
 
@@ -133,7 +130,6 @@ def test_outputs_are_combined_only_by_a_problem_that_overrides_it():
 def test_outputs_of_a_problem_are_compared_by_bleu_of_the_sentence():
     outputs = ["a man rides a bike", "a man rides a red bike"]
     assert Problem().similarities(outputs) == pairwise_bleu(outputs)
-    assert TextForms().similarities(outputs) == pairwise_bleu(outputs)
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.data.problem import Output
+from t2t_repro.data.problem import Output, Problem
 from t2t_repro.decoding import translate
-from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.sentences import MODEL_FORMS, TextForms
+from t2t_repro.decoding.hypothesis import Hypothesis, rank
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.tokenizer import Tokenizer
+from tests.support.given_problem import problem_with
 from tests.support.mean_loss import mean_loss
 from tests.support.tiny_model import (
     padded,
@@ -64,12 +64,13 @@ def model():
 
 
 def translator(
-    model, tokenizer: Tokenizer = SYMBOLS, forms: TextForms = MODEL_FORMS, **options
+    model,
+    tokenizer: Tokenizer = SYMBOLS,
+    problem: Problem | None = None,
+    **options,
 ) -> Translator:
     hparams = DecodeHParams().replace(extra_length=EXTRA_LENGTH, **options)
-    return Translator(
-        model, tokenizer, tokenizer, hparams, LONGEST_PIECE + 1, forms=forms
-    )
+    return Translator(model, tokenizer, tokenizer, hparams, LONGEST_PIECE + 1, problem)
 
 
 @pytest.fixture(scope="module")
@@ -125,17 +126,17 @@ def test_translations_come_out_in_order(beam_of_four):
 
 
 def test_the_model_reads_the_source_form_of_a_sentence(model, beam_of_four):
-    forms = TextForms(lambda text: text.replace("!", "a"))
-    other = translator(model, forms=forms)
+    problem = problem_with(normalize_source=lambda text: text.replace("!", "a"))
+    other = translator(model, problem=problem)
     assert other.translate(["! b c"]) == beam_of_four.translate(["a b c"])
 
 
 def test_an_empty_line_is_postprocessed_like_empty_output(model):
     """A parser makes a tree of it, as of every sentence."""
-    forms = TextForms(
+    problem = problem_with(
         postprocess=lambda source, written: Output(f"[{source}|{written}]")
     )
-    assert best_texts(translator(model, forms=forms).translate([""])) == ["[|]"]
+    assert best_texts(translator(model, problem=problem).translate([""])) == ["[|]"]
 
 
 def test_empty_lines_stay_empty(beam_of_four):
@@ -158,10 +159,10 @@ def test_empty_lines_stay_empty(beam_of_four):
 
 def test_a_blank_line_is_postprocessed_like_an_empty_one(model):
     """Its invisible word must not get into a tree."""
-    forms = TextForms(
+    problem = problem_with(
         postprocess=lambda source, written: Output(f"[{source}|{written}]")
     )
-    translated = translator(model, forms=forms).translate(["\u200b", " \u00a0"])
+    translated = translator(model, problem=problem).translate(["\u200b", " \u00a0"])
     assert best_texts(translated) == ["[|]"] * 2
 
 
@@ -251,6 +252,11 @@ def test_an_over_long_line_is_translated_in_pieces(beam_of_four):
     expected = [sentence[0] for sentence in beam_of_four.translate(pieces)]
     assert found[1][0].text == " ".join(hypothesis.text for hypothesis in expected)
     assert found[1][0].score == pytest.approx(sum(h.score for h in expected), abs=1e-4)
+    assert [best.pieces for (best,) in found] == [1, 3]
+    # The score of a sum of pieces is divided by no one length penalty.
+    first, second = (rank(best, beam_of_four.hparams)[0] for best in found)
+    assert first.log_prob is not None
+    assert second.log_prob is None
 
 
 def test_an_over_long_line_is_reported(beam_of_four, caplog):
@@ -282,33 +288,33 @@ def test_return_beams_gives_the_n_best(all_of_four, beam_of_four):
     assert [len(hypotheses) for hypotheses in n_best] == [4, 1, 4, 4, 4, 1, 4, 4]
 
 
-def shouting_unless(text: str) -> TextForms:
-    """Return the forms of a problem that repairs any text but this one."""
+def shouting_unless(text: str) -> Problem:
+    """Return a problem that repairs any text but this one."""
 
     def postprocess(source: str, written: str) -> Output:
         del source
         return Output(written) if written == text else Output(written.upper(), ("low",))
 
-    return TextForms(postprocess=postprocess)
+    return problem_with(postprocess=postprocess)
 
 
 def test_output_without_repairs_is_preferred(model, all_of_four):
     sentence = ["b b b b b"]
     (n_best,) = all_of_four.translate(sentence)
-    chosen = [MODEL_FORMS]
+    chosen = [Problem()]
 
     def postprocess(source: str, written: str) -> Output:
         return chosen[0].postprocess(source, written)
 
-    forms = TextForms(postprocess=postprocess)
-    preferring = translator(model, forms=forms, prefer_unrepaired=True)
+    problem = problem_with(postprocess=postprocess)
+    preferring = translator(model, problem=problem, prefer_unrepaired=True)
     for wanted in n_best:
         chosen[0] = shouting_unless(wanted.text)
         assert preferring.translate(sentence) == [[wanted]]
 
 
 def test_if_all_outputs_need_repair_the_best_one_is_repaired(model, beam_of_four):
-    preferring = translator(model, forms=shouting_unless("-"), prefer_unrepaired=True)
+    preferring = translator(model, problem=shouting_unless("-"), prefer_unrepaired=True)
     sentence = ["b b b b b"]
     ((found,),) = preferring.translate(sentence)
     assert found.text == beam_of_four.translate(sentence)[0][0].text.upper()
@@ -317,9 +323,9 @@ def test_if_all_outputs_need_repair_the_best_one_is_repaired(model, beam_of_four
 
 def test_repaired_outputs_rank_last_in_the_order_of_their_scores(model, all_of_four):
     n_best = all_of_four.translate(["b b b b b"])[0]
-    forms = shouting_unless(n_best[2].text)
+    problem = shouting_unless(n_best[2].text)
     options = {"return_beams": True, "prefer_unrepaired": True}
-    preferring = translator(model, forms=forms, **options)
+    preferring = translator(model, problem=problem, **options)
     found = preferring.translate(["b b b b b"])[0]
     assert [h.score for h in found] == [n_best[n].score for n in (2, 0, 1, 3)]
     assert [bool(h.repairs) for h in found] == [False, True, True, True]

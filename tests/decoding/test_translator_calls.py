@@ -13,12 +13,12 @@ from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
 from t2t_repro.decoding.beam import BeamSearchOptions, BeamSearchResult
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.decoding.source_pieces import uniform_numbers
 from t2t_repro.decoding.translate import Translator, longest_piece, search_translations
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
+from tests.support.given_problem import problem_with
 from tests.support.recorder import record, spy
 
 DIGITS, LETTERS = SymbolTokenizer(list("1234")), SymbolTokenizer(list("abcd"))
@@ -81,8 +81,8 @@ def search(monkeypatch):
     return Search(monkeypatch)
 
 
-def translator(hparams=HPARAMS, longest=LONGEST, **forms):
-    return Translator("model", DIGITS, LETTERS, hparams, longest, **forms)
+def translator(hparams=HPARAMS, longest=LONGEST, **options):
+    return Translator("model", DIGITS, LETTERS, hparams, longest, **options)
 
 
 @pytest.mark.parametrize(("longest", "batch_size"), [(20, 77), (100, 100), (5, 77)])
@@ -156,7 +156,12 @@ def test_sources_are_normalized_and_outputs_postprocessed_with_the_given_source(
         seen.append((source, written))
         return Output(written.upper(), ("upper",))
 
-    made = translator(forms=TextForms(lambda text: text.replace("!", "1"), postprocess))
+    made = translator(
+        problem=problem_with(
+            normalize_source=lambda text: text.replace("!", "1"),
+            postprocess=postprocess,
+        )
+    )
     found = made.translate(["! 2", " "])
     assert seen == [("! 2", "a b"), ("", "")]
     assert found[0] == [Hypothesis("A B", 0.0, ("upper",), (*copy_of(2), 1))]
@@ -195,8 +200,8 @@ def test_outputs_for_the_user_rank_by_their_similarity_on_request(
         output = repair_all_but_the_second(calls)(source, written)
         return Output("x" * (9 - len(calls)), output.repairs)
 
-    forms = TextForms(postprocess=postprocess, similarities=shortest_first)
-    (found,) = translator(HPARAMS.replace(**changes), forms=forms).translate(["1"])
+    problem = problem_with(postprocess=postprocess, similarities=shortest_first)
+    (found,) = translator(HPARAMS.replace(**changes), problem=problem).translate(["1"])
     assert [hypothesis.score for hypothesis in found] == scores
 
 
@@ -221,11 +226,11 @@ def test_the_text_of_the_best_is_a_consensus_on_request(search, changes, score):
     def similarities(outputs):
         return [[number] * 3 for number in range(len(outputs))]  # the last is best
 
-    forms = TextForms(
+    problem = problem_with(
         postprocess=postprocess, similarities=similarities, consensus=joined
     )
     hparams = HPARAMS.replace(mbr_scale=0.5, mbr_consensus=True, **changes)
-    ((found,),) = translator(hparams, forms=forms).translate(["1"])
+    ((found,),) = translator(hparams, problem=problem).translate(["1"])
     assert found.score == score
     order = "q+r+p" if changes else "r+q+p"
     assert found.text == f"{order} p"
@@ -248,7 +253,7 @@ def repair_all_but_the_second(calls):
 def test_output_without_repairs_comes_first_on_request(search, prefers, best):
     hparams = HPARAMS.replace(prefer_unrepaired=prefers)
     made = translator(
-        hparams, forms=TextForms(postprocess=repair_all_but_the_second([]))
+        hparams, problem=problem_with(postprocess=repair_all_but_the_second([]))
     )
     ((found,),) = made.translate(["1"])
     assert found.score == best

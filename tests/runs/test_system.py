@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError
 from t2t_repro.runs import System
 from t2t_repro.runs import system as system_module
@@ -56,8 +55,4 @@ def test_the_problem_normalizes_sources_and_finishes_outputs(system, monkeypatch
         system_module, "Translator", lambda *values, **forms: made.append(forms)
     )
     system.translator()
-    problem = system.problem
-    forms = TextForms(
-        problem.normalize_source, problem.postprocess, problem.similarities
-    )
-    assert made == [{"forms": forms, "grammar": None}]
+    assert made == [{"problem": system.problem}]

@@ -14,7 +14,6 @@ from t2t_repro.data.problem import Output, Problem
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import capture
 from t2t_repro.features.ctranslate2 import ctranslate2_export
@@ -147,12 +146,7 @@ def test_a_translator_gets_every_part_of_the_system(system, translators):
         "target_tokenizer": LETTERS,
         "hparams": HPARAMS,
         "max_input_length": LONGEST,
-        "forms": TextForms(
-            system.problem.normalize_source,
-            system.problem.postprocess,
-            system.problem.similarities,
-        ),
-        "grammar": ("grammar of", LETTERS),
+        "problem": system.problem,
     }
 
 
@@ -240,7 +234,7 @@ def test_an_export_has_every_part_of_the_system(system, exported, tmp_path):
         "hparams": HPARAMS,
         "max_input_length": LONGEST,
         "max_source_tokens": 777,
-        "grammar": ("grammar of", LETTERS),
+        "problem": system.problem,
     }
     assert written.call["served"] == "served"
     assert Path(written.call["export_dir"]) == tmp_path / "export"

@@ -13,7 +13,6 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.runs import (
     DecodeHParams,
@@ -341,10 +340,7 @@ def test_dev_sentences_are_translated_greedily_with_the_problems_other_settings(
         "source_tokenizer": "source",
         "target_tokenizer": "target",
         "max_input_length": 40,
-        "forms": TextForms(
-            problem.normalize_source, problem.postprocess, problem.similarities
-        ),
-        "grammar": "grammar of target",
+        "problem": problem,
     }
     # The batch size is the general default: the problem's is meant for its beam.
     given = {"beam_size": 1, "alpha": 0.3, "extra_length": 7, "batch_size": 2048}

@@ -10,7 +10,7 @@ from benchmarks.accelerator.rows.corpus import Corpus
 from t2t_repro.constants import PAD_ID
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.sentences import SentenceTranslator, TextForms
+from t2t_repro.decoding.sentences import SentenceTranslator
 from t2t_repro.decoding.source_pieces import Piece
 from t2t_repro.runs.translating import TranslatingSystem
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -51,7 +51,7 @@ class _FoundTranslator(SentenceTranslator):
             system.target_tokenizer,
             hparams,
             system.max_input_length,
-            forms=TextForms.of(system.problem),
+            problem=system.problem,
         )
         self._found = system.found
 

@@ -6,7 +6,6 @@ import weakref
 from pathlib import Path
 
 from t2t_repro import catalogue
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UserError
 from t2t_repro.features.ctranslate2.conversion import Conversion
 from t2t_repro.features.ctranslate2.ctranslate2_translator import CTranslate2Translator
@@ -131,5 +130,5 @@ class CTranslate2System(TranslatingSystem):
             self.max_input_length,
             positions=self.description.positions,
             quantization=self.description.quantization,
-            forms=TextForms.of(self.problem),
+            problem=self.problem,
         )

@@ -12,11 +12,10 @@ from types import ModuleType
 from typing import Any
 
 from t2t_repro.constants import EOS_ID
+from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
 from t2t_repro.decoding.sentences import (
-    MODEL_FORMS,
     SentenceTranslator,
-    TextForms,
     longest_piece,
 )
 from t2t_repro.decoding.source_pieces import Piece
@@ -96,7 +95,7 @@ class CTranslate2Translator(SentenceTranslator):
             as the processor can.
         num_threads: Number of batches that are translated at the same time, on one core
             each; by default the number of cores that the process may use.
-        forms: See `SentenceTranslator`.
+        problem: See `SentenceTranslator`.
 
     Raises:
         UserError: If `ctranslate2` is not installed, it cannot read the folder, or the
@@ -115,11 +114,11 @@ class CTranslate2Translator(SentenceTranslator):
         positions: int,
         quantization: str = "float32",
         num_threads: int | None = None,
-        forms: TextForms = MODEL_FORMS,
+        problem: Problem | None = None,
     ) -> None:
         check_followed(hparams)
         super().__init__(
-            source_tokenizer, target_tokenizer, hparams, max_input_length, forms=forms
+            source_tokenizer, target_tokenizer, hparams, max_input_length, problem
         )
         longest = needed_positions(max_input_length, hparams.extra_length)
         if longest > positions:

@@ -94,7 +94,7 @@ class Member:
     checkpoint: str | None
 
 
-def load(
+def load_ensemble(
     output_dir: str | Path,
     checkpoints: Sequence[str] = (),
     t2t_usr_dir: str | Path | None = None,

@@ -18,7 +18,8 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.next_tokens import MINUS_INFINITY, RowTensors, TargetGrammar
+from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.next_tokens import MINUS_INFINITY, RowTensors
 from t2t_repro.decoding.sentences import followed_grammar, longest_piece
 from t2t_repro.decoding.translate import members, search_translations
 from t2t_repro.errors import UsageError, UserError
@@ -61,7 +62,7 @@ class ServedTranslator(tf.Module):
         max_source_tokens: Largest number of tokens of a source to translate, rounded up
             to whole pieces. The rest of a longer source is ignored, so that its
             translation is the beginning of the one by `Translator`.
-        grammar: Grammar of the model's outputs, needed if the hparams follow one.
+        problem: Problem that may have a grammar.
 
     Attributes:
         attention: Function of `PAIRS` that returns all attention weights; see
@@ -81,10 +82,12 @@ class ServedTranslator(tf.Module):
         hparams: DecodeHParams,
         max_input_length: int,
         max_source_tokens: int = MAX_SOURCE_TOKENS,
-        grammar: TargetGrammar | None = None,
+        problem: Problem | None = None,
     ) -> None:
         super().__init__()
-        self._grammar = followed_grammar(hparams, grammar)
+        self._grammar = followed_grammar(
+            hparams, problem or Problem(), target_tokenizer
+        )
         if max_source_tokens < 1:
             raise UsageError(
                 f"received max_source_tokens={max_source_tokens}, expected at least 1."

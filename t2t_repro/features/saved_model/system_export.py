@@ -47,7 +47,7 @@ def export_system(
         hparams,
         system.max_input_length,
         MAX_SOURCE_TOKENS if max_source_tokens is None else max_source_tokens,
-        system.grammar,
+        system.problem,
     )
     export_saved_model(served, export_dir)
     return Path(export_dir)

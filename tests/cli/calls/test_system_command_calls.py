@@ -67,7 +67,8 @@ def test_decode_writes_the_best_translation_of_each_line(stage, capsys):
     decode(stage)
     assert capsys.readouterr().out.splitlines() == ["best a", "best b", "best c"]
     ((_, hparams, _),) = stage.system.calls
-    assert hparams == DecodeHParams(beam_size=3, alpha=0.9)
+    completed = {"beam_size": 3, "alpha": 0.9, "extra_length": 17}
+    assert hparams == DecodeHParams().replace(**completed)
 
 
 def test_decode_writes_to_the_named_file(stage, capsys):
@@ -97,7 +98,7 @@ def test_decode_wants_a_prefix_per_line(stage, capsys):
 
 @pytest.mark.parametrize("command", ["decode", "evaluate", "score"])
 def test_checkpoints_with_commas_are_an_ensemble(stage, splits, monkeypatch, command):
-    loaded = record(monkeypatch, members, "load", stage.system)
+    loaded = record(monkeypatch, members, "load_ensemble", stage.system)
     names = f"best,{stage.run}/model.ckpt-40"
     source = stage.file("source", "a")
     more = {
@@ -123,7 +124,7 @@ def test_the_folder_of_an_ensemble_is_enough(stage, splits, monkeypatch, command
     EnsembleFolder(2).save(ensemble)
     for member in member_folders(ensemble):
         shutil.copytree(stage.run, member)
-    loaded = record(monkeypatch, members, "load", stage.system)
+    loaded = record(monkeypatch, members, "load_ensemble", stage.system)
     source = stage.file("source", "a")
     more = {
         "decode": ["--decode_from_file", source],
@@ -295,15 +296,6 @@ def test_decode_writes_an_object_with_ranked_hypotheses_per_line(stage, capsys):
             "tokens": 3,
         },
     ]
-
-
-def test_decode_has_no_log_probability_of_a_source_in_pieces(stage, capsys):
-    stage.system.max_input_length = 8
-    source = stage.file("long", "a", " ".join("12345678"))
-    main(["decode", *stage.flags, "--decode_from_file", source, "--output_format=json"])
-    first, second = map(json.loads, capsys.readouterr().out.splitlines())
-    assert first["hypotheses"][0]["log_prob"] is not None
-    assert second["hypotheses"][0]["log_prob"] is None
 
 
 def test_decode_tells_where_the_search_found_fewer_hypotheses(stage, capsys):

@@ -106,7 +106,7 @@ def test_train_trains_with_every_flag(stage, training):
 def test_an_ensemble_trains_with_every_flag(stage, training, monkeypatch, capsys):
     results = [training.result, training.result]
     trained = record(monkeypatch, command_ensemble, "train_ensemble", results)
-    loaded = record(monkeypatch, members, "load", stage.system)
+    loaded = record(monkeypatch, members, "load_ensemble", stage.system)
     assert train(stage, "--ensemble", "2") == 0
     new = stage.folder / "new"
     assert trained.call == {
@@ -136,7 +136,7 @@ def test_the_members_of_a_folder_are_trained_without_the_flag(
 ):
     results = [training.result] * 3
     trained = record(monkeypatch, command_ensemble, "train_ensemble", results)
-    record(monkeypatch, members, "load", stage.system)
+    record(monkeypatch, members, "load_ensemble", stage.system)
     (stage.folder / "new").mkdir()
     EnsembleFolder(3).save(stage.folder / "new")
     assert train(stage) == 0

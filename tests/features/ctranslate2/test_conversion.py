@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ctranslate2 import conversion, ctranslate2_translator
 from t2t_repro.features.ctranslate2 import ctranslate2_system as ctranslate2_system
@@ -301,11 +300,7 @@ def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
         "positions": 77,
         "quantization": "int16",
         "num_threads": None,
-        "forms": TextForms(
-            system.problem.normalize_source,
-            system.problem.postprocess,
-            system.problem.similarities,
-        ),
+        "problem": system.problem,
     }
 
 

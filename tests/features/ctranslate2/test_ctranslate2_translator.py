@@ -9,12 +9,12 @@ import pytest
 
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ctranslate2 import ctranslate2_translator
 from t2t_repro.features.ctranslate2.ctranslate2_translator import CTranslate2Translator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
+from tests.support.given_problem import problem_with
 
 DIGITS, LETTERS = SymbolTokenizer(list("1234")), SymbolTokenizer(list("abcd"))
 HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=77)
@@ -170,7 +170,7 @@ def test_hypotheses_rank_by_their_similarity_on_request(package):
 
 def test_sources_are_normalized_and_outputs_postprocessed(package):
     made = translator(
-        forms=TextForms(
+        problem=problem_with(
             normalize_source=lambda text: text.replace("!", "1"),
             postprocess=lambda source, text: Output(f"{source}={text}", ("joined",)),
         )

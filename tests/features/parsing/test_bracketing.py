@@ -106,7 +106,7 @@ def test_different_numbers_of_trees_are_refused():
 
 
 GOLDEN = json.loads(
-    (Path(__file__).parents[1] / "golden" / "evalb.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "golden" / "evalb.json").read_text(encoding="utf-8")
 )
 
 

@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID
 from t2t_repro.data.problem import Output
-from t2t_repro.decoding.sentences import TextForms
 from t2t_repro.decoding.source_pieces import cut, with_words
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
@@ -18,12 +17,12 @@ from t2t_repro.features.saved_model.served_pieces import (
     cut_into_pieces,
     kinds_of_pieces,
     truncate,
-    word_kinds,
 )
 from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.symbols import split_symbols
+from tests.support.given_problem import problem_with
 from tests.support.tiny_model import tiny_transformer
 
 pytestmark = pytest.mark.usefixtures("shared_searches")
@@ -68,8 +67,7 @@ def translator(model, **hparams) -> Translator:
         SYMBOLS,
         settings,
         LONGEST,
-        forms=TextForms(postprocess=postprocess),
-        grammar=GRAMMAR,
+        problem_with(postprocess=postprocess, target_grammar=lambda tokenizer: GRAMMAR),
     )
 
 
@@ -160,7 +158,7 @@ def test_a_graph_gives_each_piece_the_words_that_python_gives_it(longest):
     in_graph = tokenizer.in_graph()
     ids, truncated = truncate(in_graph.encode(tf.constant(lines)), 1_000)
     pieces = cut_into_pieces(ids, longest)
-    kinds = word_kinds(tf.constant(lines), GRAMMAR)
+    kinds = GRAMMAR.word_kinds_in_graph(tf.constant(lines))
     found = kinds_of_pieces(kinds, pieces, in_graph, truncated)
     assert found.to_list() == [piece.word_kinds for piece in expected]
     assert sum(map(len, found.to_list())) == sum(len(words_of(line)) for line in lines)

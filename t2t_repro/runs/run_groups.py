@@ -27,7 +27,7 @@ class RunGroup(Protocol):
         """Refuse runs and checkpoints that cannot be loaded; imports no TensorFlow."""
         ...
 
-    def load(
+    def load_ensemble(
         self,
         output_dir: str | Path,
         checkpoints: Sequence[str] = (),
