@@ -59,6 +59,9 @@ def postprocess(source, written):
     return Output(written, repaired.repairs)
 
 
+TREES = problem_with(postprocess=postprocess, target_grammar=lambda tokenizer: GRAMMAR)
+
+
 def translator(model, **hparams) -> Translator:
     settings = DecodeHParams(constrain="tree").replace(**hparams)
     return Translator(
@@ -67,7 +70,7 @@ def translator(model, **hparams) -> Translator:
         SYMBOLS,
         settings,
         LONGEST,
-        problem_with(postprocess=postprocess, target_grammar=lambda tokenizer: GRAMMAR),
+        TREES,
     )
 
 
@@ -127,7 +130,7 @@ def test_a_served_model_writes_the_same_trees(model):
     settings = {"beam_size": 3, "extra_length": 12, "word_cost": 1.5}
     hparams = DecodeHParams(constrain="tree", **settings)
     served = ServedTranslator(
-        model, WORDS, SYMBOLS, hparams, LONGEST, max_source_tokens=16, grammar=GRAMMAR
+        model, WORDS, SYMBOLS, hparams, LONGEST, max_source_tokens=16, problem=TREES
     )
     found = served.translate(tf.constant(SENTENCES))
     texts = [text.decode() for text in found["outputs"].numpy()]
