@@ -89,8 +89,7 @@ def score_hypothesis(args: argparse.Namespace) -> int:
     texts += named_references(args.reference, [references, *others])
     texts += [(f"--source {args.source}", sources)] if sources else []
     warn_of_equal_texts(texts)
-    from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer
-    from t2t_repro.metrics.translation import score_translations
+    from t2t_repro.translation_scores import announced_tokenizer, score_translations
 
     tokenizer = announced_tokenizer(args.bleu_tokenizer or AUTO_TOKENIZER, references)
     scores = score_translations(hypotheses, references, tokenizer, others)

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from t2t_repro.cli.streams import on_terminal
 from t2t_repro.features import declared
-from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import aligned, printable
+from t2t_repro.translation_scores import DEFAULT_TOKENIZER
 
 if TYPE_CHECKING:
     from t2t_repro.data.problem import Problem

@@ -22,8 +22,8 @@ from t2t_repro.settings.prepare_settings import PrepareSettings
 if TYPE_CHECKING:
     from t2t_repro.data.request import SplitText
     from t2t_repro.decoding.next_tokens import TargetGrammar
-    from t2t_repro.metrics.translation import Scores
     from t2t_repro.text.tokenizer import Tokenizer
+    from t2t_repro.translation_scores import Scores
 
 SPLITS = ("train", "dev", "test")
 
@@ -250,7 +250,7 @@ class Problem:
 
     def tokenizer_for(self, texts: Sequence[str]) -> str:
         """Return the tokenizer of texts in the target language; never "auto"."""
-        from t2t_repro.metrics.bleu_tokenizer import chosen_tokenizer
+        from t2t_repro.translation_scores import chosen_tokenizer
 
         return chosen_tokenizer(self.bleu_tokenizer, texts, self.target_language)
 
@@ -258,7 +258,7 @@ class Problem:
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> float:
         """Score outputs during training; higher is better."""
-        from t2t_repro.metrics.translation import bleu
+        from t2t_repro.translation_scores import bleu
 
         return bleu(hypotheses, references, self.tokenizer_for(references))
 
@@ -272,7 +272,7 @@ class Problem:
         Raises:
             UserError: If there are no outputs, or not as many as references.
         """
-        from t2t_repro.metrics.translation import score_translations
+        from t2t_repro.translation_scores import score_translations
 
         return score_translations(
             hypotheses, references, self.tokenizer_for(references)
@@ -288,7 +288,7 @@ class Problem:
             In row i and column j, the score of output i if output j is the truth, 0 to
             100: cased BLEU of the sentence.
         """
-        from t2t_repro.metrics.translation import pairwise_bleu
+        from t2t_repro.translation_scores import pairwise_bleu
 
         return pairwise_bleu(outputs, self.tokenizer_for(outputs))
 

@@ -13,7 +13,7 @@ from t2t_repro.settings.prepare_settings import PrepareSettings
 
 if TYPE_CHECKING:
     from t2t_repro.data.request import SplitText
-    from t2t_repro.metrics.translation import Scores
+    from t2t_repro.translation_scores import Scores
 
 
 class ReversedProblem(Problem):

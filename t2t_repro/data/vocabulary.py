@@ -23,7 +23,7 @@ from t2t_repro.text import (
     Tokenizer,
     train_sentencepiece,
 )
-from t2t_repro.text.symbols import split_symbols
+from t2t_repro.text.tokenizer import split_symbols
 
 logger = logging.getLogger(__name__)
 

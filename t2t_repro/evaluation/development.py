@@ -15,10 +15,10 @@ from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.metrics.translation import sentence_bleu
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.translation_scores import sentence_bleu
 
 logger = logging.getLogger(__name__)
 

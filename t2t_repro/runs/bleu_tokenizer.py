@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
-from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer, check_usable
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.translation_scores import announced_tokenizer, check_usable
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData

@@ -19,7 +19,7 @@ from t2t_repro.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     # At run time, problems import the metrics when they score.
-    from t2t_repro.metrics.translation import Scores
+    from t2t_repro.translation_scores import Scores
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,7 +215,7 @@ class TranslatingSystem(abc.ABC):
     ) -> Scores:
         if not other_references:
             return self.problem.score(hypotheses, references)
-        from t2t_repro.metrics.translation import score_translations
+        from t2t_repro.translation_scores import score_translations
 
         tokenizer = self.problem.tokenizer_for(references)
         return score_translations(hypotheses, references, tokenizer, other_references)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from t2t_repro.errors import UserError
 from t2t_repro.text.subwords import SentencePieceTokenizer, train_sentencepiece
-from t2t_repro.text.symbols import SymbolTokenizer
-from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tokenizer import SymbolTokenizer, Tokenizer
 
 __all__ = [
     "SentencePieceTokenizer",

@@ -6,7 +6,7 @@ from t2t_repro import catalogue, registry
 from t2t_repro.data.problem import Problem, Vocabulary
 from t2t_repro.data.reversed_problem import ReversedProblem
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.metrics.translation import pairwise_bleu
+from t2t_repro.translation_scores import pairwise_bleu
 
 
 class CountingGermanToEnglish(Problem):

@@ -9,7 +9,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.text.subwords import SentencePieceTokenizer, train_sentencepiece
-from t2t_repro.text.symbols import SymbolTokenizer
+from t2t_repro.text.tokenizer import SymbolTokenizer
 
 SYMBOLS = SymbolTokenizer(["(NP", ")NP", "d/NN", "r/VBZ", "d/DT"])
 EVERY_SYMBOL = (2, 3, 4, 5, 6, 7)

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from t2t_repro.text.symbols import SPECIAL_SYMBOLS
+from t2t_repro.text.tokenizer import SPECIAL_SYMBOLS
 
 EOS = SPECIAL_SYMBOLS[1]
 EOS_SIGN = "<EOS>"  # how pages and figures write EOS, as the paper's figures do

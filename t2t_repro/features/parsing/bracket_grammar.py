@@ -27,7 +27,7 @@ from keras import KerasTensor, ops
 from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID
 from t2t_repro.features.parsing.tree_symbols import LeafForm, initial, is_leaf
 from t2t_repro.features.parsing.trees import words_of
-from t2t_repro.text.symbols import split_symbols
+from t2t_repro.text.tokenizer import split_symbols
 
 _NO_TOKEN = -1
 

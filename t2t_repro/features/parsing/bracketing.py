@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.trees import Constituent, Tree
-from t2t_repro.metrics.translation import Scores
 from t2t_repro.text.lines import check_scored
 from t2t_repro.text_tables import quantity
+from t2t_repro.translation_scores import Scores
 
 # COLLINS.prm: DELETE_LABEL (its TOP and -NONE- never reach a `Tree`) and EQ_LABEL.
 DELETED_TAGS = frozenset((",", ":", "``", "''", "."))

@@ -24,8 +24,7 @@ from t2t_repro.features.parsing.bracketing import (
 )
 from t2t_repro.features.parsing.tree_symbols import LeafForm, from_symbols, to_symbols
 from t2t_repro.features.parsing.trees import Tree, read_trees, words_of
-from t2t_repro.text.symbols import split_symbols
-from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tokenizer import Tokenizer, split_symbols
 
 if TYPE_CHECKING:
     from t2t_repro.features.parsing.bracket_grammar import BracketGrammar

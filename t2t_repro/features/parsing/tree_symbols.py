@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from t2t_repro.features.parsing.trees import ANY_TAG, Leaf, Tree, TreeBuilder, walk
-from t2t_repro.text.symbols import SPECIAL_SYMBOLS
+from t2t_repro.text.tokenizer import SPECIAL_SYMBOLS
 
 
 def align(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.evaluation.development import likelihood_evaluator
-from t2t_repro.metrics.translation import bleu
 from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.translation_scores import bleu
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData

@@ -23,8 +23,8 @@ from t2t_repro.features.scores.word_counts import (
     count_words,
     words_by_frequency,
 )
-from t2t_repro.metrics.bleu_tokenizer import bleu_metric, chosen_tokenizer
 from t2t_repro.text.lines import check_scored, is_blank
+from t2t_repro.translation_scores import bleu_metric, chosen_tokenizer
 
 EXAMPLES = 5
 

@@ -30,7 +30,7 @@ from t2t_repro.features.scores.significance import (
     Comparison,
     compare_translations,
 )
-from t2t_repro.metrics.bleu_tokenizer import announced_tokenizer
+from t2t_repro.translation_scores import announced_tokenizer
 
 DESCRIPTION = (
     "Test the significance of the differences between translations of the same text, "

@@ -20,7 +20,7 @@ from t2t_repro.features.scores.moses import (
     known_languages,
     tokenized_bleu,
 )
-from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER, bleu_metric
+from t2t_repro.translation_scores import DEFAULT_TOKENIZER, bleu_metric
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sacrebleu.metrics import CHRF
 
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.features.scores.word_counts import words_of
-from t2t_repro.metrics.bleu_tokenizer import (
+from t2t_repro.translation_scores import (
     DEFAULT_TOKENIZER,
     bleu_metric,
     chosen_tokenizer,

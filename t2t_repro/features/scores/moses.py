@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from sacrebleu.metrics import BLEU
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.translation import Score
+from t2t_repro.translation_scores import Score
 
 PACKAGE = "sacremoses"
 INSTALL = "pip install sacremoses"

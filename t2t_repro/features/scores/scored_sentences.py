@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import CHRF
 
-from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER
-from t2t_repro.metrics.translation import sentence_bleu
+from t2t_repro.translation_scores import DEFAULT_TOKENIZER, sentence_bleu
 
 BINS = 10  # of 10 points of chrF each
 

@@ -14,8 +14,8 @@ from sacrebleu.significance import PairedTest, Result
 
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.bleu_tokenizer import bleu_metric, chosen_tokenizer
 from t2t_repro.text_tables import quantity
+from t2t_repro.translation_scores import bleu_metric, chosen_tokenizer
 
 BOOTSTRAP, RANDOMIZATION = "bootstrap", "approximate_randomization"
 TESTS = (BOOTSTRAP, RANDOMIZATION)

@@ -9,8 +9,8 @@ from t2t_repro.constants import TARGETS
 from t2t_repro.data.pipeline import read_examples, readable
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.features.scores.word_counts import WordCounts, count_words
-from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER
 from t2t_repro.settings.prepare_settings import PrepareSettings
+from t2t_repro.translation_scores import DEFAULT_TOKENIZER
 
 MOST_PAIRS = 1_000_000  # about two minutes of one core
 _BATCH = 512  # pairs

@@ -11,7 +11,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from t2t_repro.metrics.bleu_tokenizer import DEFAULT_TOKENIZER, sentence_metric
+from t2t_repro.translation_scores import DEFAULT_TOKENIZER, sentence_metric
 
 # Largest frequency in each band; the last band has no limit.
 LIMITS = (0, 1, 9, 99, 999)

@@ -21,7 +21,7 @@ from t2t_repro.features.saved_model.served_pieces import (
 from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
-from t2t_repro.text.symbols import split_symbols
+from t2t_repro.text.tokenizer import split_symbols
 from tests.support.given_problem import problem_with
 from tests.support.tiny_model import tiny_transformer
 

@@ -22,7 +22,7 @@ from t2t_repro.features.reproduction.lookup import find_row
 from t2t_repro.features.reproduction.plan import RunFolders, plan_of
 from t2t_repro.features.reproduction.results import read_result
 from t2t_repro.features.reproduction.small_scale import PARSING, TRANSLATION
-from t2t_repro.metrics.translation import Score, TranslationScores
+from t2t_repro.translation_scores import Score, TranslationScores
 
 MODULE = "t2t_repro.features.reproduction.run_row"
 # Three windows: a first update of 7 seconds alone, 99 steps at 4 per second, then 50 at

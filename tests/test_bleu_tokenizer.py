@@ -11,12 +11,13 @@ from sacrebleu.metrics import BLEU
 from t2t_repro.choices import BLEU_TOKENIZERS
 from t2t_repro.errors import UserError
 from t2t_repro.features.scores.significance import compare_translations
-from t2t_repro.metrics.bleu_tokenizer import (
+from t2t_repro.translation_scores import (
     announced_tokenizer,
+    bleu,
     bleu_metric,
     chosen_tokenizer,
+    score_translations,
 )
-from t2t_repro.metrics.translation import bleu, score_translations
 
 CHINESE = ["狗猫看见树。", "猫看见一棵大树。", "我昨天去了北京。买了3本书。"]
 JAPANESE = ["昨日は東京へ行きました。", "猫が木を見ています。"]

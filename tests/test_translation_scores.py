@@ -4,7 +4,7 @@ import pytest
 import sacrebleu
 
 from t2t_repro.errors import UserError
-from t2t_repro.metrics.translation import (
+from t2t_repro.translation_scores import (
     bleu,
     pairwise_bleu,
     score_translations,

@@ -1,1 +1,0 @@
-"""Scores of translations and of trees."""
