@@ -82,7 +82,7 @@ def run_warm_up(folder: str, signatures: Any) -> None:
 
 def main() -> None:
     """Measure in new processes, and print a line for each."""
-    parser = argparse.ArgumentParser(description="Measure a SavedModel.")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--export_dir", required=True)
     parser.add_argument("--text", default="We sleep.")
     parser.add_argument("--measure", choices=("cold", "warm"), help=argparse.SUPPRESS)
