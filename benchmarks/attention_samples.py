@@ -35,9 +35,8 @@ from t2t_repro.settings.train_settings import MAX_STEPS_BETWEEN_EVALUATIONS
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
-from t2t_repro.training.update_guard import UpdateGuard
+from t2t_repro.training.recovery import UpdateGuard
+from t2t_repro.training.step import StepOptions, make_train_step
 
 
 def updates(

@@ -20,8 +20,7 @@ from t2t_repro.features.planning.timing import random_batch
 from t2t_repro.models.training_memory import training_memory
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.step import StepOptions, make_train_step
 
 
 def resident_bytes(name: str) -> int:

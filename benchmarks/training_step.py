@@ -25,8 +25,7 @@ from t2t_repro.models.sizes import training_flops
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.step import StepOptions, make_train_step
 
 MATMUL_SIZE = 2048
 TRAIN_STEPS = 100_000  # for schedules that end at zero

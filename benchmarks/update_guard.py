@@ -14,7 +14,7 @@ import statistics
 from benchmarks.attention_samples import alternate, updates
 from t2t_repro import catalogue
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.training.update_guard import UpdateGuard
+from t2t_repro.training.recovery import UpdateGuard
 
 
 def main() -> None:

@@ -41,7 +41,6 @@ FLOORS = {
     "t2t_repro.error_report": 3.1,  # of the user's package, too
     "t2t_repro.training": 3,
     "t2t_repro.decoding": 3,
-    "t2t_repro.evaluation": 4,
     "t2t_repro.runs": 5,
     "t2t_repro.cli": 6,
     "results": 7,

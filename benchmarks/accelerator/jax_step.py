@@ -17,8 +17,7 @@ import keras
 from t2t_repro.constants import PAD_ID, TARGETS
 from t2t_repro.errors import UserError
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.training.losses import token_losses
-from t2t_repro.training.rdrop import rdrop_losses, two_copies
+from t2t_repro.training.losses import rdrop_losses, token_losses, two_copies
 
 # Name of a precision -> JAX's precision of products of float32 matrices. An NVIDIA GPU
 # would otherwise round their operands to 10 bits.

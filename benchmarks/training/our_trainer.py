@@ -10,8 +10,8 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.trainer import make_trainer
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.cluster import make_strategy
 from t2t_repro.training.loop import Trainer
-from t2t_repro.training.setup import make_strategy
 
 
 def load_trainer(data_dir: str, settings: TrainSettings) -> Trainer:

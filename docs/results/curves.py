@@ -21,7 +21,7 @@ from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.runs.run import Run
-from t2t_repro.training.early_stopping import is_exhausted
+from t2t_repro.training.evaluations import is_exhausted
 from t2t_repro.training.metrics_file import (
     BRANCHES_SPLIT,
     EVAL_SPLIT,

@@ -21,8 +21,7 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UserError
 from t2t_repro.heap import keep_freed_memory
 from t2t_repro.progress import status
-from t2t_repro.runs.run import Run
-from t2t_repro.runs.run_groups import group_of, member_folders
+from t2t_repro.runs.run import Run, group_of, member_folders
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.training.checkpoint_paths import find_checkpoint
 from t2t_repro.trusted_packages import remember

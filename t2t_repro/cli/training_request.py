@@ -14,8 +14,7 @@ from t2t_repro.cli.data_request import problem_and_settings
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
 from t2t_repro.runs.resuming import find_run, recorded_data_dir, resumed_settings
-from t2t_repro.runs.run import Run
-from t2t_repro.runs.run_groups import member_folders
+from t2t_repro.runs.run import Run, member_folders
 from t2t_repro.settings.train_settings import TrainSettings
 
 logger = logging.getLogger(__name__)

@@ -59,7 +59,7 @@ class Feature:
         evaluators: Modules whose `make_evaluators(training)` returns functions that run
             at every evaluation of a training run; see `runs/evaluators.py`.
         trainers: Modules that train in another way on request; see `cli/train.py`.
-        groups: Modules that load several runs as one system; see `runs/run_groups.py`.
+        groups: Modules that load several runs as one system; see `runs/run.py`.
         reports: Modules with a report that `t2t evaluate` prints on request; see
             `cli/report.py`.
         uses: Names of the features that it imports.

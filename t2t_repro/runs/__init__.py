@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
     from t2t_repro.features.ensembles.ensemble_training import train_ensemble
     from t2t_repro.features.ensembles.members import load_ensemble
-    from t2t_repro.runs.averaging import average
     from t2t_repro.runs.run import Run
+    from t2t_repro.runs.run_checkpoints import average
     from t2t_repro.runs.scoring import PairScore
     from t2t_repro.runs.system import System
     from t2t_repro.runs.training import TrainResult, train
@@ -53,7 +53,7 @@ _MODULES = {
     "TrainResult": "t2t_repro.runs.training",
     "TrainSettings": "t2t_repro.settings.train_settings",
     "TranslatingSystem": "t2t_repro.runs.translating",
-    "average": "t2t_repro.runs.averaging",
+    "average": "t2t_repro.runs.run_checkpoints",
     "rank": "t2t_repro.decoding.hypothesis",
     "train": "t2t_repro.runs.training",
 }

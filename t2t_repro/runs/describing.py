@@ -9,9 +9,9 @@ from pathlib import Path
 
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError
-from t2t_repro.runs.checkpoint_fit import check_fits
 from t2t_repro.runs.resuming import resumable_run
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
+from t2t_repro.runs.run_checkpoints import check_fits
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer

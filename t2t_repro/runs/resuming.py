@@ -18,9 +18,8 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import current_folder
 from t2t_repro.runs.bleu_tokenizer import check_bleu_tokenizer, check_same_tokenizer
-from t2t_repro.runs.run import RUN_FILE, Run
-from t2t_repro.runs.run_groups import member_folders
-from t2t_repro.runs.warm_starting import check_warm_start
+from t2t_repro.runs.run import RUN_FILE, Run, member_folders
+from t2t_repro.runs.warm_start import check_warm_start
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import importlib.metadata
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import t2t_repro
-from t2t_repro import catalogue
+from t2t_repro import catalogue, features
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.description_file import (
     description_text,
     differences,
     load_description,
 )
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import atomic_write
 from t2t_repro.models.token_counters import TokenCounters
-from t2t_repro.runs.run_groups import member_folders
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
@@ -32,6 +33,9 @@ from t2t_repro.trusted_packages import is_remembered
 
 if TYPE_CHECKING:
     import keras
+
+    from t2t_repro.runs.system import System
+
 
 RUN_FILE = "hparams.json"
 FORMAT = 2
@@ -336,3 +340,58 @@ def save_tokenizers(
     for side, tokenizer in zip(SIDES, (source, target), strict=True):
         tokenizer.save(Path(output_dir) / names[side])
     return names
+
+
+class RunGroup(Protocol):
+    """The functions of a module that `Feature.groups` names."""
+
+    def member_folders(self, output_dir: str | Path) -> list[Path]:
+        """Return the folders of a group's runs; none if the folder has no group."""
+        ...
+
+    def find_members(
+        self, output_dir: str | Path, checkpoints: Sequence[str]
+    ) -> object:
+        """Refuse runs and checkpoints that cannot be loaded; imports no TensorFlow."""
+        ...
+
+    def load_ensemble(
+        self,
+        output_dir: str | Path,
+        checkpoints: Sequence[str] = (),
+        t2t_usr_dir: str | Path | None = None,
+    ) -> System:
+        """Load the runs of a group, or several checkpoints of a run, as one system."""
+        ...
+
+
+def groups() -> list[RunGroup]:
+    """Return the kinds of groups that this installation knows."""
+    return [
+        cast("RunGroup", importlib.import_module(name))
+        for feature in features.declared().values()
+        for name in feature.groups
+    ]
+
+
+def member_folders(output_dir: str | Path) -> list[Path]:
+    """Return the folders of the runs of a group; none if the folder has no group.
+
+    Raises:
+        UserError: If the description of the group is damaged.
+    """
+    return next(filter(None, (g.member_folders(output_dir) for g in groups())), [])
+
+
+def group_of(output_dir: str | Path) -> RunGroup:
+    """Return the kind of group that loads a folder, or several checkpoints of a run.
+
+    Raises:
+        UsageError: If this installation knows none.
+    """
+    for group in sorted(groups(), key=lambda g: not g.member_folders(output_dir)):
+        return group
+    raise UsageError(
+        "received several checkpoints, expected one: this installation lacks the "
+        "feature that loads them as an ensemble."
+    )

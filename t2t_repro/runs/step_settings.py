@@ -14,8 +14,7 @@ from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text_tables import quantity
 from t2t_repro.training.checkpoint_paths import latest_step
-from t2t_repro.training.setup import compiles_products, uses_xla
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.step import StepOptions, compiles_products, uses_xla
 from t2t_repro.training.update_size import UpdateSize
 
 logger = logging.getLogger(__name__)

@@ -12,29 +12,31 @@ from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.evaluation.branch_weights import branch_monitor
-from t2t_repro.evaluation.dev_sides import warn_of_unlikely_dev
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.runs.evaluators import Training, make_evaluators, make_listeners
+from t2t_repro.runs.evaluators import (
+    Training,
+    branch_monitor,
+    make_evaluators,
+    make_listeners,
+)
 from t2t_repro.runs.resuming import update_size
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.step_settings import step_options
-from t2t_repro.runs.training_summary import log_summary
+from t2t_repro.runs.training_summary import log_summary, warn_of_unlikely_dev
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training.best_models import BestModels
+from t2t_repro.training.cluster import Workers, make_repeatable
+from t2t_repro.training.evaluations import LoopOptions
 from t2t_repro.training.loop import Trainer
-from t2t_repro.training.loop_options import LoopOptions, Monitor, TrainingData
-from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.metrics_log import MetricsLog, Monitor
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.recovery import Recovery, RecoveryLimits
-from t2t_repro.training.setup import make_repeatable
+from t2t_repro.training.recovery import Recovery, RecoveryLimits, UpdateGuard
+from t2t_repro.training.training_batches import TrainingData
 from t2t_repro.training.training_checkpoints import (
+    BestModels,
     ReadOnlyCheckpoints,
     TrainingCheckpoints,
 )
-from t2t_repro.training.update_guard import UpdateGuard
-from t2t_repro.training.workers import Workers
 
 logger = logging.getLogger(__name__)
 

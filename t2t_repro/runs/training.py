@@ -15,7 +15,6 @@ from t2t_repro.errors import UsageError
 from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.progress import status
-from t2t_repro.runs.averaging import average_paths
 from t2t_repro.runs.bleu_tokenizer import with_chosen_tokenizer
 from t2t_repro.runs.describing import begin_or_resume, describe
 from t2t_repro.runs.memory_advice import device_memory, has_gpu, memory_advice
@@ -28,25 +27,25 @@ from t2t_repro.runs.resuming import (
     update_size,
 )
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.run_checkpoints import average_paths
 from t2t_repro.runs.step_settings import decided_xla
 from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.runs.trainer import make_trainer
-from t2t_repro.runs.warm_starting import begin_with, with_absolute_source
+from t2t_repro.runs.warm_start import begin_with, with_absolute_source
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training.averaging import write_averaged
 from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     all_checkpoints,
     latest_step,
     step_of,
 )
-from t2t_repro.training.largest_batch import largest_shape, try_largest_batch
+from t2t_repro.training.checkpoints import write_averaged
+from t2t_repro.training.cluster import Workers, errors_of_other_workers, make_strategy
 from t2t_repro.training.loop import Trainer
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.moving_average import averaged_weights
-from t2t_repro.training.setup import make_strategy
-from t2t_repro.training.workers import Workers, errors_of_other_workers
+from t2t_repro.training.optimizer import averaged_weights
+from t2t_repro.training.training_batches import largest_shape, try_largest_batch
 
 LOCK_FILE = ".training.lock"
 

@@ -1,4 +1,4 @@
-"""Read and write checkpoints.
+"""Read, write and average checkpoints.
 
 A checkpoint maps `model/<path of the variable>` and `optimizer/<path>` to values,
 so it can be read without building anything.
@@ -22,9 +22,15 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.files import INCOMPLETE
+from t2t_repro.files import INCOMPLETE, atomic_folder, full_disk_as_user_error
 from t2t_repro.local_paths import matching, without_pattern
-from t2t_repro.training.checkpoint_paths import CHECKPOINT_NAME, STATE_FILE
+from t2t_repro.training.checkpoint_paths import (
+    AVERAGED_FOLDER,
+    CHECKPOINT_NAME,
+    STATE_FILE,
+    find_checkpoint,
+    step_of,
+)
 
 # Part ("model", "optimizer", ...) -> path of a variable -> the variable
 Variables = Mapping[str, Mapping[str, tf.Variable]]
@@ -244,3 +250,54 @@ def _key(part: str, name: str) -> str:
 def _unescaped(name: str) -> str:
     """Undo the escaping of `_key`."""
     return re.sub(r"\.(\.|S)", lambda m: "/" if m[1] == "S" else ".", name)
+
+
+def average_checkpoints(
+    model: keras.Model, output_dir: str | Path, paths: Sequence[str]
+) -> str:
+    """Average the weights of several checkpoints into `output_dir`/averaged.
+
+    Sums are float64. Differs from tensor2tensor: the averaged checkpoint holds no
+    optimizer state, which would make it three times as large.
+
+    Args:
+        model: A model of the right shape. It has the averaged weights afterwards.
+        output_dir: Folder of the run.
+        paths: Paths of the checkpoints, oldest first.
+
+    Returns:
+        Path of the averaged checkpoint, which is named after the last one's step.
+
+    Raises:
+        UserError: If a checkpoint is damaged or belongs to another model, or the disk
+            is full. An earlier average is still there.
+    """
+    variables = model_variables(model)
+    sums = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
+    for path in paths:
+        restore(variables, path, "Remove its files to average the others.")
+        for total, variable in zip(sums, model.trainable_variables, strict=True):
+            total += variable.numpy()
+    for total, variable in zip(sums, model.trainable_variables, strict=True):
+        variable.assign(total / len(paths))
+    return write_averaged(model, output_dir, step_of(paths[-1]))
+
+
+def write_averaged(model: keras.Model, output_dir: str | Path, step: int) -> str:
+    """Write a model's weights as the averaged checkpoint of a run; return its path.
+
+    Args:
+        model: The model.
+        output_dir: Folder of the run.
+        step: Step of the last weights in the average.
+
+    Raises:
+        UserError: If the disk is full. An earlier average is still there.
+    """
+    folder = Path(output_dir) / AVERAGED_FOLDER
+    with (
+        full_disk_as_user_error(folder, "then average again"),
+        atomic_folder(folder) as incomplete,
+    ):
+        write_checkpoint(model_variables(model), incomplete, step)
+    return find_checkpoint(output_dir, "averaged")

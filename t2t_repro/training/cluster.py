@@ -1,4 +1,4 @@
-"""Find the machines of a training run, and make the strategy of several."""
+"""Choose the devices and machines of a training run, and let them act together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import keras
 import tensorflow as tf
 from tensorflow.python.distribute.collective_all_reduce_strategy import (
     CollectiveAllReduceExtended,
@@ -165,3 +166,229 @@ def _cpu_replicas(count: int) -> Iterator[None]:
         yield
     finally:
         CollectiveAllReduceExtended._initialize_local_devices = original
+
+
+def make_strategy(
+    cpu_replicas: int = 0, cluster: str = "tf_config"
+) -> tf.distribute.Strategy:
+    """Choose the devices of the replicas; call this before TensorFlow starts.
+
+    Args:
+        cpu_replicas: Number of replicas on this CPU, to try data parallelism without
+            GPUs. 0 = one on every visible GPU, or one on the CPU.
+        cluster: See `find_cluster`. With several workers, this function waits until all
+            of them have called it.
+
+    Returns:
+        `MultiWorkerMirroredStrategy` for several workers, `MirroredStrategy` for
+        several replicas in this process, the default strategy for one.
+
+    Raises:
+        UserError: If TensorFlow has already started, so that its CPU device cannot be
+            divided any more, or the cluster is not described correctly.
+    """
+    if cpu_replicas:
+        _make_cpu_replicas(cpu_replicas)
+    workers = find_cluster(cluster)
+    if workers is not None:
+        return make_workers_strategy(workers, cpu_replicas)
+    return _strategy_of_this_process(cpu_replicas)
+
+
+def make_local_strategy(cpu_replicas: int = 0) -> tf.distribute.Strategy:
+    """Choose the devices of this process, and ignore other workers.
+
+    Args:
+        cpu_replicas: See `make_strategy`.
+
+    Raises:
+        UserError: If TensorFlow has already started.
+    """
+    if cpu_replicas:
+        _make_cpu_replicas(cpu_replicas)
+    return _strategy_of_this_process(cpu_replicas)
+
+
+def _strategy_of_this_process(cpu_replicas: int) -> tf.distribute.Strategy:
+    if cpu_replicas > 1:
+        return tf.distribute.MirroredStrategy(
+            [f"CPU:{number}" for number in range(cpu_replicas)]
+        )
+    if len(tf.config.get_visible_devices("GPU")) > 1:
+        return tf.distribute.MirroredStrategy()
+    return tf.distribute.get_strategy()
+
+
+def _make_cpu_replicas(count: int) -> None:
+    """Hide the GPUs, and divide the CPU into `count` devices."""
+    (cpu, *_) = tf.config.list_physical_devices("CPU")
+    try:
+        tf.config.set_visible_devices([], "GPU")
+        if count > 1:
+            tf.config.set_logical_device_configuration(
+                cpu, [tf.config.LogicalDeviceConfiguration()] * count
+            )
+    except RuntimeError as error:
+        raise UserError(
+            f"cannot make {count} CPU replicas: TensorFlow has already "
+            "started in this process. Start a new one."
+        ) from error
+
+
+def make_repeatable(seed: int, *, deterministic: bool = False) -> None:
+    """Let the same program compute the same numbers again on this machine.
+
+    On a CPU it does so in any case. The data and its order are the same on every
+    device.
+
+    Args:
+        seed: Seed of initial weights and dropout, from 0 to 2^32 - 1.
+        deterministic: Whether this also holds for GPUs. TensorFlow then uses slower
+            operations, for the rest of the process, and raises `UnimplementedError`
+            where it has none.
+    """
+    keras.utils.set_random_seed(seed)
+    # Without this, a GPU computes some sums, such as the embedding's gradient, in any
+    # order. The order on a CPU is fixed.
+    if deterministic and tf.config.get_visible_devices("GPU"):
+        tf.config.experimental.enable_op_determinism()
+
+
+# With several workers, a signal stops training at the next multiple of this step, or at
+# the last step. The workers receive signals during different updates, and agreeing
+# takes time.
+STEPS_BETWEEN_AGREEMENTS = 10
+
+
+class LostWorkerError(UserError):
+    """Another worker has stopped, so this one cannot go on."""
+
+    exit_code = 75  # EX_TEMPFAIL of sysexits.h: start the same command again
+
+
+class Workers:
+    """The workers of a strategy; a strategy of one process has one, the chief.
+
+    Args:
+        strategy: The strategy of the replicas.
+
+    Attributes:
+        count: Number of workers.
+        number: Number of this worker, from 0; the chief is 0.
+    """
+
+    def __init__(self, strategy: tf.distribute.Strategy) -> None:
+        self._strategy = strategy
+        self.count, self.number = 1, 0
+        if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+            resolver = strategy.cluster_resolver
+            self.count = number_of_workers(resolver)
+            if resolver.task_type == "worker":
+                chiefs = resolver.cluster_spec().as_dict().get("chief", [])
+                self.number = resolver.task_id + len(chiefs)
+        self._sum = tf.function(
+            self._sum_over_replicas, input_signature=[tf.TensorSpec([], tf.int64)]
+        )
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this worker writes checkpoints and metrics."""
+        return self.number == 0
+
+    @property
+    def replicas_here(self) -> int:
+        """Number of replicas of this worker."""
+        return self._strategy.num_replicas_in_sync // self.count
+
+    @property
+    def first_replica(self) -> int:
+        """Number of this worker's first replica among all replicas."""
+        return self.number * self.replicas_here
+
+    def total(self, value: int) -> int:
+        """Add up a number of every worker; all wait until each has called this."""
+        if self.count == 1:
+            return value
+        number = tf.constant(value, tf.int64)
+        return int(self._sum(number).numpy()) // self.replicas_here
+
+    def wait_for_all(self) -> None:
+        """Wait until every worker has called this."""
+        self.total(0)
+
+    @property
+    def when_stopping(self) -> str:
+        """When a signal stops training, for messages."""
+        if self.count == 1:
+            return "at the end of this step"
+        return f"at the next multiple of {STEPS_BETWEEN_AGREEMENTS} steps"
+
+    def agree_to_stop(self, step: int, stopping: bool, *, is_last: bool) -> bool:
+        """Return whether any worker received a signal to stop, the same on all.
+
+        Args:
+            step: Number of completed updates.
+            stopping: Whether this worker received one.
+            is_last: Whether this is the last step of the training run.
+        """
+        if self.count == 1:
+            return stopping
+        if step % STEPS_BETWEEN_AGREEMENTS and not is_last:
+            return False
+        return self.total(int(stopping)) > 0
+
+    @contextmanager
+    def chief_first(self) -> Iterator[None]:
+        """Let the chief run the block first, and the other workers afterwards.
+
+        If the chief raises an error, the others do not wait forever: they run the
+        block, too, and usually meet the same error.
+        """
+        if not self.is_chief:
+            self.wait_for_all()
+        try:
+            yield
+        finally:
+            if self.is_chief:
+                self.wait_for_all()
+
+    def check_same_step(self, step: int) -> None:
+        """Refuse to train if the workers resume from different steps.
+
+        Raises:
+            UserError: If the steps differ, so the workers see different files.
+        """
+        if self.total(step) != step * self.count:
+            raise UserError(
+                f"worker {self.number} resumes from step {step}, other workers from "
+                "another one: output_dir must be one folder that all of them can read."
+            )
+
+    def _sum_over_replicas(self, value: tf.Tensor) -> tf.Tensor:
+        def add(value: tf.Tensor) -> tf.Tensor:
+            replicas = tf.distribute.get_replica_context()
+            # The copy is on the replica's device, which the sum needs to know.
+            copy = tf.identity(value)
+            return replicas.all_reduce(tf.distribute.ReduceOp.SUM, copy)
+
+        sums = self._strategy.run(add, args=(value,))
+        return self._strategy.experimental_local_results(sums)[0]
+
+
+@contextmanager
+def errors_of_other_workers(workers: Workers) -> Iterator[None]:
+    """Explain the error of a block that waits for a worker that has stopped.
+
+    Raises:
+        LostWorkerError: If another worker has stopped or cannot be reached.
+    """
+    try:
+        yield
+    except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
+        if workers.count == 1:
+            raise
+        raise LostWorkerError(
+            f"worker {workers.number} of {workers.count} cannot reach another worker, "
+            "which has stopped.\nStart all workers again: they resume from the last "
+            "checkpoint."
+        ) from error

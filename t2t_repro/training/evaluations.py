@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
 from collections.abc import Sequence
 
 import keras
 
-from t2t_repro.training.best_models import BestModels
-from t2t_repro.training.early_stopping import is_exhausted
-from t2t_repro.training.loop_options import Evaluator, LoopOptions
 from t2t_repro.training.metrics_file import EVAL_SPLIT
-from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.moving_average import averaged_weights
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
+from t2t_repro.training.metrics_log import Evaluator, MetricsLog
+from t2t_repro.training.optimizer import averaged_weights
+from t2t_repro.training.training_checkpoints import BestModels, TrainingCheckpoints
 
 logger = logging.getLogger(__name__)
 
@@ -122,3 +120,46 @@ class Evaluations:
             best,
         )
         return True
+
+
+def is_exhausted(values: Sequence[float], patience: int) -> bool:
+    """Return whether the last evaluations brought no higher value.
+
+    Values that were always 0, such as BLEU of a model that has learned little, say
+    nothing about progress.
+
+    Args:
+        values: A score of every evaluation so far, where higher is better.
+        patience: Number of evaluations in a row that may bring no higher value than
+            the highest one before them; 0 = any number.
+    """
+    if not patience or not any(values):
+        return False
+    return len(values) - 1 - values.index(max(values)) >= patience
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopOptions:
+    """Length of training, and intervals of logging, evaluation and saving.
+
+    Attributes:
+        train_steps: Total number of updates, including those before a resume.
+        seed: Seed of the order of the data.
+        log_every_steps: Number of steps between two lines of training metrics.
+        eval_every_steps: Number of steps between two evaluations.
+        save_every_steps: Number of steps between two checkpoints; 0 = by time alone.
+        save_every_seconds: Seconds between two checkpoints; 0 = by steps alone.
+        best_metric: Metric of the evaluators; the model with its highest value is kept
+            as "best".
+        patience: Number of evaluations in a row without a higher value after which
+            training ends; 0 = never.
+    """
+
+    train_steps: int
+    seed: int
+    log_every_steps: int = 100
+    eval_every_steps: int = 1000
+    save_every_steps: int = 1000
+    save_every_seconds: float = 0.0
+    best_metric: str = "bleu"
+    patience: int = 0

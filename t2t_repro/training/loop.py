@@ -15,29 +15,26 @@ import tensorflow as tf
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
-from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
-from t2t_repro.training.divergence import DivergedError, non_finite_weights
-from t2t_repro.training.evaluations import Evaluations
-from t2t_repro.training.first_updates import FirstUpdates, timed_update
-from t2t_repro.training.loop_options import (
-    Evaluator,
-    LoopOptions,
-    Monitor,
-    TrainingData,
-)
-from t2t_repro.training.loss_scale import MIN_LOSS_SCALE
+from t2t_repro.training.cluster import Workers
+from t2t_repro.training.evaluations import Evaluations, LoopOptions
 from t2t_repro.training.metrics_file import TRAIN_SPLIT
-from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.metrics_window import MetricsWindow
-from t2t_repro.training.recovery import Recovery
-from t2t_repro.training.setup import seed_dropout_per_replica
+from t2t_repro.training.metrics_log import Evaluator, MetricsLog, MetricsWindow, Monitor
+from t2t_repro.training.optimizer import MIN_LOSS_SCALE
+from t2t_repro.training.recovery import DivergedError, Recovery, non_finite_weights
 from t2t_repro.training.signals import SignalGuard
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
-from t2t_repro.training.training_batches import TrainingBatches
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
-from t2t_repro.training.workers import Workers
+from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.training_batches import (
+    FirstUpdates,
+    TrainingBatches,
+    TrainingData,
+    timed_update,
+)
+from t2t_repro.training.training_checkpoints import (
+    BestModels,
+    TrainingCheckpoints,
+    seed_dropout_per_replica,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +12,67 @@ import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, PACKED_SIGNATURE, Batch
-from t2t_repro.training.loss_scale import loss_scales_of
-from t2t_repro.training.losses import token_losses
-from t2t_repro.training.rdrop import rdrop_losses, two_copies
-from t2t_repro.training.setup import learning_rates_of
-from t2t_repro.training.step_options import StepOptions
-from t2t_repro.training.update_guard import UpdateGuard, is_acceptable
+from t2t_repro.processor import multiplies_bfloat16
+from t2t_repro.training.losses import rdrop_losses, token_losses, two_copies
+from t2t_repro.training.optimizer import learning_rates_of, loss_scales_of
+from t2t_repro.training.recovery import UpdateGuard, is_acceptable
+
+
+@dataclasses.dataclass(frozen=True)
+class StepOptions:
+    """Options of an update.
+
+    Attributes:
+        label_smoothing: The paper's epsilon_ls.
+        clip_grad_norm: Largest gradient norm of all weights together; 0 = no
+            clipping.
+        jit_compile: Whether XLA compiles the step, once per batch shape.
+        micro_batches: Number of equal parts of a replica's rows. Their gradients are
+            computed one after the other and added up, which needs less memory.
+        rdrop_weight: Weight of the divergence between two passes with different
+            dropout; 0 = one pass. See `rdrop_losses`.
+        rdrop_after_steps: Number of updates of one pass before the first of two.
+        jit_products: Whether XLA, if it compiles the step, compiles matrix products,
+            too. See `all_but_products`.
+    """
+
+    label_smoothing: float
+    clip_grad_norm: float = 0.0
+    jit_compile: bool = False
+    micro_batches: int = 1
+    rdrop_weight: float = 0.0
+    rdrop_after_steps: int = 0
+    jit_products: bool = True
+
+    @property
+    def jit_all(self) -> bool:
+        """Whether XLA compiles the step as one function."""
+        return self.jit_compile and self.jit_products
+
+    def compile_scope(self) -> contextlib.AbstractContextManager[None]:
+        """Return the scope of what XLA compiles, unless it compiles all or nothing."""
+        some = self.jit_compile and not self.jit_products
+        return all_but_products() if some else contextlib.nullcontext()
+
+
+PRODUCTS = frozenset({"BatchMatMulV2", "BatchMatMulV3", "Einsum", "MatMul"})
+
+
+def all_but_products() -> contextlib.AbstractContextManager[None]:
+    """Return a scope whose operations XLA compiles, except matrix products.
+
+    On a CPU, XLA's products are no faster in bfloat16 than in float32. TensorFlow's
+    call oneDNN, which uses the processor's instructions for bfloat16. Between them,
+    XLA fuses what TensorFlow computes operation by operation. Where
+    `processor.multiplies_bfloat16` is false, this is slower than compiling the
+    products as well (docs/training.md).
+
+    The scope does not reach into the bodies of `tf.cond` and `tf.while_loop`. These
+    need scopes of their own.
+    """
+    return tf.xla.experimental.jit_scope(
+        compile_ops=lambda node: node.op not in PRODUCTS
+    )
 
 
 def make_train_step(
@@ -291,3 +347,40 @@ def _sum_over_replicas(values: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         name: replicas.all_reduce(tf.distribute.ReduceOp.SUM, value)
         for name, value in values.items()
     }
+
+
+def should_use_xla(strategy: tf.distribute.Strategy) -> bool:
+    """Return whether XLA should compile training steps.
+
+    Replicas on one CPU would wait for each other inside the compiled step. With fewer
+    threads than replicas, they would wait forever.
+    """
+    on_gpu = bool(tf.config.get_visible_devices("GPU"))
+    return on_gpu or strategy.num_replicas_in_sync == 1
+
+
+def uses_xla(xla: str, strategy: tf.distribute.Strategy) -> bool:
+    """Return whether XLA compiles training steps, as the user or the strategy decides.
+
+    Args:
+        xla: "on", "fusible", "off", or "auto", which asks `should_use_xla`.
+        strategy: The strategy of the replicas.
+    """
+    return should_use_xla(strategy) if xla == "auto" else xla != "off"
+
+
+def compiles_products(xla: str, activation_dtype: str) -> bool:
+    """Return whether XLA compiles matrix products, if it compiles training steps.
+
+    XLA's products of bfloat16 do not use the processor's instructions for them;
+    TensorFlow's do (`all_but_products`).
+
+    Args:
+        xla: "on", "fusible", "off", or "auto": all but products of bfloat16 on a
+            processor with fast instructions for them (`multiplies_bfloat16`).
+        activation_dtype: Dtype of the products.
+    """
+    if xla != "auto":
+        return xla != "fusible"
+    on_gpu = bool(tf.config.get_visible_devices("GPU"))
+    return on_gpu or activation_dtype != "bfloat16" or not multiplies_bfloat16()

@@ -1,10 +1,12 @@
-"""Save and resume a training run, and keep its best model."""
+"""Save and resume a training run, and keep its best models."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import keras
 import tensorflow as tf
@@ -18,9 +20,12 @@ from t2t_repro.files import (
 )
 from t2t_repro.training.checkpoint_paths import (
     BEST_FOLDER,
+    BEST_MODELS_FOLDER,
     CHECKPOINT_NAME,
+    SCORES_FILE,
     STATE_FILE,
     all_checkpoints,
+    recorded_scores,
     step_of,
 )
 from t2t_repro.training.checkpoints import (
@@ -34,9 +39,12 @@ from t2t_repro.training.checkpoints import (
     variables_by_path,
     write_checkpoint,
 )
-from t2t_repro.training.update_guard import UpdateGuard
+
+if TYPE_CHECKING:
+    from t2t_repro.training.recovery import UpdateGuard
 
 logger = logging.getLogger(__name__)
+
 
 # Parts that checkpoints of earlier versions or of other settings lack.
 _ADDED_LATER = ("metrics", "guard")
@@ -272,3 +280,77 @@ class ReadOnlyCheckpoints(TrainingCheckpoints):
 
     def _set_aside(self, path: str, reason: str, step: int) -> None:
         """Rename nothing."""
+
+
+class BestModels:
+    """The weights with the highest scores, in the folder `best_models` of a run.
+
+    A file of scores by step is written after the weights and before others are removed,
+    so a process that is killed at any moment loses none of them. Offering the model of
+    a step again, as a resumed run does, changes nothing.
+
+    Args:
+        output_dir: Folder of the run.
+        model: The model.
+        keep: Number of models to keep, at least 1.
+    """
+
+    def __init__(self, output_dir: str | Path, model: keras.Model, keep: int) -> None:
+        self.output_dir = Path(output_dir)
+        self.folder = self.output_dir / BEST_MODELS_FOLDER
+        self._variables = model_variables(model)
+        self._keep = keep
+
+    def offer(self, step: int, score: float) -> bool:
+        """Keep the model's weights if their score is among the highest.
+
+        Of equal scores, the earlier one wins, as for the model "best". So does a higher
+        score of the same step, which training that went back to a checkpoint left.
+
+        Args:
+            step: Number of completed updates.
+            score: Score of the weights.
+
+        Returns:
+            Whether they are kept.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        before = recorded_scores(self.output_dir)
+        if before.get(step, -math.inf) >= score:
+            return True
+        scores = before | {step: score}
+        ranked = sorted(scores, key=lambda other: (-scores[other], other))
+        kept = ranked[: self._keep]
+        if step in kept:
+            write_checkpoint(self._variables, self.folder, step)
+        recorded = {str(other): scores[other] for other in sorted(kept)}
+        atomic_write(self.folder / SCORES_FILE, json.dumps(recorded, indent=2) + "\n")
+        self._remove_others(kept)
+        return step in kept
+
+    def _remove_others(self, kept: list[int]) -> None:
+        remove_partial_checkpoints(self.folder)
+        for path in all_checkpoints(self.folder):
+            if step_of(path) not in kept:
+                remove_checkpoint(path)
+
+
+def seed_dropout_per_replica(
+    model: keras.Model, strategy: tf.distribute.Strategy, first_replica: int = 0
+) -> None:
+    """Give every replica its own random state, derived from the first replica's.
+
+    Keras starts all replicas from the same state, so that row 1 of every replica would
+    lose the same units. Call this when the state is new or restored; checkpoints hold
+    the state of the first replica.
+
+    Args:
+        model: A model made under the strategy's scope.
+        strategy: The strategy of the replicas.
+        first_replica: Number of this process's first replica among all replicas.
+    """
+    for state in random_states(model).values():
+        copies = strategy.experimental_local_results(state)
+        start = tf.identity(copies[0])
+        for number, copy in enumerate(copies, first_replica):
+            copy.assign(start + tf.constant([number, 0], start.dtype))

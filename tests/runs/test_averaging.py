@@ -9,9 +9,10 @@ import pytest
 
 from t2t_repro.errors import UserError
 from t2t_repro.files import folder_lock
-from t2t_repro.runs import averaging
-from t2t_repro.runs.averaging import paths_to_average
+from t2t_repro.runs import run_checkpoints
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.run_checkpoints import paths_to_average
+from t2t_repro.training import checkpoints
 from t2t_repro.training.checkpoint_paths import step_of
 from tests.runs.test_run import make_run
 from tests.support.recorder import record, spy
@@ -28,7 +29,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def averaged(monkeypatch):
-    return record(monkeypatch, averaging, "average_paths", "result")
+    return record(monkeypatch, run_checkpoints, "average_paths", "result")
 
 
 def paths_in(folder, *steps):
@@ -36,7 +37,7 @@ def paths_in(folder, *steps):
 
 
 def test_the_last_checkpoints_of_the_run_are_averaged(folder, averaged):
-    assert averaging.average(folder, 2) == "result"
+    assert run_checkpoints.average(folder, 2) == "result"
     assert averaged.call == {
         "run": make_run(),
         "output_dir": folder,
@@ -45,18 +46,18 @@ def test_the_last_checkpoints_of_the_run_are_averaged(folder, averaged):
 
 
 def test_as_many_checkpoints_as_there_are_can_be_averaged(folder, averaged):
-    averaging.average(folder, 3)
+    run_checkpoints.average(folder, 3)
     assert averaged.call["paths"] == paths_in(folder, 7, 30, 200)
     with pytest.raises(UserError, match=r"has 3 checkpoint\(s\), of step 7, 30, 200"):
-        averaging.average(folder, 4)
+        run_checkpoints.average(folder, 4)
 
 
 def test_five_checkpoints_are_averaged_by_default(folder, averaged):
     with pytest.raises(UserError, match="5"):
-        averaging.average(folder)
+        run_checkpoints.average(folder)
     for step in (8, 9, 300):
         (folder / f"model.ckpt-{step}.index").touch()
-    averaging.average(folder)
+    run_checkpoints.average(folder)
     assert averaged.call["paths"] == paths_in(folder, 8, 9, 30, 200, 300)
 
 
@@ -65,14 +66,14 @@ def test_the_catalogue_is_loaded_with_the_given_package(
     folder, averaged, monkeypatch, given
 ):
     loaded = record(monkeypatch, Run, "load_catalogue")
-    averaging.average(folder, 1, given)
+    run_checkpoints.average(folder, 1, given)
     assert loaded.call == {"self": make_run(), "t2t_usr_dir": given}
 
 
 def test_a_folder_without_checkpoints_is_refused(tmp_path, averaged):
     make_run().save(tmp_path)
     with pytest.raises(UserError, match="no checkpoint in"):
-        averaging.average(tmp_path, 1)
+        run_checkpoints.average(tmp_path, 1)
     assert averaged.calls == []
 
 
@@ -80,26 +81,28 @@ def test_the_runs_model_is_averaged_while_its_folder_is_locked(
     tmp_path, monkeypatch, caplog
 ):
     caplog.set_level(logging.INFO, "t2t_repro")
-    locked = spy(monkeypatch, averaging, "folder_lock")
+    locked = spy(monkeypatch, run_checkpoints, "folder_lock")
 
     def average_checkpoints(model, output_dir, paths):
         # Nobody else gets the lock.
         with (
             pytest.raises(UserError, match="averaging"),
-            folder_lock(tmp_path, averaging.LOCK_FILE, "averaging"),
+            folder_lock(tmp_path, run_checkpoints.LOCK_FILE, "averaging"),
         ):
             pass
         return f"average of {model}"
 
-    written = record(monkeypatch, averaging, "average_checkpoints", average_checkpoints)
-    record(monkeypatch, averaging, "check_fits")
+    written = record(
+        monkeypatch, checkpoints, "average_checkpoints", average_checkpoints
+    )
+    record(monkeypatch, run_checkpoints, "check_fits")
     run = SimpleNamespace(
         load_tokenizers=lambda folder: (f"source of {folder}", f"target of {folder}"),
         build_model=lambda source, target: f"model of {source} and {target}",
     )
     paths = paths_in(tmp_path, 30, 200)
     model = f"model of source of {tmp_path} and target of {tmp_path}"
-    averaged = averaging.average_paths(run, str(tmp_path), paths)
+    averaged = run_checkpoints.average_paths(run, str(tmp_path), paths)
     assert averaged == f"average of {model}"
     assert written.call == {
         "model": model,
@@ -108,7 +111,7 @@ def test_the_runs_model_is_averaged_while_its_folder_is_locked(
     }
     assert locked.calls[0] == {
         "folder": tmp_path,
-        "name": averaging.LOCK_FILE,
+        "name": run_checkpoints.LOCK_FILE,
         "doing": "averaging",
     }
     assert caplog.messages == ["averaging 2 checkpoint(s), of step 30, 200"]
@@ -132,9 +135,9 @@ def test_an_average_older_than_the_newest_checkpoint_must_be_named(
     (best / "scores.json").write_text('{"30": 9.0, "200": 5.0}')
     for step in (30, 200):
         (best / f"model.ckpt-{step}.index").touch()
-    averaging.average(folder, best=2)
+    run_checkpoints.average(folder, best=2)
     assert caplog.messages == []
-    averaging.average(folder, best=1)
+    run_checkpoints.average(folder, best=1)
     (message,) = caplog.messages
     assert "ends at step 30" in message
     assert "checkpoint_path=averaged" in message

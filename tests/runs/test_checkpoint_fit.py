@@ -7,8 +7,8 @@ from t2t_repro import catalogue
 from t2t_repro.errors import UserError
 from t2t_repro.models.sizes import parameter_count
 from t2t_repro.runs import System, average
-from t2t_repro.runs.checkpoint_fit import check_fits
 from t2t_repro.runs.run import RUN_FILE, Run
+from t2t_repro.runs.run_checkpoints import check_fits
 from t2t_repro.training.checkpoints import write_checkpoint
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 

@@ -14,7 +14,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.request import PairFiles
 from t2t_repro.runs import Run, TrainSettings, step_settings, train
-from t2t_repro.training import setup
+from t2t_repro.training import step
 from tests.support.trained_system import write_text
 
 # Five batch shapes; an update has 2,048 * 128 values.
@@ -90,7 +90,7 @@ def test_an_explicit_choice_wins(logged, xla, steps):
 def test_products_of_bfloat16_are_left_to_a_processor_with_instructions_for_them(
     monkeypatch,
 ):
-    monkeypatch.setattr(setup, "multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr(step, "multiplies_bfloat16", lambda: True)
     assert decided(hparams=TINY.replace(activation_dtype="bfloat16")) == "fusible"
 
 

@@ -18,7 +18,7 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import capture
 from t2t_repro.features.ctranslate2 import ctranslate2_export
 from t2t_repro.features.saved_model import system_export
-from t2t_repro.runs import System, checkpoint_choice
+from t2t_repro.runs import System, run_checkpoints
 from t2t_repro.runs import system as system_module
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -402,12 +402,12 @@ def checkpoints(monkeypatch):
             raise UserError(f"no {which}")
         return found[which]
 
-    monkeypatch.setattr(checkpoint_choice, "find_checkpoint", find)
+    monkeypatch.setattr(run_checkpoints, "find_checkpoint", find)
     return found
 
 
 def chosen(which=None):
-    return checkpoint_choice.choose_checkpoint("folder", which)
+    return run_checkpoints.choose_checkpoint("folder", which)
 
 
 def test_a_named_checkpoint_is_found_without_a_message(checkpoints, caplog):

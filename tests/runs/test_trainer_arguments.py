@@ -20,11 +20,10 @@ from t2t_repro.runs import (
     evaluators,
     trainer,
 )
-from t2t_repro.training import setup
+from t2t_repro.training import step
 from t2t_repro.training.loop import LoopOptions
-from t2t_repro.training.recovery import RecoveryLimits
-from t2t_repro.training.step_options import StepOptions
-from t2t_repro.training.update_guard import WARM_UP
+from t2t_repro.training.recovery import WARM_UP, RecoveryLimits
+from t2t_repro.training.step import StepOptions
 from tests.support.recorder import record
 
 HPARAMS = {
@@ -246,7 +245,7 @@ def test_xla_is_used_as_requested_or_if_it_is_wise(
 ):
     asked = []
     monkeypatch.setattr(
-        setup, "should_use_xla", lambda strategy: asked.append(strategy) or is_wise
+        step, "should_use_xla", lambda strategy: asked.append(strategy) or is_wise
     )
     made = make(SETTINGS.replace(xla=xla))
     options = made.arguments["step_options"]
@@ -258,8 +257,8 @@ def test_xla_is_used_as_requested_or_if_it_is_wise(
     ("dtype", "products"), [("bfloat16", False), ("float32", True)]
 )
 def test_bfloat16_products_are_left_to_tensorflow(make, monkeypatch, dtype, products):
-    monkeypatch.setattr(setup, "multiplies_bfloat16", lambda: True)
-    monkeypatch.setattr(setup.tf.config, "get_visible_devices", lambda kind: [])
+    monkeypatch.setattr(step, "multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr(step.tf.config, "get_visible_devices", lambda kind: [])
     made = make(SETTINGS.replace(xla="auto"), activation_dtype=dtype)
     assert made.arguments["step_options"].jit_products is products
 

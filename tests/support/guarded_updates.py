@@ -8,9 +8,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
-from t2t_repro.training.update_guard import UpdateGuard
+from t2t_repro.training.recovery import UpdateGuard
+from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.tiny_training import Bigrams
 
 ROWS, LENGTH, UPDATES = 4, 6, 9

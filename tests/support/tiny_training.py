@@ -17,15 +17,12 @@ import tensorflow as tf
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training import loop
-from t2t_repro.training.best_models import BestModels
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
-from t2t_repro.training.recovery import Recovery, RecoveryLimits
-from t2t_repro.training.schedules import FactorSchedule
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
-from t2t_repro.training.update_guard import UpdateGuard
+from t2t_repro.training.optimizer import FactorSchedule
+from t2t_repro.training.recovery import Recovery, RecoveryLimits, UpdateGuard
+from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.training_checkpoints import BestModels, TrainingCheckpoints
 from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments
 
 SEED = 1

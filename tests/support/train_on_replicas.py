@@ -19,20 +19,21 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
+from t2t_repro.runs.warm_start import warm_start
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.checkpoint_paths import all_checkpoints
 from t2t_repro.training.checkpoints import model_variables, write_checkpoint
-from t2t_repro.training.largest_batch import try_largest_batch
+from t2t_repro.training.cluster import make_strategy
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
-from t2t_repro.training.moving_average import averaged_weights, moving_averages
-from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.recovery import Recovery, RecoveryLimits
-from t2t_repro.training.setup import make_strategy
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.optimizer import (
+    averaged_weights,
+    make_optimizer,
+    moving_averages,
+)
+from t2t_repro.training.recovery import Recovery, RecoveryLimits, UpdateGuard
+from t2t_repro.training.step import StepOptions, make_train_step
+from t2t_repro.training.training_batches import try_largest_batch
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
-from t2t_repro.training.update_guard import UpdateGuard
-from t2t_repro.training.warm_start import warm_start
 from tests.support import guarded_updates
 from tests.support.tiny_model import VOCAB_SIZE, tiny_transformer
 from tests.support.tiny_training import Bigrams

@@ -10,8 +10,7 @@ import signal
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.training import best_models
-from t2t_repro.training.best_models import BestModels
+from t2t_repro.training import training_checkpoints
 from t2t_repro.training.checkpoint_paths import (
     all_checkpoints,
     best_checkpoints,
@@ -19,7 +18,8 @@ from t2t_repro.training.checkpoint_paths import (
     step_of,
 )
 from t2t_repro.training.checkpoints import model_variables, restore
-from t2t_repro.training.early_stopping import is_exhausted
+from t2t_repro.training.evaluations import is_exhausted
+from t2t_repro.training.training_checkpoints import BestModels
 from tests.support.corpus import random_pairs, write_shards
 from tests.support.recorder import record
 from tests.support.tiny_training import (
@@ -111,7 +111,7 @@ def test_a_tie_writes_no_model(tmp_path, monkeypatch, step):
     best = BestModels(tmp_path, model, keep=2)
     best.offer(2, 9.0)
     best.offer(4, 7.0)
-    written = record(monkeypatch, best_models, "write_checkpoint")
+    written = record(monkeypatch, training_checkpoints, "write_checkpoint")
     assert best.offer(step, 7.0) == (step == 4)
     assert written.calls == []
     assert steps_in(tmp_path) == [2, 4]

@@ -8,9 +8,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data.pipeline import BATCH_SIGNATURE
-from t2t_repro.training.compilation import PRODUCTS, all_but_products
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.step import (
+    PRODUCTS,
+    StepOptions,
+    all_but_products,
+    make_train_step,
+)
 from tests.support.tiny_model import tiny_transformer
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from t2t_repro.data.batch_plan import BatchPlan
-from t2t_repro.training.first_updates import FirstUpdates, timed_update
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.step import StepOptions
+from t2t_repro.training.training_batches import FirstUpdates, timed_update
 from tests.support.tiny_training import metrics_of, tiny_trainer
 
 

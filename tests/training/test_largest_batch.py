@@ -12,7 +12,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.models.training_memory import training_memory
 from t2t_repro.runs.memory_advice import memory_advice
-from t2t_repro.training.largest_batch import (
+from t2t_repro.training.training_batches import (
     OutOfMemoryError,
     _full_batch,
     largest_shape,

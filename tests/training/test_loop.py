@@ -11,8 +11,8 @@ from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.errors import UserError
 from t2t_repro.training import training_batches
 from t2t_repro.training.checkpoint_paths import step_of
-from t2t_repro.training.divergence import DivergedError
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.recovery import DivergedError
+from t2t_repro.training.step import StepOptions
 from tests.support.corpus import random_pairs
 from tests.support.numpy_transformer import smoothed_cross_entropy
 from tests.support.tiny_model import VOCAB_SIZE

@@ -17,9 +17,9 @@ import tensorflow as tf
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.errors import UserError
 from t2t_repro.training import evaluations, loop, training_batches
-from t2t_repro.training.divergence import DivergedError
 from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.recovery import DivergedError
+from t2t_repro.training.step import StepOptions
 from tests.support.recorder import record, spy
 
 PLAN = BatchPlan((5, 9), (8, 4))

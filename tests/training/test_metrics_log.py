@@ -12,8 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.custom_scalar import layout_pb2
 
 from t2t_repro.errors import UserError
-from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.scalar_tags import scalar_tag
+from t2t_repro.training.metrics_log import MetricsLog, scalar_tag
 
 
 def events_of(folder):

@@ -5,7 +5,7 @@ import math
 import pytest
 import tensorflow as tf
 
-from t2t_repro.training.metrics_window import MetricsWindow
+from t2t_repro.training.metrics_log import MetricsWindow
 
 NAMES = (
     "loss",
@@ -27,7 +27,7 @@ def clock(monkeypatch):
     """Return a clock that the test moves."""
     seconds = [0.0]
     monkeypatch.setattr(
-        "t2t_repro.training.metrics_window.time.monotonic", lambda: seconds[0]
+        "t2t_repro.training.metrics_log.time.monotonic", lambda: seconds[0]
     )
     return seconds
 

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.training.moving_average import averaged_weights, moving_averages
-from t2t_repro.training.optimizer import make_optimizer
+from t2t_repro.training.optimizer import (
+    averaged_weights,
+    make_optimizer,
+    moving_averages,
+)
 from tests.support import tiny_training
 from tests.support.corpus import random_pairs, write_shards
 from tests.support.tiny_training import LONGEST, PAIRS, train, weights_of

@@ -15,13 +15,11 @@ from t2t_repro.data.pipeline import BATCH_SIGNATURE
 from t2t_repro.layers.residual import ResidualConnection
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.checkpoint_paths import step_of
-from t2t_repro.training.loss_scale import has_overflowed, loss_scales_of
 from t2t_repro.training.losses import token_losses
-from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.optimizer import has_overflowed, loss_scales_of, make_optimizer
+from t2t_repro.training.recovery import UpdateGuard
+from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
-from t2t_repro.training.update_guard import UpdateGuard
 from tests.support.eager import train_eagerly
 from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
 

@@ -6,10 +6,8 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.layers.dropout import Dropout
-from t2t_repro.training.losses import token_losses
-from t2t_repro.training.rdrop import rdrop_losses, two_copies
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.losses import rdrop_losses, token_losses, two_copies
+from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.numpy_transformer import softmax
 from tests.support.tiny_model import padded, random_sentences
 from tests.support.tiny_training import Bigrams

@@ -12,8 +12,7 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import Shards
 from t2t_repro.training import training_batches
-from t2t_repro.training.divergence import DivergedError
-from t2t_repro.training.recovery import RecoveryLimits
+from t2t_repro.training.recovery import DivergedError, RecoveryLimits
 from tests.support.tiny_training import metrics_of, saved_steps, tiny_trainer
 
 PER_EPOCH = 5

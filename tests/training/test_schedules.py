@@ -4,8 +4,7 @@ import keras
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.schedules import FactorSchedule, FrozenSchedule
+from t2t_repro.training.optimizer import FactorSchedule, FrozenSchedule, make_optimizer
 
 ALL_FACTORS = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
 

@@ -11,18 +11,16 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.errors import UserError
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.cluster import (
+    make_strategy,
+)
 from t2t_repro.training.optimizer import (
+    learning_rates_of,
     make_branch_schedule,
     make_optimizer,
     make_schedule,
 )
-from t2t_repro.training.setup import (
-    learning_rates_of,
-    make_strategy,
-    should_use_xla,
-)
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.step import StepOptions, make_train_step, should_use_xla
 from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
 
 

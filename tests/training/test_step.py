@@ -10,9 +10,8 @@ import tensorflow as tf
 from t2t_repro.data.packing import pack_pairs
 from t2t_repro.layers.dropout import Dropout
 from t2t_repro.training.losses import token_losses
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
-from t2t_repro.training.update_guard import UpdateGuard
+from t2t_repro.training.recovery import UpdateGuard
+from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.tiny_model import (
     padded,
     random_sentences,

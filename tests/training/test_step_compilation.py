@@ -9,8 +9,7 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BATCH_SIGNATURE
 from t2t_repro.training import step
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training.step import StepOptions, make_train_step
 
 MODEL = SimpleNamespace(trainable_variables=["weights"])
 

@@ -10,13 +10,12 @@ import tensorflow as tf
 
 from t2t_repro.errors import UserError
 from t2t_repro.files import full_disk_as_user_error
-from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoint_paths import (
     all_checkpoints,
     find_checkpoint,
     step_of,
 )
-from t2t_repro.training.checkpoints import model_variables, restore
+from t2t_repro.training.checkpoints import average_checkpoints, model_variables, restore
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.file_limit import largest_file
 from tests.support.tiny_training import (

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.training.step import make_train_step
-from t2t_repro.training.step_options import StepOptions
-from t2t_repro.training.update_guard import UpdateGuard, is_acceptable
+from t2t_repro.training.recovery import UpdateGuard, is_acceptable
+from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support import guarded_updates
 from tests.support.guarded_updates import NAN, SPIKE, updates
 

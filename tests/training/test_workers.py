@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.training.workers import (
+from t2t_repro.training.cluster import (
     LostWorkerError,
     Workers,
     errors_of_other_workers,

@@ -24,7 +24,7 @@ from t2t_repro.decoding.source_pieces import cut
 from t2t_repro.errors import UserError
 from t2t_repro.runs.resuming import update_size
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.training.setup import make_repeatable
+from t2t_repro.training.cluster import make_repeatable
 
 Batch = Mapping[str, np.ndarray]
 # The kind of a batch, and row and number of its pairs.

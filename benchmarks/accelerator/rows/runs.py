@@ -27,13 +27,13 @@ from t2t_repro.features.ensembles.members import EnsembleFolder, member_folders
 from t2t_repro.files import atomic_folder
 from t2t_repro.runs.run import Run, save_tokenizers
 from t2t_repro.settings.hparams import HParams
-from t2t_repro.training.averaging import write_averaged
 from t2t_repro.training.checkpoint_paths import find_checkpoint, step_of
 from t2t_repro.training.checkpoints import (
     Variables,
     model_variables,
     restore,
     variables_by_path,
+    write_averaged,
     write_checkpoint,
 )
 from t2t_repro.training.optimizer import make_optimizer

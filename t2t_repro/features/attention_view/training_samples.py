@@ -11,7 +11,6 @@ from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
-from t2t_repro.evaluation.branch_weights import branch_values
 from t2t_repro.features.attention_view.capture import (
     capture_attention,
     encode_source,
@@ -20,10 +19,9 @@ from t2t_repro.features.attention_view.capture import (
 from t2t_repro.features.attention_view.summaries import write_attention, write_branches
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.runs.evaluators import Training
+from t2t_repro.runs.evaluators import Training, branch_values
 from t2t_repro.text.tokenizer import Tokenizer
-from t2t_repro.training.loop_options import Evaluator
-from t2t_repro.training.metrics_log import MetricsLog
+from t2t_repro.training.metrics_log import Evaluator, MetricsLog
 
 logger = logging.getLogger(__name__)
 

@@ -29,8 +29,8 @@ from t2t_repro.features.ctranslate2.spec_variants import (
     check_quantization,
 )
 from t2t_repro.files import INCOMPLETE, current_folder, folder_lock, remove_unless_held
-from t2t_repro.runs.checkpoint_choice import choose_checkpoint
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.run_checkpoints import choose_checkpoint
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.training.checkpoint_paths import run_checkpoints
 

@@ -18,8 +18,8 @@ from t2t_repro.features.planning.plan import Plan
 from t2t_repro.runs.resuming import resolved_hparams
 from t2t_repro.runs.step_settings import chosen_xla, step_options
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.cluster import make_local_strategy, make_repeatable
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.setup import make_local_strategy, make_repeatable
 from t2t_repro.training.step import make_train_step
 
 FIRST_WORD = EOS_ID + 1

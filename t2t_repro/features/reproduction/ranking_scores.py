@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
-from t2t_repro.evaluation.development import likelihood_evaluator
+from t2t_repro.runs.evaluators import likelihood_evaluator
 from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.translation_scores import bleu

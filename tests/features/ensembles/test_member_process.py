@@ -16,7 +16,7 @@ import pytest
 from t2t_repro.features.ensembles import member_process
 from t2t_repro.features.ensembles.member_process import Failure
 from t2t_repro.runs import TrainSettings
-from t2t_repro.training.divergence import DivergedError
+from t2t_repro.training.recovery import DivergedError
 
 SETTINGS = TrainSettings(output_dir="run", hparams_set="transformer_tiny")
 

@@ -9,8 +9,8 @@ from t2t_repro.data.request import requested_settings
 from t2t_repro.features.planning import timing
 from t2t_repro.features.planning.plan import plan_training
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.training import setup
-from t2t_repro.training.step_options import StepOptions
+from t2t_repro.training import cluster
+from t2t_repro.training.step import StepOptions
 from tests.support.recorder import record
 
 
@@ -39,7 +39,7 @@ def time_one_step(train_steps):
 
 
 def test_timing_does_not_wait_for_other_workers(monkeypatch):
-    found = record(monkeypatch, setup, "find_cluster")
+    found = record(monkeypatch, cluster, "find_cluster")
     monkeypatch.setattr(timing, "make_repeatable", stop)
     with pytest.raises(Timed):
         time_one_step(100_000)

@@ -20,8 +20,8 @@ from benchmarks.accelerator.rows.results import Seed, branches
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import evaluation_batches
 from t2t_repro.decoding.translate import search_translations
-from t2t_repro.evaluation.development import likelihood_evaluator
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.evaluators import likelihood_evaluator
 from tests.support import seeds_probe
 from tests.support.accelerator_jobs import make_job
 from tests.support.without_tensorflow import run_without_tensorflow

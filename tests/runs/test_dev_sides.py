@@ -14,7 +14,7 @@ from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UserError
-from t2t_repro.evaluation.dev_sides import (
+from t2t_repro.runs.training_summary import (
     SubwordModel,
     dev_warning,
     read_pairs,

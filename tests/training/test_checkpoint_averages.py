@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.training.averaging import average_checkpoints
 from t2t_repro.training.checkpoint_paths import all_checkpoints, find_checkpoint
-from t2t_repro.training.checkpoints import model_variables, restore
+from t2t_repro.training.checkpoints import average_checkpoints, model_variables, restore
 from tests.support.tiny_training import (
     checkpoints_of,
     one_value,

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.evaluation.development import (
+from t2t_repro.runs.evaluators import (
     likelihood_evaluator,
     translation_evaluator,
 )

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
+from t2t_repro.runs.warm_start import TakenRows, shared_pieces, warm_start
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.checkpoints import (
     model_variables,
     read_values,
     write_checkpoint,
 )
-from t2t_repro.training.warm_start import TakenRows, shared_pieces, warm_start
 from tests.support.tiny_model import randomize
 from tests.support.tiny_training import tiny_model
 

@@ -1,1 +1,0 @@
-"""Scores of a model during and after training."""
