@@ -27,7 +27,7 @@ class ParsingSynthetic(ParsingProblem):
         self, split: str, tmp_dir: str | Path | None
     ) -> Iterator[tuple[str, str]]:
         # Listing the problems must not wait for the lexicon.
-        from t2t_repro.features.synthetic.grammar import sentences
+        from t2t_repro.features.synthetic.synthetic_corpus import sentences
 
         del tmp_dir
         for sentence in sentences(split, PAIRS[split]):

@@ -49,7 +49,10 @@ FLOORS = {
 CATALOGUES = {"problems": "t2t_repro.problems", "hparams": "t2t_repro.hparams"}
 CATALOGUE_FLOOR = 2.5
 # The package of a checkout, in `docs/`, and the only module that imports it.
-RESULTS, USER_OF_RESULTS = "results", "t2t_repro.features.reproduction.command"
+RESULTS, USER_OF_RESULTS = (
+    "results",
+    "t2t_repro.features.reproduction.command_reproduce",
+)
 FEATURES = "t2t_repro.features."
 FEATURE_FLOOR = 6.5
 
@@ -81,7 +84,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.runs.translating",
     "t2t_repro.runs",
     "t2t_repro.runs.run",
-    "t2t_repro.features.planning.plan",
+    "t2t_repro.features.planning.training_plan",
     "t2t_repro.runs.resuming",
     "t2t_repro.features.ensembles.members",
     "t2t_repro.features.ensembles.ensemble_training",
@@ -89,7 +92,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.cli.main",
     "t2t_repro.cli.list",
     "t2t_repro.cli.show",
-    "t2t_repro.features.planning.command",
+    "t2t_repro.features.planning.command_plan",
     "t2t_repro.cli.train",
     "t2t_repro.cli.decode",
     "t2t_repro.cli.score",

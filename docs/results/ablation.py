@@ -11,9 +11,9 @@ from results.curves import Curve
 from results.derived import on_accelerator
 from results.form_runs import BLEU, NLL, SCALE
 from results.tables import without_empty_columns
-from t2t_repro.features.reproduction.agreement import decimals
-from t2t_repro.features.reproduction.report import mean_and_spread
-from t2t_repro.features.reproduction.results import NOT_YET, Result, averaged_score
+from t2t_repro.features.reproduction.order_agreement import decimals
+from t2t_repro.features.reproduction.report_writer import mean_and_spread
+from t2t_repro.features.reproduction.result_files import NOT_YET, Result, averaged_score
 from t2t_repro.text_tables import markdown
 
 SCORES = {

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import stats
 
-from t2t_repro.features.reproduction.permutation import COVERAGE
+from t2t_repro.features.reproduction.order_agreement import COVERAGE
 
 # System -> block -> score.
 Scores: TypeAlias = Mapping[str, Mapping[Any, float]]

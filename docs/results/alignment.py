@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from results.word_translations import german_verb_words, translations
 from t2t_repro.features.synthetic.english import leaves, tags, word_of_each_token
-from t2t_repro.features.synthetic.grammar import SyntheticSentence
+from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence
 
 Link = tuple[int, int]  # English word, German word
 

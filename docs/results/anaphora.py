@@ -15,7 +15,7 @@ import numpy as np
 
 from t2t_repro.features.attention_view.attention import Attention
 from t2t_repro.features.synthetic.english import leaves, tags, word_of_each_token
-from t2t_repro.features.synthetic.grammar import SyntheticSentence, sentences
+from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence, sentences
 
 # Returns the attention of a source and a target, such as `System.attention`.
 Attend = Callable[[str, str], Attention]

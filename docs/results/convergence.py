@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from results.curves import Curve
-from t2t_repro.features.reproduction.course import Course
+from t2t_repro.features.reproduction.result_files import Course
 
 PLAIN_CURVE, WEIGHTED_CURVE = "transformer_base-long", "weighted_transformer_base-long"
 _DIGITS = 4  # after the point

@@ -12,12 +12,12 @@ from scipy import stats
 
 from results.measurements import Measurement
 from t2t_repro import catalogue
-from t2t_repro.features.reproduction import small_scale
+from t2t_repro.features.reproduction import recipes
 from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.order_agreement import COVERAGE
 from t2t_repro.features.reproduction.papers import facts
-from t2t_repro.features.reproduction.permutation import COVERAGE
-from t2t_repro.features.reproduction.report import mean_and_spread
-from t2t_repro.features.reproduction.results import Result
+from t2t_repro.features.reproduction.report_writer import mean_and_spread
+from t2t_repro.features.reproduction.result_files import Result
 from t2t_repro.settings.hparams import HParams
 
 PLAIN, WEIGHTED = "transformer_base", "weighted_transformer_base"
@@ -265,15 +265,14 @@ def trained_depths() -> dict[str, int]:
     """Return the d_k that the small scale trains, by the paper's, such as "dk16"."""
     names = (row.name.partition("_") for row in find_table("attention").rows)
     depths = {name for _, _, name in names if name.startswith("dk")}
-    return {x: int(x.removeprefix("dk")) // small_scale.WIDTH_DIVISOR for x in depths}
+    return {x: int(x.removeprefix("dk")) // recipes.WIDTH_DIVISOR for x in depths}
 
 
 def units_per_head() -> dict[str, int]:
     """Return the units per head at the small scale: `base`, and two narrow rows."""
     sets = {
-        row: small_scale.scaled(catalogue.hparams(f"{PLAIN}_{row}"))
-        for row in TOO_NARROW
-    } | {"base": small_scale.scaled(catalogue.hparams(PLAIN))}
+        row: recipes.scaled(catalogue.hparams(f"{PLAIN}_{row}")) for row in TOO_NARROW
+    } | {"base": recipes.scaled(catalogue.hparams(PLAIN))}
     paper = catalogue.hparams(f"{PLAIN}_a_h32").resolved()
     return {
         **{row: _head_units(hparams.resolved()) for row, hparams in sets.items()},
@@ -288,11 +287,10 @@ def _head_units(hparams: HParams) -> int:
 def long_scale() -> dict[str, float]:
     """Return the schedule of the long scale, and the small scale's peak."""
     small, long = (
-        small_scale.scaled(catalogue.hparams(PLAIN), scale)
-        for scale in ("small", "long")
+        recipes.scaled(catalogue.hparams(PLAIN), scale) for scale in ("small", "long")
     )
     return {
-        "steps": small_scale.LONG_STEPS,
+        "steps": recipes.LONG_STEPS,
         "warmup": long.learning_rate_warmup_steps,
         "peak": _peak(long),
         "small_peak": _peak(small),

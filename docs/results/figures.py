@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +18,9 @@ from results.curves import Curve
 from results.derived import by_seed
 from results.measurements import Measurement
 from results.parsers import GOLD
-from t2t_repro.features.reproduction.f1_by_length import classes_in
 from t2t_repro.features.reproduction.lookup import find_table
-from t2t_repro.features.reproduction.results import NOT_YET, Result
-from t2t_repro.features.reproduction.small_scale import WIDTH_DIVISOR
+from t2t_repro.features.reproduction.recipes import WIDTH_DIVISOR
+from t2t_repro.features.reproduction.result_files import NOT_YET, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -230,6 +230,16 @@ def f1_classes(results: Sequence[Result]) -> list[dict[str, float]]:
         if (result.system, result.scale) == (GOLD, "small")
     ]
     return [classes for classes in found if classes]
+
+
+def classes_in(scores: Mapping[str, float], split: str) -> dict[str, float]:
+    """Return the F1 of each class of lengths in a result file, shortest first."""
+    pattern = re.compile(rf"F1, (\D*(\d+).*) \({split}\)")
+    found = [
+        (match, scores[match[0]]) for match in map(pattern.fullmatch, scores) if match
+    ]
+    found.sort(key=lambda pair: int(pair[0][2]))
+    return {match[1]: f1 for match, f1 in found}
 
 
 FIGURES = {

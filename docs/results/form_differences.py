@@ -22,13 +22,13 @@ from results.curves import Curve
 from results.derived import on_accelerator
 from results.form_runs import BLEU, NLL, SCALE, Repeat
 from results.tables import without_empty_columns
-from t2t_repro.features.reproduction.agreement import (
+from t2t_repro.features.reproduction.order_agreement import (
+    COVERAGE,
     decimals,
     p_value_cell,
     p_value_text,
 )
-from t2t_repro.features.reproduction.permutation import COVERAGE
-from t2t_repro.features.reproduction.results import NOT_YET, Result
+from t2t_repro.features.reproduction.result_files import NOT_YET, Result
 from t2t_repro.text_tables import markdown
 
 NAMES = {NLL: "nll", BLEU: "BLEU"}

@@ -11,17 +11,18 @@ from typing import Any
 from scipy import stats
 
 from results.derived import PLAIN, by_seed
-from t2t_repro.features.reproduction.agreement import (
+from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.order_agreement import (
     ALL_ROWS,
+    COVERAGE,
+    OrderTest,
     group_agreements,
     order_of,
     p_value_text,
     pooled_deviation,
     scores_of,
 )
-from t2t_repro.features.reproduction.lookup import find_table
-from t2t_repro.features.reproduction.permutation import COVERAGE, OrderTest
-from t2t_repro.features.reproduction.results import Result, averaged_score
+from t2t_repro.features.reproduction.result_files import Result, averaged_score
 from t2t_repro.features.reproduction.tables import Row
 
 PERPLEXITY, BLEU = "perplexity (dev)", "BLEU (dev)"

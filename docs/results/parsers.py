@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from results.derived import by_seed
 from results.measurements import Measurement
-from t2t_repro.features.reproduction.results import Result
+from t2t_repro.features.reproduction.result_files import Result
 
 GOLD, SILVER = "transformer_parsing_wsj", "transformer_parsing_semi"
 # Score -> its name in the template.

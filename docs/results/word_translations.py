@@ -11,7 +11,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from t2t_repro.features.synthetic import adverbials, lexicon, phrases
+from t2t_repro.features.synthetic import lexicon, phrases
 from t2t_repro.features.synthetic.english import cardinal_tree, leaves
 from t2t_repro.features.synthetic.german import (
     HABEN,
@@ -132,9 +132,9 @@ def _numbers() -> Iterator[tuple[str, str]]:
 
 
 def _adverbs() -> Iterator[tuple[str, str]]:
-    for pair in (*adverbials.FREQUENCY, *adverbials.MANNER):
+    for pair in (*phrases.FREQUENCY, *phrases.MANNER):
         yield pair.german, leaves(pair.english)[0]
-    for pair in (*adverbials.DAYS, *adverbials.MONTHS, *adverbials.PARTS_OF_DAY):
+    for pair in (*phrases.DAYS, *phrases.MONTHS, *phrases.PARTS_OF_DAY):
         yield pair.german, pair.english
 
 

@@ -12,7 +12,7 @@ def test_registering_the_problems_imports_neither_the_grammar_nor_a_framework():
         "from t2t_repro import catalogue, registry\n"
         "catalogue.problem('parsing_synthetic')\n"
         "assert 'translate_ende_synthetic' in registry.problems\n"
-        "slow = {'t2t_repro.features.synthetic.grammar', 'tensorflow',\n"
+        "slow = {'t2t_repro.features.synthetic.synthetic_corpus', 'tensorflow',\n"
         "        'tensorflow_datasets', 'keras'}\n"
         "print(sorted(slow & sys.modules.keys()))\n"
     )

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.features.synthetic.grammar import sentences
+from t2t_repro.features.synthetic.synthetic_corpus import sentences
 
 
 def test_the_pairs_are_the_text_of_the_sentences():

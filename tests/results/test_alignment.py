@@ -13,7 +13,7 @@ from t2t_repro.features.synthetic.english import (
     tags,
     word_of_each_token,
 )
-from t2t_repro.features.synthetic.grammar import SyntheticSentence, sentences
+from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence, sentences
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from results.convergence import (
     updates_to,
 )
 from results.curves import recorded_curves
-from t2t_repro.features.reproduction.course import Course, shipped_course
+from t2t_repro.features.reproduction.result_files import Course, shipped_course
 from tests.support.curve import CURVE
 
 SLOW = dataclasses.replace(CURVE, steps=(100, 200, 300, 400), nll=(4.0, 3.0, 2.5, 2.0))

@@ -20,7 +20,7 @@ from results.derived import (
     update_minutes,
 )
 from results.measurements import recorded_measurements
-from t2t_repro.features.reproduction.results import shipped_results
+from t2t_repro.features.reproduction.result_files import shipped_results
 
 
 def test_a_confidence_interval_is_that_of_scipy_if_the_degrees_are_whole():

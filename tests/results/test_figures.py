@@ -10,11 +10,12 @@ from results.figures import (
     FIGURES,
     FigureData,
     attention_points,
+    classes_in,
     draw_figures,
     links,
 )
 from results.measurements import recorded_measurements
-from t2t_repro.features.reproduction.results import shipped_results
+from t2t_repro.features.reproduction.result_files import shipped_results
 from tests.support.curve import CURVE
 from tests.support.result import RESULT
 
@@ -101,3 +102,14 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
 def test_nothing_is_drawn_from_nothing(tmp_path):
     pytest.importorskip("matplotlib", reason="the extra `results` is not installed")
     assert draw_figures(NOTHING, tmp_path) == []
+
+
+def test_scores_of_a_result_file_are_found_again_by_split():
+    scores = {
+        "F1, over 40 words (dev)": 50.0,
+        "F1, 1 to 10 words (dev)": 90.0,
+        "F1, 11 to 20 words (test)": 80.0,
+        "F1 (dev)": 70.0,
+    }
+    found = classes_in(scores, "dev")
+    assert list(found.items()) == [("1 to 10 words", 90.0), ("over 40 words", 50.0)]

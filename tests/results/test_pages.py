@@ -23,9 +23,8 @@ from results.pages import (
     template,
     write_pages,
 )
-from t2t_repro.features.reproduction.course import Course
 from t2t_repro.features.reproduction.lookup import find_table as table
-from t2t_repro.features.reproduction.results import Result, shipped_results
+from t2t_repro.features.reproduction.result_files import Course, Result, shipped_results
 from t2t_repro.features.reproduction.tables import Row
 from tests.support.recorder import record
 

@@ -8,7 +8,7 @@ pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
 from results.measurements import recorded_measurements
 from results.parsers import GOLD, SILVER, best_parser, silver_gap
-from t2t_repro.features.reproduction.results import Result, shipped_results
+from t2t_repro.features.reproduction.result_files import Result, shipped_results
 
 
 def parser(system: str, seed: int, f1_40: float, f1: float) -> Result:

@@ -9,7 +9,7 @@ pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
 from results import noise, tables
 from t2t_repro.features.reproduction.lookup import find_table
-from t2t_repro.features.reproduction.results import shipped_results
+from t2t_repro.features.reproduction.result_files import shipped_results
 
 RESULTS = shipped_results()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2t_repro.features.reproduction.results import Result
+from t2t_repro.features.reproduction.result_files import Result
 
 RESULT = Result(
     system="transformer_base_a_h1",

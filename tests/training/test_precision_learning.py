@@ -7,7 +7,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.request import PairFiles
-from t2t_repro.features.synthetic.grammar import sentences
+from t2t_repro.features.synthetic.synthetic_corpus import sentences
 from t2t_repro.runs import TrainSettings, train
 from tests.support.tiny_training import metrics_of
 

@@ -34,10 +34,9 @@ from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.lookup import find_row
-from t2t_repro.features.reproduction.plan import Plan, plan_of
-from t2t_repro.features.reproduction.ranking_scores import pooled_bleu
-from t2t_repro.features.reproduction.results import Result, averaged_score
-from t2t_repro.features.reproduction.run_row import score_splits
+from t2t_repro.features.reproduction.result_files import Result, averaged_score
+from t2t_repro.features.reproduction.row_plan import Plan, plan_of
+from t2t_repro.features.reproduction.row_scores import pooled_bleu, score_splits
 from t2t_repro.runs import System, TranslatingSystem
 from t2t_repro.text_tables import aligned
 

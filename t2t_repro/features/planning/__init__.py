@@ -5,7 +5,7 @@ from t2t_repro.features import Command, Feature
 FEATURE = Feature(
     commands={
         "plan": Command(
-            "t2t_repro.features.planning.command",
+            "t2t_repro.features.planning.command_plan",
             "print what a run will cost, before it begins",
             before="train",
         )

@@ -14,7 +14,7 @@ from t2t_repro import catalogue
 from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import Batch
-from t2t_repro.features.planning.plan import Plan
+from t2t_repro.features.planning.training_plan import Plan
 from t2t_repro.runs.resuming import resolved_hparams
 from t2t_repro.runs.step_settings import chosen_xla, step_options
 from t2t_repro.settings.train_settings import TrainSettings

@@ -5,7 +5,7 @@ from t2t_repro.features import Command, Feature
 FEATURE = Feature(
     commands={
         "reproduce": Command(
-            "t2t_repro.features.reproduction.command",
+            "t2t_repro.features.reproduction.command_reproduce",
             "the papers' tables beside our scores",
         )
     },

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.errors import UserError
-from t2t_repro.features.parsing.bracketing import BracketingScores
-from t2t_repro.features.reproduction.commands import hypotheses_file
-from t2t_repro.features.reproduction.f1_by_length import f1_by_length, score_name
-from t2t_repro.features.reproduction.plan import Plan, RunFolders, check_folders
-from t2t_repro.features.reproduction.ranking_scores import Output, ranking_scores
 from t2t_repro.features.reproduction.recipes import Recipe
-from t2t_repro.features.reproduction.results import Result, averaged_score, hardware
+from t2t_repro.features.reproduction.result_files import (
+    Result,
+    averaged_score,
+    hardware,
+)
+from t2t_repro.features.reproduction.row_plan import (
+    Plan,
+    RunFolders,
+    check_folders,
+    hypotheses_file,
+)
+from t2t_repro.features.reproduction.row_scores import (
+    ranking_scores,
+    score_splits,
+)
 from t2t_repro.features.reproduction.tables import Row
 from t2t_repro.files import atomic_write
 from t2t_repro.runs import System, TrainSettings, train
@@ -28,7 +37,6 @@ from t2t_repro.training.metrics_file import (
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.runs import Evaluation, TranslatingSystem
 
 
 def run_row(
@@ -155,62 +163,6 @@ def _score_checkpoint(
     return _CheckpointResult(
         scores, scored.signature, system.model.count_params(), system.run.versions
     )
-
-
-class SplitScores(NamedTuple):
-    """Scores of a system on some splits.
-
-    Attributes:
-        outputs: Outputs by split.
-        scores: Scores by name, as result files hold them.
-        signature: sacreBLEU's signature, or an empty string for other scores.
-    """
-
-    outputs: dict[str, Output]
-    scores: dict[str, float]
-    signature: str
-
-
-def score_splits(
-    system: TranslatingSystem, data: PreparedData, splits: Sequence[str]
-) -> SplitScores:
-    """Score a system on some splits, with the problem's search.
-
-    Args:
-        system: The system.
-        data: Prepared data of its training.
-        splits: The splits.
-    """
-    outputs, scores, signature = {}, {}, ""
-    for split in splits:
-        sources, references = data.raw_text(split)
-        evaluation = system.evaluate(sources, references)
-        outputs[split] = Output(evaluation, references)
-        scores |= named_scores(evaluation, references, split)
-        signature = _signature(evaluation)
-    return SplitScores(outputs, scores, signature)
-
-
-def named_scores(
-    evaluation: Evaluation, references: Sequence[str], split: str
-) -> dict[str, float]:
-    """Return the scores that a result file holds for a split, by name."""
-    scores: Any = evaluation.scores
-    if not isinstance(scores, BracketingScores):
-        return {f"BLEU ({split})": scores.bleu.value}
-    by_length = f1_by_length(evaluation.hypotheses, references)
-    return {
-        f"F1 ({split})": scores.f1,
-        f"F1 up to 40 words ({split})": scores.f1_up_to_40,
-        f"% repaired ({split})": 100 * (evaluation.repaired / scores.sentences),
-        **{score_name(name, split): f1 for name, f1 in by_length.items()},
-    }
-
-
-def _signature(evaluation: Evaluation) -> str:
-    """Return sacreBLEU's signature, or an empty string for other scores."""
-    scores: Any = evaluation.scores
-    return "" if isinstance(scores, BracketingScores) else scores.bleu.signature
 
 
 def _perplexity(recipe: Recipe, row: Row, output_dir: Path) -> dict[str, float]:

@@ -6,9 +6,13 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from t2t_repro.features.reproduction.course import NO_COURSE, Course
-from t2t_repro.features.reproduction.report import Column, Report, make_block
-from t2t_repro.features.reproduction.results import NOT_YET, Result
+from t2t_repro.features.reproduction.report_writer import Column, Report, make_block
+from t2t_repro.features.reproduction.result_files import (
+    NO_COURSE,
+    NOT_YET,
+    Course,
+    Result,
+)
 from t2t_repro.features.reproduction.tables import VOCAB_SIZE, Row, Table
 from t2t_repro.models.sizes import parameter_count
 from t2t_repro.settings.hparams import HParams

@@ -1,10 +1,11 @@
 """A synchronous English-German grammar: a sentence, its translation, and its tree.
 
-Read the modules in this order. All others use `words`, `traits`, `tenses` and `draw`.
-`german` and `english` inflect; `lexicon` and `verbs` list the words; `phrases` and
-`adverbials` draw the parts of a clause; `linearization` orders them; `clauses` and
-`relatives` draw clauses; `sentences`, `questions` and `anaphora` join clauses;
-`grammar` makes a corpus of sentences. The grammar needs only the standard library.
+Read the modules in this order. `word_traits` and `tenses` say what may be combined;
+`german` and `english` inflect; `lexicon` and `verbs` list the words; `phrases` draws
+noun phrases and adverbials, and `pronouns` chooses pronouns; `clauses` draws clauses
+and orders their words, and `relatives` puts clauses into each other;
+`sentence_patterns` and `anaphora` join clauses to sentences; `synthetic_corpus` makes a
+corpus of them. The grammar needs only the standard library.
 """
 
 from t2t_repro.features import Feature

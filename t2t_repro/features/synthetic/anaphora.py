@@ -11,37 +11,34 @@ from dataclasses import dataclass, replace
 
 from t2t_repro.features.synthetic import phrases
 from t2t_repro.features.synthetic.clauses import (
+    Clause,
+    add_adjective,
     add_adverbials,
     add_complements,
+    add_predicate,
     add_verb_object,
     bare,
     draw_subject,
     draw_verb,
-    set_subject,
-    start,
-)
-from t2t_repro.features.synthetic.draw import Draw
-from t2t_repro.features.synthetic.english import REFERENT
-from t2t_repro.features.synthetic.german import Case
-from t2t_repro.features.synthetic.linearization import (
-    Clause,
     english_predicate,
     german_question,
     german_statement,
+    set_subject,
+    start,
 )
+from t2t_repro.features.synthetic.english import REFERENT
+from t2t_repro.features.synthetic.german import Case
 from t2t_repro.features.synthetic.phrases import NounPhrase
-from t2t_repro.features.synthetic.predicates import add_adjective, add_predicate
 from t2t_repro.features.synthetic.pronouns import anaphor
-from t2t_repro.features.synthetic.sentences import (
+from t2t_repro.features.synthetic.sentence_patterns import (
     coordinated,
     draw_link,
     main_first,
     main_last,
 )
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
-from t2t_repro.features.synthetic.traits import PEOPLE, Trait
 from t2t_repro.features.synthetic.verbs import BE, Frame, Verb, find_verbs
-from t2t_repro.features.synthetic.words import Pair
+from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
 _MEN_AND_WOMEN = Trait.MAN | Trait.WOMAN
 _NOT_HANDLED = PEOPLE | Trait.PLACE | Trait.VISITABLE

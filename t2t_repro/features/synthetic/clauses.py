@@ -1,22 +1,228 @@
-"""Verbs with their subjects, objects and adverbials."""
+"""Clauses: the verb with its subject, objects and adverbials, and their order.
+
+English and German read the parts of a clause in different orders.
+The German side follows the topological fields: front field, finite verb, middle field,
+right bracket, after field. Every part carries its leading space or is empty.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from t2t_repro.features.synthetic import adverbials, phrases, tenses
-from t2t_repro.features.synthetic.draw import Draw
-from t2t_repro.features.synthetic.english import preposition_leaf
-from t2t_repro.features.synthetic.german import Case
-from t2t_repro.features.synthetic.linearization import Clause
+from t2t_repro.features.synthetic import english, lexicon, phrases, tenses
+from t2t_repro.features.synthetic.english import VerbGroup, preposition_leaf, verb_group
+from t2t_repro.features.synthetic.german import (
+    Agreement,
+    Case,
+    VerbBrackets,
+    cardinal,
+    contract,
+    verb_brackets,
+    zu_infinitive,
+)
 from t2t_repro.features.synthetic.phrases import NounPhrase
-from t2t_repro.features.synthetic.pronouns import pronoun
+from t2t_repro.features.synthetic.pronouns import pronoun_instead
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
-from t2t_repro.features.synthetic.traits import PEOPLE, Trait
 from t2t_repro.features.synthetic.verbs import Frame, Verb, find_verbs
-from t2t_repro.features.synthetic.words import Pair
+from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
+
+
+@dataclass(slots=True)
+class Clause:
+    """A clause before its words are put in order.
+
+    The English parts are trees, the German ones (`*_de`) are words.
+
+    Attributes:
+        verb: The verb.
+        tense: Its tense.
+        agreement: Person and number of the subject.
+        negated: Whether English negates the verb.
+        nicht: Whether German has nicht; with kein it does not.
+        closed: Whether the English clause ends in a relative or other clause, so
+            that nothing can follow.
+        subject: The subject.
+        adverb: Adverb of frequency, before the main verb.
+        objects: Objects, particle and predicate, in order.
+        manner: Manner and company.
+        place: Place.
+        time: Time.
+        tail: A clause that depends on the verb.
+        subject_de: The subject.
+        pronouns_de: Pronoun objects, first in the middle field.
+        time_de: Time.
+        definite_de: Definite objects, before adverb and nicht.
+        adverb_de: Adverb of frequency.
+        indefinite_de: Indefinite objects.
+        manner_de: Manner and company.
+        place_de: Place.
+        predicate_de: Predicate, direction or prepositional object.
+        after_de: Clauses after the right bracket.
+    """
+
+    verb: Verb
+    tense: Tense
+    agreement: Agreement = Agreement.THIRD
+    negated: bool = False
+    nicht: bool = False
+    closed: bool = False
+    subject: str = ""
+    adverb: str = ""
+    objects: str = ""
+    manner: str = ""
+    place: str = ""
+    time: str = ""
+    tail: str = ""
+    subject_de: str = ""
+    pronouns_de: str = ""
+    time_de: str = ""
+    definite_de: str = ""
+    adverb_de: str = ""
+    indefinite_de: str = ""
+    manner_de: str = ""
+    place_de: str = ""
+    predicate_de: str = ""
+    after_de: str = ""
+
+
+def _complements(clause: Clause) -> str:
+    c = clause
+    return f"{c.objects}{c.manner}{c.place}{c.time}{c.tail}"
+
+
+def _verb_group(clause: Clause, *, support: bool) -> VerbGroup:
+    return verb_group(clause.verb.english, clause.tense, clause.agreement, support)
+
+
+def _core(clause: Clause, group: VerbGroup) -> str:
+    """Return the main verb, after the auxiliary, and all that follows it."""
+    return (
+        f"{' (RB not)' if clause.negated else ''}{clause.adverb}{group.core}"
+        f"{_complements(clause)}{')' * group.closers}"
+    )
+
+
+def english_predicate(clause: Clause) -> str:
+    """Return the verb phrase of a statement."""
+    group = _verb_group(clause, support=clause.negated)
+    return f" (VP{group.auxiliary}{_core(clause, group)})"
+
+
+def english_statement(clause: Clause) -> str:
+    """Return "(S subject verb-phrase)" without punctuation."""
+    return f"(S{clause.subject}{english_predicate(clause)})"
+
+
+def english_question(clause: Clause) -> str:
+    """Return auxiliary, subject and verb phrase: the children of an (SQ ...)."""
+    group = _verb_group(clause, support=True)
+    return f"{group.auxiliary}{clause.subject}{_core(clause, group)}"
+
+
+def english_infinitive(clause: Clause) -> str:
+    """Return the tree of "to buy a book"."""
+    verb = f"(VB {clause.verb.english.base}){_complements(clause)}"
+    return f" (S (VP (TO to) (VP {verb})))"
+
+
+def _brackets(clause: Clause) -> VerbBrackets:
+    tense = clause.tense
+    if tense is Tense.MUST and clause.negated:
+        tense = Tense.MUST_NOT
+    return verb_brackets(clause.verb.german, tense, clause.agreement)
+
+
+def _middle(clause: Clause) -> str:
+    c = clause
+    no = " nicht" if c.nicht else ""
+    return (
+        f"{c.pronouns_de}{c.time_de}{c.definite_de}{c.adverb_de}{no}{c.indefinite_de}"
+        f"{c.manner_de}{c.place_de}{c.predicate_de}"
+    )
+
+
+def _from_finite_verb(clause: Clause, subject: str) -> str:
+    """Return the finite verb of a main clause and all that follows it."""
+    brackets = _brackets(clause)
+    right = f" {brackets.right}" if brackets.right else ""
+    return f" {brackets.finite}{subject}{_middle(clause)}{right}{clause.after_de}"
+
+
+def german_statement(clause: Clause, front: str = "") -> str:
+    """Return a main clause with the verb in second place.
+
+    Args:
+        clause: The clause.
+        front: The words of the front field; the subject if empty.
+    """
+    if front:
+        return f"{front}{_from_finite_verb(clause, clause.subject_de)}"
+    return f"{clause.subject_de}{_from_finite_verb(clause, '')}"
+
+
+def german_question(clause: Clause) -> str:
+    """Return a clause with the verb first."""
+    return _from_finite_verb(clause, clause.subject_de)
+
+
+def german_subordinate(clause: Clause) -> str:
+    """Return a clause with the verb last."""
+    last = _brackets(clause).last
+    return f"{clause.subject_de}{_middle(clause)} {last}{clause.after_de}"
+
+
+def german_infinitive(clause: Clause) -> str:
+    """Return "ein Buch zu kaufen", without the subject."""
+    return f"{_middle(clause)} {zu_infinitive(clause.verb.german)}{clause.after_de}"
+
+
+def add_predicate(draw: Draw, clause: Clause, traits: Trait) -> None:
+    """Add an adjective, a comparison or an age after "be"."""
+    kind = draw.below(10)
+    if kind == 0 and traits & PEOPLE:
+        number = 2 + draw.below(97)
+        years = f"(NP (CD {english.cardinal(number)}) (NNS years))"
+        clause.objects = f" (ADJP {years} (JJ old))"
+        clause.predicate_de = f" {cardinal(number)} Jahre alt"
+    elif kind < 3:
+        _add_comparison(draw, clause, traits)
+    else:
+        add_adjective(draw, clause, traits)
+
+
+def add_adjective(draw: Draw, clause: Clause, traits: Trait) -> None:
+    """Add a predicate adjective for a subject with these traits."""
+    adjective = draw.pick(lexicon.adjectives(traits))
+    clause.objects = f" (ADJP (JJ {adjective.english}))"
+    clause.predicate_de = f" {adjective.german}"
+
+
+def _add_comparison(draw: Draw, clause: Clause, traits: Trait) -> None:
+    adjective = draw.pick(lexicon.comparable_adjectives(traits))
+    standard = phrases.noun_phrase(draw, traits, Case.NOMINATIVE, phrases.DEFINITE)
+    more, _, rest = adjective.english_comparative.rpartition(" ")
+    word = f"(RBR {more}) (JJ {rest})" if more else f"(JJR {rest})"
+    clause.objects = f" (ADJP {word} (PP (IN than) {standard.tree}))"
+    clause.predicate_de = f" {adjective.german_comparative} als {standard.german}"
+
+
+def add_price(draw: Draw, clause: Clause) -> None:
+    """Add a price after "cost"."""
+    price = 2 + draw.below(998)
+    clause.objects = f" (NP (CD {price}) (NNS euros))"
+    clause.predicate_de = f" {price} Euro"
+
+
+def add_agent(draw: Draw, clause: Clause) -> None:
+    """Add the particle of a passive verb and, with some probability, its agent."""
+    clause.objects = clause.verb.english.particle
+    if draw.chance(0.6):
+        agent = phrases.noun_phrase(draw, PEOPLE, Case.DATIVE, phrases.PLAIN)
+        clause.objects += f" (PP (IN by) {agent.tree})"
+        clause.manner_de = f" {contract('von', agent.german)}"
+
 
 # Adds a relative clause to a noun phrase, or returns it unchanged.
 Attach = Callable[[NounPhrase], NounPhrase]
@@ -98,9 +304,8 @@ def draw_subject(
         traits: The noun has any of these.
         attach: Adds a relative clause.
     """
-    if traits & PEOPLE and draw.chance(0.28):
-        phrase = pronoun(draw, Case.NOMINATIVE)
-    else:
+    phrase = pronoun_instead(draw, 0.28, traits, Case.NOMINATIVE)
+    if phrase is None:
         determiners = phrases.DEFINITE if clause.negated else phrases.SUBJECT
         phrase = phrases.noun_phrase(
             draw, traits, Case.NOMINATIVE, determiners, _modified(attach)
@@ -134,8 +339,9 @@ def _draw_object(
     draw: Draw, clause: Clause, traits: Trait, case: Case, attach: Attach
 ) -> NounPhrase:
     """Draw an object, with kein instead of nicht in a negated clause."""
-    if traits & PEOPLE and draw.chance(0.25):
-        return pronoun(draw, case, clause.agreement)
+    pronoun = pronoun_instead(draw, 0.25, traits, case, clause.agreement)
+    if pronoun:
+        return pronoun
     determiners = phrases.NEGATED if clause.negated else phrases.OBJECT
     phrase = phrases.noun_phrase(draw, traits, case, determiners, _modified(attach))
     return attach(phrase)
@@ -156,7 +362,7 @@ def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:
         phrase = _oblique(draw, clause, attach)
         _add_prepositional(clause, verb.preposition, verb.german_preposition, phrase)
     elif verb.frame is Frame.MOTION:
-        direction = draw.pick(adverbials.DIRECTIONS)
+        direction = draw.pick(phrases.DIRECTIONS)
         determiners = phrases.DEFINITE if clause.negated else phrases.PLAIN
         phrase = phrases.noun_phrase(
             draw, direction.traits, direction.case, determiners
@@ -186,11 +392,11 @@ def add_objectless_verb(clause: Clause) -> None:
 
 
 def _add_two_objects(draw: Draw, clause: Clause, attach: Attach) -> None:
-    if draw.chance(0.35):
-        recipient = pronoun(draw, Case.DATIVE, clause.agreement)
-    else:
-        recipient = phrases.noun_phrase(draw, PEOPLE, Case.DATIVE, phrases.DEFINITE)
-    add_object(clause, recipient)
+    recipient = pronoun_instead(draw, 0.35, PEOPLE, Case.DATIVE, clause.agreement)
+    add_object(
+        clause,
+        recipient or phrases.noun_phrase(draw, PEOPLE, Case.DATIVE, phrases.DEFINITE),
+    )
     # A bare plural here would merge with the recipient: "her books" has two readings.
     determiners = phrases.PLAIN
     if clause.negated:
@@ -202,8 +408,9 @@ def _add_two_objects(draw: Draw, clause: Clause, attach: Attach) -> None:
 def _oblique(draw: Draw, clause: Clause, attach: Attach) -> NounPhrase:
     """Draw the noun phrase of a prepositional object; negation stays nicht."""
     case, traits = clause.verb.german_case, clause.verb.objects
-    if traits & PEOPLE and draw.chance(0.2):
-        return pronoun(draw, case, clause.agreement)
+    pronoun = pronoun_instead(draw, 0.2, traits, case, clause.agreement)
+    if pronoun:
+        return pronoun
     determiners = phrases.DEFINITE if clause.negated else phrases.OBJECT
     phrase = phrases.noun_phrase(draw, traits, case, determiners, _modified(attach))
     return attach(phrase)
@@ -212,7 +419,7 @@ def _oblique(draw: Draw, clause: Clause, attach: Attach) -> NounPhrase:
 def _add_prepositional(
     clause: Clause, word: str, german_word: str, phrase: NounPhrase
 ) -> None:
-    complement = adverbials.prepositional(word, german_word, phrase)
+    complement = phrases.prepositional(word, german_word, phrase)
     clause.objects += f" {complement.english}"
     clause.predicate_de += f" {complement.german}"
     _add_relative(clause, phrase)
@@ -236,11 +443,11 @@ def add_adverbials(
     if active and not clause.verb.stative and draw.chance(0.2 * scale):
         add_manner(clause, _draw_manner(draw, clause, nouns))
     if nouns and clause.verb.frame not in _PLACELESS and draw.chance(0.2 * scale):
-        place = _draw_prepositional(draw, draw.pick(adverbials.PLACES))
+        place = _draw_prepositional(draw, draw.pick(phrases.PLACES))
         clause.place, clause.place_de = f" {place.english}", f" {place.german}"
     momentary = not clause.verb.only_simple or clause.verb.frame is Frame.COPULA
     if momentary and not clause.adverb and draw.chance(0.3 * scale):
-        time = adverbials.time(draw, clause.tense)
+        time = phrases.time_adverbial(draw, clause.tense)
         clause.time, clause.time_de = f" {time.english}", f" {time.german}"
 
 
@@ -249,7 +456,7 @@ def _add_frequency(draw: Draw, clause: Clause, share: float) -> None:
     negative = clause.negated or "(DT no)" in clause.subject
     usual = clause.tense in tenses.SIMPLE and clause.verb.frame is not Frame.PRICE
     if usual and not negative and draw.chance(share):
-        adverb = draw.pick(adverbials.FREQUENCY)
+        adverb = draw.pick(phrases.FREQUENCY)
         clause.adverb, clause.adverb_de = f" {adverb.english}", f" {adverb.german}"
 
 
@@ -262,15 +469,15 @@ def _draw_manner(draw: Draw, clause: Clause, nouns: bool) -> Pair:
     """Draw an adverb of manner or, with a noun, a companion."""
     adverbs_only = clause.verb.frame in (Frame.PREPOSITIONAL, Frame.MOTION) or not nouns
     if adverbs_only or clause.verb.subjects & ~PEOPLE or draw.chance(0.5):
-        return draw.pick(adverbials.MANNER)
-    companions = adverbials.COMPANIONS
+        return draw.pick(phrases.MANNER)
+    companions = phrases.COMPANIONS
     if clause.verb.english.base in _BENEFICIAL:
-        companions = (*companions, adverbials.BENEFICIARY)
+        companions = (*companions, phrases.BENEFICIARY)
     return _draw_prepositional(draw, draw.pick(companions))
 
 
-def _draw_prepositional(draw: Draw, preposition: adverbials.Preposition) -> Pair:
+def _draw_prepositional(draw: Draw, preposition: phrases.Preposition) -> Pair:
     phrase = phrases.noun_phrase(
         draw, preposition.traits, preposition.case, phrases.PLAIN
     )
-    return adverbials.prepositional(preposition.english, preposition.german, phrase)
+    return phrases.prepositional(preposition.english, preposition.german, phrase)

@@ -9,8 +9,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from t2t_repro.features.synthetic.tenses import Tense
-from t2t_repro.features.synthetic.traits import Trait
-from t2t_repro.features.synthetic.words import Pair
+from t2t_repro.features.synthetic.word_traits import Pair, Trait
 
 
 class Case(enum.IntEnum):

@@ -11,8 +11,12 @@ from dataclasses import dataclass
 
 from t2t_repro.features.synthetic.english import plural
 from t2t_repro.features.synthetic.german import Gender, Noun
-from t2t_repro.features.synthetic.traits import Trait, parse_traits
-from t2t_repro.features.synthetic.words import table_rows, word_pairs
+from t2t_repro.features.synthetic.word_traits import (
+    Trait,
+    parse_traits,
+    table_rows,
+    word_pairs,
+)
 
 # English, German, gender (* = weak declension), plural, genitive ending, traits.
 _NOUNS = """

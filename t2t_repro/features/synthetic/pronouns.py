@@ -1,10 +1,9 @@
-"""Personal pronouns."""
+"""Personal pronouns: where they are chosen, and which."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t2t_repro.features.synthetic.draw import Draw
 from t2t_repro.features.synthetic.german import (
     THIRD_PERSON,
     Agreement,
@@ -13,7 +12,7 @@ from t2t_repro.features.synthetic.german import (
     Noun,
 )
 from t2t_repro.features.synthetic.phrases import NounPhrase
-from t2t_repro.features.synthetic.traits import NO_TRAITS, Trait
+from t2t_repro.features.synthetic.word_traits import NO_TRAITS, PEOPLE, Draw, Trait
 
 _NO_NOUN = Noun("", "", "", Gender.NEUTER, "", "", weak=False, traits=NO_TRAITS)
 
@@ -73,6 +72,27 @@ def pronoun(
     ):
         drawn = draw.pick(_PRONOUNS)
     return drawn.phrase(case)
+
+
+def pronoun_instead(
+    draw: Draw,
+    share: float,
+    traits: Trait,
+    case: Case,
+    subject_agreement: Agreement = Agreement.THIRD,
+) -> NounPhrase | None:
+    """Draw a pronoun in place of a noun phrase for people, or None.
+
+    Args:
+        draw: The source of choices.
+        share: Share of these noun phrases that are pronouns.
+        traits: The traits of the noun.
+        case: The case.
+        subject_agreement: Person and number of the subject of the same clause.
+    """
+    if traits & PEOPLE and draw.chance(share):
+        return pronoun(draw, case, subject_agreement)
+    return None
 
 
 def anaphor(antecedent: NounPhrase, case: Case) -> NounPhrase:

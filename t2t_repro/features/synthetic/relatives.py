@@ -8,15 +8,21 @@ from dataclasses import replace
 from t2t_repro.features.synthetic import english, phrases, tenses
 from t2t_repro.features.synthetic.clauses import (
     Attach,
+    Clause,
     add_adverbials,
+    add_agent,
     add_complements,
     add_objectless_verb,
+    add_predicate,
+    add_price,
     bare,
     draw_subject,
     draw_verb,
+    english_predicate,
+    english_statement,
+    german_subordinate,
     start,
 )
-from t2t_repro.features.synthetic.draw import Draw
 from t2t_repro.features.synthetic.german import (
     RELATIVE,
     Agreement,
@@ -24,18 +30,10 @@ from t2t_repro.features.synthetic.german import (
     Gender,
     noun_form,
 )
-from t2t_repro.features.synthetic.linearization import (
-    Clause,
-    english_predicate,
-    english_statement,
-    german_subordinate,
-)
 from t2t_repro.features.synthetic.phrases import NounPhrase
-from t2t_repro.features.synthetic.predicates import add_agent, add_predicate, add_price
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
-from t2t_repro.features.synthetic.traits import PEOPLE, Trait
 from t2t_repro.features.synthetic.verbs import BE, COST, Frame, find_verbs
-from t2t_repro.features.synthetic.words import Pair
+from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
 MAX_DEPTH = 3
 _RELATIVE_SHARE = 0.19

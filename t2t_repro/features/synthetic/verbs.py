@@ -20,8 +20,13 @@ from t2t_repro.features.synthetic.german import (
     past_forms,
     present_forms,
 )
-from t2t_repro.features.synthetic.traits import NO_TRAITS, PEOPLE, Trait, parse_traits
-from t2t_repro.features.synthetic.words import table_rows
+from t2t_repro.features.synthetic.word_traits import (
+    NO_TRAITS,
+    PEOPLE,
+    Trait,
+    parse_traits,
+    table_rows,
+)
 
 
 class Frame(enum.Enum):

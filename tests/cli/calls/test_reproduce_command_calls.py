@@ -10,10 +10,10 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.cli.main import main
-from t2t_repro.features.reproduction import command as reproduce
-from t2t_repro.features.reproduction.course import shipped_course
+from t2t_repro.features.reproduction import command_reproduce as reproduce
 from t2t_repro.features.reproduction.papers import TABLES
-from t2t_repro.features.reproduction.plan import RunFolders
+from t2t_repro.features.reproduction.result_files import shipped_course
+from t2t_repro.features.reproduction.row_plan import RunFolders
 from tests.support.recorder import record
 
 
@@ -78,7 +78,7 @@ def test_all_tables_are_compared_with_the_same_results(reports, capsys):
 def test_the_first_table_is_measured_and_drawn_on_request(
     reports, monkeypatch, tmp_path, plot
 ):
-    from t2t_repro.features.reproduction.table1 import report as table1
+    from t2t_repro.features.reproduction import complexity_report as table1
 
     monkeypatch.chdir(tmp_path)
     kinds = record(monkeypatch, table1, "layers_of", ["a", "b", "c"])

@@ -7,7 +7,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.data.request import requested_settings
 from t2t_repro.features.planning import timing
-from t2t_repro.features.planning.plan import plan_training
+from t2t_repro.features.planning.training_plan import plan_training
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training import cluster
 from t2t_repro.training.step import StepOptions

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.accelerator.rows.results import commands as accelerator_commands
 from t2t_repro.features.reproduction.lookup import find_row
 from t2t_repro.features.reproduction.papers import TABLES
-from t2t_repro.features.reproduction.plan import plan_of
-from t2t_repro.features.reproduction.results import shipped_results
+from t2t_repro.features.reproduction.result_files import shipped_results
+from t2t_repro.features.reproduction.row_plan import plan_of
 
 
 def commands(row, scale, seed):

@@ -5,7 +5,11 @@ import dataclasses
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.features.reproduction.comparison import Measured, compare, summarize
+from t2t_repro.features.reproduction.comparison_report import (
+    Measured,
+    compare,
+    summarize,
+)
 from t2t_repro.features.reproduction.tables import Row, Table
 from tests.support.result import RESULT
 

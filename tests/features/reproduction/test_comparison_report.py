@@ -12,8 +12,12 @@ from t2t_repro.features.reproduction.comparison_report import (
 )
 from t2t_repro.features.reproduction.lookup import find_table
 from t2t_repro.features.reproduction.papers import TABLES
-from t2t_repro.features.reproduction.report import FORMATS, MAX_WIDTH, write_report
-from t2t_repro.features.reproduction.results import SCALES, shipped_results
+from t2t_repro.features.reproduction.report_writer import (
+    FORMATS,
+    MAX_WIDTH,
+    write_report,
+)
+from t2t_repro.features.reproduction.result_files import SCALES, shipped_results
 from tests.support.result import RESULT
 
 PUBLISHED, OURS, COSTS = range(3)  # blocks of a report

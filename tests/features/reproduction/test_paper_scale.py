@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro.errors import UsageError
-from t2t_repro.features.reproduction import paper_scale
+from t2t_repro.features.reproduction import recipes
 from t2t_repro.features.reproduction.lookup import find_table as table
 
 
@@ -28,7 +28,7 @@ def test_a_row_is_trained_on_wmt14_as_the_paper_says(
 ):
     table_name, _, row_name = name.partition("/")
     found = table(table_name)
-    recipe = paper_scale.recipe_of(found, found.row(row_name))
+    recipe = recipes.paper_recipe(found, found.row(row_name))
     assert recipe.problem == "translate_ende_wmt14"
     assert (recipe.hparams_set, recipe.hparams) == (hparams_set, "")
     assert (recipe.train_steps, recipe.average_last) == (steps, averaged)
@@ -42,12 +42,12 @@ def test_a_row_without_steps_is_refused():
     table4 = table("table4")
     row = table4.row("transformer_4_layers_wsj_only")
     with pytest.raises(UsageError, match="does not give the number of training steps"):
-        paper_scale.recipe_of(table4, row)
+        recipes.paper_recipe(table4, row)
 
 
 def test_a_row_that_changes_its_set_has_its_changes():
     attention = table("attention")
-    recipe = paper_scale.recipe_of(attention, attention.row("additive_dk256"))
+    recipe = recipes.paper_recipe(attention, attention.row("additive_dk256"))
     assert recipe.hparams_set == "transformer_base"
     assert recipe.hparams == (
         "attention_compatibility=additive,attention_key_channels=2048"
@@ -56,6 +56,6 @@ def test_a_row_that_changes_its_set_has_its_changes():
 
 def test_a_translator_to_french_is_trained_on_french():
     enfr = table("enfr")
-    recipe = paper_scale.recipe_of(enfr, enfr.row("transformer_big"))
+    recipe = recipes.paper_recipe(enfr, enfr.row("transformer_big"))
     assert recipe.problem == "translate_enfr_wmt14"
     assert recipe.hparams_set == "transformer_big_enfr"

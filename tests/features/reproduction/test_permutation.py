@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from t2t_repro.features.reproduction.permutation import order_test
+from t2t_repro.features.reproduction.order_agreement import order_test
 
 
 def pairs_in_order(published, measured):

@@ -16,12 +16,12 @@ from t2t_repro.data import prepare
 from t2t_repro.data.request import PairFiles, TreeFile
 from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.bracketing import BracketingScores
-from t2t_repro.features.reproduction import f1_by_length as lengths
-from t2t_repro.features.reproduction import ranking_scores
+from t2t_repro.features.reproduction import row_scores
+from t2t_repro.features.reproduction import row_scores as lengths
 from t2t_repro.features.reproduction.lookup import find_row
-from t2t_repro.features.reproduction.plan import RunFolders, plan_of
-from t2t_repro.features.reproduction.results import read_result
-from t2t_repro.features.reproduction.small_scale import PARSING, TRANSLATION
+from t2t_repro.features.reproduction.recipes import PARSING, TRANSLATION
+from t2t_repro.features.reproduction.result_files import read_result
+from t2t_repro.features.reproduction.row_plan import RunFolders, plan_of
 from t2t_repro.translation_scores import Score, TranslationScores
 
 MODULE = "t2t_repro.features.reproduction.run_row"
@@ -152,7 +152,7 @@ def stage(monkeypatch, request):
         (runs, "TrainSettings", lambda **values: SimpleNamespace(**values)),
         (prepare, "open_or_prepare", stage.open_or_prepare),
         (lengths, "f1_by_length", stage.f1_by_length),
-        (ranking_scores, "dev_likelihood", stage.dev_likelihood),
+        (row_scores, "dev_likelihood", stage.dev_likelihood),
     ):
         monkeypatch.setattr(owner, name, stand_in, raising=False)
     sys.modules.pop(MODULE, None)

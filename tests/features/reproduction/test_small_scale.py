@@ -7,10 +7,10 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.reproduction import small_scale
+from t2t_repro.features.reproduction import recipes
 from t2t_repro.features.reproduction.lookup import find_table as table
 from t2t_repro.features.reproduction.papers import TABLES
-from t2t_repro.features.reproduction.small_scale import PARSING, TRANSLATION
+from t2t_repro.features.reproduction.recipes import PARSING, TRANSLATION
 
 OWN = sorted(
     {
@@ -28,7 +28,7 @@ def recipe(name, scale="small"):
     found = table(table_name)
     row = found.row(row_name)
     hparams = catalogue.hparams(row.hparams_set)
-    return small_scale.recipe_of(found, row, hparams, scale)
+    return recipes.reduced_recipe(found, row, hparams, scale)
 
 
 def test_a_translator_is_trained_on_multi30k_for_2500_steps():
@@ -55,7 +55,7 @@ def test_every_form_trains_with_exactly_its_changes(row, scale):
     hparams = catalogue.hparams(row.hparams_set)
     trained, unchanged = (
         hparams.parse(found.hparams),
-        small_scale.scaled(hparams, scale),
+        recipes.scaled(hparams, scale),
     )
     changed = {name for name, _ in (x.split("=") for x in row.hparams.split(",") if x)}
     idle = {"branch_learning_rate_warmup_steps", "branch_frozen_after_steps"}
@@ -162,7 +162,7 @@ def test_branch_weights_move_in_the_papers_share_of_the_training():
     """Map each set to the paper's steps and the step after which they are frozen."""
     paper = catalogue.hparams("weighted_transformer_base")
     share = paper.branch_frozen_after_steps / 60_000
-    small = small_scale.scaled(paper)
+    small = recipes.scaled(paper)
     assert small.branch_frozen_after_steps == round(2_500 * share) == 2_083
     assert small.branch_learning_rate_warmup_steps == 50
     # The paper's warm-up is a tenth of the other weights', too.
@@ -172,16 +172,16 @@ def test_branch_weights_move_in_the_papers_share_of_the_training():
 
 def test_without_branches_their_settings_stay():
     base = catalogue.hparams("transformer_base")
-    small = small_scale.scaled(base)
+    small = recipes.scaled(base)
     for name in ("branch_learning_rate_warmup_steps", "branch_frozen_after_steps"):
         assert getattr(small, name) == getattr(base, name)
 
 
 def test_widths_are_a_quarter_and_layers_half():
-    base = small_scale.scaled(catalogue.hparams("transformer_base"))
+    base = recipes.scaled(catalogue.hparams("transformer_base"))
     assert (base.hidden_size, base.filter_size, base.num_hidden_layers) == (128, 512, 3)
     assert (base.num_heads, base.layer_prepostprocess_dropout) == (8, 0.1)
-    row = small_scale.scaled(catalogue.hparams("transformer_base_b_dk16"))
+    row = recipes.scaled(catalogue.hparams("transformer_base_b_dk16"))
     assert row.attention_key_channels == 8 * 4
 
 
@@ -197,7 +197,7 @@ def test_every_width_and_depth_is_scaled():
         num_encoder_layers=8,
         num_decoder_layers=10,
     )
-    small = small_scale.scaled(full)
+    small = recipes.scaled(full)
     assert (small.hidden_size, small.filter_size) == (200, 208)
     assert (small.attention_key_channels, small.attention_value_channels) == (216, 224)
     assert small.parameter_attention_key_channels == 232
@@ -210,7 +210,7 @@ def test_every_width_and_depth_is_scaled():
 def test_every_row_differs_from_the_base_as_at_full_size(name):
     """The same settings differ, with any values."""
     base, row = catalogue.hparams("transformer_base"), catalogue.hparams(name)
-    small = small_scale.scaled(base).diff(small_scale.scaled(row))
+    small = recipes.scaled(base).diff(recipes.scaled(row))
     same_for_all = {"max_length", "learning_rate_constant", "batch_size"}
     own = {"learning_rate_warmup_steps", "branch_learning_rate_warmup_steps"}
     assert set(small) - own == set(base.diff(row)) - same_for_all - own
@@ -219,7 +219,7 @@ def test_every_row_differs_from_the_base_as_at_full_size(name):
 @pytest.mark.parametrize("name", OWN)
 def test_the_overrides_say_what_the_scale_changes(name):
     hparams = catalogue.hparams(name)
-    assert hparams.parse(small_scale.overrides(hparams)) == small_scale.scaled(hparams)
+    assert hparams.parse(recipes.overrides(hparams)) == recipes.scaled(hparams)
 
 
 def test_text_is_found_with_its_digests(tmp_path):
@@ -277,7 +277,7 @@ def test_the_long_scale_has_more_steps_and_a_lower_peak(row, overrides):
 
 
 def test_the_long_scale_peaks_at_one_thousandth():
-    hparams = small_scale.scaled(catalogue.hparams("transformer_base"), "long")
+    hparams = recipes.scaled(catalogue.hparams("transformer_base"), "long")
     width, warmup = hparams.hidden_size, hparams.learning_rate_warmup_steps
     assert hparams.learning_rate_constant * (width * warmup) ** -0.5 == pytest.approx(
         1e-3

@@ -7,7 +7,7 @@ import pytest
 from t2t_repro.features.synthetic import german, lexicon, verbs
 from t2t_repro.features.synthetic.german import Agreement, Case, Gender, VerbBrackets
 from t2t_repro.features.synthetic.tenses import Tense
-from t2t_repro.features.synthetic.words import Pair
+from t2t_repro.features.synthetic.word_traits import Pair
 
 NOUNS = {noun.german: noun for noun in lexicon.NOUNS}
 ADJECTIVES = {adjective.german: adjective for adjective in lexicon.ADJECTIVES}

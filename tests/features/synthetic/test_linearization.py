@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.features.synthetic import linearization, verbs
+from t2t_repro.features.synthetic import clauses, verbs
 from t2t_repro.features.synthetic.german import Agreement
 from t2t_repro.features.synthetic.tenses import Tense
 
 VERBS = {v.german.prefix + v.german.infinitive: v for v in verbs.VERBS}
 
 
-def clause(verb: str, tense: str, subject: str, **fields: str) -> linearization.Clause:
+def clause(verb: str, tense: str, subject: str, **fields: str) -> clauses.Clause:
     words = {f"{name}_de": f" {text}" for name, text in fields.items()}
-    return linearization.Clause(
+    return clauses.Clause(
         VERBS[verb], Tense(tense), Agreement.THIRD, subject_de=f" {subject}", **words
     )
 
@@ -54,16 +54,16 @@ def clause(verb: str, tense: str, subject: str, **fields: str) -> linearization.
     ],
 )
 def test_german_verb_is_second_in_main_and_last_in_other_clauses(drawn, main, last):
-    assert linearization.german_statement(drawn).strip() == main
-    assert linearization.german_subordinate(drawn).strip() == last
+    assert clauses.german_statement(drawn).strip() == main
+    assert clauses.german_subordinate(drawn).strip() == last
 
 
 def test_fronting_puts_the_subject_after_the_verb():
     drawn = clause("einladen", "present", "der Mann", definite="die Frau")
-    front = linearization.german_statement(drawn, " heute")
+    front = clauses.german_statement(drawn, " heute")
     assert front.strip() == "heute lädt der Mann die Frau ein"
 
 
 def test_infinitive_has_no_subject_and_zu_inside():
     drawn = clause("zumachen", "present", "er", definite="das Fenster")
-    assert linearization.german_infinitive(drawn).strip() == "das Fenster zuzumachen"
+    assert clauses.german_infinitive(drawn).strip() == "das Fenster zuzumachen"

@@ -7,10 +7,9 @@ import itertools
 import pytest
 
 from t2t_repro.features.synthetic import english, german, lexicon, phrases, pronouns
-from t2t_repro.features.synthetic.draw import Draw
 from t2t_repro.features.synthetic.german import Case
-from t2t_repro.features.synthetic.traits import PEOPLE, Trait
 from t2t_repro.features.synthetic.verbs import Frame, find_verbs
+from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Trait
 
 
 @pytest.mark.parametrize(

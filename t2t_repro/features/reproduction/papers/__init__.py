@@ -8,6 +8,7 @@ empty cell.
 
 from __future__ import annotations
 
+from t2t_repro.features.reproduction.layer_orders import TABLE_1
 from t2t_repro.features.reproduction.papers.controls import DROPOUT
 from t2t_repro.features.reproduction.papers.parsing import TABLE_4
 from t2t_repro.features.reproduction.papers.text_figures import TEXT
@@ -20,7 +21,6 @@ from t2t_repro.features.reproduction.papers.variations import (
     TABLE_3,
 )
 from t2t_repro.features.reproduction.papers.weighted_forms import FORMS
-from t2t_repro.features.reproduction.table1.orders import TABLE_1
 from t2t_repro.features.reproduction.tables import Table
 
 TABLES: tuple[Table, ...] = (

@@ -26,7 +26,7 @@ from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import training_epoch
 from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.lookup import find_row
-from t2t_repro.features.reproduction.plan import plan_of
+from t2t_repro.features.reproduction.row_plan import plan_of
 from t2t_repro.features.reproduction.run_row import train_settings
 from t2t_repro.runs.describing import describe
 from t2t_repro.runs.resuming import resolved_hparams

@@ -1,0 +1,339 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from t2t_repro import _checkout
+from t2t_repro.cli.main import main
+from t2t_repro.data.prepared import PreparedData
+from t2t_repro.features.reproduction import recipes
+from t2t_repro.features.reproduction.recipes import PARSING, TRANSLATION
+from t2t_repro.features.reproduction.row_plan import RunFolders
+from t2t_repro.features.reproduction.row_scores import dev_likelihood
+from t2t_repro.runs import System
+from tests.support.result import RESULT
+from tests.support.trained_system import HPARAMS, sentence_pairs
+
+
+def test_without_a_table_all_tables_are_listed(capsys):
+    assert main(["reproduce"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == [
+        *("table1", "table2", "table3", "table4"),
+        *("aop", "weighted", "sensitivity", "randomisation"),
+        *("enfr", "attention", "branches", "forms", "dropout", "text"),
+    ]
+
+
+def test_a_single_row_is_shown(capsys):
+    assert main(["reproduce", "table3/a_h1"]) == 0
+    printed = capsys.readouterr().out
+    assert "5.29" in printed
+    assert "5.00" not in printed
+
+
+def test_a_single_row_is_compared_on_the_split_of_its_table(capsys):
+    assert main(["reproduce", "weighted/transformer_small"]) == 0
+    printed = capsys.readouterr().out
+    # newstest2014, not newstest2013.
+    assert "small, BLEU (test): standard deviation" in printed
+    assert "small, BLEU (dev): standard deviation" not in printed
+
+
+@pytest.mark.parametrize(
+    ("what", "answer"),
+    [
+        ("table33", "Did you mean table3"),
+        ("table3/a_h2", "Did you mean a_h"),
+        ("weigthed", "Did you mean weighted"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_closest_name(what, answer, capsys):
+    assert main(["reproduce", what]) == 2
+    assert answer in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["--run", "table3"], "expected TABLE/ROW"),
+        (["--run", "table2/bytenet"], "published only"),
+        (["--run", "table3/a_h1"], "--data_dir is missing"),
+        (
+            ["--run", "table3/a_h1", "--data_dir=d", "--output_dir=o"],
+            "text_dir is missing: scale=small",
+        ),
+        (
+            ["--run", "table4/transformer_4_layers_wsj_only", "--scale", "paper"],
+            "does not give the number of training steps",
+        ),
+        (["--run", "table3/a_h1", "--scale=paper", "--data_dir=d"], "--output_dir is"),
+        (["--run", "table1/recurrent"], "`t2t reproduce table1/recurrent` measures"),
+        (["--run", "table3/a_h1", "--seed", "-1"], "argument --seed: received '-1'"),
+        (
+            ["--run", "table3/a_h1", "--plot", "x.png"],
+            "--plot has no effect with --run",
+        ),
+        (["table3", "--run", "table3/a_h1"], "received --run and a table"),
+        (
+            ["--run", "table3/a_h1", "--format", "json"],
+            "--format has no effect with --run: leave it out",
+        ),
+        (["--page", "p.md", "--scale", "long"], "--scale has no effect with --page"),
+        (["--page", "p.md", "--record", "run"], "received --record and --page, exp"),
+        (["--format", "json"], "--format needs a table"),
+        (["--result_dir", "."], "--result_dir needs a table with scores"),
+        (["table1", "--result_dir", "."], "--result_dir needs a table with scores"),
+        (["table3", "--format", "xml"], "invalid choice: 'xml'"),
+        (["table3", "--scale", "paper"], "--scale needs --run"),
+        (["--plot", "x.png"], "--plot needs table1"),
+        (["table3", "--plot", "x.png"], "--plot needs table1"),
+        (["table1", "--plot", "x.xyz"], "expected a file name in .png, .pdf, .svg"),
+    ],
+)
+def test_flags_that_cannot_be_combined_are_refused(arguments, answer, capsys):
+    assert main(["reproduce", *arguments]) == 2
+    assert answer in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["table1", "--plot", "nowhere/x.png"],
+        ["table3", "--result_dir", "nowhere"],
+        [
+            *("--run", "table3/a_h1", "--text_dir", ".", "--data_dir", "d"),
+            *("--output_dir", "o", "--result_dir", "nowhere"),
+        ],
+    ],
+)
+def test_a_missing_folder_is_reported_before_any_work(arguments, capsys):
+    assert main(["reproduce", *arguments]) == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Let the package be where pip installs it."""
+    folder = tmp_path / "site-packages" / "t2t_repro"
+    monkeypatch.setattr(_checkout, "_PACKAGE", folder)
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_page_of_results_needs_a_checkout(tmp_path, capsys):
+    assert main(["reproduce", "--page", str(tmp_path / "page.md")]) == 2
+    assert "--page needs a checkout of the repository" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_record_of_a_training_needs_a_checkout(tmp_path, capsys):
+    flags = ["--name", "plain", "--result_dir", str(tmp_path)]
+    assert main(["reproduce", "--record", str(tmp_path), *flags]) == 2
+    assert "--record needs a checkout of the repository" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "hparams_set", "steps", "averaged", "split"),
+    [
+        ("table3/a_h1", "transformer_base_a_h1", 100_000, 0, "dev"),
+        ("table2/transformer_base_model", "transformer_base", 100_000, 5, "test"),
+        ("table2/transformer_big", "transformer_big", 300_000, 20, "test"),
+        (
+            "weighted/weighted_transformer_small",
+            *("weighted_transformer_base", 60_000, 0, "test"),
+        ),
+        ("sensitivity/big", "weighted_transformer_big", 250_000, 0, "dev"),
+    ],
+)
+def test_without_folders_the_papers_recipe_is_shown(
+    row, hparams_set, steps, averaged, split, capsys
+):
+    assert main(["reproduce", "--run", row, "--scale", "paper", "--seed", "7"]) == 0
+    train, evaluate = capsys.readouterr().out.splitlines()
+    assert f"--hparams_set {hparams_set} " in train
+    assert f"--random_seed 7 --train_steps {steps} --average_last {averaged}" in train
+    assert ("--save_checkpoints_secs 600" in train) == bool(averaged)
+    assert f"--split {split} " in evaluate
+    assert ("--checkpoint_path averaged" in evaluate) == bool(averaged)
+
+
+def test_json_and_markdown_are_printed_on_request(capsys):
+    assert main(["reproduce", "table3/a_h1", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    # A line per scale at which the row is measured.
+    assert {line["row"] for line in data["lines"]} == {"a_h1"}
+    assert main(["reproduce", "all", "--format", "json"]) == 0
+    names = [data["table"] for data in json.loads(capsys.readouterr().out)]
+    assert names == [
+        *("table1", "table2", "table3", "table4"),
+        *("aop", "weighted", "sensitivity", "randomisation"),
+        *("enfr", "attention", "branches", "forms", "dropout", "text"),
+    ]
+    assert main(["reproduce", "table3", "--format", "markdown"]) == 0
+    assert "| a_h4 | (A) h=4 | 5.00 | 25.5 |" in capsys.readouterr().out
+
+
+def test_results_of_a_folder_are_shown_with_the_packages(tmp_path, capsys):
+    own = dataclasses.replace(
+        RESULT, system="weighted_transformer_big", scores={"BLEU (dev)": 12.25}
+    )
+    own.save(tmp_path)
+    assert main(["reproduce", "sensitivity/big", "--result_dir", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "12.25" in printed
+    assert "12.94" in printed  # the package's, of the plain one
+
+
+def test_the_papers_recipe_is_run_if_folders_are_given(monkeypatch, capsys):
+    seen = []
+
+    def run_row(plan, folders, show_progress):
+        assert show_progress
+        seen.append((plan, folders))
+        return [Path("o/a.json"), Path("o/b.json")]
+
+    module = SimpleNamespace(run_row=run_row)
+    monkeypatch.setitem(sys.modules, "t2t_repro.features.reproduction.run_row", module)
+    places = ["--data_dir=d", "--output_dir=o", "--result_dir=."]
+    run = ["reproduce", "--run", "table2/transformer_big", "--scale=paper", *places]
+    assert main([*run, "--seed", "9"]) == 0
+    ((plan, folders),) = seen
+    assert (plan.scale, plan.seed) == ("paper", 9)
+    assert plan.recipe.problem == "translate_ende_wmt14"
+    assert plan.recipe.hparams_set == "transformer_big"
+    assert [row.name for row in plan.rows] == ["transformer_big"]
+    assert folders == RunFolders(Path("d"), Path("o"), None, Path("."))
+    assert capsys.readouterr().out.splitlines() == ["o/a.json", "o/b.json"]
+
+
+def test_a_small_run_has_its_own_defaults(monkeypatch):
+    seen = []
+    module = SimpleNamespace(run_row=lambda *given, **_: seen.append(given) or [])
+    monkeypatch.setitem(sys.modules, "t2t_repro.features.reproduction.run_row", module)
+    places = ["--text_dir=t", "--data_dir=d", "--output_dir=o"]
+    assert main(["reproduce", "--run", "table3/a_h1", *places]) == 0
+    ((plan, folders),) = seen
+    assert (plan.scale, plan.seed) == ("small", 1)
+    assert folders == RunFolders(Path("d"), Path("o"), Path("t"), None)
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """Return the command of a small run of two steps, without the name of its row.
+
+    The names of its folders also occur in flags and settings.
+    """
+    monkeypatch.chdir(tmp_path)
+    pairs = sentence_pairs()
+    for name, own in (
+        ("train", pairs * 4),
+        ("val", pairs[::9]),
+        ("test2016", pairs[4::9]),
+    ):
+        for side, suffix in enumerate(("en", "de")):
+            text = "".join(f"{pair[side]}\n" for pair in own)
+            (tmp_path / f"{name}.{suffix}").write_text(text)
+    tiny = dataclasses.replace(TRANSLATION, train_steps=2, vocab_size=350)
+    monkeypatch.setattr(recipes, "TRANSLATION", tiny)
+    # Two batch shapes and narrow layers compile in seconds.
+    monkeypatch.setattr(recipes, "WIDTH_DIVISOR", 32)
+    longest = recipes._TRAINING["max_length"]
+    monkeypatch.setitem(recipes._TRAINING, "min_length_bucket", longest - 1)
+    return ["reproduce", "--text_dir=.", "--data_dir=data", "--output_dir=o", "--run"]
+
+
+@pytest.mark.usefixtures("eager")
+def test_the_nll_that_ranks_systems_is_that_of_the_evaluations_in_training(trained):
+    system = System.load(trained.output_dir, "latest")
+    data = PreparedData.load(trained.data_dir, system.problem)
+    found = dev_likelihood(system, data)
+    last = trained.metrics("eval")[-1]
+    assert last["step"] == trained.steps
+    assert found == {
+        name: pytest.approx(last[name], rel=1e-4) for name in ("nll", "perplexity")
+    }
+    # The evaluation leaves no files beside the checkpoint.
+    assert not Path(system.checkpoint).exists()
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_small_run_writes_a_result_file_for_every_row_of_its_training(
+    small, tmp_path, capsys
+):
+    assert main([*small, "randomisation/random", "--seed", "3"]) == 0
+    paths = capsys.readouterr().out.splitlines()
+    results = [json.loads((tmp_path / path).read_text()) for path in paths]
+    assert [result["system"] for result in results] == [
+        "weighted_transformer_n2",
+        "weighted_transformer_n2_random",
+        "weighted_transformer_n2_uniform",
+    ]
+    for result in results:
+        assert (result["seed"], result["scale"]) == (3, "small")
+        assert "tok:13a" in result["signature"]
+        assert "--hparams_set weighted_transformer_n2" in result["commands"][0]
+        assert str(tmp_path) not in json.dumps(result)
+        assert "--problem text_pairs" in result["commands"][0]
+        assert "--train_source TEXT/train.en" in result["commands"][0]
+        assert "--data_dir DATA --output_dir OUT" in result["commands"][0]
+        assert len(result["data"]["train.en"]) == 64
+        assert (tmp_path / "o" / f"test.{result['system']}.txt").exists()
+    # Training measures perplexity with the learned weights.
+    bleu = {"BLEU (dev)", "BLEU (test)"}
+    scores = [set(result["scores"]) for result in results]
+    assert scores == [bleu | {"perplexity (dev)"}, bleu, bleu]
+    assert "--branch_weights random --branch_seed 3" in results[1]["commands"][2]
+    assert "--branch_weights" not in results[0]["commands"][2]
+
+
+def test_table_1_is_measured(monkeypatch, capsys):
+    from t2t_repro.features.reproduction import layer_complexity
+    from t2t_repro.features.reproduction.layer_orders import Sizes
+
+    monkeypatch.setattr(layer_complexity, "DEPTH_LENGTHS", (4, 8))
+    monkeypatch.setattr(layer_complexity, "PATH_LENGTHS", (9, 18))
+    small = [
+        dataclasses.replace(kind, sizes=Sizes((8, 16), (4, 8), 8))
+        for kind in layer_complexity.SEQUENCE_LAYERS
+    ]
+    monkeypatch.setattr(layer_complexity, "SEQUENCE_LAYERS", small)
+    assert main(["reproduce", "table1/recurrent"]) == 0
+    printed = capsys.readouterr().out
+    orders, counts = [x for x in printed.splitlines() if x.startswith("recurrent ")]
+    assert "O(n d^2)" in orders
+    assert "8, 17" in counts
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_parser_is_trained_and_scored_at_the_small_scale(
+    tmp_path, monkeypatch, capsys
+):
+    for name in PARSING.file_names:
+        (tmp_path / name).write_text("(S (NP (NN a)) (VP (VB b)) (. .))\n" * 40)
+    tiny = dataclasses.replace(
+        PARSING,
+        train_steps=2,
+        vocab_size=300,
+        hparams_set="transformer_tiny",
+        hparams=HPARAMS,
+    )
+    monkeypatch.setitem(recipes.PARSERS, "transformer_parsing_wsj", tiny)
+    places = [f"--{p}={tmp_path / p}" for p in ("data_dir", "output_dir")]
+    row = "table4/transformer_4_layers_wsj_only"
+    assert main(["reproduce", "--run", row, f"--text_dir={tmp_path}", *places]) == 0
+    path = capsys.readouterr().out.strip()
+    result = json.loads((tmp_path / path).read_text())
+    assert set(result["scores"]) == {
+        "F1 (dev)",
+        "F1 up to 40 words (dev)",
+        "F1, 1 to 10 words (dev)",
+        "% repaired (dev)",
+    }
+    # A model cannot learn to write trees in two steps.
+    assert result["scores"]["% repaired (dev)"] == 100
+    assert "--checkpoint_path averaged" in result["commands"][1]

@@ -1,0 +1,69 @@
+"""Measurements of Table 1 that do not depend on a clock."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from t2t_repro.features.reproduction import layer_complexity
+from t2t_repro.features.reproduction.layer_complexity import (
+    KERNEL_SIZE,
+    NEIGHBOURHOOD,
+    SEQUENCE_LAYERS,
+    exponent,
+    longest_path,
+    sequential_operations,
+)
+from t2t_repro.features.reproduction.layer_orders import Sizes
+
+KINDS = {kind.label.partition(",")[0]: kind for kind in SEQUENCE_LAYERS}
+
+
+def test_an_exponent_is_the_slope_of_the_logarithms():
+    assert exponent({2: 3 * 2**1.5, 4: 3 * 4**1.5, 8: 3 * 8**1.5}) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("length", [9, 27, pytest.param(81, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("self-attention", lambda n: 1),
+        ("recurrent (GRU)", lambda n: n - 1),
+        ("convolution", lambda n: np.ceil((n - 1) / (KERNEL_SIZE // 2))),
+        ("separable convolution", lambda n: np.ceil((n - 1) / (KERNEL_SIZE // 2))),
+        # Dilations 1, 3, ..., n / 3 reach (n - 1) / 2; a second stack reaches the rest.
+        ("dilated convolutions", lambda n: 2 * round(np.log(n) / np.log(KERNEL_SIZE))),
+        (
+            "restricted self-attention",
+            lambda n: np.ceil((n - 1) / (NEIGHBOURHOOD // 2)),
+        ),
+    ],
+)
+def test_the_longest_path_follows_from_the_reach_of_a_layer(label, expected, length):
+    assert longest_path(KINDS[label], length) == expected(length)
+
+
+def test_only_recurrent_layers_have_more_sequential_operations_at_greater_length():
+    for label, kind in KINDS.items():
+        counts = [sequential_operations(kind, length) for length in (16, 32)]
+        if label == "recurrent (GRU)":
+            assert counts[1] > 1.8 * counts[0]
+        else:
+            assert counts[1] == counts[0], label
+
+
+def test_every_layer_keeps_the_shape_of_its_input():
+    for kind in SEQUENCE_LAYERS:
+        assert kind.make(8)(np.ones((2, 40, 8), "float32")).shape == (2, 40, 8)
+
+
+def test_a_measurement_has_a_time_for_every_size():
+    sizes = Sizes((8, 16), (4, 8), 8)
+    kind = dataclasses.replace(KINDS["convolution"], sizes=sizes)
+    measured = layer_complexity.measure(kind)
+    assert set(measured.seconds_by_length) == {8, 16}
+    assert set(measured.seconds_by_width) == {4, 8}
+    assert np.isfinite([measured.length_exponent, measured.width_exponent]).all()
+    assert set(measured.paths) == set(layer_complexity.PATH_LENGTHS)
