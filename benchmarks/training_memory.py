@@ -17,7 +17,7 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.features.planning.timing import random_batch
-from t2t_repro.models.training_memory import training_memory
+from t2t_repro.models.estimates import training_memory
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import StepOptions, make_train_step

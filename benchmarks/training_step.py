@@ -21,7 +21,7 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.heap import keep_freed_memory
-from t2t_repro.models.sizes import training_flops
+from t2t_repro.models.estimates import training_flops
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.optimizer import make_optimizer

@@ -12,4 +12,9 @@ if __name__ != "t2t_repro.hparams":
     )
 
 # Module -> the features that its sets need.
-MODULES = {"transformer": (), "parsing": (), "variations": (), "weighted": ()}
+MODULES = {
+    "transformer_sets": (),
+    "parsing_sets": (),
+    "variation_sets": (),
+    "weighted_sets": (),
+}

@@ -93,7 +93,7 @@ SELF_ATTENTIONS = {
         "t2t_repro.layers.attention", "Attention to all positions (the paper's)."
     ),
     "restricted": BuiltIn(
-        "t2t_repro.layers.blocked_attention",
+        "t2t_repro.layers.attention",
         "Attention to a neighbourhood, computed in blocks.",
     ),
     "restricted_masked": BuiltIn(

@@ -196,7 +196,7 @@ import tensor2tensor.models.transformer as model
 from tensor2tensor.models import transformer
 from tensor2tensor.models.transformer import transformer_big as big
 from tensor2tensor.utils import registry
-from t2t_repro.hparams.transformer import transformer_base
+from t2t_repro.hparams.transformer_sets import transformer_base
 
 def sets():
     transformer.transformer_base()

@@ -36,7 +36,7 @@ from benchmarks.accelerator.program import run_program
 from t2t_repro import catalogue
 from t2t_repro.constants import INPUTS, TARGETS
 from t2t_repro.files import atomic_write
-from t2t_repro.models.sizes import training_flops
+from t2t_repro.models.estimates import training_flops
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text_tables import aligned

@@ -20,7 +20,7 @@ import numpy as np
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID
-from t2t_repro.layers.attention_capture import capture_weights
+from t2t_repro.layers.attention import capture_weights
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -10,8 +10,8 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor
 
-from t2t_repro.layers.dropout import Dropout
 from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.residual import Dropout
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

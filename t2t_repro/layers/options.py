@@ -76,10 +76,10 @@ class LayerOptions:
         branch_top_k: Number of branches that are summed; 0 means all.
         branch_residual: Residual connections and normalizations of the branches:
             "around" or "inside" (see `BranchedAttention`), or "per_branch" or "shared"
-            (see `weighted_sublayers`).
+            (see `layers.weighted`).
         branch_gain: "none"; "unit", which multiplies kappa and alpha by M; or
             "initial", which multiplies the initial W^O and W_2 by M.
-        branch_weights_init: Initial kappa and alpha; see `branch_weights`.
+        branch_weights_init: Initial kappa and alpha; see `Branches`.
 
     Raises:
         ValueError: If an option has an unknown value, or if two options contradict

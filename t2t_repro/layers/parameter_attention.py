@@ -12,11 +12,14 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.attention_capture import keep_weights
-from t2t_repro.layers.attention_functions import masked_softmax
-from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.attention import (
+    check_heads,
+    keep_weights,
+    masked_softmax,
+    projection,
+)
 from t2t_repro.layers.options import LayerOptions
-from t2t_repro.layers.projections import check_heads, projection
+from t2t_repro.layers.residual import Dropout
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")

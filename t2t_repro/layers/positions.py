@@ -1,4 +1,4 @@
-"""Positions counted in words or open brackets instead of tokens."""
+"""Encodings of positions, counted in tokens, words or open brackets (section 3.5)."""
 
 from __future__ import annotations
 

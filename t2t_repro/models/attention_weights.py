@@ -9,7 +9,7 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.errors import UserError
-from t2t_repro.layers.attention_capture import CapturedWeights, capture_weights
+from t2t_repro.layers.attention import CapturedWeights, capture_weights
 from t2t_repro.models.transformer import Transformer
 
 
@@ -79,7 +79,7 @@ def _stacked(
         if layer not in captured:
             raise UserError(
                 f"{type(layer).__name__} does not show its attention weights: its "
-                "`call` must call `keep_weights` of t2t_repro.layers.attention_capture."
+                "`call` must call `keep_weights` of t2t_repro.layers.attention."
             )
     return ops.stack([captured[layer] for layer in layers], axis=1)
 

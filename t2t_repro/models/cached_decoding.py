@@ -7,10 +7,9 @@ from typing import NotRequired, TypedDict
 
 from keras import KerasTensor, ops
 
-from t2t_repro.layers.decoder import Decoder
-from t2t_repro.layers.decoder_layer import LayerCache
+from t2t_repro.layers.attention import padding_mask
 from t2t_repro.layers.embedding import TokenEmbedding
-from t2t_repro.layers.masks import padding_mask
+from t2t_repro.layers.encoder_decoder import Decoder, LayerCache
 from t2t_repro.layers.positions import CountedPositions, Positions
 
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
 from t2t_repro.choices import ColumnOrder, PositionKind
-from t2t_repro.layers.dropout import Dropout, SymbolDropout
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.options import LayerOptions
 from t2t_repro.layers.positions import CountedPositions, Positions
+from t2t_repro.layers.residual import Dropout, SymbolDropout
 from t2t_repro.models.token_counters import TokenCounter
 
 _COLUMNS: tuple[ColumnOrder, ...] = get_args(ColumnOrder)

@@ -5,24 +5,99 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.choices import DTYPE_POLICIES, POSITIONS, PositionKind
-from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
-from t2t_repro.layers.decoder import Decoder
-from t2t_repro.layers.encoder import Encoder
-from t2t_repro.layers.masks import padding_mask, segment_mask
+from t2t_repro.choices import DTYPE_POLICIES, POSITIONS, WIRINGS, PositionKind
+from t2t_repro.constants import (
+    INPUTS,
+    INPUTS_POSITION,
+    INPUTS_SEGMENTATION,
+    PAD_ID,
+    TARGETS,
+    TARGETS_POSITION,
+    TARGETS_SEGMENTATION,
+)
+from t2t_repro.layers.attention import padding_mask, segment_mask
+from t2t_repro.layers.encoder_decoder import Decoder, Encoder
 from t2t_repro.layers.options import LayerOptions, with_options
 from t2t_repro.models.cached_decoding import CachedDecoding
 from t2t_repro.models.embeddings import input_layers, token_matrices
-from t2t_repro.models.layer_options import layer_options
-from t2t_repro.models.packed_rows import PackedRows, packed_sides
 from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
+
+
+def layer_options(h: HParams) -> LayerOptions:
+    """Make the options of all layers.
+
+    Args:
+        h: Resolved hparams.
+
+    Returns:
+        The options of the encoder's and the decoder's layers.
+    """
+    return LayerOptions(
+        hidden_size=h.hidden_size,
+        filter_size=h.filter_size,
+        num_heads=h.num_heads,
+        key_channels=h.attention_key_channels,
+        value_channels=h.attention_value_channels,
+        norm=WIRINGS[h.layer_preprocess_sequence].norm,
+        norm_epsilon=h.norm_epsilon,
+        residual_dropout=h.layer_prepostprocess_dropout,
+        attention_dropout=h.attention_dropout,
+        relu_dropout=h.relu_dropout,
+        compatibility=h.attention_compatibility,
+        self_attention=h.self_attention_type,
+        neighbourhood=h.attention_neighbourhood,
+        feed_forward=h.ffn_layer,
+        parameter_attention_heads=h.parameter_attention_heads,
+        parameter_attention_key_channels=h.parameter_attention_key_channels,
+        parameter_attention_value_channels=h.parameter_attention_value_channels,
+        branched=h.branched_attention,
+        branched_in_decoder=h.branched_in_decoder,
+        branch_normalization=h.branch_normalization,
+        branch_top_k=h.branch_top_k,
+        branch_residual=h.branch_residual,
+        branch_gain=h.branch_gain,
+        branch_weights_init=h.branch_weights_init,
+    )
+
+
+class PackedRows(NamedTuple):
+    """Where the tokens of rows of several sentences belong.
+
+    Attributes:
+        segmentation: Number of the sentence, counted from 1; 0 for padding. int32
+            `[batch, length]`.
+        position: Position in the sentence, counted from 0, int32 `[batch, length]`.
+    """
+
+    segmentation: KerasTensor
+    position: KerasTensor
+
+
+def packed_sides(
+    features: Mapping[str, KerasTensor],
+) -> tuple[PackedRows, PackedRows] | tuple[None, None]:
+    """Return where the tokens of packed rows belong.
+
+    Args:
+        features: Features of `Transformer`.
+
+    Returns:
+        One for the inputs and one for the targets, or None for both if each row has
+        one pair.
+    """
+    if INPUTS_SEGMENTATION not in features:
+        return None, None
+    return (
+        PackedRows(features[INPUTS_SEGMENTATION], features[INPUTS_POSITION]),
+        PackedRows(features[TARGETS_SEGMENTATION], features[TARGETS_POSITION]),
+    )
 
 
 @register_model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from t2t_repro.models.training_memory import fitting_batch_size, training_memory
+from t2t_repro.models.estimates import fitting_batch_size, training_memory
 from t2t_repro.settings.hparams import HParams
 
 # Allocators lose some memory between blocks, and the estimate has an error.

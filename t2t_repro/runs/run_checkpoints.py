@@ -10,7 +10,7 @@ from pathlib import Path
 
 from t2t_repro.errors import UserError
 from t2t_repro.files import folder_lock
-from t2t_repro.models.sizes import parameter_count
+from t2t_repro.models.estimates import parameter_count
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
 from t2t_repro.text import Tokenizer

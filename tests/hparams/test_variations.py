@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_repro import catalogue, registry
 from t2t_repro.errors import UsageError
-from t2t_repro.models.sizes import parameter_count
+from t2t_repro.models.estimates import parameter_count
 from t2t_repro.models.transformer import Transformer
 
 # Set -> differences from the base model, and its parameters at 37,000 subwords.

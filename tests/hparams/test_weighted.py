@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.models.sizes import parameter_count
+from t2t_repro.models.estimates import parameter_count
 
 BRANCHED = {
     "branched_attention": "split",

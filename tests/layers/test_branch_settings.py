@@ -16,7 +16,7 @@ from t2t_repro.layers import (
     WeightedFeedForward,
     WeightedHeads,
 )
-from t2t_repro.layers.branch_weights import Scaled
+from t2t_repro.layers.branches import Scaled
 from tests.support import branch_probe
 from tests.support.branch_probe import CASES, MEMORY, SIZES, X, made, weights_of
 

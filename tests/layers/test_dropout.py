@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from t2t_repro.layers.dropout import (
+from t2t_repro.layers.residual import (
     Dropout,
     SymbolDropout,
     hash_words,

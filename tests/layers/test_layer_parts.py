@@ -7,8 +7,7 @@ import dataclasses
 import pytest
 
 from t2t_repro.layers import Decoder, Encoder, LayerOptions
-from t2t_repro.layers.decoder_layer import DecoderLayer
-from t2t_repro.layers.encoder import EncoderLayer
+from t2t_repro.layers.encoder_decoder import DecoderLayer, EncoderLayer
 from t2t_repro.models.transformer import Transformer
 
 DENSE = LayerOptions(

@@ -23,7 +23,7 @@ from t2t_repro.layers import (
     ParameterAttention,
     ResidualConnection,
 )
-from t2t_repro.layers.sublayers import (
+from t2t_repro.layers.encoder_decoder import (
     make_attention,
     make_feed_forward,
 )

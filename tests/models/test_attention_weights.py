@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.layers.attention_capture import capture_weights, keep_weights
+from t2t_repro.layers.attention import capture_weights, keep_weights
 from t2t_repro.models.attention_weights import AttentionWeights, attention_weights
 from t2t_repro.models.transformer import Transformer
 from tests.models.test_transformer import (

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.constants import TARGETS
-from t2t_repro.models.sizes import training_flops
+from t2t_repro.models.estimates import training_flops
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.training.losses import token_losses
 from tests.support.matmul_count import counted_flops

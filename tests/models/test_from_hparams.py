@@ -15,9 +15,8 @@ from t2t_repro.layers import (
     MultiheadAttention,
     ParameterAttention,
 )
-from t2t_repro.models.layer_options import layer_options
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
-from t2t_repro.models.transformer import Transformer
+from t2t_repro.models.transformer import Transformer, layer_options
 from t2t_repro.settings.hparams import HParams
 
 SIZES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.models.sizes import parameter_count, training_flops, wall_time_flops
+from t2t_repro.models.estimates import parameter_count, training_flops, wall_time_flops
 from t2t_repro.settings.hparams import HParams
 
 VOCAB_SIZE, TOKENS, LENGTH = 10, 7, 5

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.constants import PAD_ID
-from t2t_repro.layers.masks import padding_mask
-from t2t_repro.models.sizes import parameter_count
+from t2t_repro.layers.attention import padding_mask
+from t2t_repro.models.estimates import parameter_count
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
 from tests.support.mean_loss import mean_loss

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UserError
-from t2t_repro.models.sizes import parameter_count
+from t2t_repro.models.estimates import parameter_count
 from t2t_repro.runs import System, average
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.run_checkpoints import check_fits

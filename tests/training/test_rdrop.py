@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.residual import Dropout
 from t2t_repro.training.losses import rdrop_losses, token_losses, two_copies
 from t2t_repro.training.step import StepOptions, make_train_step
 from tests.support.numpy_transformer import softmax

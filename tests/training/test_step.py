@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data.packing import pack_pairs
-from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.residual import Dropout
 from t2t_repro.training.losses import token_losses
 from t2t_repro.training.recovery import UpdateGuard
 from t2t_repro.training.step import StepOptions, make_train_step

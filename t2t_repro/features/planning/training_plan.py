@@ -13,11 +13,13 @@ from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.manifest import Manifest, SplitCounts
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
-from t2t_repro.models.sizes import embedding_count, parameter_count, training_flops
-from t2t_repro.models.training_memory import (
+from t2t_repro.models.estimates import (
     FLOAT32,
     TrainingMemory,
+    embedding_count,
     optimizer_slots,
+    parameter_count,
+    training_flops,
     training_memory,
 )
 from t2t_repro.runs.resuming import resolved_hparams, update_size

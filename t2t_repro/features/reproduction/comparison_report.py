@@ -31,7 +31,7 @@ from t2t_repro.features.reproduction.result_files import (
 )
 from t2t_repro.features.reproduction.tables import Cell, Row, Table
 from t2t_repro.features.reproduction.text_report import text_report
-from t2t_repro.models.sizes import parameter_count, training_flops, wall_time_flops
+from t2t_repro.models.estimates import parameter_count, training_flops, wall_time_flops
 from t2t_repro.settings.hparams import HParams
 
 SENTENCE_LENGTH = 30  # subwords, about WMT14's mean

@@ -22,8 +22,7 @@ from t2t_repro.features.reproduction.layer_orders import (
     LayerOrders,
     Sizes,
 )
-from t2t_repro.layers.attention import MultiheadAttention
-from t2t_repro.layers.blocked_attention import BlockedAttention
+from t2t_repro.layers.attention import BlockedAttention, MultiheadAttention
 
 Layer = Callable[[KerasTensor], KerasTensor]
 

@@ -14,7 +14,7 @@ from t2t_repro.features.reproduction.result_files import (
     Result,
 )
 from t2t_repro.features.reproduction.tables import VOCAB_SIZE, Row, Table
-from t2t_repro.models.sizes import parameter_count
+from t2t_repro.models.estimates import parameter_count
 from t2t_repro.settings.hparams import HParams
 
 # Row -> system whose training at the paper's scale gives the time of a step.

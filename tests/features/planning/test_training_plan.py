@@ -13,7 +13,7 @@ from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.planning.command_plan import in_units, plan_lines
 from t2t_repro.features.planning.training_plan import plan_training
-from t2t_repro.models.training_memory import (
+from t2t_repro.models.estimates import (
     activation_bytes,
     fitting_batch_size,
     training_memory,

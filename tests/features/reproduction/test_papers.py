@@ -17,7 +17,7 @@ from t2t_repro.features.reproduction import layer_orders
 from t2t_repro.features.reproduction.lookup import find_row
 from t2t_repro.features.reproduction.lookup import find_table as table
 from t2t_repro.features.reproduction.papers import facts
-from t2t_repro.models.sizes import wall_time_flops
+from t2t_repro.models.estimates import wall_time_flops
 from t2t_repro.registry import hparams_sets
 from tests.golden import make_papers
 

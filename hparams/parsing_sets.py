@@ -3,7 +3,7 @@
 from t2t_repro.registry import register_hparams
 from t2t_repro.settings.hparams import HParams
 
-from .transformer import transformer_base
+from .transformer_sets import transformer_base
 
 
 @register_hparams

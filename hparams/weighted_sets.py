@@ -34,13 +34,13 @@ sum of attention and x, y the output, and M branches::
 
 `t2t reproduce forms` has these readings as rows, and docs/results/tables.md their
 scores.
-`layers.weighted_sublayers` and `layers.BranchedAttention` have the equations.
+`layers.weighted` has the equations.
 """
 
 from t2t_repro.registry import register_hparams
 from t2t_repro.settings.hparams import HParams
 
-from .transformer import transformer_base, transformer_big
+from .transformer_sets import transformer_base, transformer_big
 
 FROZEN_AT_THE_END = 10_000  # steps, section 4.1
 

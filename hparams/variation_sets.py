@@ -9,7 +9,7 @@ from typing import NamedTuple
 from t2t_repro.registry import hparams_sets, register_hparams
 from t2t_repro.settings.hparams import HParams
 
-from .transformer import transformer_base, transformer_big, transformer_big_enfr
+from .transformer_sets import transformer_base, transformer_big, transformer_big_enfr
 
 
 class Variation(NamedTuple):

@@ -1,13 +1,34 @@
-"""Branched attention: the Weighted Transformer's sublayer (Ahmed et al. 2017).
+"""Sublayers of the Weighted Transformer (Ahmed et al. 2017).
 
-Equations (5) to (7) of the paper::
+Equations (5) to (7) of the paper are `BranchedAttention`, which replaces multi-head
+attention and the feed-forward network after it::
 
     head_i     = Attention(Q W_i^Q, K W_i^K, V W_i^V)
     headbar_i  = kappa_i (head_i W_i^O)
     Branched   = sum_i alpha_i FFN_i(headbar_i)
 
-kappa and alpha lie on the probability simplex. The sublayer replaces multi-head
-attention and the feed-forward network after it.
+kappa and alpha lie on the probability simplex.
+
+The paper says that layer normalization "after each sub-layer" and a residual connection
+are "retained", that the mechanism adds 192 weights, and that the mechanism without
+these weights "is identical to" the Transformer's (section 3). Two readings add the
+weights and nothing else. They keep both sublayers and both residual connections of a
+Transformer layer, with `WeightedHeads` and the networks; `branch_residual` chooses:
+
+* "per_branch": each branch has its own residual stream, and the two normalizations are
+  shared by all branches. Equations (6) and (7) keep their form, and FFN_i sees the
+  residual stream::
+
+      u_i = LN1(x + kappa_i head_i W_i^O)
+      y   = LN2(sum_i alpha_i (u_i + FFN_i(u_i)))
+
+* "shared": one stream for all branches. With kappa = alpha = 1 this is the Transformer,
+  as the paper says of its equations::
+
+      u = LN1(x + sum_i kappa_i head_i W_i^O)
+      y = LN2(u + sum_i alpha_i FFN_i(u))
+
+Under pre-norm, LN1 and LN2 move to the inputs of the sublayers, as in the Transformer.
 """
 
 from __future__ import annotations
@@ -26,11 +47,16 @@ from t2t_repro.choices import (
     Compatibility,
     check_choice,
 )
-from t2t_repro.layers.attention import MultiheadAttention
-from t2t_repro.layers.branch_networks import BranchNetworks, check_split
-from t2t_repro.layers.branch_weights import Branches, output_matrices
-from t2t_repro.layers.dropout import Dropout
+from t2t_repro.layers.attention import MultiheadAttention, merge_heads
+from t2t_repro.layers.branches import (
+    Branches,
+    BranchNetworks,
+    check_split,
+    output_matrices,
+)
+from t2t_repro.layers.feed_forward import FeedForward
 from t2t_repro.layers.options import AttentionRole, LayerOptions
+from t2t_repro.layers.residual import Dropout
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
@@ -55,7 +81,7 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
       encoder's output, because the split network comes after it. The paper's "masked
       in the decoder layers" supports the other one.
     * Normalization and residuals, which "are retained". `residual` chooses one of two
-      places here; `weighted_sublayers` has two more, which keep both residual
+      places here; the module has two more, which keep both residual
       connections of a Transformer layer.
 
       - "around": two sublayers become one, with one residual connection and one
@@ -68,7 +94,7 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
     * The size of the sum. kappa and alpha are about 1 / M, so the output is about M^-2
       of a Transformer's sublayer. The paper compensates for this nowhere: it forbids
       kappa = alpha = 1 and calls the sum a weighted one. `gain` can compensate.
-    * The initial kappa and alpha, "initialized randomly" (see `branch_weights`), and
+    * The initial kappa and alpha, "initialized randomly" (see `Branches`), and
       the projection that keeps them on the simplex (see `simplex.Simplex`).
 
     Args:
@@ -88,7 +114,7 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         gain: "none"; "unit", which applies M kappa_i and M alpha_i; or "initial", which
             makes the initial W^O and second matrices M times as large.
         weights_init: Initial kappa and alpha: "random", "near_uniform" or "uniform";
-            see `branch_weights`.
+            see `Branches`.
         norm_epsilon: Added to the variance in the normalization "inside".
         compatibility: See `MultiheadAttention`.
         causal: Whether a position cannot see later positions.
@@ -275,5 +301,192 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
             "relu_dropout": self.relu_dropout_rate,
             "residual": self.residual,
             "norm_epsilon": self.norm_epsilon,
+            **self.branches.config(),
+        }
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class WeightedHeads(MultiheadAttention):
+    """Multi-head attention with a weight kappa_i per head.
+
+    Args:
+        separate: Whether the output holds kappa_i head_i W_i^O of every branch, for
+            "per_branch", instead of their sum.
+        normalization: "simplex" or "softmax".
+        gain: "none", "unit" or "initial"; see `BranchedAttention`.
+        weights_init: Initial kappa; see `Branches`.
+        **kwargs: Arguments of `MultiheadAttention`.
+
+    Call arguments:
+        As for `MultiheadAttention`.
+
+    Returns:
+        `[batch, query_length, hidden_size]`, or if `separate`,
+        `[batch, num_heads, query_length, hidden_size]`.
+
+    Raises:
+        ValueError: If an option is unknown, or as for `MultiheadAttention`.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_size: int,
+        num_heads: int,
+        key_channels: int,
+        value_channels: int,
+        separate: bool = False,
+        normalization: BranchNormalization = "simplex",
+        gain: BranchGain = "none",
+        weights_init: BranchWeightsInit = "random",
+        compatibility: Compatibility = "scaled_dot_product",
+        causal: bool = False,
+        neighbourhood: int = 0,
+        dropout_rate: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            hidden_size=hidden_size,
+            num_heads=num_heads,
+            key_channels=key_channels,
+            value_channels=value_channels,
+            compatibility=compatibility,
+            causal=causal,
+            neighbourhood=neighbourhood,
+            dropout_rate=dropout_rate,
+            **kwargs,
+        )
+        self.branches = Branches(num_heads, normalization, gain, weights_init)
+        self.separate = separate
+        projection = self.output_projection
+        projection.kernel_initializer = self.branches.initial(
+            projection.kernel_initializer
+        )
+
+    @classmethod
+    def from_options(
+        cls, options: LayerOptions, role: AttentionRole, **kwargs: Any
+    ) -> Self:
+        """Make the attention of an encoder or decoder layer with branches.
+
+        Args:
+            options: Options of the encoder or decoder layer.
+            role: Place of the sublayer.
+            **kwargs: Other arguments of the class.
+        """
+        return super().from_options(
+            options,
+            role,
+            separate=options.branch_residual == "per_branch",
+            normalization=options.branch_normalization,
+            gain=options.branch_gain,
+            weights_init=options.branch_weights_init,
+            **kwargs,
+        )
+
+    def build(self, input_shape: object = None) -> None:
+        super().build()
+        self.kappa = self.branches.add_weight(self, "kappa")
+
+    def branch_weights(self) -> dict[str, KerasTensor]:
+        """Return "kappa" as applied, without gain, float32 `[num_heads]`."""
+        return {"kappa": self.branches.kappa(self.kappa)}
+
+    def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
+        """Multiply heads by kappa, and project them; see `MultiheadAttention.merge`."""
+        kappa = ops.cast(self.branch_weights()["kappa"], heads.dtype)
+        kappa *= self.branches.factor
+        heads = heads * kappa[:, None, None]
+        if self.separate:
+            return ops.einsum("BNTH,NHD->BNTD", heads, output_matrices(self))
+        return self.output_projection(merge_heads(heads))
+
+    def get_config(self) -> dict[str, object]:
+        own = {"separate": self.separate, **self.branches.config()}
+        return super().get_config() | own
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class WeightedFeedForward(FeedForward):
+    """sum_i alpha_i FFN_i(x) of networks that share one input ("shared").
+
+    The FFN_i are the Transformer's network, divided along its inner width. The layer
+    has the weights and initial values of `FeedForward`, and alpha multiplies its hidden
+    units. The output bias is a bias of the sum, without alpha.
+
+    Args:
+        num_heads: Number of branches (M).
+        normalization: "simplex" or "softmax".
+        top_k: Number of branches with the largest alphas that are summed; 0 means all.
+        gain: "none", "unit" or "initial"; see `BranchedAttention`.
+        weights_init: Initial alpha; see `Branches`.
+        **kwargs: Arguments of `FeedForward`.
+
+    Call arguments:
+        As for `FeedForward`.
+
+    Raises:
+        ValueError: If an option is unknown, `num_heads` does not divide
+            `filter_size`, or `top_k` is not from 0 to `num_heads`.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_size: int,
+        filter_size: int,
+        num_heads: int,
+        dropout_rate: float = 0.0,
+        normalization: BranchNormalization = "simplex",
+        top_k: int = 0,
+        gain: BranchGain = "none",
+        weights_init: BranchWeightsInit = "random",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            hidden_size=hidden_size,
+            filter_size=filter_size,
+            dropout_rate=dropout_rate,
+            **kwargs,
+        )
+        check_split(filter_size, num_heads)
+        self.branches = Branches(num_heads, normalization, gain, weights_init, top_k)
+        projection = self.output_projection
+        projection.kernel_initializer = self.branches.initial(
+            projection.kernel_initializer
+        )
+
+    @classmethod
+    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
+        """Make the sublayer from the options of a layer; `kwargs` go to the class."""
+        return super().from_options(
+            options,
+            num_heads=options.num_heads,
+            normalization=options.branch_normalization,
+            top_k=options.branch_top_k,
+            gain=options.branch_gain,
+            weights_init=options.branch_weights_init,
+            **kwargs,
+        )
+
+    def build(self, input_shape: object = None) -> None:
+        super().build()
+        self.alpha = self.branches.add_weight(self, "alpha")
+
+    def branch_weights(self) -> dict[str, KerasTensor]:
+        """Return "alpha" as applied, without gain, float32 `[num_heads]`."""
+        return {"alpha": self.branches.alpha(self.alpha)}
+
+    def call(self, x: KerasTensor, training: bool | None = None) -> KerasTensor:
+        hidden = self.relu_dropout(self.filter(x), training=training)
+        alpha = ops.cast(self.branch_weights()["alpha"], hidden.dtype)
+        alpha *= self.branches.factor
+        per_unit = ops.repeat(alpha, self.filter_size // self.branches.num_heads)
+        return self.output_projection(hidden * per_unit)
+
+    def get_config(self) -> dict[str, object]:
+        return super().get_config() | {
+            "num_heads": self.branches.num_heads,
+            "top_k": self.branches.top_k,
             **self.branches.config(),
         }

@@ -1,0 +1,495 @@
+"""Branches of the Weighted Transformer: kappa and alpha, and the networks.
+
+kappa and alpha are at least zero and sum to one (Ahmed et al. 2017, section 3).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Self
+
+import keras
+from keras import KerasTensor, ops
+
+from t2t_repro.choices import (
+    BranchGain,
+    BranchNetwork,
+    BranchNormalization,
+    BranchWeightsInit,
+    check_choice,
+)
+from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.residual import Dropout
+
+
+def project_to_simplex(x: KerasTensor) -> KerasTensor:
+    """Return the point of the probability simplex that is nearest to `x`.
+
+    It subtracts the threshold for which the remaining positive values sum to one, which
+    is found by sorting (Chen and Ye 2011, arXiv 1101.6081, algorithm 1).
+
+    Args:
+        x: Float `[size]`.
+
+    Returns:
+        Float `[size]`, at least zero, with sum one.
+    """
+    size = x.shape[-1]
+    # A shift does not change the projection. Without it, 1e8 - 1.0 loses the 1.0.
+    x = x - ops.max(x)
+    descending = ops.flip(ops.sort(x))
+    counts = ops.arange(1, size + 1, dtype=x.dtype)
+    thresholds = (ops.cumsum(descending) - 1.0) / counts
+    # The largest count whose smallest member stays positive.
+    kept = ops.sum(ops.cast(descending > thresholds, "int32"))
+    return ops.relu(x - ops.take(thresholds, kept - 1))
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class Simplex(keras.constraints.Constraint):
+    """Project a weight to the probability simplex after every update.
+
+    The paper says "by projection" without saying which. The Euclidean projection
+    changes an updated weight least.
+    """
+
+    def __call__(self, w: KerasTensor) -> KerasTensor:
+        return project_to_simplex(w)
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class RandomOnSimplex(keras.initializers.Initializer):
+    """Initialize a weight with uniform random numbers divided by their sum.
+
+    Differs from "initialized randomly, as with the rest of the weights" (section 4.1):
+    the initial values must lie on the simplex.
+
+    Args:
+        seed: Seed of the draw. By default, Keras's global seed.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.seed = seed
+        self._uniform = keras.initializers.RandomUniform(0.0, 1.0, seed)
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
+        draw = self._uniform(shape, dtype)
+        return draw / ops.sum(draw)
+
+    def get_config(self) -> dict[str, object]:
+        return {"seed": self.seed}
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class NearUniformOnSimplex(keras.initializers.Initializer):
+    """Initialize a weight near 1 / size: (1 + spread N(0, 1)) / size, projected.
+
+    Differs from the paper's "randomly" (section 4.1), which gives no distribution:
+    uniform numbers divided by their sum begin with some branches almost switched off;
+    these do not.
+
+    Args:
+        spread: Standard deviation relative to 1 / size; 0 is exactly 1 / size.
+        seed: Seed of the draw. By default, Keras's global seed.
+    """
+
+    def __init__(self, spread: float = 0.1, seed: int | None = None) -> None:
+        self.spread = spread
+        self.seed = seed
+        self._normal = keras.initializers.RandomNormal(1.0, spread, seed)
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
+        return project_to_simplex(self._normal(shape, dtype) / shape[-1])
+
+    def get_config(self) -> dict[str, object]:
+        return {"spread": self.spread, "seed": self.seed}
+
+
+@dataclasses.dataclass(frozen=True)
+class Branches:
+    """The branches of a layer: their number, and the settings of kappa and alpha.
+
+    Attributes:
+        num_heads: Number of branches (M).
+        normalization: "simplex" or "softmax".
+        gain: "none"; "unit", which applies M kappa_i and M alpha_i; or "initial", which
+            makes the initial output matrices M times as large.
+        weights_init: "random": uniform numbers divided by their sum. "near_uniform":
+            (1 + 0.1 N(0, 1)) / M projected. "uniform": 1 / M. Before a softmax, the
+            weight holds their logarithms.
+        top_k: Number of branches with the largest alphas that are summed; 0 means all.
+
+    Raises:
+        ValueError: If an option is unknown, or `top_k` is not from 0 to `num_heads`.
+    """
+
+    num_heads: int
+    normalization: BranchNormalization
+    gain: BranchGain
+    weights_init: BranchWeightsInit
+    top_k: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("normalization", self.normalization, BranchNormalization)
+        check_choice("gain", self.gain, BranchGain)
+        check_choice("weights_init", self.weights_init, BranchWeightsInit)
+        if not 0 <= self.top_k <= self.num_heads:
+            raise ValueError(
+                "`top_k` must be from 0 to `num_heads`. "
+                f"Received: top_k={self.top_k}, num_heads={self.num_heads}"
+            )
+
+    @property
+    def factor(self) -> float:
+        """Factor of kappa and alpha: M for "unit", otherwise 1."""
+        return float(self.num_heads) if self.gain == "unit" else 1.0
+
+    def add_weight(self, layer: keras.layers.Layer, name: str) -> keras.Variable:
+        """Add kappa or alpha to a layer, one value per branch.
+
+        Args:
+            layer: Layer that owns the weight.
+            name: "kappa" or "alpha". The optimizer finds the weight by it.
+
+        Returns:
+            The weight, `[num_heads]`, for `kappa` or `alpha`.
+        """
+        on_simplex = self.normalization == "simplex"
+        initializer = _initializer(self.weights_init)
+        return layer.add_weight(
+            name=name,
+            shape=(self.num_heads,),
+            initializer=initializer if on_simplex else Logarithm(initializer),
+            constraint=Simplex() if on_simplex else None,
+            autocast=False,
+        )
+
+    def kappa(self, weight: keras.Variable) -> KerasTensor:
+        """Return kappa as it is applied, without `factor`, float32 `[num_heads]`."""
+        values = ops.cast(weight, "float32")
+        return ops.softmax(values) if self.normalization == "softmax" else values
+
+    def alpha(self, weight: keras.Variable) -> KerasTensor:
+        """Return alpha as it is applied, without `factor`, float32 `[num_heads]`."""
+        values = self.kappa(weight)
+        if self.top_k:
+            _, largest = ops.top_k(values, self.top_k)
+            values *= ops.sum(ops.one_hot(largest, self.num_heads), axis=0)
+        return values
+
+    def initial(
+        self, initializer: keras.initializers.Initializer
+    ) -> keras.initializers.Initializer:
+        """Return an initializer of output matrices, times M for "initial"."""
+        is_scaled = self.gain == "initial"
+        return Scaled(initializer, self.num_heads) if is_scaled else initializer
+
+    def config(self) -> dict[str, object]:
+        """Return the arguments of a layer that all layers with branches have."""
+        return {
+            "normalization": self.normalization,
+            "gain": self.gain,
+            "weights_init": self.weights_init,
+        }
+
+
+def _initializer(init: BranchWeightsInit) -> keras.initializers.Initializer:
+    if init == "random":
+        return RandomOnSimplex()
+    return NearUniformOnSimplex(spread=0.1 if init == "near_uniform" else 0.0)
+
+
+def output_matrices(attention: MultiheadAttention) -> KerasTensor:
+    """Return W_i^O of every branch, `[num_heads, value_depth, hidden_size]`."""
+    kernel = ops.convert_to_tensor(attention.output_projection.kernel)
+    depth = attention.value_channels // attention.num_heads
+    shape = (attention.num_heads, depth, attention.hidden_size)
+    return ops.reshape(ops.cast(kernel, attention.compute_dtype), shape)
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class Scaled(keras.initializers.Initializer):
+    """Initializer that multiplies the values of another one.
+
+    Args:
+        initializer: The other initializer.
+        factor: Factor of its values.
+    """
+
+    def __init__(
+        self, initializer: keras.initializers.Initializer, factor: float
+    ) -> None:
+        self.initializer = initializer
+        self.factor = factor
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
+        return self.initializer(shape, dtype) * self.factor
+
+    def get_config(self) -> dict[str, object]:
+        inner = keras.saving.serialize_keras_object(self.initializer)
+        return {"initializer": inner, "factor": self.factor}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        inner = keras.saving.deserialize_keras_object(config["initializer"])
+        return cls(inner, config["factor"])
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class Logarithm(keras.initializers.Initializer):
+    """Logarithm of the values of another initializer, for a softmax.
+
+    Args:
+        initializer: Initializer of values that are at least zero.
+    """
+
+    def __init__(self, initializer: keras.initializers.Initializer) -> None:
+        self.initializer = initializer
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
+        values = self.initializer(shape, dtype)
+        return ops.log(ops.maximum(values, keras.config.epsilon()))
+
+    def get_config(self) -> dict[str, object]:
+        return {"initializer": keras.saving.serialize_keras_object(self.initializer)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(keras.saving.deserialize_keras_object(config["initializer"]))
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class BranchwiseGlorot(keras.initializers.Initializer):
+    """Glorot uniform for each matrix of `[branches, fan_in, fan_out]`."""
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> KerasTensor:
+        limit = (6.0 / (shape[1] + shape[2])) ** 0.5
+        return keras.random.uniform(shape, -limit, limit, dtype=dtype)
+
+    def get_config(self) -> dict[str, object]:
+        return {}
+
+
+def check_split(filter_size: int, num_heads: int) -> None:
+    """Raise ValueError if networks of `filter_size` cannot be split into branches."""
+    if filter_size % num_heads:
+        raise ValueError(
+            "`num_heads` must divide `filter_size` if it is split. "
+            f"Received: num_heads={num_heads}, filter_size={filter_size}"
+        )
+
+
+class BranchNetworks(keras.layers.Layer):
+    """Weights and second half of FFN_i, for layers that contain branches.
+
+    A base class. The subclass sets the attributes, and calls `build_networks`.
+
+    Attributes:
+        hidden_size: Width of the output (d_model).
+        filter_size: Width of the network (d_ff), or of all of them if they are split.
+        feed_forward: "split" or "shared"; see `BranchedAttention`.
+        branches: The branches.
+        relu_dropout: Dropout after the ReLU.
+    """
+
+    hidden_size: int
+    filter_size: int
+    feed_forward: BranchNetwork
+    branches: Branches
+    relu_dropout: keras.layers.Layer
+
+    def build_networks(self) -> None:
+        """Add the weights. All networks have one output bias, a bias of their sum."""
+        networks = self.branches.num_heads
+        width = self.filter_size // networks
+        if self.feed_forward == "shared":
+            networks, width = 1, self.filter_size
+        glorot = BranchwiseGlorot()
+        self.filter_kernel = self.add_weight(
+            name="filter_kernel",
+            shape=(networks, self.hidden_size, width),
+            initializer=glorot,
+        )
+        self.filter_bias = self.add_weight(
+            name="filter_bias", shape=(networks, width), initializer="zeros"
+        )
+        self.feed_forward_kernel = self.add_weight(
+            name="feed_forward_kernel",
+            shape=(networks, width, self.hidden_size),
+            initializer=self.branches.initial(glorot),
+        )
+        self.feed_forward_bias = self.add_weight(
+            name="feed_forward_bias", shape=(self.hidden_size,), initializer="zeros"
+        )
+
+    def cast_weight(self, weight: keras.Variable | KerasTensor) -> KerasTensor:
+        """Return a weight in the dtype of the computation."""
+        return ops.cast(ops.convert_to_tensor(weight), self.compute_dtype)
+
+    def first_products(self, x: KerasTensor) -> KerasTensor:
+        """Multiply the input of every branch by the first matrix of its network.
+
+        Args:
+            x: `[batch, num_heads, length, hidden_size]`.
+
+        Returns:
+            `[batch, length, num_heads, width]`.
+        """
+        kernel = self.cast_weight(self.filter_kernel)
+        if self.feed_forward == "shared":
+            return ops.einsum("BNTD,DF->BTNF", x, kernel[0])
+        return ops.einsum("BNTD,NDF->BTNF", x, kernel)
+
+    def hidden_units(
+        self, products: KerasTensor, training: bool | None = None
+    ) -> KerasTensor:
+        """Add the bias to `first_products`, and apply ReLU and dropout."""
+        hidden = ops.relu(products + self.cast_weight(self.filter_bias))
+        return self.relu_dropout(hidden, training=training)
+
+    def second_products(self, hidden: KerasTensor) -> KerasTensor:
+        """Multiply hidden units by the second matrices, and add the bias.
+
+        Args:
+            hidden: `[batch, length, num_heads, width]`.
+
+        Returns:
+            `[batch, num_heads, length, hidden_size]`.
+        """
+        second = self.cast_weight(self.feed_forward_kernel)
+        if self.feed_forward == "shared":
+            output = ops.einsum("BTNF,FD->BNTD", hidden, second[0])
+        else:
+            output = ops.einsum("BTNF,NFD->BNTD", hidden, second)
+        return output + self.cast_weight(self.feed_forward_bias)
+
+    def weighted_sum(self, hidden: KerasTensor, alpha: KerasTensor) -> KerasTensor:
+        """Multiply hidden units by alpha and the second matrices, and sum branches.
+
+        Args:
+            hidden: `[batch, length, num_heads, width]`.
+            alpha: float32 `[num_heads]`, without a gain.
+
+        Returns:
+            `[batch, length, hidden_size]`.
+        """
+        total = self.cast_weight(ops.sum(alpha))
+        alpha, second = (
+            self.cast_weight(alpha),
+            self.cast_weight(self.feed_forward_kernel),
+        )
+        hidden = hidden * (alpha * self.branches.factor)[:, None]
+        if self.feed_forward == "shared":
+            output = ops.einsum("BTF,FD->BTD", ops.sum(hidden, axis=2), second[0])
+        else:
+            output = ops.einsum("BTNF,NFD->BTD", hidden, second)
+        # A bias of every network: no gain, and with `top_k` only the kept alphas.
+        return output + self.cast_weight(self.feed_forward_bias) * total
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class BranchedFeedForward(BranchNetworks):
+    """sum_i alpha_i FFN_i(u_i), where every network has its own input ("per_branch").
+
+    Args:
+        hidden_size: Width of inputs and output (d_model).
+        filter_size: Width of the network (d_ff), or of all of them if they are split.
+        num_heads: Number of branches (M).
+        feed_forward: "split" or "shared"; see `BranchedAttention`.
+        normalization: "simplex" or "softmax".
+        top_k: Number of branches with the largest alphas that are summed; 0 means all.
+        gain: "none", "unit" or "initial"; see `BranchedAttention`.
+        weights_init: Initial alpha; see `Branches`.
+        dropout_rate: Dropout after the ReLU.
+        **kwargs: Arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        x: u_i of every branch, `[batch, num_heads, length, hidden_size]`.
+        training: Whether dropout is active.
+
+    Returns:
+        `[batch, length, hidden_size]`.
+
+    Raises:
+        ValueError: If an option is unknown, `num_heads` does not divide the
+            `filter_size` of split networks, or `top_k` is not from 0 to `num_heads`.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden_size: int,
+        filter_size: int,
+        num_heads: int,
+        feed_forward: BranchNetwork = "split",
+        normalization: BranchNormalization = "simplex",
+        top_k: int = 0,
+        gain: BranchGain = "none",
+        weights_init: BranchWeightsInit = "random",
+        dropout_rate: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choice("feed_forward", feed_forward, BranchNetwork)
+        if feed_forward == "split":
+            check_split(filter_size, num_heads)
+        self.branches = Branches(num_heads, normalization, gain, weights_init, top_k)
+        self.hidden_size = hidden_size
+        self.filter_size = filter_size
+        self.feed_forward = feed_forward
+        self.dropout_rate = dropout_rate
+        self.relu_dropout = Dropout(
+            dropout_rate, name="relu_dropout", dtype=self.dtype_policy
+        )
+
+    @classmethod
+    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
+        """Make the sublayer from the options of a layer; `kwargs` go to the class."""
+        return cls(
+            hidden_size=options.hidden_size,
+            filter_size=options.filter_size,
+            num_heads=options.num_heads,
+            feed_forward="shared" if options.branched == "shared" else "split",
+            normalization=options.branch_normalization,
+            top_k=options.branch_top_k,
+            gain=options.branch_gain,
+            weights_init=options.branch_weights_init,
+            dropout_rate=options.relu_dropout,
+            **kwargs,
+        )
+
+    def build(self, input_shape: object = None) -> None:
+        self.build_networks()
+        self.alpha = self.branches.add_weight(self, "alpha")
+
+    def branch_weights(self) -> dict[str, KerasTensor]:
+        """Return "alpha" as applied, without gain, float32 `[num_heads]`."""
+        return {"alpha": self.branches.alpha(self.alpha)}
+
+    def average(self, x: KerasTensor) -> KerasTensor:
+        """Return sum_i alpha_i u_i, the residual of the sum, without a gain.
+
+        Args:
+            x: u_i of every branch, `[batch, num_heads, length, hidden_size]`.
+
+        Returns:
+            `[batch, length, hidden_size]`.
+        """
+        alpha = ops.cast(self.branch_weights()["alpha"], x.dtype)
+        return ops.einsum("BNTD,N->BTD", x, alpha)
+
+    def call(self, x: KerasTensor, training: bool | None = None) -> KerasTensor:
+        hidden = self.hidden_units(self.first_products(x), training)
+        return self.weighted_sum(hidden, self.branch_weights()["alpha"])
+
+    def get_config(self) -> dict[str, object]:
+        return super().get_config() | {
+            "hidden_size": self.hidden_size,
+            "filter_size": self.filter_size,
+            "num_heads": self.branches.num_heads,
+            "feed_forward": self.feed_forward,
+            "top_k": self.branches.top_k,
+            "dropout_rate": self.dropout_rate,
+            **self.branches.config(),
+        }
