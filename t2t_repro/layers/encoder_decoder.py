@@ -252,7 +252,7 @@ class EncoderLayer(LayerWithOptions):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class Encoder(Stack):
-    """A stack of `EncoderLayer`s, followed by a normalization under pre-norm.
+    """A stack of `EncoderLayer` layers, followed by a normalization under pre-norm.
 
     Args:
         options: Options of every layer.
@@ -492,7 +492,7 @@ class DecoderLayer(LayerWithOptions):
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
 class Decoder(Stack):
-    """A stack of `DecoderLayer`s, followed by a normalization under pre-norm.
+    """A stack of `DecoderLayer` layers, followed by a normalization under pre-norm.
 
     Args:
         options: Options of every layer.

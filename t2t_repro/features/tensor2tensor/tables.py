@@ -1,7 +1,7 @@
 """The flags of tensor2tensor's commands, and what became of each.
 
 Source: tensor2tensor 1.0 to 1.15: `utils/flags.py`, `bin/t2t_*.py`,
-`serving/export.py`. docs/from_tensor2tensor.md shows these tables.
+`serving/export.py`. `--help` of the old commands shows these tables.
 """
 
 from __future__ import annotations
