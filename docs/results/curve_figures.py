@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from results.curves import Curve
-from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.paper_tables import find_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from results.curves import Curve
 from results.derived import by_seed
 from results.measurements import Measurement
 from results.parsers import GOLD
-from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.recipes import WIDTH_DIVISOR
 from t2t_repro.features.reproduction.result_files import NOT_YET, Result
 

@@ -11,7 +11,6 @@ from typing import Any
 from scipy import stats
 
 from results.derived import PLAIN, by_seed
-from t2t_repro.features.reproduction.lookup import find_table
 from t2t_repro.features.reproduction.order_agreement import (
     ALL_ROWS,
     COVERAGE,
@@ -22,8 +21,8 @@ from t2t_repro.features.reproduction.order_agreement import (
     pooled_deviation,
     scores_of,
 )
+from t2t_repro.features.reproduction.paper_tables import Row, find_table
 from t2t_repro.features.reproduction.result_files import Result, averaged_score
-from t2t_repro.features.reproduction.tables import Row
 
 PERPLEXITY, BLEU = "perplexity (dev)", "BLEU (dev)"
 

@@ -27,8 +27,8 @@ from results.convergence import course_of
 from results.curves import Curve, recorded_curves
 from results.measurements import Measurement, recorded_measurements
 from t2t_repro import catalogue
-from t2t_repro.features.reproduction.lookup import find_table
 from t2t_repro.features.reproduction.order_agreement import COVERAGE
+from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.report_writer import write_report
 from t2t_repro.features.reproduction.result_files import (
     COURSE_FILE,

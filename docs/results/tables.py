@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from t2t_repro.features.reproduction.comparison_report import SCORE_HEADINGS
 from t2t_repro.features.reproduction.layer_orders import COMMENTED
-from t2t_repro.features.reproduction.lookup import find_table
 from t2t_repro.features.reproduction.order_agreement import (
     FEWEST_ROWS,
     LETTERED_TABLE,
@@ -14,9 +13,9 @@ from t2t_repro.features.reproduction.order_agreement import (
     group_of,
     p_value_cell,
 )
+from t2t_repro.features.reproduction.paper_tables import Row, find_table
 from t2t_repro.features.reproduction.report_writer import mean_and_spread
 from t2t_repro.features.reproduction.result_files import NOT_YET, Result, averaged_score
-from t2t_repro.features.reproduction.tables import Row
 from t2t_repro.text_tables import markdown
 
 # Table -> its column with the published BLEU of the systems that are measured.

@@ -10,7 +10,7 @@ from results.curve_figures import (
     long_curves,
     shared_points,
 )
-from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.paper_tables import find_table
 from tests.support.curve import CURVE
 
 SHARED = dataclasses.replace(CURVE, name="weighted_transformer_base_shared-long")

@@ -23,9 +23,9 @@ from results.pages import (
     template,
     write_pages,
 )
-from t2t_repro.features.reproduction.lookup import find_table as table
+from t2t_repro.features.reproduction.paper_tables import Row
+from t2t_repro.features.reproduction.paper_tables import find_table as table
 from t2t_repro.features.reproduction.result_files import Course, Result, shipped_results
-from t2t_repro.features.reproduction.tables import Row
 from tests.support.recorder import record
 
 DOCS = Path(__file__).parents[2] / "docs"

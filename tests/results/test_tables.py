@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("scipy", reason="the extra `results` is not installed")
 
 from results import noise, tables
-from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.result_files import shipped_results
 
 RESULTS = shipped_results()

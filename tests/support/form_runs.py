@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.paper_tables import find_table
 from tests.support.curve import CURVE
 from tests.support.result import RESULT
 

@@ -30,7 +30,7 @@ from t2t_repro import catalogue
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.row_plan import plan_of
 from t2t_repro.features.reproduction.run_row import open_data, train_settings
 from t2t_repro.runs.describing import describe

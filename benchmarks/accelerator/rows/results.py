@@ -33,7 +33,7 @@ from benchmarks.accelerator.rows.runs import system_folders, write_system
 from t2t_repro import catalogue
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.result_files import Result, averaged_score
 from t2t_repro.features.reproduction.row_plan import Plan, plan_of
 from t2t_repro.features.reproduction.row_scores import pooled_bleu, score_splits

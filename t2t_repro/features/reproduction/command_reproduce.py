@@ -12,8 +12,7 @@ from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.errors import UsageError
 from t2t_repro.features.reproduction.comparison_report import comparison_report
 from t2t_repro.features.reproduction.complexity_plot import check_plot, plot_complexity
-from t2t_repro.features.reproduction.lookup import find_row, select
-from t2t_repro.features.reproduction.papers import TABLES
+from t2t_repro.features.reproduction.paper_tables import TABLES, Table, find_row, select
 from t2t_repro.features.reproduction.recipes import REDUCED_SIZE
 from t2t_repro.features.reproduction.report_writer import (
     FORMATS,
@@ -23,7 +22,6 @@ from t2t_repro.features.reproduction.report_writer import (
 )
 from t2t_repro.features.reproduction.result_files import results_with, shipped_course
 from t2t_repro.features.reproduction.row_plan import RunFolders, check_folders, plan_of
-from t2t_repro.features.reproduction.tables import Table
 from t2t_repro.progress import Progress
 from t2t_repro.settings.train_settings import MAX_SEED
 from t2t_repro.text_tables import aligned

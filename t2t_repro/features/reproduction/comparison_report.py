@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from t2t_repro.features.reproduction.order_agreement import agreement_notes
-from t2t_repro.features.reproduction.papers.facts import (
+from t2t_repro.features.reproduction.paper_tables import (
     NUM_GPUS,
     P100_FLOPS,
     TOKENS_PER_STEP,
+    Cell,
+    Row,
+    Table,
 )
 from t2t_repro.features.reproduction.rankings import ranking_blocks, ranking_data
 from t2t_repro.features.reproduction.recipes import REDUCED_SIZE
@@ -29,7 +32,6 @@ from t2t_repro.features.reproduction.result_files import (
     Course,
     Result,
 )
-from t2t_repro.features.reproduction.tables import Cell, Row, Table
 from t2t_repro.features.reproduction.text_report import text_report
 from t2t_repro.models.estimates import parameter_count, training_flops, wall_time_flops
 from t2t_repro.settings.hparams import HParams

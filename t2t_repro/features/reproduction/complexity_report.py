@@ -14,8 +14,8 @@ from t2t_repro.features.reproduction.layer_orders import (
     LayerOrders,
     Sizes,
 )
+from t2t_repro.features.reproduction.paper_tables import Table
 from t2t_repro.features.reproduction.report_writer import Column, Report, make_block
-from t2t_repro.features.reproduction.tables import Table
 
 
 class Line(NamedTuple):

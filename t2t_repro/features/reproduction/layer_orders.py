@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t2t_repro.features.reproduction.tables import Row, Table
-
 WIDTH_OF_LENGTHS = 64  # d while n grows
 
 
@@ -71,6 +69,8 @@ SEPARABLE = LayerOrders(
     derived=("sequential", "path"),
 )
 
+PRINTED = (SELF_ATTENTION, RECURRENT, CONVOLUTIONAL, RESTRICTED)
+
 # Rows that the LaTeX source has in comments, by its first line that holds them. The
 # paper does not print them. The second and third table of the source are comments as
 # a whole; they repeat rows and call the kernel r.
@@ -81,7 +81,8 @@ COMMENTED = {
 }
 
 
-def _commented_note() -> str:
+def commented_note() -> str:
+    """Return the rows of `COMMENTED` as a sentence."""
     rows = [
         f"{layer.label}: O({layer.complexity}), O({layer.sequential}), "
         + ("infinity" if layer.path == "infinity" else f"O({layer.path})")
@@ -89,16 +90,3 @@ def _commented_note() -> str:
         for line, layer in COMMENTED.items()
     ]
     return f"Commented out in the LaTeX source, not printed: {'; '.join(rows)}."
-
-
-TABLE_1 = Table(
-    "table1",
-    "Work, sequential operations, path length of layers (Vaswani et al., Table 1)",
-    COLUMNS,
-    [
-        Row(layer.row, layer.label, {name: getattr(layer, name) for name in COLUMNS})
-        for layer in (SELF_ATTENTION, RECURRENT, CONVOLUTIONAL, RESTRICTED)
-    ],
-    notes=(_commented_note(),),
-    task="layers",
-)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from t2t_repro.features.reproduction.paper_tables import Row, Table
 from t2t_repro.features.reproduction.result_files import SCALES, Result, averaged_score
-from t2t_repro.features.reproduction.tables import Row, Table
 
 EXACT_ROWS = 7  # 5,040 orders
 SAMPLES = 10_000

@@ -16,6 +16,7 @@ from t2t_repro.features.reproduction.order_agreement import (
     measured_values,
     p_value_text,
 )
+from t2t_repro.features.reproduction.paper_tables import Table
 from t2t_repro.features.reproduction.report_writer import (
     Block,
     Column,
@@ -24,7 +25,6 @@ from t2t_repro.features.reproduction.report_writer import (
     published_text,
 )
 from t2t_repro.features.reproduction.result_files import Result, averaged_score
-from t2t_repro.features.reproduction.tables import Table
 
 SCALE = "long"
 

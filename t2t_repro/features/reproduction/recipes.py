@@ -25,7 +25,7 @@ from pathlib import Path
 
 from t2t_repro.data.request import PairFiles, TreeFile
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.reproduction.tables import Row, Table
+from t2t_repro.features.reproduction.paper_tables import Row, Table
 from t2t_repro.settings.hparams import HParams
 
 

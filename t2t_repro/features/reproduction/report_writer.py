@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from t2t_repro.features.reproduction.tables import Cell
+from t2t_repro.features.reproduction.paper_tables import Cell
 from t2t_repro.text_tables import aligned, markdown
 
 FORMATS = ("text", "json", "markdown")

@@ -11,8 +11,8 @@ from pathlib import Path
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.reproduction import recipes
+from t2t_repro.features.reproduction.paper_tables import Row, Table
 from t2t_repro.features.reproduction.recipes import Recipe
-from t2t_repro.features.reproduction.tables import Row, Table
 
 # Placeholders for folders, because the names of one machine mean nothing on another.
 TEXT_DIR, DATA_DIR, OUTPUT_DIR = "TEXT", "DATA", "OUT"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.errors import UserError
+from t2t_repro.features.reproduction.paper_tables import Row
 from t2t_repro.features.reproduction.recipes import Recipe
 from t2t_repro.features.reproduction.result_files import (
     Result,
@@ -25,7 +26,6 @@ from t2t_repro.features.reproduction.row_scores import (
     ranking_scores,
     score_splits,
 )
-from t2t_repro.features.reproduction.tables import Row
 from t2t_repro.files import atomic_write
 from t2t_repro.runs import System, TrainSettings, train
 from t2t_repro.training.metrics_file import (

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from t2t_repro.features.reproduction.paper_tables import VOCAB_SIZE, Row, Table
 from t2t_repro.features.reproduction.report_writer import Column, Report, make_block
 from t2t_repro.features.reproduction.result_files import (
     NO_COURSE,
@@ -13,7 +14,6 @@ from t2t_repro.features.reproduction.result_files import (
     Course,
     Result,
 )
-from t2t_repro.features.reproduction.tables import VOCAB_SIZE, Row, Table
 from t2t_repro.models.estimates import parameter_count
 from t2t_repro.settings.hparams import HParams
 

@@ -11,7 +11,7 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.cli.main import main
 from t2t_repro.features.reproduction import command_reproduce as reproduce
-from t2t_repro.features.reproduction.papers import TABLES
+from t2t_repro.features.reproduction.paper_tables import TABLES
 from t2t_repro.features.reproduction.result_files import shipped_course
 from t2t_repro.features.reproduction.row_plan import RunFolders
 from tests.support.recorder import record

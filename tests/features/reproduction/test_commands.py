@@ -7,8 +7,7 @@ import re
 import pytest
 
 from benchmarks.accelerator.rows.results import commands as accelerator_commands
-from t2t_repro.features.reproduction.lookup import find_row
-from t2t_repro.features.reproduction.papers import TABLES
+from t2t_repro.features.reproduction.paper_tables import TABLES, find_row
 from t2t_repro.features.reproduction.result_files import shipped_results
 from t2t_repro.features.reproduction.row_plan import plan_of
 

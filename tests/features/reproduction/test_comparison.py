@@ -10,7 +10,7 @@ from t2t_repro.features.reproduction.comparison_report import (
     compare,
     summarize,
 )
-from t2t_repro.features.reproduction.tables import Row, Table
+from t2t_repro.features.reproduction.paper_tables import Row, Table
 from tests.support.result import RESULT
 
 ROW = Row(

@@ -10,8 +10,7 @@ from t2t_repro.features.reproduction.comparison_report import (
     NOT_MEASURED,
     comparison_report,
 )
-from t2t_repro.features.reproduction.lookup import find_table
-from t2t_repro.features.reproduction.papers import TABLES
+from t2t_repro.features.reproduction.paper_tables import TABLES, find_table
 from t2t_repro.features.reproduction.report_writer import (
     FORMATS,
     MAX_WIDTH,

@@ -9,7 +9,7 @@ from t2t_repro.features.reproduction.complexity_report import (
     measure_layers,
 )
 from t2t_repro.features.reproduction.layer_complexity import SEQUENCE_LAYERS, Measured
-from t2t_repro.features.reproduction.lookup import find_table, select
+from t2t_repro.features.reproduction.paper_tables import find_table, select
 from t2t_repro.features.reproduction.report_writer import MAX_WIDTH, write_report
 
 MEASURED = Measured(

@@ -5,7 +5,6 @@ import statistics
 
 import pytest
 
-from t2t_repro.features.reproduction.lookup import find_table as table
 from t2t_repro.features.reproduction.order_agreement import (
     Scores,
     agreement_notes,
@@ -17,6 +16,7 @@ from t2t_repro.features.reproduction.order_agreement import (
     p_value_text,
     pooled_deviation,
 )
+from t2t_repro.features.reproduction.paper_tables import find_table as table
 from tests.support.result import RESULT
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from t2t_repro.errors import UsageError
 from t2t_repro.features.reproduction import recipes
-from t2t_repro.features.reproduction.lookup import find_table as table
+from t2t_repro.features.reproduction.paper_tables import find_table as table
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ import re
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.features.reproduction import layer_orders
-from t2t_repro.features.reproduction.lookup import find_row
-from t2t_repro.features.reproduction.lookup import find_table as table
-from t2t_repro.features.reproduction.papers import facts
+from t2t_repro.features.reproduction import layer_orders, paper_tables
+from t2t_repro.features.reproduction.paper_tables import find_row
+from t2t_repro.features.reproduction.paper_tables import find_table as table
 from t2t_repro.models.estimates import wall_time_flops
 from t2t_repro.registry import hparams_sets
 from tests.golden import make_papers
@@ -280,9 +279,9 @@ def test_vocabularies_are_those_of_sections_5_and_6():
 
 def test_the_papers_estimate_of_its_training_cost():
     """12 hours, or 3.5 days, on 8 GPUs of 9.5 TFLOPS sustained (`by hours`)."""
-    assert TEXT["GPUs"] == facts.NUM_GPUS
-    assert 1e12 * TEXT["TFLOPS"]["P100"] == facts.P100_FLOPS
-    assert TEXT["tokens per batch"] == [facts.TOKENS_PER_STEP] * 2
+    assert TEXT["GPUs"] == paper_tables.NUM_GPUS
+    assert 1e12 * TEXT["TFLOPS"]["P100"] == paper_tables.P100_FLOPS
+    assert TEXT["tokens per batch"] == [paper_tables.TOKENS_PER_STEP] * 2
     for row in table("table2").rows[-2:]:
         flops = wall_time_flops(row.train_hours, 8, 9.5e12)
         assert row.published["FLOPs en-de"] == pytest.approx(flops, rel=0.01)

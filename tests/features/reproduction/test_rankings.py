@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from t2t_repro.features.reproduction.lookup import find_table
+from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.rankings import (
     RankedRow,
     Ranking,

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.reproduction.papers import TABLES
+from t2t_repro.features.reproduction.paper_tables import TABLES
 from t2t_repro.features.reproduction.result_files import (
     hardware,
     read_result,

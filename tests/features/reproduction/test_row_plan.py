@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.paper_tables import Row, find_row
 from t2t_repro.features.reproduction.row_plan import RunFolders, check_folders, plan_of
-from t2t_repro.features.reproduction.tables import Row
 
 
 def plan(row, *args):

@@ -18,7 +18,7 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.bracketing import BracketingScores
 from t2t_repro.features.reproduction import row_scores
 from t2t_repro.features.reproduction import row_scores as lengths
-from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.recipes import PARSING, TRANSLATION
 from t2t_repro.features.reproduction.result_files import read_result
 from t2t_repro.features.reproduction.row_plan import RunFolders, plan_of

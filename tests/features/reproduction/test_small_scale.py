@@ -8,8 +8,8 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.reproduction import recipes
-from t2t_repro.features.reproduction.lookup import find_table as table
-from t2t_repro.features.reproduction.papers import TABLES
+from t2t_repro.features.reproduction.paper_tables import TABLES
+from t2t_repro.features.reproduction.paper_tables import find_table as table
 from t2t_repro.features.reproduction.recipes import PARSING, TRANSLATION
 
 OWN = sorted(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 
 from t2t_repro import catalogue
-from t2t_repro.features.reproduction.lookup import find_table, select
+from t2t_repro.features.reproduction.paper_tables import find_table, select
 from t2t_repro.features.reproduction.report_writer import MAX_WIDTH, write_report
 from t2t_repro.features.reproduction.result_files import NO_COURSE, NOT_YET, Course
 from t2t_repro.features.reproduction.text_report import added_weights, text_report

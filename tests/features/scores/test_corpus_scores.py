@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from t2t_repro.features.reproduction.papers import TABLE_2
+from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.scores import corpus_scores as module
 from t2t_repro.features.scores import moses
 from t2t_repro.features.scores.corpus_scores import corpus_scores
@@ -122,7 +122,7 @@ def test_each_score_names_its_kind_and_no_discussion_of_it(scores, name, kind):
 
 
 def test_quoted_numbers_of_table_2_are_those_of_the_reproduced_table(scores):
-    rows = {row.name: row.published for row in TABLE_2.rows}
+    rows = {row.name: row.published for row in find_table("table2").rows}
     base, big = rows["transformer_base_model"], rows["transformer_big"]
     for name, column in (("bleu_paper", "en-de"), ("bleu_tokenized", "en-fr")):
         assert f"base {base[column]}, big {big[column]}" in scores[name].meaning

@@ -25,7 +25,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import training_epoch
 from t2t_repro.errors import UserError
-from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.row_plan import plan_of
 from t2t_repro.features.reproduction.run_row import train_settings
 from t2t_repro.runs.describing import describe

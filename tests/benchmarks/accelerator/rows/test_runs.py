@@ -15,7 +15,7 @@ from benchmarks.accelerator.rows.job import Job, Outcome, load_jobs, save_jobs
 from benchmarks.accelerator.rows.runs import system_folders, write_system
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
-from t2t_repro.features.reproduction.lookup import find_row
+from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.result_files import read_result
 from t2t_repro.features.reproduction.row_plan import plan_of
 from t2t_repro.features.reproduction.run_row import open_data

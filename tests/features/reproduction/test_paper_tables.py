@@ -6,10 +6,8 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError
-from t2t_repro.features.reproduction.lookup import find_row, select
-from t2t_repro.features.reproduction.lookup import find_table as table
-from t2t_repro.features.reproduction.papers import TABLES
-from t2t_repro.features.reproduction.tables import Row
+from t2t_repro.features.reproduction.paper_tables import TABLES, Row, find_row, select
+from t2t_repro.features.reproduction.paper_tables import find_table as table
 
 # Table -> row -> hparams set, or None for another author's system.
 ROWS = {

@@ -1,12 +1,28 @@
-"""The contents of a table of a paper, and of its rows."""
+"""The tables of the two papers: systems with their published numbers.
+
+`data/papers.toml` holds the numbers, without any of our measurements.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from t2t_repro.errors import UsageError, unknown_name
+from t2t_repro.features.reproduction import layer_orders
 
 # Shared subwords, English to German (Vaswani et al. 2017, section 5.1).
 VOCAB_SIZE = 37_000
+# Section 5.1: tokens per side and per training step.
+TOKENS_PER_STEP = 25_000
+# Section 5.2 and the footnote of section 6.1: the GPUs, and the operations per second
+# that each is assumed to sustain in single precision.
+NUM_GPUS = 8
+P100_FLOPS = 9.5e12
 
 Cell = float | int | str | None
 
@@ -93,3 +109,86 @@ class Table:
     def row(self, name: str) -> Row | None:
         """Return the row with a name, or None."""
         return next((row for row in self.rows if row.name == name), None)
+
+
+def _table(name: str, title: str, columns: Sequence[str], **values: Any) -> Table:
+    """Return a table of the file; `every_row` holds what rows do not repeat."""
+    every_row = values.pop("every_row", {})
+    rows = [_row(columns, **(every_row | row)) for row in values.pop("rows")]
+    return Table(name, title, columns, rows, **values)
+
+
+def _row(
+    columns: Sequence[str],
+    published: Mapping[str, Cell],
+    vocab_sizes: Sequence[int] = (VOCAB_SIZE, VOCAB_SIZE),
+    **values: Any,
+) -> Row:
+    cells = {column: published.get(column) for column in columns}
+    source, target = vocab_sizes
+    return Row(published=cells, vocab_sizes=(source, target), **values)
+
+
+def _tables() -> tuple[Table, ...]:
+    folder = resources.files("t2t_repro.features.reproduction") / "data"
+    found = tomllib.loads((folder / "papers.toml").read_text(encoding="utf-8"))
+    return TABLE_1, *(_table(name, **values) for name, values in found.items())
+
+
+# `layer_orders` holds its cells, because a row is a layer.
+TABLE_1 = Table(
+    "table1",
+    "Work, sequential operations, path length of layers (Vaswani et al., Table 1)",
+    layer_orders.COLUMNS,
+    [
+        Row(each.row, each.label, {c: getattr(each, c) for c in layer_orders.COLUMNS})
+        for each in layer_orders.PRINTED
+    ],
+    notes=(layer_orders.commented_note(),),
+    task="layers",
+)
+TABLES: tuple[Table, ...] = _tables()
+
+_HOW_TO_LIST = "`t2t reproduce` lists the tables."
+
+
+def find_table(name: str) -> Table:
+    """Return the table with a name.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    for table in TABLES:
+        if table.name == name:
+            return table
+    raise unknown_name("table", name, [table.name for table in TABLES], _HOW_TO_LIST)
+
+
+def find_row(name: str) -> tuple[Table, Row]:
+    """Return the table and the row given by TABLE/ROW.
+
+    Raises:
+        UsageError: If there is no such row.
+    """
+    table_name, slash, row_name = name.partition("/")
+    if not slash:
+        raise UsageError(f"received {name!r}, expected TABLE/ROW. {_HOW_TO_LIST}")
+    table = find_table(table_name)
+    row = table.row(row_name)
+    if row is None:
+        names = [known.name for known in table.rows]
+        how_to_list = f"`t2t reproduce {table_name}` shows them."
+        raise unknown_name("row", row_name, names, how_to_list)
+    return table, row
+
+
+def select(name: str) -> Table:
+    """Return a table given by TABLE, or with only one row, given by TABLE/ROW.
+
+    Raises:
+        UsageError: If there is no such table or row.
+    """
+    if "/" not in name:
+        return find_table(name)
+    table, row = find_row(name)
+    return dataclasses.replace(table, rows=[row])
