@@ -16,8 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from t2t_repro import features, registry
-from t2t_repro.data.problem import Problem
-from t2t_repro.data.reversed_problem import ReversedProblem
+from t2t_repro.data.problem import Problem, ReversedProblem
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.settings.hparams import HParams
 

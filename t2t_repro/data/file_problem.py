@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, Self, TypeVar, cast
 
-from t2t_repro.data.pairs import has_empty_side
-from t2t_repro.data.problem import SPLITS, Problem
-from t2t_repro.data.reading_progress import counted
+from t2t_repro.data.problem import SPLITS, Problem, counted, has_empty_side
 from t2t_repro.data.request import (
     PairCorpora,
     PairFiles,

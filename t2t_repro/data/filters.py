@@ -117,9 +117,9 @@ class PairFilter:
         kept = ~batch.is_empty
         self._count(EMPTY_SIDE, batch.is_empty)
         self.also_held_out += int(contains(self._held_out, batch.digests[kept]).sum())
-        longer = np.maximum(batch.source_lengths, batch.target_lengths)
+        longer = batch.lengths.max(axis=0)
         # The ratio is of subwords without the end of sentence.
-        shorter = np.minimum(batch.source_lengths, batch.target_lengths) - 1
+        shorter = batch.lengths.min(axis=0) - 1
         for reason, fails in (
             (EXACT_REPEAT, self._repeats(batch.digests, kept)),
             (TOO_LONG, longer > self._max_length),
@@ -130,16 +130,6 @@ class PairFilter:
             self._count(reason, kept & fails)
             kept = kept & ~fails
         return kept
-
-    def remember(self, digests: np.ndarray) -> None:
-        """Treat the pairs that an earlier process filtered as seen.
-
-        Args:
-            digests: Digests of all its pairs, uint64 `[pairs]`. Those of pairs with an
-                empty side have no effect.
-        """
-        if self._drops_repeats:
-            self._seen.add(digests)
 
     def _repeats(self, digests: np.ndarray, candidates: np.ndarray) -> np.ndarray:
         repeats = np.zeros(len(digests), bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from t2t_repro.description_file import read_json
 from t2t_repro.errors import UserError
 from t2t_repro.files import INCOMPLETE, complete_name, folder_lock, incomplete_name
 from t2t_repro.local_paths import matching
+
+logger = logging.getLogger(__name__)
 
 # What follows the prefix in the names of shards, raw text and tokenizers.
 _OUTPUT = re.compile(
@@ -58,7 +61,7 @@ class OutputFiles:
             UserError: If there are such files; the message names the first one.
         """
         named = self._named()
-        foreign = [path.name for path in self._existing() if path.name not in named]
+        foreign = [path.name for path in self._existing() if path not in named]
         if not foreign:
             return
         others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
@@ -70,27 +73,35 @@ class OutputFiles:
         )
 
     def __enter__(self) -> Self:
-        for name in self._named():
-            (self._folder / name).unlink()
-        self._remove_incomplete()
+        left = [*self._named(), *self._incomplete_files()]
+        for path in left:
+            path.unlink()
+        if left:
+            logger.info(
+                "%s: an earlier preparation was interrupted and is done again; its %d "
+                "file(s) are removed",
+                self._folder,
+                len(left),
+            )
         return self
 
     def __exit__(self, kind: type | None, *_: object) -> None:
         if kind is not None:
-            self._remove_incomplete()
+            for path in self._incomplete_files():
+                path.unlink()
             return
         for name, path in self._incomplete.items():
             os.replace(path, self._folder / name)
 
-    def _left(self) -> Iterator[tuple[str, Path]]:
-        """Yield the names and paths of what a killed process left incomplete."""
-        for path in matching(self._folder, f"{self.prefix}[-.]*{INCOMPLETE}"):
-            yield complete_name(path.name), path
-
-    def _remove_incomplete(self) -> None:
-        for name, path in self._left():
-            if name == manifest_name(self.prefix) or self._is_output(name):
-                path.unlink()
+    def _incomplete_files(self) -> list[Path]:
+        """Return the files that a killed process left incomplete."""
+        manifest = manifest_name(self.prefix)
+        return [
+            path
+            for path in matching(self._folder, f"{self.prefix}[-.]*{INCOMPLETE}")
+            for name in [complete_name(path.name)]
+            if name == manifest or self._is_output(name)
+        ]
 
     def _existing(self) -> list[Path]:
         """Return the files that have names of outputs, in the order of their names."""
@@ -103,21 +114,24 @@ class OutputFiles:
     def _is_output(self, name: str) -> bool:
         return _OUTPUT.fullmatch(name.removeprefix(self.prefix)) is not None
 
-    def _named(self) -> list[str]:
+    def _named(self) -> list[Path]:
         """Return the files to which a killed process had given their names.
 
         Its manifest, which lists them, is still without its name.
         """
-        manifests = (p for n, p in self._left() if n == manifest_name(self.prefix))
-        try:
-            files = dict(read_json(next(manifests))["files"])
-        except (StopIteration, ValueError, KeyError, TypeError):
-            return []  # killed while it wrote the manifest, or not ours
-        return [
-            path.name
-            for path in self._existing()
-            if path.name in files and identity(path) == files[path.name]
-        ]
+        for path in self._incomplete_files():
+            if complete_name(path.name) != manifest_name(self.prefix):
+                continue
+            try:
+                files = dict(read_json(path)["files"])
+            except (ValueError, KeyError, TypeError):
+                return []  # killed while it wrote the manifest, or not ours
+            return [
+                path
+                for path in self._existing()
+                if path.name in files and identity(path) == files[path.name]
+            ]
+        return []
 
 
 @contextlib.contextmanager

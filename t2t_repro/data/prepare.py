@@ -28,7 +28,6 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.data.request import requested_settings
 from t2t_repro.data.shard_writer import write_splits
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
-from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
 from t2t_repro.local_paths import check_local_path
 from t2t_repro.progress import bars_allowed
@@ -84,8 +83,6 @@ def prepare(
                 return PreparedData(problem, folder, manifest)
     check_all(found, settings, sources)
     found.check_files(checksums=True)
-    # It is still there if a process was killed after it had completed the data.
-    WorkFolder(folder, problem.file_prefix).remove()
     logger.info("%s is already prepared in %s", problem.base.name, folder)
     return found
 
@@ -136,7 +133,6 @@ def open_or_prepare(
         return found
     check_given(found, settings, given, tmp_dir)
     found.check_files(checksums=False)
-    WorkFolder(Path(data_dir), problem.file_prefix).remove()
     return found
 
 
@@ -155,13 +151,13 @@ def _prepare_afresh(
     with bars_allowed(execution.show_progress):
         problem.check(tmp_dir)
     tokenizers = given_tokenizers(problem, settings)
-    with write_errors(folder), WorkFolder(folder, prefix) as work, outputs:
+    with write_errors(folder), outputs:
         if tokenizers is None:
-            tokenizers = learn_tokenizers(problem, settings, tmp_dir, work, execution)
+            tokenizers = learn_tokenizers(problem, settings, tmp_dir, execution)
         check_sampling(settings, tokenizers)
         tokenizer_names = _write_tokenizers(outputs, tokenizers)
         splits = write_splits(
-            problem, tmp_dir, settings, sources, tokenizers, outputs, work, execution
+            problem, tmp_dir, settings, tokenizers, outputs, execution
         )
         versions = {
             "t2t_repro": __version__,

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from t2t_repro.choices import AUTO_TOKENIZER
-from t2t_repro.errors import UsageError
-from t2t_repro.registry import snake_case
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.progress import Progress
+from t2t_repro.registry import REVERSED_SUFFIX, snake_case
 from t2t_repro.settings.prepare_settings import PrepareSettings
+from t2t_repro.text.lines import is_blank
 
 if TYPE_CHECKING:
     from t2t_repro.data.request import SplitText
     from t2t_repro.decoding.next_tokens import TargetGrammar
     from t2t_repro.text.tokenizer import Tokenizer
     from t2t_repro.translation_scores import Scores
+
 
 SPLITS = ("train", "dev", "test")
 
@@ -330,3 +334,191 @@ class Problem:
             UserError: If a source is missing or damaged.
         """
         del tmp_dir
+
+
+Pair = tuple[str, str]
+
+
+def checked_pairs(
+    problem: Problem, split: str, tmp_dir: str | Path | None
+) -> Iterator[Pair]:
+    """Yield the pairs of a split.
+
+    Args:
+        problem: The problem.
+        split: One of its splits.
+        tmp_dir: Folder for downloads, or None for the source's own default.
+
+    Yields:
+        Source text and target text.
+
+    Raises:
+        UserError: If the problem yields anything but two strings.
+    """
+    pairs = problem.pairs(split, tmp_dir)
+    if not isinstance(pairs, Iterable):
+        raise UserError(
+            f"problem {problem.name}, split {split}: received {reprlib.repr(pairs)} "
+            "from `pairs`, expected an iterator of pairs: yield them one by one"
+        )
+    for number, pair in enumerate(pairs, start=1):
+        if not _is_pair(pair):
+            raise UserError(
+                f"problem {problem.name}, split {split}: received "
+                f"{reprlib.repr(pair)} as pair {number}, expected a tuple of two "
+                "strings, source and target: change what its `pairs` yields"
+            )
+        yield pair
+
+
+def _is_pair(pair: object) -> bool:
+    return (
+        isinstance(pair, tuple | list)
+        and len(pair) == 2
+        and all(isinstance(text, str) for text in pair)
+    )
+
+
+def has_empty_side(pair: tuple[str, str]) -> bool:
+    """Return whether a side is empty or blank."""
+    return any(map(is_blank, pair))
+
+
+class RepeatedPair(tuple[str, str]):
+    """A pair that training reads several times per epoch.
+
+    Attributes:
+        copies: Number of copies in the shards. Copies do not count as repeats. If
+            the pair is left out, so are all its copies.
+    """
+
+    copies: int
+
+    def __new__(cls, source: str, target: str, copies: int) -> Self:
+        pair = super().__new__(cls, (source, target))
+        pair.copies = copies
+        return pair
+
+
+def copies_of(pair: tuple[str, str]) -> int:
+    """Return how many copies of a training pair the shards have."""
+    return pair.copies if isinstance(pair, RepeatedPair) else 1
+
+
+_Item = TypeVar("_Item")
+
+_PAIRS_PER_UPDATE = 1_000
+
+
+def counted(
+    pairs: Iterable[_Item], total: int | None, *, show_progress: bool = True
+) -> Iterator[_Item]:
+    """Yield pairs, and show their number and the time left.
+
+    Args:
+        pairs: The pairs.
+        total: Their approximate number; None = unknown.
+        show_progress: Whether to draw a bar if standard error is a terminal.
+    """
+    with Progress(total, "pair", warm=True, draw_bar=show_progress) as progress:
+        waiting = 0
+        for pair in pairs:
+            yield pair
+            waiting += 1
+            if waiting == _PAIRS_PER_UPDATE:
+                progress.advance(waiting)
+                waiting = 0
+        progress.advance(waiting)
+
+
+_SHARED_BY_DIRECTIONS = (
+    "vocabulary",
+    "splits",
+    "max_length",
+    "drop_duplicates",
+    "version",
+    "file_kind",
+    "metric",
+    "decode_defaults",
+)
+
+
+class ReversedProblem(Problem):
+    """A problem with inputs and targets swapped, on the same files as its base.
+
+    The counterpart of tensor2tensor's `_rev` names (`utils/registry.py`).
+    """
+
+    was_reversed = True
+
+    def __init__(self, base: Problem) -> None:
+        if base.was_reversed:
+            raise UserError(
+                f"received problem {base.name}_rev, expected at most one _rev: leave "
+                "one out"
+            )
+        if not base.writes_targets:
+            raise UserError(
+                f"received problem {base.name}_rev: {base.name} has no reverse, "
+                "because the model does not write its targets"
+            )
+        self._base = base
+        for name in _SHARED_BY_DIRECTIONS:
+            setattr(self, name, getattr(base, name))
+        self.source_language = base.target_language
+        self.target_language = base.source_language
+
+    @property
+    def name(self) -> str:
+        return f"{self._base.name}{REVERSED_SUFFIX}"
+
+    @property
+    def base(self) -> Problem:
+        return self._base
+
+    @property
+    def has_text(self) -> bool:
+        return self._base.has_text
+
+    @property
+    def prepare_settings(self) -> PrepareSettings:
+        return self._base.prepare_settings
+
+    def with_files(self, files: Mapping[str, SplitText]) -> Problem:
+        return ReversedProblem(self._base.with_files(files))
+
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
+        for source, target in self._base.pairs(split, tmp_dir):
+            yield target, source
+
+    def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
+        return self._base.num_pairs(split, tmp_dir)
+
+    def source_identities(
+        self, tmp_dir: str | Path | None
+    ) -> Mapping[str, Mapping[str, object]]:
+        return self._base.source_identities(tmp_dir)
+
+    def check(self, tmp_dir: str | Path | None) -> None:
+        self._base.check(tmp_dir)
+
+    @property
+    def scores_bleu(self) -> bool:
+        return self._base.scores_bleu
+
+    def _scorer(self, texts: Sequence[str]) -> Problem:
+        """Return the base, which scores, with the tokenizer of this side."""
+        return self._base.with_bleu_tokenizer(self.tokenizer_for(texts))
+
+    def development_score(
+        self, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> float:
+        return self._scorer(references).development_score(hypotheses, references)
+
+    def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> Scores:
+        return self._scorer(references).score(hypotheses, references)
+
+    def similarities(self, outputs: Sequence[str]) -> list[list[float]]:
+        return self._scorer(outputs).similarities(outputs)

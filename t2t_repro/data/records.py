@@ -2,13 +2,11 @@
 
 A record is its length (uint64, little-endian), a checksum of the length, the data, and
 a checksum of the data (TensorFlow's `core/lib/io/record_writer.h`). Event files have
-the same framing. The source of the format of shards is tensor2tensor's
+the same framing. The format of the shards is that of tensor2tensor's
 `data_generators/generator_utils.py` (`generate_files`).
 
 TensorFlow (3 s, 500 MB) is imported only to write a file, because worker processes and
-TensorBoard import this module. The messages of examples are therefore declared here, as
-in TensorFlow's `core/example/example.proto` and `feature.proto`, without the kinds of
-features that shards do not have.
+TensorBoard import this module.
 """
 
 from __future__ import annotations
@@ -16,11 +14,18 @@ from __future__ import annotations
 import array
 import contextlib
 import functools
+import random
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import (
+    descriptor_pb2,
+    descriptor_pool,
+    message_factory,
+    text_format,
+)
 
 from t2t_repro.constants import INPUTS, TARGETS
 
@@ -31,39 +36,66 @@ FOOTER_BYTES = _CHECKSUM.size
 RECORD_OVERHEAD = HEADER_BYTES + FOOTER_BYTES
 
 
-_Field = descriptor_pb2.FieldDescriptorProto
+class DamagedRecordError(ValueError):
+    """A record has a wrong checksum."""
 
 
-def write_records(path: Path, records: Iterable[bytes]) -> None:
-    """Write a TFRecord file, without starting TensorFlow's runtime.
+@contextlib.contextmanager
+def record_writer(path: Path) -> Iterator[Callable[[bytes], None]]:
+    """Open a TFRecord file, and yield the function that writes a record.
 
-    `tf.data` would start it, and then the CPU could no longer be split into replicas.
+    It does not start TensorFlow's runtime, as `tf.data` would: then the CPU could no
+    longer be split into replicas.
 
     Args:
         path: File to write.
-        records: Its records; an error of the iteration is passed on.
 
     Raises:
-        OSError: If the file cannot be written.
+        OSError: If the file cannot be written. Errors of the block are passed on.
     """
     import tensorflow as tf
 
-    with _system_errors():
+    @contextlib.contextmanager
+    def system_errors() -> Iterator[None]:
+        try:
+            yield
+        except tf.errors.OpError as error:
+            # TensorFlow's message is "<path>; <reason of the system>".
+            raise OSError(error.message.rpartition("; ")[2]) from error
+
+    with system_errors():
         file = tf.io.TFRecordWriter(str(path))
     try:
-        for record in records:
-            with _system_errors():
-                file.write(record)
+        yield system_errors()(file.write)
     except BaseException:
         # On a full disk, closing fails as writing did.
         with contextlib.suppress(tf.errors.OpError):
             file.close()
         raise
-    with _system_errors():
+    with system_errors():
         file.close()
 
 
-def record_ends(content: bytes | bytearray) -> array.array[int]:
+def shuffle_records(path: Path, seed: str) -> None:
+    """Write a TFRecord file again in random order; it is in memory once.
+
+    Args:
+        path: The file.
+        seed: Seed of the order.
+
+    Raises:
+        OSError: If the file cannot be read or written.
+    """
+    content = path.read_bytes()
+    ends = record_ends(content)
+    order = array.array("L", range(len(ends)))
+    random.Random(seed).shuffle(order)
+    view = memoryview(content)
+    with path.open("wb") as file:
+        file.writelines(view[ends[n - 1] if n else 0 : ends[n]] for n in order)
+
+
+def record_ends(content: bytes) -> array.array[int]:
     """Return where each record of a TFRecord file ends, in bytes.
 
     The checksums of the lengths are checked, those of the data are not.
@@ -84,23 +116,7 @@ def record_ends(content: bytes | bytearray) -> array.array[int]:
     return ends
 
 
-@contextlib.contextmanager
-def _system_errors() -> Iterator[None]:
-    """Raise TensorFlow's errors as `OSError`, as Python's own files do."""
-    import tensorflow as tf
-
-    try:
-        yield
-    except tf.errors.OpError as error:
-        # TensorFlow's message is "<path>; <reason of the system>".
-        raise OSError(error.message.rpartition("; ")[2]) from error
-
-
-class DamagedRecordError(ValueError):
-    """A record has a wrong checksum."""
-
-
-def record_length(header: bytes | bytearray) -> int:
+def record_length(header: bytes) -> int:
     """Return the length of the data of a record, in bytes.
 
     Args:
@@ -112,7 +128,7 @@ def record_length(header: bytes | bytearray) -> int:
     """
     if len(header) < HEADER_BYTES:
         raise EOFError("a record is cut short")
-    length = bytes(header[: _LENGTH.size])
+    length = header[: _LENGTH.size]
     if _checksum_of_length(length) != _CHECKSUM.unpack_from(header, _LENGTH.size)[0]:
         raise DamagedRecordError("the length of a record has a wrong checksum")
     return _LENGTH.unpack(length)[0]
@@ -132,68 +148,46 @@ def check_data(data: bytes, footer: bytes) -> None:
         raise DamagedRecordError("a record has a wrong checksum")
 
 
-# Most records of a file have one of a few hundred lengths.
-@functools.lru_cache(maxsize=4096)
-def _checksum_of_length(length: bytes) -> int:
-    return _checksum(length)
-
-
 def _checksum(data: bytes) -> int:
     from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 
     return masked_crc32c(data)
 
 
+# Most records of a file have one of a few hundred lengths.
+_checksum_of_length = functools.lru_cache(maxsize=4096)(_checksum)
+
+
+# TensorFlow's `core/example/example.proto` and `feature.proto`, with the features that
+# shards have. A map is a list of entries on the wire.
+_MESSAGES = """
+name: "t2t_repro/example.proto" package: "t2t_repro" syntax: "proto3"
+message_type { name: "Ids" field {
+  name: "value" number: 1 label: LABEL_REPEATED type: TYPE_INT64 } }
+message_type { name: "Feature" field {
+  name: "ids" number: 3 label: LABEL_OPTIONAL type_name: ".t2t_repro.Ids" } }
+message_type { name: "Entry" field {
+  name: "key" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING } field {
+  name: "feature" number: 2 label: LABEL_OPTIONAL type_name: ".t2t_repro.Feature" } }
+message_type { name: "Features" field {
+  name: "entry" number: 1 label: LABEL_REPEATED type_name: ".t2t_repro.Entry" } }
+message_type { name: "Example" field {
+  name: "features" number: 1 label: LABEL_OPTIONAL type_name: ".t2t_repro.Features" } }
+"""
+
+
 def example_bytes(inputs: Sequence[int], targets: Sequence[int]) -> bytes:
     """Return the serialized `tf.train.Example` of a pair of id sequences."""
-    example = _Example()
+    example = _example_class()()
     for name, ids in ((INPUTS, inputs), (TARGETS, targets)):
-        example.features.feature[name].int64_list.value.extend(ids)
-    return example.SerializeToString(deterministic=True)
+        example.features.entry.add(key=name).feature.ids.value.extend(ids)
+    return example.SerializeToString()
 
 
-def _example_class() -> type:
-    file = descriptor_pb2.FileDescriptorProto(
-        name="t2t_repro/example.proto", package="t2t_repro", syntax="proto3"
-    )
-    ids = file.message_type.add(name="Int64List")
-    ids.field.add(
-        name="value", number=1, type=_Field.TYPE_INT64, label=_Field.LABEL_REPEATED
-    )
-    feature = file.message_type.add(name="Feature")
-    _add_message_field(feature, "int64_list", 3, "Int64List")
-    features = file.message_type.add(name="Features")
-    entry = features.nested_type.add(name="FeatureEntry")
-    entry.options.map_entry = True
-    entry.field.add(
-        name="key", number=1, type=_Field.TYPE_STRING, label=_Field.LABEL_OPTIONAL
-    )
-    _add_message_field(entry, "value", 2, "Feature")
-    _add_message_field(features, "feature", 1, "Features.FeatureEntry", repeated=True)
-    example = file.message_type.add(name="Example")
-    _add_message_field(example, "features", 1, "Features")
-    # A pool of its own: TensorFlow registers its messages in the default one.
+@functools.cache
+def _example_class() -> Any:
+    file = text_format.Parse(_MESSAGES, descriptor_pb2.FileDescriptorProto())
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     found = pool.FindMessageTypeByName("t2t_repro.Example")
     return message_factory.GetMessageClass(found)
-
-
-def _add_message_field(
-    message: descriptor_pb2.DescriptorProto,
-    name: str,
-    number: int,
-    kind: str,
-    *,
-    repeated: bool = False,
-) -> None:
-    message.field.add(
-        name=name,
-        number=number,
-        type=_Field.TYPE_MESSAGE,
-        type_name=f".t2t_repro.{kind}",
-        label=_Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL,
-    )
-
-
-_Example = _example_class()

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from t2t_repro.data.problem import Problem
-from t2t_repro.data.repeated_pair import RepeatedPair
+from t2t_repro.data.problem import Problem, RepeatedPair
 from t2t_repro.data.text_files import identity, read_lines
 from t2t_repro.errors import UsageError, UserError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import operator
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from t2t_repro.data.pairs import Pair, checked_pairs
-from t2t_repro.data.problem import Problem
-from t2t_repro.data.reading_progress import counted
-from t2t_repro.data.work_folder import WorkFolder
+from t2t_repro.data.problem import Pair, Problem, checked_pairs, counted
 from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.prepare_settings import PrepareSettings
@@ -74,7 +69,6 @@ def learn_tokenizers(
     problem: Problem,
     settings: PrepareSettings,
     tmp_dir: str | Path | None,
-    work: WorkFolder,
     execution: Execution,
 ) -> tuple[Tokenizer, Tokenizer]:
     """Learn the tokenizers from the training text, or from a sample of a long text.
@@ -83,7 +77,6 @@ def learn_tokenizers(
         problem: The problem.
         settings: Settings of the vocabulary.
         tmp_dir: Folder for downloads, or None for the source's own default.
-        work: Keeps each learned model, for a preparation that is resumed.
         execution: Whether to draw progress bars.
 
     Returns:
@@ -109,12 +102,12 @@ def learn_tokenizers(
     sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
     if to_symbols:
         own = settings.source_model
-        source = _learn(sources, settings, work) if own is None else _own_model(own)
+        source = _learn(sources, settings) if own is None else _own_model(own)
         return source, SymbolTokenizer(sorted(symbols))
     if settings.shared_vocabulary:
-        shared = _learn((*sources, *targets), settings, work)
+        shared = _learn((*sources, *targets), settings)
         return shared, shared
-    return _learn(sources, settings, work), _learn(targets, settings, work)
+    return _learn(sources, settings), _learn(targets, settings)
 
 
 def _collecting(
@@ -135,32 +128,14 @@ def _own_model(path: str) -> SentencePieceTokenizer:
     return tokenizer
 
 
-def _learn(
-    lines: Sequence[str], settings: PrepareSettings, work: WorkFolder
-) -> Tokenizer:
-    options = {
-        "vocab_size": settings.vocab_size,
-        "model_type": settings.model_type,
-        "character_coverage": settings.character_coverage,
-    }
-    name = f"vocabulary-{_digest(lines, options)}"
-    model = work.load(name)
-    if model is None:
-        model = train_sentencepiece(
-            lines,
-            vocab_size=settings.vocab_size,
-            model_type=settings.model_type,
-            character_coverage=settings.character_coverage,
-        )
-        work.save(name, model)
+def _learn(lines: Sequence[str], settings: PrepareSettings) -> Tokenizer:
+    model = train_sentencepiece(
+        lines,
+        vocab_size=settings.vocab_size,
+        model_type=settings.model_type,
+        character_coverage=settings.character_coverage,
+    )
     return SentencePieceTokenizer(model)
-
-
-def _digest(lines: Sequence[str], options: Mapping[str, object]) -> str:
-    digest = hashlib.blake2b(json.dumps(options).encode(), digest_size=16)
-    for line in lines:
-        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return digest.hexdigest()
 
 
 def random_sample(pairs: Iterable[Pair], limit: int) -> list[Pair]:

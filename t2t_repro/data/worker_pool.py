@@ -23,10 +23,6 @@ _ITEMS_BEFORE_WORKERS = 10
 _ITEMS_WAITING_PER_WORKER = 3
 
 
-class WorkerEnded(UserError):
-    """A worker process ended before its work was done."""
-
-
 @dataclass(frozen=True)
 class Execution:
     """How to do long work; the result does not depend on it.
@@ -68,7 +64,7 @@ def ordered_map(
         execution: Number of worker processes. With 1, none is started.
 
     Raises:
-        WorkerEnded: If a worker process ends, for example because memory runs out.
+        UserError: If a worker process ends, for example because memory runs out.
     """
     remaining = iter(items)
     if execution.num_workers == 1:
@@ -104,7 +100,7 @@ def _map_in_workers(
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
-        raise WorkerEnded(
+        raise UserError(
             f"one of {num_workers} worker processes ended: give fewer num_workers if "
             "memory ran out. In a Python script, call this under `if __name__ == "
             "'__main__':`, because every worker imports the script"

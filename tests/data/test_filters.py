@@ -1,17 +1,20 @@
 from __future__ import annotations
 
-import numpy as np
+import random
+from collections.abc import Collection
 
-from t2t_repro.data.encoding import EncodedBatch, Examples, pair_digest, pair_digests
-from t2t_repro.data.filters import PairFilter
+import numpy as np
+import pytest
+
+from t2t_repro.data import filters
+from t2t_repro.data.encoding import EncodedBatch, pair_digests
+from t2t_repro.data.filters import DigestSet, PairFilter, contains
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 PAIR = ("a", "b")
-# The filters do not read them.
-NO_EXAMPLES = Examples(np.empty(0), np.empty(0), [])
 
 
-def training(held_out: frozenset[int] = frozenset(), **settings) -> PairFilter:
+def training(held_out: Collection[int] = (), **settings) -> PairFilter:
     return PairFilter(PrepareSettings(**settings), is_training=True, held_out=held_out)
 
 
@@ -23,12 +26,12 @@ def kept(pair_filter, pair, source_ids, target_ids) -> bool:
     """Filter a batch of one pair, whose ids lack the end of sentence."""
     batch = EncodedBatch(
         digests=pair_digests([pair]),
-        text_digest="",
         is_empty=np.array([not source_ids or not target_ids]),
-        source_lengths=np.array([len(source_ids) + 1]),
-        target_lengths=np.array([len(target_ids) + 1]),
+        lengths=np.array([[len(source_ids) + 1], [len(target_ids) + 1]]),
         copies=np.array([1]),
-        examples=NO_EXAMPLES,
+        # The filters do not read them.
+        written_lengths=np.empty((2, 0)),
+        records=[],
     )
     (found,) = pair_filter.kept(batch)
     return bool(found)
@@ -88,7 +91,7 @@ def test_evaluation_pairs_must_fit_a_batch():
 
 
 def test_training_pairs_of_the_other_splits_are_counted_and_kept():
-    pair_filter = training(held_out=frozenset([pair_digest(*PAIR)]))
+    pair_filter = training(held_out={*pair_digests([PAIR]).tolist()})
     assert [kept(pair_filter, pair, [5], [6]) for pair in (PAIR, ("c", "d"))] == [
         True,
         True,
@@ -96,23 +99,15 @@ def test_training_pairs_of_the_other_splits_are_counted_and_kept():
     assert pair_filter.also_held_out == 1
 
 
-def test_a_digest_distinguishes_the_sides():
-    assert (
-        len({pair_digest("ab", "c"), pair_digest("a", "bc"), pair_digest("c", "ab")})
-        == 3
-    )
-
-
 def batch_of(pairs) -> EncodedBatch:
     count = len(pairs)
     return EncodedBatch(
         digests=pair_digests(pairs),
-        text_digest="",
         is_empty=np.zeros(count, bool),
-        source_lengths=np.full(count, 2),
-        target_lengths=np.full(count, 2),
+        lengths=np.full((2, count), 2),
         copies=np.ones(count, int),
-        examples=NO_EXAMPLES,
+        written_lengths=np.empty((2, 0)),
+        records=[],
     )
 
 
@@ -125,8 +120,31 @@ def test_repeats_inside_a_batch_and_across_batches_are_left_out():
     assert pair_filter.dropped == {"exact_repeat": 2}
 
 
-def test_pairs_of_an_earlier_process_are_repeats():
-    pair_filter = training(drop_duplicates=True)
-    pair_filter.remember(pair_digests([PAIR]))
-    assert not kept(pair_filter, PAIR, [5], [6])
-    assert training(drop_duplicates=False).kept(batch_of([PAIR])).all()
+@pytest.mark.parametrize("limit", [1, 7, 10_000])
+def test_a_set_of_digests_is_pythons_set(monkeypatch, limit):
+    monkeypatch.setattr(filters, "_RECENT_DIGESTS", limit)
+    generator = random.Random(1)
+    numbers = [generator.randrange(2**63, 2**63 + 60) for _ in range(300)]
+    found, expected, seen = [], [], set()
+    known = DigestSet()
+    for start in range(0, 300, 11):
+        batch = numbers[start : start + 11]
+        found += known.add(np.array(batch, np.uint64)).tolist()
+        for number in batch:
+            expected.append(number not in seen)
+            seen.add(number)
+    assert found == expected
+    assert len(known) == len(seen)
+
+
+def test_a_digest_distinguishes_the_sides_and_any_text():
+    pairs = [("ab", "c"), ("a", "bc"), ("c", "ab"), ("ä", "\ud800"), ("", "")]
+    assert len({*pair_digests(pairs).tolist()}) == 5
+    assert pair_digests([]).tolist() == []
+
+
+def test_values_are_found_in_an_ascending_array():
+    ascending = np.array([3, 5, 2**64 - 1], np.uint64)
+    values = np.array([0, 3, 4, 5, 2**64 - 1], np.uint64)
+    assert contains(ascending, values).tolist() == [False, True, False, True, True]
+    assert not contains(ascending[:0], values).any()

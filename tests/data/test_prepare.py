@@ -20,8 +20,7 @@ from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.manifest import FORMAT, Manifest
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.problem import PrepareSettings, Problem, Vocabulary
-from t2t_repro.data.reversed_problem import ReversedProblem
+from t2t_repro.data.problem import PrepareSettings, Problem, ReversedProblem, Vocabulary
 from t2t_repro.errors import UserError
 from t2t_repro.text import train_sentencepiece
 

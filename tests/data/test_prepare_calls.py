@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 
 import pytest
@@ -10,11 +9,9 @@ import sentencepiece
 
 from t2t_repro import __version__
 from t2t_repro.data import prepare as prepare_module
-from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.reversed_problem import ReversedProblem
-from t2t_repro.data.worker_pool import Execution
+from t2t_repro.data.problem import ReversedProblem
 from t2t_repro.text import SymbolTokenizer
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, Pairs
 from tests.support.recorder import record, spy
@@ -26,29 +23,6 @@ def tokenizers(monkeypatch):
     given = record(monkeypatch, prepare_module, "given_tokenizers", None)
     learned = record(monkeypatch, prepare_module, "learn_tokenizers", (DIGITS, LETTERS))
     return given, learned
-
-
-def test_the_tokenizers_are_learned_from_the_problem_and_its_settings(
-    tmp_path, tokenizers
-):
-    problem, (given, learned) = Pairs(), tokenizers
-    prepare(
-        problem,
-        tmp_path / "data",
-        tmp_path / "tmp",
-        SETTINGS,
-        num_workers=3,
-        show_progress=True,
-    )
-    assert given.call == {"problem": problem, "settings": SETTINGS}
-    call = learned.call
-    assert call.pop("work").folder == tmp_path / "data" / "pairs.unfinished"
-    assert call == {
-        "problem": problem,
-        "settings": SETTINGS,
-        "tmp_dir": tmp_path / "tmp",
-        "execution": Execution(num_workers=3, show_progress=True),
-    }
 
 
 def test_given_tokenizers_are_not_learned(tmp_path, tokenizers, monkeypatch):
@@ -68,32 +42,6 @@ def test_everything_is_read_from_the_base_and_the_folder_for_downloads(
     prepare(ReversedProblem(problem), tmp_path / "data", tmp_path / "tmp", SETTINGS)
     names = ["identities", "check", "test", "dev", "train"]
     assert problem.read == [(name, tmp_path / "tmp") for name in names]
-
-
-def test_the_splits_are_written_with_everything_that_was_asked(
-    tmp_path, tokenizers, monkeypatch
-):
-    written = spy(monkeypatch, prepare_module, "write_splits")
-    problem = Pairs()
-    prepare(
-        problem,
-        tmp_path / "data",
-        tmp_path / "tmp",
-        SETTINGS,
-        num_workers=3,
-        show_progress=True,
-    )
-    call = written.call
-    assert isinstance(call.pop("outputs"), OutputFiles)
-    assert call.pop("work").folder == tmp_path / "data" / "pairs.unfinished"
-    assert call == {
-        "problem": problem,
-        "tmp_dir": tmp_path / "tmp",
-        "settings": SETTINGS,
-        "sources": {"text": {"lines": 9}},
-        "tokenizers": (DIGITS, LETTERS),
-        "execution": Execution(num_workers=3, show_progress=True),
-    }
 
 
 def test_the_manifest_has_every_value_under_its_name(tmp_path, tokenizers):
@@ -139,20 +87,6 @@ def test_each_side_has_a_file_of_its_kind(tmp_path, monkeypatch):
     }
     written = (tmp_path / "pairs.inputs.model").read_bytes()
     assert written == sides[0].to_bytes()
-
-
-@contextlib.contextmanager
-def no_lock(*_, **__):
-    yield
-
-
-def test_the_folder_is_locked_under_the_name_of_the_base(
-    tmp_path, tokenizers, monkeypatch
-):
-    locked = record(monkeypatch, prepare_module, "locked_folder", no_lock)
-    tmp_path.joinpath("data").mkdir()
-    prepare(Pairs(), tmp_path / "data", None, SETTINGS)
-    assert locked.call == {"folder": tmp_path / "data", "prefix": "pairs"}
 
 
 def test_found_data_is_compared_in_every_way_and_read_to_the_end(

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro import catalogue, registry
-from t2t_repro.data.problem import Problem, Vocabulary
-from t2t_repro.data.reversed_problem import ReversedProblem
+from t2t_repro.data.problem import Problem, ReversedProblem, Vocabulary
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.translation_scores import pairwise_bleu
 

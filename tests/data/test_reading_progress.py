@@ -4,17 +4,17 @@ import io
 
 import pytest
 
-from t2t_repro.data import reading_progress
+from t2t_repro.data import problem
 from t2t_repro.data.file_problem import TextPairProblem
 from t2t_repro.data.prepare import prepare
-from t2t_repro.data.reading_progress import counted
+from t2t_repro.data.problem import counted
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from tests.support.recorder import spy
 
 
 @pytest.mark.parametrize("count", [0, 1, 1_000, 2_345])
 def test_every_pair_is_yielded_and_counted(monkeypatch, count):
-    bars = spy(monkeypatch, reading_progress, "Progress")
+    bars = spy(monkeypatch, problem, "Progress")
     advances = []
     monkeypatch.setattr(
         "t2t_repro.progress.Progress.advance",

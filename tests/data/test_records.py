@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 import tensorflow as tf
@@ -11,7 +13,8 @@ from t2t_repro.data.records import (
     check_data,
     example_bytes,
     record_ends,
-    write_records,
+    record_writer,
+    shuffle_records,
 )
 
 LONG = list(range(0, 40_000, 7))
@@ -33,6 +36,12 @@ def test_an_example_has_the_bytes_of_earlier_versions():
         "     0a11 0a07 74617267657473 1206 1a04 0a02 0501"
     )
     assert example_bytes([300, 1], [5, 1]) == bytes.fromhex(expected)
+
+
+def write_records(path, records) -> None:
+    with record_writer(path) as write:
+        for record in records:
+            write(record)
 
 
 def read(path) -> list[bytes]:
@@ -82,6 +91,37 @@ def test_a_flipped_byte_of_the_data_is_an_error(tmp_path, place):
         check_data(bytes(content[12:16]), bytes(content[16:]))
 
 
+EXAMPLES = [example_bytes([n, 1], [n * n, 7, 1]) for n in range(50)]
+
+
+def test_shuffled_shards_have_the_bytes_of_earlier_versions(tmp_path):
+    digests = []
+    for shard in (0, 1):
+        path = tmp_path / f"shard-{shard}"
+        write_records(path, EXAMPLES[shard::2])
+        shuffle_records(path, f"3/{shard}")
+        digests.append(hashlib.sha256(path.read_bytes()).hexdigest())
+    assert digests == [
+        "1c2ed7e83f2810f7112dca8d53595c02972419059cc4f3a832a439d8d1331cd0",
+        "9c6f30be288c7c7171a55b86adccd4e855de09ff484c1737ab0a42d2c51eaa61",
+    ]
+
+
+def test_a_file_without_records_can_be_shuffled(tmp_path):
+    write_records(tmp_path / "file", [])
+    shuffle_records(tmp_path / "file", "1")
+    assert (tmp_path / "file").read_bytes() == b""
+
+
+def test_a_file_that_is_shuffled_is_in_memory_once(tmp_path):
+    write_records(tmp_path / "file", [bytes(1000) for _ in range(4000)])
+    tracemalloc.start()
+    shuffle_records(tmp_path / "file", "1")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.2 * (tmp_path / "file").stat().st_size
+
+
 def failing():
     yield b"one"
     raise ValueError("broken")
@@ -101,8 +141,10 @@ WITHOUT_RUNTIME = """
 import sys
 from pathlib import Path
 import tensorflow as tf
-from t2t_repro.data.records import write_records
-write_records(Path(sys.argv[1]), [b"1", b"2"])
+from t2t_repro.data.records import record_writer
+with record_writer(Path(sys.argv[1])) as write:
+    write(b"1")
+    write(b"2")
 (cpu,) = tf.config.list_physical_devices("CPU")
 two = [tf.config.LogicalDeviceConfiguration()] * 2
 tf.config.set_logical_device_configuration(cpu, two)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import tensorflow as tf
 
 from t2t_repro.data import shard_writer
-from t2t_repro.data.encoding import pair_digest
+from t2t_repro.data.encoding import pair_digests
 from t2t_repro.data.manifest import SplitCounts
 from t2t_repro.data.output_files import OutputFiles
-from t2t_repro.data.repeated_pair import RepeatedPair
+from t2t_repro.data.problem import RepeatedPair
 from t2t_repro.data.shard_writer import write_splits
-from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UserError
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, TEXT, Pairs
@@ -41,7 +42,7 @@ def written(tmp_path, monkeypatch):
     """Write the splits, and record filters, files and readings."""
     calls = {
         name: spy(monkeypatch, shard_writer, name)
-        for name in ("PairFilter", "TrainingSplit", "checked_pairs")
+        for name in ("PairFilter", "checked_pairs")
     }
     problem = Pairs()
     counts = write(problem, tmp_path, "prefix")
@@ -49,15 +50,13 @@ def written(tmp_path, monkeypatch):
 
 
 def write(problem, folder, prefix):
-    with WorkFolder(folder, prefix) as work, OutputFiles(folder, prefix) as outputs:
+    with OutputFiles(folder, prefix) as outputs:
         return write_splits(
             problem,
             folder / "tmp",
             SETTINGS,
-            {"text": {"lines": 9}},
             (DIGITS, LETTERS),
             outputs,
-            work,
             Execution(),
         )
 
@@ -73,21 +72,10 @@ def test_every_split_is_read_once_with_training_last(written, tmp_path):
 
 def test_only_training_pairs_are_filtered_as_such(written):
     _, _, calls = written
-    held_out = {pair_digest(*pair) for pair in TEXT["dev"] + TEXT["test"]}
+    held_out = {*pair_digests(TEXT["dev"] + TEXT["test"]).tolist()}
     expected = {"settings": SETTINGS, "is_training": False, "held_out": frozenset()}
     training = {"is_training": True, "held_out": held_out}
     assert calls["PairFilter"].calls == [expected, expected, expected | training]
-
-
-def test_only_training_shards_are_many_and_shuffled(written, tmp_path):
-    _, counts, calls = written
-    call = calls["TrainingSplit"].call
-    assert (call["shard_count"], call["seed"]) == (2, 5)
-    assert {split: len(counts[split].shards) for split in counts} == {
-        "train": 2,
-        "dev": 1,
-        "test": 1,
-    }
 
 
 def test_the_counts_are_those_of_each_split_in_order(written):
@@ -178,3 +166,17 @@ def test_copies_of_a_pair_are_written_and_are_no_repeats(tmp_path):
     files = examples(sorted(tmp_path.glob("prefix-train-*")))
     sources = sorted(source for file in files for source, _ in file)
     assert sources == sorted([[one, 1], [two, 1], [two, 1], [two, 1]])
+
+
+def test_a_pair_belongs_to_the_shard_after_that_of_the_pair_before(tmp_path):
+    digits = "1234123"
+    problem = Pairs(train=[(digit, "a") for digit in digits])
+    with OutputFiles(tmp_path, "prefix") as outputs:
+        settings = SETTINGS.replace(num_shards=3, drop_duplicates=False)
+        sides = (DIGITS, LETTERS)
+        write_splits(problem, None, settings, sides, outputs, Execution())
+    files = examples(sorted(tmp_path.glob("prefix-train-*")))
+    for shard, file in enumerate(files):
+        expected = [*digits[shard::3]]
+        random.Random(f"5/{shard}").shuffle(expected)
+        assert [DIGITS.decode(source[:-1]) for source, _ in file] == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections import Counter, defaultdict
@@ -13,12 +12,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data import shard_writer, worker_pool
-from t2t_repro.data.encoding import PairEncoder, SubwordSampling, TextBatch
+from t2t_repro.data.encoding import PairEncoder, TextBatch
 from t2t_repro.data.manifest import summary_lines
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.problem import Problem, Vocabulary
-from t2t_repro.data.repeated_pair import RepeatedPair
+from t2t_repro.data.problem import Problem, RepeatedPair, Vocabulary
 from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.parsing.tree_problem import ParsingProblem
@@ -44,33 +42,25 @@ DEV = [(sentence(n), sentence(n)) for n in (100, 101, 102)]
 class Jumps(Problem):
     vocabulary = Vocabulary(size=300)
 
-    def __init__(self, stop_at: int | None = None):
-        self.stop_at = stop_at
-
     def pairs(self, split, tmp_dir):
-        for number, pair in enumerate(TRAIN if split == "train" else DEV):
-            if (split, number) == ("train", self.stop_at):
-                raise KeyboardInterrupt
-            yield pair
+        yield from TRAIN if split == "train" else DEV
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small_pieces():
+def small_batches():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shard_writer, "_PAIRS_AT_A_TIME", 5)
-        # Four copies: one batch per piece.
-        patch.setattr(shard_writer, "_BATCHES_PER_PIECE", 7)
         patch.setattr(worker_pool, "_ITEMS_BEFORE_WORKERS", 1)
         yield
 
 
 @pytest.fixture(scope="module")
-def plain(small_pieces, tmp_path_factory) -> PreparedData:
+def plain(small_batches, tmp_path_factory) -> PreparedData:
     return prepare(Jumps(), tmp_path_factory.mktemp("plain"), None, PLAIN)
 
 
 @pytest.fixture(scope="module")
-def sampled(small_pieces, tmp_path_factory) -> PreparedData:
+def sampled(small_batches, tmp_path_factory) -> PreparedData:
     return prepare(Jumps(), tmp_path_factory.mktemp("sampled"), None, SAMPLED)
 
 
@@ -199,36 +189,6 @@ def test_the_number_of_workers_does_not_change_a_byte(tmp_path, sampled):
     assert contents(tmp_path) == contents(sampled.folder)
 
 
-@pytest.mark.parametrize("number", [3, 14, 39])
-def test_an_interrupted_preparation_ends_with_the_same_bytes(
-    tmp_path, sampled, number, caplog
-):
-    with contextlib.suppress(KeyboardInterrupt):
-        # The vocabulary reads the text first; it is learned before the interruption.
-        problem = Jumps()
-        pairs, calls = problem.pairs, []
-
-        def interrupted(split, tmp_dir):
-            calls.append(split)
-            problem.stop_at = number if calls.count("train") > 1 else None
-            return pairs(split, tmp_dir)
-
-        problem.pairs = interrupted
-        prepare(problem, tmp_path, None, SAMPLED)
-    assert (tmp_path / "jumps.unfinished").exists()
-    caplog.set_level("INFO", "t2t_repro")
-    prepare(Jumps(), tmp_path, None, SAMPLED)
-    kept = number // 5 * 5
-    assert (f"resuming after {kept} training pairs" in caplog.text) == (kept > 0)
-    assert contents(tmp_path) == contents(sampled.folder)
-
-
-def test_where_pieces_end_does_not_change_a_byte(tmp_path, sampled, monkeypatch):
-    monkeypatch.setattr(shard_writer, "_BATCHES_PER_PIECE", 100)
-    prepare(Jumps(), tmp_path, None, SAMPLED)
-    assert contents(tmp_path) == contents(sampled.folder)
-
-
 def test_another_shuffle_seed_gives_other_samples(tmp_path, sampled):
     settings = SAMPLED.replace(shuffle_seed=2)
     data = prepare(Jumps(), tmp_path, None, settings)
@@ -258,7 +218,9 @@ class Recorded(Tokenizer):
 
 def encoded(number: int, seed: int = 5):
     sides = Recorded(), Recorded()
-    sampling = SubwordSampling(copies=2, strength=0.25, seed=seed, max_length=8)
+    sampling = PrepareSettings(
+        subword_copies=2, subword_sampling=0.25, shuffle_seed=seed, max_pair_length=9
+    )
     texts = ("20", "30"), ("40", "50")
     batch = TextBatch(*texts, written=texts[1], copies=[1, 2], number=number)
     return PairEncoder(sides, sampling)(batch), sides
@@ -279,7 +241,7 @@ def test_copies_of_a_pair_follow_each_other_and_lengths_are_those_of_the_samples
     batch, _ = encoded(0)
     found = [
         tuple(tuple(features[side].int64_list.value) for side in ("inputs", "targets"))
-        for record in batch.examples.records
+        for record in batch.records
         for features in [tf.train.Example.FromString(record).features.feature]
     ]
     assert found == [
@@ -287,9 +249,9 @@ def test_copies_of_a_pair_follow_each_other_and_lengths_are_those_of_the_samples
         *(((30, copy, 10, 1), (50, copy, 10, 1)) for copy in (1, 2, 3, 4)),
     ]
     assert batch.copies.tolist() == [2, 4]
-    assert batch.examples.source_lengths.tolist() == [4] * 6
+    assert batch.written_lengths.tolist() == [[4] * 6] * 2
     # The filters read the usual lengths.
-    assert batch.source_lengths.tolist() == [3, 3]
+    assert batch.lengths.tolist() == [[3, 3], [3, 3]]
 
 
 class Trees(ParsingProblem):

@@ -7,7 +7,6 @@ import pytest
 from t2t_repro.data import vocabulary
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.vocabulary import learn_tokenizers, random_sample
-from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
@@ -47,26 +46,11 @@ class TwoLanguages(Problem):
 
 @pytest.mark.parametrize("limit", [2, 100, 10_000])
 def test_a_shared_vocabulary_knows_both_sides_of_a_text_that_is_sampled(
-    monkeypatch, limit, tmp_path
+    monkeypatch, limit
 ):
     monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", limit)
     settings = PrepareSettings(vocab_size=290)
-    with WorkFolder(tmp_path, "two") as work:
-        source, target = learn_tokenizers(
-            TwoLanguages(), settings, None, work, Execution()
-        )
+    source, target = learn_tokenizers(TwoLanguages(), settings, None, Execution())
     assert source is target
     for word in ("hello", "grüße"):
         assert len(source.encode(word)) < len(word.encode()), word
-
-
-def test_an_unfinished_preparation_keeps_a_vocabulary_for_each_of_its_settings(
-    tmp_path,
-):
-    settings = PrepareSettings(vocab_size=290)
-    others = [{"vocab_size": 285}, {"model_type": "unigram"}]
-    with WorkFolder(tmp_path, "two") as work:
-        for changes in [{}, *others, {"character_coverage": 0.99}, {}]:
-            used = settings.replace(**changes)
-            learn_tokenizers(TwoLanguages(), used, None, work, Execution())
-        assert len([*tmp_path.rglob("vocabulary-*")]) == 4

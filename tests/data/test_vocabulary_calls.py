@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 from pathlib import Path
@@ -13,7 +12,6 @@ from t2t_repro.data import vocabulary
 from t2t_repro.data.prepared import sources_of
 from t2t_repro.data.problem import Vocabulary
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
-from t2t_repro.data.work_folder import WorkFolder
 from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UsageError
 from t2t_repro.text import SymbolTokenizer
@@ -59,24 +57,15 @@ TARGETS = [target for _, target in TEXT["train"]]
 LEARNED = {"vocab_size": 330, "model_type": "unigram", "character_coverage": 0.99}
 
 
-@pytest.fixture
-def learn(tmp_path):
-    """Learn tokenizers as `prepare` does."""
-
-    def call(problem, settings, tmp_dir):
-        with WorkFolder(tmp_path, "pairs") as work:
-            return learn_tokenizers(problem, settings, tmp_dir, work, Execution())
-
-    return call
+def learn(problem, settings, tmp_dir):
+    return learn_tokenizers(problem, settings, tmp_dir, Execution())
 
 
 def without_lines(call):
     return {name: call[name] for name in LEARNED}
 
 
-def test_a_shared_vocabulary_is_learned_from_both_sides(
-    learn, sentencepiece_calls, tmp_path
-):
+def test_a_shared_vocabulary_is_learned_from_both_sides(sentencepiece_calls, tmp_path):
     problem, settings = Pairs(), SETTINGS.replace(shared_vocabulary=True)
     source, target = learn(problem, settings, tmp_path)
     assert source is target
@@ -85,9 +74,7 @@ def test_a_shared_vocabulary_is_learned_from_both_sides(
     assert problem.read == [("train", tmp_path)]
 
 
-def test_separate_vocabularies_are_learned_from_one_side_each(
-    learn, sentencepiece_calls
-):
+def test_separate_vocabularies_are_learned_from_one_side_each(sentencepiece_calls):
     source, target = learn(Pairs(), SETTINGS, None)
     first, second = sentencepiece_calls.calls
     assert (lines_of(first), lines_of(second)) == (SOURCES, TARGETS)
@@ -102,9 +89,7 @@ def symbols_problem(kind, **text):
     return problem
 
 
-def test_targets_of_symbols_have_the_symbols_that_the_model_writes(
-    learn, sentencepiece_calls
-):
+def test_targets_of_symbols_have_the_symbols_that_the_model_writes(sentencepiece_calls):
     problem = symbols_problem("subwords_to_symbols")
     source, target = learn(problem, SETTINGS, None)
     assert lines_of(sentencepiece_calls.call) == SOURCES
@@ -113,20 +98,19 @@ def test_targets_of_symbols_have_the_symbols_that_the_model_writes(
     assert target.symbols == SymbolTokenizer(["A", "B", "C"]).symbols
 
 
-def test_inputs_beside_symbols_may_have_the_users_model(learn, sentencepiece_calls):
+def test_inputs_beside_symbols_may_have_the_users_model(sentencepiece_calls):
     problem = symbols_problem("subwords_to_symbols")
     source, _ = learn(problem, with_models("own", None), None)
     assert source == Model("own")
     assert sentencepiece_calls.calls == []
 
 
-def test_vocabularies_of_no_text_are_learned_from_nothing(learn, sentencepiece_calls):
+def test_vocabularies_of_no_text_are_learned_from_nothing(sentencepiece_calls):
     learn(Pairs(train=[]), SETTINGS, None)
-    # The two sides are equal, so one model is learned for both.
-    assert [lines_of(call) for call in sentencepiece_calls.calls] == [[]]
+    assert [lines_of(call) for call in sentencepiece_calls.calls] == [[], []]
 
 
-def test_text_is_sampled_up_to_a_limit(learn, sentencepiece_calls, monkeypatch):
+def test_text_is_sampled_up_to_a_limit(sentencepiece_calls, monkeypatch):
     monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", 3)
     learn(Pairs(), SETTINGS, None)
     lines = lines_of(sentencepiece_calls.calls[0])
@@ -135,28 +119,12 @@ def test_text_is_sampled_up_to_a_limit(learn, sentencepiece_calls, monkeypatch):
 
 
 def test_symbols_that_a_sample_misses_are_in_the_vocabulary(
-    learn, sentencepiece_calls, monkeypatch
+    sentencepiece_calls, monkeypatch
 ):
     monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", 1)
     _, target = learn(symbols_problem("subwords_to_symbols"), SETTINGS, None)
     assert len(lines_of(sentencepiece_calls.call)) == 1
     assert target.symbols == SymbolTokenizer(["A", "B", "C"]).symbols
-
-
-def test_a_model_is_learned_once_if_the_preparation_is_resumed(
-    sentencepiece_calls, tmp_path
-):
-    killed = WorkFolder(tmp_path, "pairs")
-    with contextlib.suppress(KeyboardInterrupt), killed as work:
-        first = learn_tokenizers(Pairs(), SETTINGS, None, work, Execution())
-        raise KeyboardInterrupt
-    with killed as work:
-        again = learn_tokenizers(Pairs(), SETTINGS, None, work, Execution())
-        assert again == first
-        assert len(sentencepiece_calls.calls) == 2  # one per side
-        other = SETTINGS.replace(vocab_size=331)
-        learn_tokenizers(Pairs(), other, None, work, Execution())
-        assert len(sentencepiece_calls.calls) == 4
 
 
 def with_models(source, target):

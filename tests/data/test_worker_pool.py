@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data.worker_pool import Execution, WorkerEnded, ordered_map
-from t2t_repro.errors import UsageError
+from t2t_repro.data.worker_pool import Execution, ordered_map
+from t2t_repro.errors import UsageError, UserError
 from tests.support.waiting import until
 
 
@@ -63,7 +63,7 @@ def end(number: int) -> int:
 
 
 def test_a_worker_that_ends_is_reported():
-    with pytest.raises(WorkerEnded, match="one of 2 worker processes ended"):
+    with pytest.raises(UserError, match="one of 2 worker processes ended"):
         list(ordered_map(end, range(60), Execution(2)))
 
 

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from t2t_repro import catalogue, runs
-from t2t_repro.data.problem import Output, Problem
-from t2t_repro.data.reversed_problem import ReversedProblem
+from t2t_repro.data.problem import Output, Problem, ReversedProblem
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError

@@ -10,7 +10,7 @@ import numpy as np
 
 from t2t_repro.constants import EOS_ID, PAD_ID
 from t2t_repro.data.pipeline import Shards
-from t2t_repro.data.records import example_bytes, write_records
+from t2t_repro.data.records import example_bytes, record_writer
 
 Pair = tuple[list[int], list[int]]
 FIRST_ID = 3  # after the special ones
@@ -38,7 +38,9 @@ def write_shards(folder: Path, pairs: Sequence[Pair], count: int = 2) -> Shards:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"shard-{number}" for number in range(count)]
     for number, path in enumerate(paths):
-        write_records(path, [example_bytes(*pair) for pair in pairs[number::count]])
+        with record_writer(path) as write:
+            for pair in pairs[number::count]:
+                write(example_bytes(*pair))
     return Shards(tuple(str(path) for path in paths))
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.problem import Problem, Vocabulary
-from t2t_repro.data.reversed_problem import ReversedProblem
+from t2t_repro.data.problem import Problem, ReversedProblem, Vocabulary
 from t2t_repro.errors import UserError
 from t2t_repro.features.scores import training_words as module
 from t2t_repro.features.scores.training_words import (

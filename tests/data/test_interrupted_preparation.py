@@ -1,0 +1,179 @@
+"""A preparation that was killed anywhere is done again, with the same bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from t2t_repro.data import output_files, shard_writer, worker_pool
+from t2t_repro.data.prepare import prepare
+from t2t_repro.data.problem import Problem, RepeatedPair, Vocabulary
+from t2t_repro.errors import UserError
+from t2t_repro.settings.prepare_settings import PrepareSettings
+
+SETTINGS = PrepareSettings(num_shards=3, drop_duplicates=True, max_pair_length=6)
+COUNT = 95
+
+
+class Numbers(Problem):
+    """Pairs of digits, some repeated, some empty, some too long, some twice."""
+
+    name = "numbers"
+    splits = ("train", "dev")
+    vocabulary = Vocabulary(kind="symbols", symbols=tuple("0123456789"))
+
+    def __init__(self, fails_at=None, fail=None):
+        self.fails_at, self.fail = fails_at, fail
+
+    def pairs(self, split, tmp_dir):
+        for number in range(COUNT if split == "train" else 4):
+            if (split, number) == self.fails_at:
+                self.fail()
+            yield self.pair(number)
+
+    def pair(self, number):
+        source = " ".join(str(number % 61))
+        target = "" if number % 17 == 5 else " ".join(str(number % 61 * 7))
+        if number % 19 == 3:
+            target = f"{target} 1 1 1 1 1 1"
+        return RepeatedPair(source, target, 2) if number % 3 == 1 else (source, target)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_batches():
+    with pytest.MonkeyPatch.context() as patch:
+        make_batches_small(patch.setattr)
+        yield
+
+
+def make_batches_small(setattr_):
+    setattr_(shard_writer, "_PAIRS_AT_A_TIME", 5)
+    setattr_(worker_pool, "_ITEMS_BEFORE_WORKERS", 1)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(small_batches, tmp_path_factory):
+    """Return the files of a preparation that was not interrupted."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    prepare(Numbers(), folder, None, SETTINGS)
+    return contents(folder)
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("fails_at", [("dev", 2), ("train", 0), ("train", 94)])
+def test_an_interrupted_preparation_leaves_nothing(tmp_path, fails_at):
+    folder = tmp_path / "data"
+    with contextlib.suppress(KeyboardInterrupt):
+        prepare(Numbers(fails_at, interrupt), folder, None, SETTINGS)
+    assert not folder.exists()
+
+
+FINAL_NAMES = 7  # three shards, one of dev, two texts, a vocabulary; then the manifest
+
+
+@pytest.mark.parametrize("named", range(FINAL_NAMES + 1))
+@pytest.mark.parametrize("num_shards", [3, 2])
+def test_a_preparation_killed_while_files_get_their_names_is_done_again(
+    tmp_path, undisturbed, monkeypatch, named, num_shards
+):
+    folder = tmp_path / "data"
+    replaced = []
+
+    def replace_some(source, target):
+        if Path(target).parent == folder:
+            if len(replaced) == named:
+                raise KeyboardInterrupt
+            replaced.append(target)
+        _replace(source, target)
+
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(output_files.os, "replace", replace_some)
+        prepare(Numbers(), folder, None, SETTINGS.replace(num_shards=num_shards))
+    assert not (folder / "numbers.manifest.json").exists()
+    prepare(Numbers(), folder, None, SETTINGS)
+    assert contents(folder) == undisturbed
+
+
+def test_a_file_that_replaces_one_of_a_killed_preparation_is_kept(
+    tmp_path, monkeypatch
+):
+    folder = tmp_path / "data"
+
+    def replace_vocabulary(source, target):
+        _replace(source, target)
+        if Path(target).name == "numbers.symbols":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(output_files.os, "replace", replace_vocabulary)
+        prepare(Numbers(), folder, None, SETTINGS)
+    (folder / "numbers.symbols").write_bytes(b"precious")
+    with pytest.raises(UserError, match=r"numbers\.symbols\) but no"):
+        prepare(Numbers(), folder, None, SETTINGS)
+    assert (folder / "numbers.symbols").read_bytes() == b"precious"
+
+
+_replace = os.replace
+
+
+@pytest.mark.parametrize("num_workers", [2, 3])
+def test_the_number_of_workers_does_not_change_a_byte(
+    tmp_path, undisturbed, num_workers
+):
+    folder = tmp_path / "data"
+    prepare(Numbers(), folder, None, SETTINGS, num_workers=num_workers)
+    assert contents(folder) == undisturbed
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from t2t_repro.data.prepare import prepare
+from tests.data import test_interrupted_preparation as tested
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    tested.make_batches_small(setattr)
+    prepare(tested.Numbers(("train", 73), kill), Path(sys.argv[1]), None,
+            tested.SETTINGS, num_workers=2)
+"""
+
+
+def test_a_killed_preparation_is_done_again_and_leaves_no_process(
+    tmp_path, undisturbed, caplog
+):
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    root = Path(__file__).resolve().parents[2]
+    # The pipe closes when the last process that inherited it has ended.
+    ended = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "data")],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == -signal.SIGKILL
+    left = contents(tmp_path / "data")
+    left.pop("numbers.lock")
+    assert left
+    assert all(name.endswith(".incomplete") for name in left)
+    caplog.set_level("INFO", "t2t_repro")
+    prepare(Numbers(), tmp_path / "data", None, SETTINGS)
+    assert "an earlier preparation was interrupted and is done again" in caplog.text
+    assert contents(tmp_path / "data") == undisturbed
