@@ -12,7 +12,7 @@ class TranslateEndeWmt14(TranslateWmt14):
     """WMT 2014 English to German, 4.5 million pairs, 37,000 shared subwords."""
 
     vocabulary = Vocabulary(size=37_000)
-    tfds_config = "de-en"
+    data_set = "wmt14_translate/de-en"
     target_language = "de"
 
 
@@ -21,5 +21,5 @@ class TranslateEnfrWmt14(TranslateWmt14):
     """WMT 2014 English to French, 36 million pairs, 32,000 shared subwords."""
 
     vocabulary = Vocabulary(size=32_000)
-    tfds_config = "fr-en"
+    data_set = "wmt14_translate/fr-en"
     target_language = "fr"

@@ -192,14 +192,21 @@ class TextPairProblem(FileProblem[TextPairs]):
         return {**own, "held_out": HOLD_OUT_RULE} if self._holds_out() else own
 
     def check_split(self, split: str, pairs: Iterable[tuple[str, str]]) -> None:
-        watched = _Watched(pairs)
+        equal = 0
+
+        def watched() -> Iterator[tuple[str, str]]:
+            nonlocal equal
+            for pair in pairs:
+                equal += pair[0] == pair[1]
+                yield pair
+
         if split == "train" and self._holds_out():
-            choice = choose_held_out(watched)
+            choice = choose_held_out(watched())
             self._largest_held_out = choice.largest
             self._num_pairs[split] = choice.pairs
         else:
-            super().check_split(split, watched)
-        if watched.all_equal:
+            super().check_split(split, watched())
+        if 0 < equal == self._num_pairs[split]:
             logger.warning(
                 "%s: every source is equal to its target: is one of the files the "
                 "wrong one?",
@@ -227,22 +234,6 @@ class TextPairProblem(FileProblem[TextPairs]):
             choice = choose_held_out(read_pairs(self._files["train"]))
             self._largest_held_out = choice.largest
         return self._largest_held_out
-
-
-class _Watched:
-    """Pairs of which it is known, after they are read, whether all have equal sides."""
-
-    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        self._pairs = pairs
-        self.all_equal = False
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        number = equal = 0
-        for pair in self._pairs:
-            number += 1
-            equal += pair[0] == pair[1]
-            yield pair
-        self.all_equal = 0 < number == equal
 
 
 def _count(files: TextPairs | None) -> int | None:

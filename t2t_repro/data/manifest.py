@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from t2t_repro.data.problem import Problem
 from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UserError
+from t2t_repro.text_tables import aligned
 
 if TYPE_CHECKING:
     from t2t_repro.data.prepared import PreparedData
@@ -179,11 +180,7 @@ def _table(manifest: Manifest) -> list[str]:
             counts.target_subwords,
         )
         rows.append((split, *(f"{number:,}" for number in numbers)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    ]
+    return aligned(rows, right=range(len(_HEADINGS)))
 
 
 def _remarks(split: str, counts: SplitCounts) -> list[str]:

@@ -43,6 +43,7 @@ class OutputFiles:
     def __init__(self, folder: Path, prefix: str) -> None:
         self._folder = folder
         self._incomplete: dict[str, Path] = {}
+        self._manifest = manifest_name(prefix)
         self.prefix = prefix
 
     def path(self, name: str) -> Path:
@@ -67,13 +68,13 @@ class OutputFiles:
         others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
         raise UserError(
             f"{self._folder} has files of {self.prefix} ({foreign[0]}{others}) but no "
-            f"{manifest_name(self.prefix)}: tensor2tensor or another program made "
+            f"{self._manifest}: tensor2tensor or another program made "
             "them, and they cannot be read here.\n"
             "Give another data_dir, or move these files away."
         )
 
     def __enter__(self) -> Self:
-        left = [*self._named(), *self._incomplete_files()]
+        left = [*self._named(), *(path for _, path in self._left())]
         for path in left:
             path.unlink()
         if left:
@@ -87,20 +88,22 @@ class OutputFiles:
 
     def __exit__(self, kind: type | None, *_: object) -> None:
         if kind is not None:
-            for path in self._incomplete_files():
+            for _name, path in self._left():
                 path.unlink()
             return
         for name, path in self._incomplete.items():
             os.replace(path, self._folder / name)
 
-    def _incomplete_files(self) -> list[Path]:
-        """Return the files that a killed process left incomplete."""
-        manifest = manifest_name(self.prefix)
-        return [
-            path
+    def _left(self) -> list[tuple[str, Path]]:
+        """Return the names and paths of what a killed process left incomplete."""
+        named = [
+            (complete_name(path.name), path)
             for path in matching(self._folder, f"{self.prefix}[-.]*{INCOMPLETE}")
-            for name in [complete_name(path.name)]
-            if name == manifest or self._is_output(name)
+        ]
+        return [
+            (name, path)
+            for name, path in named
+            if name == self._manifest or self._is_output(name)
         ]
 
     def _existing(self) -> list[Path]:
@@ -119,19 +122,16 @@ class OutputFiles:
 
         Its manifest, which lists them, is still without its name.
         """
-        for path in self._incomplete_files():
-            if complete_name(path.name) != manifest_name(self.prefix):
-                continue
-            try:
-                files = dict(read_json(path)["files"])
-            except (ValueError, KeyError, TypeError):
-                return []  # killed while it wrote the manifest, or not ours
-            return [
-                path
-                for path in self._existing()
-                if path.name in files and identity(path) == files[path.name]
-            ]
-        return []
+        manifest = dict(self._left()).get(self._manifest)
+        try:
+            files = dict(read_json(manifest)["files"]) if manifest else {}
+        except (ValueError, KeyError, TypeError):
+            files = {}  # killed while it wrote the manifest, or not ours
+        return [
+            path
+            for path in self._existing()
+            if path.name in files and identity(path) == files[path.name]
+        ]
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,6 @@ from t2t_repro.data.text_files import identity, read_lines
 from t2t_repro.errors import UsageError, UserError, unknown_name
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text_tables import quantity
-
-_ENDED = object()
 
 
 @dataclass(frozen=True)
@@ -188,23 +187,19 @@ def _pairs_of_lists(lists: PairLists) -> Iterator[tuple[str, str]]:
 
 
 def _pairs_of_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    sources, targets = read_lines(source), read_lines(target)
-    count = 0
-    while True:
-        left, right = next(sources, _ENDED), next(targets, _ENDED)
-        if isinstance(left, str) and isinstance(right, str):
-            count += 1
-            yield left, right
-            continue
-        if left is right:
-            return
-        left_count = count + (left is not _ENDED) + sum(1 for _ in sources)
-        right_count = count + (right is not _ENDED) + sum(1 for _ in targets)
-        raise UserError(
-            f"received {quantity(left_count, 'line')} in {source} and "
-            f"{quantity(right_count, 'line')} in {target}, expected equal numbers: "
-            "line N of one translates line N of the other"
-        )
+    sides = read_lines(source), read_lines(target)
+    for before, lines in enumerate(itertools.zip_longest(*sides)):
+        left, right = lines
+        if left is None or right is None:
+            counts = (
+                quantity(before + (line is not None) + sum(1 for _ in rest), "line")
+                for line, rest in zip(lines, sides, strict=True)
+            )
+            raise UserError(
+                f"received {next(counts)} in {source} and {next(counts)} in {target}, "
+                "expected equal numbers: line N of one translates line N of the other"
+            )
+        yield left, right
 
 
 def _pairs_of_columns(path: Path) -> Iterator[tuple[str, str]]:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from t2t_repro.data.encoding import (
-    EncodedBatch,
     PairEncoder,
     TextBatch,
 )
@@ -23,7 +19,6 @@ from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.problem import SPLITS, Problem, checked_pairs, copies_of
 from t2t_repro.data.records import record_writer, shuffle_records
 from t2t_repro.data.worker_pool import Execution, ordered_map
-from t2t_repro.errors import UserError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
@@ -64,18 +59,20 @@ def write_splits(
     for split in sorted(problem.splits, key=SPLITS.index, reverse=True):
         batches = _batches(problem, split, tmp_dir)
         if split != "train":
-            kept = _KeptPairs(split, PairFilter(settings, is_training=False))
-            encoder = PairEncoder(tokenizers)
             counts[split] = _write_evaluation_split(
-                batches, encoder, kept, outputs, held_out
+                split,
+                batches,
+                PairEncoder(tokenizers),
+                PairFilter(settings, split),
+                outputs,
+                held_out,
             )
             continue
-        pair_filter = PairFilter(settings, is_training=True, held_out=held_out)
         counts[split] = _write_training_split(
             batches,
             # Only training text is sampled: scores compare the usual subwords.
             PairEncoder(tokenizers, settings if settings.subword_sampling else None),
-            _KeptPairs(split, pair_filter),
+            PairFilter(settings, split, held_out),
             outputs,
             settings,
             execution,
@@ -87,7 +84,7 @@ def write_splits(
 def _write_training_split(
     batches: Iterable[TextBatch],
     encoder: PairEncoder,
-    kept: _KeptPairs,
+    pair_filter: PairFilter,
     outputs: OutputFiles,
     settings: PrepareSettings,
     execution: Execution,
@@ -103,10 +100,12 @@ def _write_training_split(
         writers = [stack.enter_context(record_writer(path)) for path in paths]
         write_next = itertools.cycle(writers)
         for batch in ordered_map(encoder, batches, execution):
-            for record, write in zip(kept.records(batch), write_next, strict=False):
+            for record, write in zip(
+                pair_filter.records(batch), write_next, strict=False
+            ):
                 write(record)
             progress.advance(len(batch.digests))
-    counts = kept.counts(names)
+    counts = pair_filter.counts(names)
     logger.info("shuffling %d shards", len(names))
     with Progress(len(names), "shard", **bar) as progress:
         for number, path in enumerate(paths):
@@ -116,15 +115,16 @@ def _write_training_split(
 
 
 def _write_evaluation_split(
+    split: str,
     batches: Iterable[TextBatch],
     encoder: PairEncoder,
-    kept: _KeptPairs,
+    pair_filter: PairFilter,
     outputs: OutputFiles,
     held_out: set[int],
 ) -> SplitCounts:
     """Write a split that is not trained on, and add its digests to `held_out`."""
-    names = _shard_names(outputs.prefix, kept.split, 1)
-    raw_names = raw_text_names(outputs.prefix, kept.split)
+    names = _shard_names(outputs.prefix, split, 1)
+    raw_names = raw_text_names(outputs.prefix, split)
     with contextlib.ExitStack() as stack:
         sources, targets = (
             stack.enter_context(outputs.path(name).open("wb")) for name in raw_names
@@ -135,62 +135,9 @@ def _write_evaluation_split(
             _write_lines(targets, batch.targets)
             encoded = encoder(batch)
             held_out.update(encoded.digests.tolist())
-            for record in kept.records(encoded):
+            for record in pair_filter.records(encoded):
                 write(record)
-    return kept.counts(names)
-
-
-class _KeptPairs:
-    """The pairs of a split that are written, and their counts.
-
-    Args:
-        split: Name of the split.
-        pair_filter: Filter of the pairs.
-    """
-
-    def __init__(self, split: str, pair_filter: PairFilter) -> None:
-        self.split = split
-        self._filter = pair_filter
-        self._read = 0
-        self._subwords = np.zeros(2, np.int64)
-        self._lengths: Counter[int] = Counter()
-
-    def records(self, batch: EncodedBatch) -> Iterator[bytes]:
-        """Filter and count the pairs of a batch, and return the records to write."""
-        kept = self._filter.kept(batch)
-        self._read += len(kept)
-        written = np.repeat(kept, batch.copies)
-        lengths = batch.written_lengths[:, written]
-        self._subwords += lengths.sum(axis=1)
-        self._lengths.update(lengths.max(axis=0).tolist())
-        return itertools.compress(batch.records, written)
-
-    def counts(self, shards: list[str]) -> SplitCounts:
-        """Return the counts of the complete split, whose files have these names.
-
-        Raises:
-            UserError: If no pair was written.
-        """
-        dropped = self._filter.dropped
-        if not self._lengths:
-            reasons = (f"{count:,} {why}" for why, count in dropped.items())
-            raise UserError(
-                f"no {self.split} pair is left of {self._read:,} "
-                f"({', '.join(reasons) or 'none read'}): give other text or wider "
-                "limits (max_pair_length, max_length_ratio)"
-            )
-        source_subwords, target_subwords = self._subwords.tolist()
-        longest = max(self._lengths)
-        return SplitCounts(
-            pairs_read=self._read,
-            pairs_written=self._lengths.total(),
-            dropped=dict(sorted(dropped.items())),
-            source_subwords=source_subwords,
-            target_subwords=target_subwords,
-            pairs_by_length=[self._lengths[length] for length in range(longest + 1)],
-            also_held_out=self._filter.also_held_out,
-            shards=shards,
-        )
+    return pair_filter.counts(names)
 
 
 def _shard_names(prefix: str, split: str, count: int) -> list[str]:

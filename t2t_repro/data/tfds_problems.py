@@ -20,12 +20,76 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
+_SENTENCES_AT_A_TIME = 1_000
+# Four attempts, each with up to 4 seconds for a connection, and pauses of 1.2 seconds.
+_RETRIES = 3
+_SECONDS_TO_CONNECT = 4
+_SECONDS_OF_SILENCE = 60
 
-class TfdsTranslationProblem(Problem):
-    """Pairs of a data set of tensorflow-datasets.
 
-    The first of its supervised keys is the source. The dev split is its split
-    "validation". A `_rev` problem exchanges the sides.
+class TfdsProblem(Problem):
+    """Pairs of a data set of tensorflow-datasets; its split "validation" is dev.
+
+    Attributes:
+        data_set: Name of the data set, such as "wmt14_translate/de-en".
+    """
+
+    data_set: str | None = None
+
+    def sides(self, builder: tfds.core.DatasetBuilder) -> tuple[str, str]:
+        """Return the names of the features of the source and of the target.
+
+        Raises:
+            UserError: If the data set does not have two sides of text.
+        """
+        raise NotImplementedError
+
+    def pairs(
+        self, split: str, tmp_dir: str | Path | None
+    ) -> Iterator[tuple[str, str]]:
+        import tensorflow_datasets as tfds
+
+        builder = self._builder(tmp_dir)
+        sides = self.sides(builder)
+        _download(builder)
+        text = builder.as_dataset(split=TFDS_SPLITS[split], shuffle_files=False)
+        for batch in tfds.as_numpy(text.batch(_SENTENCES_AT_A_TIME).prefetch(1)):
+            for source, target in zip(*(batch[side] for side in sides), strict=True):
+                yield _line(source), _line(target)
+
+    def source_identities(
+        self, tmp_dir: str | Path | None
+    ) -> Mapping[str, Mapping[str, object]]:
+        return {"tensorflow_datasets": {"name": self._builder(tmp_dir).info.full_name}}
+
+    def check(self, tmp_dir: str | Path | None) -> None:
+        builder = self._builder(tmp_dir)
+        self.sides(builder)
+        _download(builder)
+
+    def _builder(self, tmp_dir: str | Path | None) -> tfds.core.DatasetBuilder:
+        import tensorflow_datasets as tfds
+
+        if self.data_set is None:
+            raise UsageError(
+                f"{self.name} received no data set, expected tfds, the name of one of "
+                "tensorflow-datasets"
+            )
+        try:
+            return tfds.builder(self.data_set, data_dir=tmp_dir)
+        # An unknown name, configuration or version: errors of several kinds.
+        except Exception as error:
+            raise UserError(
+                f"received data set {self.data_set}, expected one of "
+                f"tensorflow-datasets: {_first_line(error)}"
+            ) from error
+
+
+class TfdsTranslationProblem(TfdsProblem):
+    """A translation data set, whose first supervised key is the source.
+
+    A `_rev` problem exchanges the sides.
 
     Args:
         name: Name of the data set, such as "ted_hrlr_translate/pt_to_en".
@@ -35,65 +99,31 @@ class TfdsTranslationProblem(Problem):
     drop_duplicates = True
 
     def __init__(self, name: str | None = None) -> None:
-        self._name = name
+        self.data_set = name
 
     @property
     def has_text(self) -> bool:
-        return self._name is not None
+        return self.data_set is not None
 
     def with_files(self, files: Mapping[str, SplitText]) -> Self:
         return type(self)(cast("TfdsName", files["train"]).name)
 
-    def pairs(
-        self, split: str, tmp_dir: str | Path | None
-    ) -> Iterator[tuple[str, str]]:
-        builder = self._builder(tmp_dir)
-        return read_pairs(builder, split, self._sides(builder))
-
     def num_pairs(self, split: str, tmp_dir: str | Path | None) -> int | None:
         return self._builder(tmp_dir).info.splits[TFDS_SPLITS[split]].num_examples
 
-    def source_identities(
-        self, tmp_dir: str | Path | None
-    ) -> Mapping[str, Mapping[str, object]]:
-        return {"tensorflow_datasets": {"name": self._builder(tmp_dir).info.full_name}}
-
     def check(self, tmp_dir: str | Path | None) -> None:
-        builder = self._builder(tmp_dir)
-        self._sides(builder)
-        download(builder)
-        there = builder.info.splits
+        super().check(tmp_dir)
+        info = self._builder(tmp_dir).info
+        there = info.splits
         self.splits = tuple(split for split in SPLITS if TFDS_SPLITS[split] in there)
         if not {"train", "dev"}.issubset(self.splits):
             raise UserError(
-                f"received data set {builder.info.full_name} with the splits "
+                f"received data set {info.full_name} with the splits "
                 f"{', '.join(there) or 'none'}, expected train and validation: give "
                 "its text to the problem text_pairs, which can hold some out"
             )
 
-    def _builder(self, tmp_dir: str | Path | None) -> tfds.core.DatasetBuilder:
-        import tensorflow_datasets as tfds
-
-        if self._name is None:
-            raise UsageError(
-                f"{self.name} received no data set, expected tfds, the name of one of "
-                "tensorflow-datasets"
-            )
-        try:
-            return tfds.builder(self._name, data_dir=tmp_dir)
-        # An unknown name, configuration or version: errors of several kinds.
-        except Exception as error:
-            raise UserError(
-                f"received data set {self._name}, expected one of tensorflow-datasets: "
-                f"{first_line(error)}"
-            ) from error
-
-    def _sides(self, builder: tfds.core.DatasetBuilder) -> tuple[str, str]:
-        """Return the names of the features of the source and of the target.
-
-        Raises:
-            UserError: If the data set does not have two sides of text.
-        """
+    def sides(self, builder: tfds.core.DatasetBuilder) -> tuple[str, str]:
         import tensorflow_datasets as tfds
 
         keys = builder.info.supervised_keys
@@ -110,70 +140,36 @@ class TfdsTranslationProblem(Problem):
         return keys
 
 
-class TranslateWmt14(Problem):
-    """A language pair of `wmt14_translate`, English first.
+class TranslateWmt14(TfdsProblem):
+    """A language pair of WMT 2014, English first.
+
+    The training split is all the text of the constrained task, the dev split is
+    newstest2013, and the test split is newstest2014, as in section 5.1 of
+    arXiv:1706.03762. The text is raw; the tokenisation of the papers' scores belongs to
+    the scoring.
 
     Attributes:
-        tfds_config: Name of the pair in `wmt14_translate`, such as "de-en".
         target_language: Code of the other language.
     """
 
-    tfds_config: str
     source_language: str = "en"
     target_language: str
 
-    def pairs(
-        self, split: str, tmp_dir: str | Path | None
-    ) -> Iterator[tuple[str, str]]:
-        builder = self._builder(tmp_dir)
-        download(builder)
-        return read_pairs(builder, split, (self.source_language, self.target_language))
-
-    def source_identities(
-        self, tmp_dir: str | Path | None
-    ) -> Mapping[str, Mapping[str, object]]:
-        return {"tensorflow_datasets": {"name": self._builder(tmp_dir).info.full_name}}
-
-    def check(self, tmp_dir: str | Path | None) -> None:
-        download(self._builder(tmp_dir))
-
-    def _builder(self, tmp_dir: str | Path | None) -> tfds.core.DatasetBuilder:
-        import tensorflow_datasets as tfds
-
-        return tfds.builder(f"wmt14_translate/{self.tfds_config}", data_dir=tmp_dir)
-
-
-TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
-_SENTENCES_AT_A_TIME = 1_000
-# Four attempts, each with up to 4 seconds for a connection, and pauses of 1.2 seconds.
-_RETRIES = 3
-_SECONDS_TO_CONNECT = 4
-_SECONDS_OF_SILENCE = 60
-
-
-def read_pairs(
-    builder: tfds.core.DatasetBuilder, split: str, sides: tuple[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a split of downloaded text.
-
-    Args:
-        builder: Builder of the data set.
-        split: "train", "dev" or "test".
-        sides: Names of the features of the source and of the target.
-    """
-    import tensorflow_datasets as tfds
-
-    dataset = builder.as_dataset(split=TFDS_SPLITS[split], shuffle_files=False)
-    for batch in tfds.as_numpy(dataset.batch(_SENTENCES_AT_A_TIME).prefetch(1)):
-        for source, target in zip(*(batch[side] for side in sides), strict=True):
-            yield _line(source), _line(target)
+    def sides(self, builder: tfds.core.DatasetBuilder) -> tuple[str, str]:
+        del builder
+        return self.source_language, self.target_language
 
 
 def _line(text: bytes) -> str:
     return text.decode("utf-8").replace("\n", " ")
 
 
-def download(builder: tfds.core.DatasetBuilder) -> None:
+def _first_line(error: Exception) -> str:
+    """Return the first line of the message of an error, or its type without one."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _download(builder: tfds.core.DatasetBuilder) -> None:
     """Download the text if it is missing.
 
     Raises:
@@ -229,11 +225,6 @@ def _bars_if_allowed() -> Iterator[None]:
         tfds.enable_progress_bar()
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of the message of an error, or its type without one."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
-
-
 def _failed(name: str, error: Exception) -> UserError:
     """Return the error of a download, which is one of `requests` without a network."""
     import requests
@@ -247,7 +238,7 @@ def _failed(name: str, error: Exception) -> UserError:
             "your own text to the problem text_pairs"
         )
     return UserError(
-        f"downloading {name} with tensorflow-datasets failed: {first_line(error)}.\n"
+        f"downloading {name} with tensorflow-datasets failed: {_first_line(error)}.\n"
         "Try again (finished downloads are kept), or give the text to the problem "
         "text_pairs"
     )

@@ -15,11 +15,11 @@ PAIR = ("a", "b")
 
 
 def training(held_out: Collection[int] = (), **settings) -> PairFilter:
-    return PairFilter(PrepareSettings(**settings), is_training=True, held_out=held_out)
+    return PairFilter(PrepareSettings(**settings), "train", held_out)
 
 
 def evaluation(**settings) -> PairFilter:
-    return PairFilter(PrepareSettings(**settings), is_training=False)
+    return PairFilter(PrepareSettings(**settings), "dev")
 
 
 def kept(pair_filter, pair, source_ids, target_ids) -> bool:
