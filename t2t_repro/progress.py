@@ -160,14 +160,6 @@ class Progress:
             rate = self._rate()
             self.message(f"{rate:.1f} per second" if rate else "")
 
-    def skip(self, count: int = 1) -> None:
-        """Count units that were done earlier, and start the clock afterwards.
-
-        The rate and the time left depend only on the units after them.
-        """
-        self._done += count
-        self._start_clock()
-
     def message(self, text: str) -> None:
         """Show a line of text, with the position and the time left.
 

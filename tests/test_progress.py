@@ -186,15 +186,6 @@ def test_weights_of_units_before_the_clock_starts_do_not_count(lines, clock):
     assert lines()[1:] == ["sentence 3/4  0.1 per second  time left 00:40"]
 
 
-def test_skipped_units_do_not_count_for_the_rate(lines, clock):
-    with Progress(1000, "pair", warm=True) as progress:
-        clock[0] += 5.0
-        progress.skip(800)
-        clock[0] += 40.0
-        progress.advance(40)
-    assert lines() == ["pair 840/1000  1.0 per second  time left 02:40"]
-
-
 def test_an_unknown_total_has_no_estimate(lines, clock):
     progress = Progress(None, "sentence", warm=True)
     clock[0] += 50.0

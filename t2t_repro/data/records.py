@@ -95,7 +95,7 @@ def shuffle_records(path: Path, seed: str) -> None:
         file.writelines(view[ends[n - 1] if n else 0 : ends[n]] for n in order)
 
 
-def record_ends(content: bytes) -> array.array[int]:
+def record_ends(content: bytes | bytearray) -> array.array[int]:
     """Return where each record of a TFRecord file ends, in bytes.
 
     The checksums of the lengths are checked, those of the data are not.
@@ -116,7 +116,7 @@ def record_ends(content: bytes) -> array.array[int]:
     return ends
 
 
-def record_length(header: bytes) -> int:
+def record_length(header: bytes | bytearray) -> int:
     """Return the length of the data of a record, in bytes.
 
     Args:
@@ -128,7 +128,7 @@ def record_length(header: bytes) -> int:
     """
     if len(header) < HEADER_BYTES:
         raise EOFError("a record is cut short")
-    length = header[: _LENGTH.size]
+    length = bytes(header[: _LENGTH.size])
     if _checksum_of_length(length) != _CHECKSUM.unpack_from(header, _LENGTH.size)[0]:
         raise DamagedRecordError("the length of a record has a wrong checksum")
     return _LENGTH.unpack(length)[0]

@@ -126,10 +126,10 @@ def _write_evaluation_split(
     names = _shard_names(outputs.prefix, split, 1)
     raw_names = raw_text_names(outputs.prefix, split)
     with contextlib.ExitStack() as stack:
+        write = stack.enter_context(record_writer(outputs.path(names[0])))
         sources, targets = (
             stack.enter_context(outputs.path(name).open("wb")) for name in raw_names
         )
-        write = stack.enter_context(record_writer(outputs.path(names[0])))
         for batch in batches:
             _write_lines(sources, batch.sources)
             _write_lines(targets, batch.targets)

@@ -84,10 +84,15 @@ def test_an_interrupted_preparation_leaves_nothing(tmp_path, fails_at):
 FINAL_NAMES = 7  # three shards, one of dev, two texts, a vocabulary; then the manifest
 
 
-@pytest.mark.parametrize("named", range(FINAL_NAMES + 1))
-@pytest.mark.parametrize("num_shards", [3, 2])
+@pytest.mark.parametrize(
+    ("num_shards", "named"),
+    [
+        *((3, named) for named in range(FINAL_NAMES + 1)),
+        *((2, named) for named in range(FINAL_NAMES)),
+    ],
+)
 def test_a_preparation_killed_while_files_get_their_names_is_done_again(
-    tmp_path, undisturbed, monkeypatch, named, num_shards
+    tmp_path, undisturbed, monkeypatch, num_shards, named
 ):
     folder = tmp_path / "data"
     replaced = []
