@@ -28,7 +28,7 @@ from t2t_repro.data.problem import Problem
 from t2t_repro.data.request import requested_settings
 from t2t_repro.data.shard_writer import write_splits
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
-from t2t_repro.data.worker_pool import Execution
+from t2t_repro.errors import UsageError
 from t2t_repro.local_paths import check_local_path
 from t2t_repro.progress import bars_allowed
 from t2t_repro.settings.prepare_settings import PrepareSettings
@@ -69,16 +69,20 @@ def prepare(
     folder = Path(data_dir)
     check_local_path("" if tmp_dir is None else tmp_dir)
     settings = settings or problem.prepare_settings
-    execution = Execution(num_workers, show_progress)
+    if num_workers < 1:
+        raise UsageError(
+            f"received num_workers={num_workers}, expected at least 1, which does all "
+            "work in this process"
+        )
     sources = sources_of(problem.base, settings, tmp_dir)
     found = PreparedData.find(folder, problem)
     if found is None:
-        with locked_folder(folder, problem.file_prefix):
+        with bars_allowed(show_progress), locked_folder(folder, problem.file_prefix):
             # Another process may have finished in the meantime.
             found = PreparedData.find(folder, problem)
             if found is None:
                 manifest = _prepare_afresh(
-                    problem.base, folder, tmp_dir, settings, sources, execution
+                    problem.base, folder, tmp_dir, settings, sources, num_workers
                 )
                 return PreparedData(problem, folder, manifest)
     check_all(found, settings, sources)
@@ -142,22 +146,21 @@ def _prepare_afresh(
     tmp_dir: str | Path | None,
     settings: PrepareSettings,
     sources: Sources,
-    execution: Execution,
+    num_workers: int,
 ) -> Manifest:
     prefix = problem.file_prefix
     outputs = OutputFiles(folder, prefix)
     outputs.refuse_foreign()
     logger.info("%s: reading the text", problem.name)
-    with bars_allowed(execution.show_progress):
-        problem.check(tmp_dir)
+    problem.check(tmp_dir)
     tokenizers = given_tokenizers(problem, settings)
     with write_errors(folder), outputs:
         if tokenizers is None:
-            tokenizers = learn_tokenizers(problem, settings, tmp_dir, execution)
+            tokenizers = learn_tokenizers(problem, settings, tmp_dir)
         check_sampling(settings, tokenizers)
         tokenizer_names = _write_tokenizers(outputs, tokenizers)
         splits = write_splits(
-            problem, tmp_dir, settings, tokenizers, outputs, execution
+            problem, tmp_dir, settings, tokenizers, outputs, num_workers
         )
         versions = {
             "t2t_repro": __version__,

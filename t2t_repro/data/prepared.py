@@ -15,6 +15,7 @@ from t2t_repro.data.manifest import (
 )
 from t2t_repro.data.pipeline import Shards
 from t2t_repro.data.problem import Problem
+from t2t_repro.data.request import OWN_MODEL
 from t2t_repro.data.text_files import identity, read_lines
 from t2t_repro.description_file import differences
 from t2t_repro.errors import UserError
@@ -170,9 +171,6 @@ def _fault(path: Path, expected: dict[str, Any], checksums: bool) -> str | None:
     return None
 
 
-# The user's own models are sources: their content is compared.
-MODEL_ROLES = ("source_model", "target_model")
-
 Sources = dict[str, dict[str, Any]]
 
 
@@ -190,7 +188,8 @@ def sources_of(
 
 
 def _model_identities(settings: PrepareSettings) -> Sources:
-    paths = {role: getattr(settings, role) for role in MODEL_ROLES}
+    """Return the identities of the user's own models, whose content is compared."""
+    paths = {role: getattr(settings, role) for role in OWN_MODEL}
     return {
         role: identity(Path(path)) for role, path in paths.items() if path is not None
     }
@@ -225,7 +224,7 @@ def check_given(
     problem = data.problem.base
     if problem.has_text:
         sources = sources_of(problem, settings, tmp_dir)
-        kept = MODEL_ROLES
+        kept = OWN_MODEL
     else:
         sources = _model_identities(settings)
         kept = tuple(data.manifest.sources)
@@ -244,11 +243,10 @@ def _check(
 ) -> None:
     manifest = data.manifest
     there = {name: PrepareSettings.value_in(manifest.settings, name) for name in names}
-    found = differences(there, {name: getattr(settings, name) for name in names})
-    found += differences(
-        {"the problem's version": manifest.problem_version},
-        {"the problem's version": data.problem.base.version},
-    )
+    now = {name: getattr(settings, name) for name in names}
+    there["the problem's version"] = manifest.problem_version
+    now["the problem's version"] = data.problem.base.version
+    found = differences(there, now)
     found += _source_differences(manifest.sources, sources)
     if found:
         advice = repair_advice(data.folder)

@@ -410,17 +410,14 @@ _Item = TypeVar("_Item")
 _PAIRS_PER_UPDATE = 1_000
 
 
-def counted(
-    pairs: Iterable[_Item], total: int | None, *, show_progress: bool = True
-) -> Iterator[_Item]:
+def counted(pairs: Iterable[_Item], total: int | None) -> Iterator[_Item]:
     """Yield pairs, and show their number and the time left.
 
     Args:
         pairs: The pairs.
         total: Their approximate number; None = unknown.
-        show_progress: Whether to draw a bar if standard error is a terminal.
     """
-    with Progress(total, "pair", warm=True, draw_bar=show_progress) as progress:
+    with Progress(total, "pair", warm=True) as progress:
         waiting = 0
         for pair in pairs:
             yield pair

@@ -18,7 +18,7 @@ from t2t_repro.data.manifest import SplitCounts, raw_text_names
 from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.problem import SPLITS, Problem, checked_pairs, copies_of
 from t2t_repro.data.records import record_writer, shuffle_records
-from t2t_repro.data.worker_pool import Execution, ordered_map
+from t2t_repro.data.worker_pool import ordered_map
 from t2t_repro.progress import Progress
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
@@ -34,7 +34,7 @@ def write_splits(
     settings: PrepareSettings,
     tokenizers: tuple[Tokenizer, Tokenizer],
     outputs: OutputFiles,
-    execution: Execution,
+    num_workers: int,
 ) -> dict[str, SplitCounts]:
     """Write all splits of a problem.
 
@@ -44,7 +44,7 @@ def write_splits(
         settings: Settings of the filters and shards.
         tokenizers: Tokenizers of the inputs and of the targets.
         outputs: Collects the files.
-        execution: Number of worker processes, and whether to draw progress bars.
+        num_workers: Number of processes that encode the training text.
 
     Returns:
         The counts of each split, in the order train, dev, test.
@@ -75,7 +75,7 @@ def write_splits(
             PairFilter(settings, split, held_out),
             outputs,
             settings,
-            execution,
+            num_workers,
             problem.num_pairs(split, tmp_dir),
         )
     return {split: counts[split] for split in SPLITS if split in counts}
@@ -87,19 +87,18 @@ def _write_training_split(
     pair_filter: PairFilter,
     outputs: OutputFiles,
     settings: PrepareSettings,
-    execution: Execution,
+    num_workers: int,
     num_pairs: int | None,
 ) -> SplitCounts:
     """Write consecutive pairs to consecutive shards, then shuffle each shard."""
     logger.info("encoding the training pairs")
     names = _shard_names(outputs.prefix, "train", settings.num_shards)
     paths = [outputs.path(name) for name in names]
-    bar = {"warm": True, "draw_bar": execution.show_progress}
     with contextlib.ExitStack() as stack:
-        progress = stack.enter_context(Progress(num_pairs, "pair", **bar))
+        progress = stack.enter_context(Progress(num_pairs, "pair", warm=True))
         writers = [stack.enter_context(record_writer(path)) for path in paths]
         write_next = itertools.cycle(writers)
-        for batch in ordered_map(encoder, batches, execution):
+        for batch in ordered_map(encoder, batches, num_workers):
             for record, write in zip(
                 pair_filter.records(batch), write_next, strict=False
             ):
@@ -107,7 +106,7 @@ def _write_training_split(
             progress.advance(len(batch.digests))
     counts = pair_filter.counts(names)
     logger.info("shuffling %d shards", len(names))
-    with Progress(len(names), "shard", **bar) as progress:
+    with Progress(len(names), "shard", warm=True) as progress:
         for number, path in enumerate(paths):
             shuffle_records(path, f"{settings.shuffle_seed}/{number}")
             progress.advance()

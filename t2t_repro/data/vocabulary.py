@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from t2t_repro.data.problem import Pair, Problem, checked_pairs, counted
-from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import (
@@ -69,7 +68,6 @@ def learn_tokenizers(
     problem: Problem,
     settings: PrepareSettings,
     tmp_dir: str | Path | None,
-    execution: Execution,
 ) -> tuple[Tokenizer, Tokenizer]:
     """Learn the tokenizers from the training text, or from a sample of a long text.
 
@@ -77,7 +75,6 @@ def learn_tokenizers(
         problem: The problem.
         settings: Settings of the vocabulary.
         tmp_dir: Folder for downloads, or None for the source's own default.
-        execution: Whether to draw progress bars.
 
     Returns:
         Tokenizers of the inputs and of the targets; one object twice if the vocabulary
@@ -94,7 +91,6 @@ def learn_tokenizers(
         counted(
             _collecting(read, problem, symbols) if to_symbols else read,
             problem.num_pairs("train", tmp_dir),
-            show_progress=execution.show_progress,
         ),
         MAX_TRAINING_PAIRS,
     )

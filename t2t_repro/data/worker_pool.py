@@ -10,10 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.errors import UserError
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -23,34 +22,10 @@ _ITEMS_BEFORE_WORKERS = 10
 _ITEMS_WAITING_PER_WORKER = 3
 
 
-@dataclass(frozen=True)
-class Execution:
-    """How to do long work; the result does not depend on it.
-
-    Attributes:
-        num_workers: Number of processes that share the work. With 1, this process
-            does it alone.
-        show_progress: Whether to draw progress bars on a terminal.
-
-    Raises:
-        UsageError: If `num_workers` is less than 1.
-    """
-
-    num_workers: int = 1
-    show_progress: bool = False
-
-    def __post_init__(self) -> None:
-        if self.num_workers < 1:
-            raise UsageError(
-                f"received num_workers={self.num_workers}, expected at least 1, which "
-                "does all work in this process"
-            )
-
-
 def ordered_map(
     function: Callable[[_Item], _Result],
     items: Iterable[_Item],
-    execution: Execution,
+    num_workers: int,
 ) -> Iterator[_Result]:
     """Yield `function(item)` for each item, in the order of the items.
 
@@ -61,20 +36,20 @@ def ordered_map(
         function: A function or object that can be pickled. Each worker receives it
             once.
         items: The items. They and their results can be pickled.
-        execution: Number of worker processes. With 1, none is started.
+        num_workers: Number of worker processes. With 1, none is started.
 
     Raises:
         UserError: If a worker process ends, for example because memory runs out.
     """
     remaining = iter(items)
-    if execution.num_workers == 1:
+    if num_workers == 1:
         yield from map(function, remaining)
         return
     for _, item in zip(range(_ITEMS_BEFORE_WORKERS), remaining, strict=False):
         yield function(item)
     first = next(remaining, None)
     if first is not None:
-        yield from _map_in_workers(function, first, remaining, execution.num_workers)
+        yield from _map_in_workers(function, first, remaining, num_workers)
 
 
 def _map_in_workers(

@@ -21,7 +21,7 @@ from t2t_repro.data.manifest import FORMAT, Manifest
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import PrepareSettings, Problem, ReversedProblem, Vocabulary
-from t2t_repro.errors import UserError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.text import train_sentencepiece
 
 SETTINGS = PrepareSettings(vocab_size=330, num_shards=3, max_pair_length=60)
@@ -830,3 +830,10 @@ def test_a_line_feed_in_generated_text_does_not_put_the_raw_text_out_of_step(tmp
     prepare(Numbers(dev=[("one\ntwo", "eins")] * 2), tmp_path, settings=SETTINGS)
     written = (tmp_path / "numbers-dev.inputs.txt").read_bytes()
     assert written == b"one two\none two\n"
+
+
+@pytest.mark.parametrize("num_workers", [0, -1])
+def test_fewer_than_one_process_is_refused(tmp_path, num_workers):
+    with pytest.raises(UsageError, match=f"num_workers={num_workers}, expected at"):
+        prepare(Digits(), tmp_path / "data", num_workers=num_workers)
+    assert not (tmp_path / "data").exists()

@@ -13,7 +13,6 @@ from t2t_repro.data.manifest import SplitCounts
 from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.problem import RepeatedPair
 from t2t_repro.data.shard_writer import write_splits
-from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UserError
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, TEXT, Pairs
 from tests.support.recorder import spy
@@ -57,7 +56,7 @@ def write(problem, folder, prefix):
             SETTINGS,
             (DIGITS, LETTERS),
             outputs,
-            Execution(),
+            num_workers=1,
         )
 
 
@@ -176,7 +175,7 @@ def test_a_pair_belongs_to_the_shard_after_that_of_the_pair_before(tmp_path):
     with OutputFiles(tmp_path, "prefix") as outputs:
         settings = SETTINGS.replace(num_shards=3, drop_duplicates=False)
         sides = (DIGITS, LETTERS)
-        write_splits(problem, None, settings, sides, outputs, Execution())
+        write_splits(problem, None, settings, sides, outputs, num_workers=1)
     files = examples(sorted(tmp_path.glob("prefix-train-*")))
     for shard, file in enumerate(files):
         expected = [*digits[shard::3]]

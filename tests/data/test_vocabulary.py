@@ -7,7 +7,6 @@ import pytest
 from t2t_repro.data import vocabulary
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.vocabulary import learn_tokenizers, random_sample
-from t2t_repro.data.worker_pool import Execution
 from t2t_repro.settings.prepare_settings import PrepareSettings
 
 
@@ -50,7 +49,7 @@ def test_a_shared_vocabulary_knows_both_sides_of_a_text_that_is_sampled(
 ):
     monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", limit)
     settings = PrepareSettings(vocab_size=290)
-    source, target = learn_tokenizers(TwoLanguages(), settings, None, Execution())
+    source, target = learn_tokenizers(TwoLanguages(), settings, None)
     assert source is target
     for word in ("hello", "grüße"):
         assert len(source.encode(word)) < len(word.encode()), word

@@ -12,7 +12,6 @@ from t2t_repro.data import vocabulary
 from t2t_repro.data.prepared import sources_of
 from t2t_repro.data.problem import Vocabulary
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
-from t2t_repro.data.worker_pool import Execution
 from t2t_repro.errors import UsageError
 from t2t_repro.text import SymbolTokenizer
 from tests.support.pairs_problem import SETTINGS, TEXT, Pairs
@@ -57,17 +56,13 @@ TARGETS = [target for _, target in TEXT["train"]]
 LEARNED = {"vocab_size": 330, "model_type": "unigram", "character_coverage": 0.99}
 
 
-def learn(problem, settings, tmp_dir):
-    return learn_tokenizers(problem, settings, tmp_dir, Execution())
-
-
 def without_lines(call):
     return {name: call[name] for name in LEARNED}
 
 
 def test_a_shared_vocabulary_is_learned_from_both_sides(sentencepiece_calls, tmp_path):
     problem, settings = Pairs(), SETTINGS.replace(shared_vocabulary=True)
-    source, target = learn(problem, settings, tmp_path)
+    source, target = learn_tokenizers(problem, settings, tmp_path)
     assert source is target
     assert lines_of(sentencepiece_calls.call) == [*SOURCES, *TARGETS]
     assert without_lines(sentencepiece_calls.call) == LEARNED
@@ -75,7 +70,7 @@ def test_a_shared_vocabulary_is_learned_from_both_sides(sentencepiece_calls, tmp
 
 
 def test_separate_vocabularies_are_learned_from_one_side_each(sentencepiece_calls):
-    source, target = learn(Pairs(), SETTINGS, None)
+    source, target = learn_tokenizers(Pairs(), SETTINGS, None)
     first, second = sentencepiece_calls.calls
     assert (lines_of(first), lines_of(second)) == (SOURCES, TARGETS)
     assert without_lines(first) == without_lines(second) == LEARNED
@@ -91,7 +86,7 @@ def symbols_problem(kind, **text):
 
 def test_targets_of_symbols_have_the_symbols_that_the_model_writes(sentencepiece_calls):
     problem = symbols_problem("subwords_to_symbols")
-    source, target = learn(problem, SETTINGS, None)
+    source, target = learn_tokenizers(problem, SETTINGS, None)
     assert lines_of(sentencepiece_calls.call) == SOURCES
     assert without_lines(sentencepiece_calls.call) == LEARNED
     assert source == Model(f"model of {' '.join(SOURCES)}")
@@ -100,19 +95,19 @@ def test_targets_of_symbols_have_the_symbols_that_the_model_writes(sentencepiece
 
 def test_inputs_beside_symbols_may_have_the_users_model(sentencepiece_calls):
     problem = symbols_problem("subwords_to_symbols")
-    source, _ = learn(problem, with_models("own", None), None)
+    source, _ = learn_tokenizers(problem, with_models("own", None), None)
     assert source == Model("own")
     assert sentencepiece_calls.calls == []
 
 
 def test_vocabularies_of_no_text_are_learned_from_nothing(sentencepiece_calls):
-    learn(Pairs(train=[]), SETTINGS, None)
+    learn_tokenizers(Pairs(train=[]), SETTINGS, None)
     assert [lines_of(call) for call in sentencepiece_calls.calls] == [[], []]
 
 
 def test_text_is_sampled_up_to_a_limit(sentencepiece_calls, monkeypatch):
     monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", 3)
-    learn(Pairs(), SETTINGS, None)
+    learn_tokenizers(Pairs(), SETTINGS, None)
     lines = lines_of(sentencepiece_calls.calls[0])
     assert len(lines) == 3
     assert [source for source in SOURCES if source in lines] == lines
@@ -122,7 +117,7 @@ def test_symbols_that_a_sample_misses_are_in_the_vocabulary(
     sentencepiece_calls, monkeypatch
 ):
     monkeypatch.setattr(vocabulary, "MAX_TRAINING_PAIRS", 1)
-    _, target = learn(symbols_problem("subwords_to_symbols"), SETTINGS, None)
+    _, target = learn_tokenizers(symbols_problem("subwords_to_symbols"), SETTINGS, None)
     assert len(lines_of(sentencepiece_calls.call)) == 1
     assert target.symbols == SymbolTokenizer(["A", "B", "C"]).symbols
 

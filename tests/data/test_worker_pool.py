@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.data.worker_pool import Execution, ordered_map
-from t2t_repro.errors import UsageError, UserError
+from t2t_repro.data.worker_pool import ordered_map
+from t2t_repro.errors import UserError
 from tests.support.waiting import until
 
 
@@ -20,7 +20,7 @@ def square(number: int) -> tuple[int, int, bool]:
 
 @pytest.mark.parametrize("count", [0, 1, 10])
 def test_few_items_stay_in_this_process(count):
-    found = [*ordered_map(square, range(count), Execution(2))]
+    found = [*ordered_map(square, range(count), 2)]
     assert [result for result, *_ in found] == [n * n for n in range(count)]
     assert {pid for _, pid, _ in found} <= {os.getpid()}
 
@@ -28,7 +28,7 @@ def test_few_items_stay_in_this_process(count):
 def test_many_items_keep_their_order_and_workers_do_not_import_tensorflow():
     import tensorflow  # noqa: F401  # here, and not in the workers
 
-    found = [*ordered_map(square, range(60), Execution(2))]
+    found = [*ordered_map(square, range(60), 2)]
     assert [result for result, *_ in found] == [n * n for n in range(60)]
     workers = [(pid, loaded) for _, pid, loaded in found if pid != os.getpid()]
     assert len(workers) == 50
@@ -43,17 +43,11 @@ def test_items_are_not_read_far_ahead():
             read.append(number)
             yield number
 
-    results = ordered_map(square, items(), Execution(2))
+    results = ordered_map(square, items(), 2)
     for _ in range(20):
         next(results)
     assert len(read) < 40
     results.close()
-
-
-@pytest.mark.parametrize("num_workers", [0, -1])
-def test_fewer_than_one_process_is_refused(num_workers):
-    with pytest.raises(UsageError, match=f"num_workers={num_workers}, expected at"):
-        Execution(num_workers)
 
 
 def end(number: int) -> int:
@@ -64,7 +58,7 @@ def end(number: int) -> int:
 
 def test_a_worker_that_ends_is_reported():
     with pytest.raises(UserError, match="one of 2 worker processes ended"):
-        list(ordered_map(end, range(60), Execution(2)))
+        list(ordered_map(end, range(60), 2))
 
 
 def broken(number: int) -> int:
@@ -74,7 +68,7 @@ def broken(number: int) -> int:
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_an_error_of_the_function_is_raised(num_workers):
     with pytest.raises(ValueError, match="item 0"):
-        list(ordered_map(broken, range(60), Execution(num_workers)))
+        list(ordered_map(broken, range(60), num_workers))
 
 
 def sleep_in_worker(number: int) -> int:
@@ -95,9 +89,9 @@ def is_running(pid: int) -> bool:
 
 def test_workers_end_when_their_parent_is_killed(tmp_path):
     program = (
-        "from t2t_repro.data.worker_pool import Execution, ordered_map\n"
+        "from t2t_repro.data.worker_pool import ordered_map\n"
         "from tests.data.test_worker_pool import sleep_in_worker\n"
-        "list(ordered_map(sleep_in_worker, range(99), Execution(2)))\n"
+        "list(ordered_map(sleep_in_worker, range(99), 2))\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)])
     try:
