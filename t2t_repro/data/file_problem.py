@@ -7,7 +7,7 @@ import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Generic, NamedTuple, Self, TypeVar, cast
+from typing import ClassVar, Generic, Self, TypeVar, cast
 
 from t2t_repro.data.problem import SPLITS, Problem, counted, has_empty_side
 from t2t_repro.data.request import (
@@ -192,21 +192,21 @@ class TextPairProblem(FileProblem[TextPairs]):
         return {**own, "held_out": HOLD_OUT_RULE} if self._holds_out() else own
 
     def check_split(self, split: str, pairs: Iterable[tuple[str, str]]) -> None:
-        equal = 0
+        number = equal = 0
 
         def watched() -> Iterator[tuple[str, str]]:
-            nonlocal equal
+            nonlocal number, equal
             for pair in pairs:
+                number += 1
                 equal += pair[0] == pair[1]
                 yield pair
 
         if split == "train" and self._holds_out():
-            choice = choose_held_out(watched())
-            self._largest_held_out = choice.largest
-            self._num_pairs[split] = choice.pairs
+            self._largest_held_out = choose_held_out(watched())
+            self._num_pairs[split] = number
         else:
             super().check_split(split, watched())
-        if 0 < equal == self._num_pairs[split]:
+        if 0 < equal == number:
             logger.warning(
                 "%s: every source is equal to its target: is one of the files the "
                 "wrong one?",
@@ -221,19 +221,15 @@ class TextPairProblem(FileProblem[TextPairs]):
         return "dev" not in self._files
 
     def _part_of_training(self, *, held_out: bool) -> Iterator[tuple[str, str]]:
-        limit = self._find_held_out()
-        for pair in read_pairs(self._files["train"]):
+        pairs = self._files["train"]
+        if self._largest_held_out is None:
+            self._largest_held_out = choose_held_out(read_pairs(pairs))
+        limit = self._largest_held_out
+        for pair in read_pairs(pairs):
             # A pair with an empty side stays in the training text, where it is counted.
             is_held_out = not has_empty_side(pair) and source_hash(pair[0]) <= limit
             if is_held_out == held_out:
                 yield pair
-
-    def _find_held_out(self) -> int:
-        """Return the largest hash of a held-out source."""
-        if self._largest_held_out is None:
-            choice = choose_held_out(read_pairs(self._files["train"]))
-            self._largest_held_out = choice.largest
-        return self._largest_held_out
 
 
 def _count(files: TextPairs | None) -> int | None:
@@ -251,19 +247,7 @@ HELD_OUT_DIVISOR = 20
 MOST_HELD_OUT = 1_000
 
 
-class HeldOut(NamedTuple):
-    """The choice of the held-out sources.
-
-    Attributes:
-        largest: Largest hash of a held-out source.
-        pairs: Number of pairs of the text.
-    """
-
-    largest: int
-    pairs: int
-
-
-def choose_held_out(pairs: Iterable[tuple[str, str]]) -> HeldOut:
+def choose_held_out(pairs: Iterable[tuple[str, str]]) -> int:
     """Choose the sources with the smallest hashes.
 
     Repeats, and pairs with an empty side, do not count. A pair takes at most 16 bytes
@@ -271,6 +255,9 @@ def choose_held_out(pairs: Iterable[tuple[str, str]]) -> HeldOut:
 
     Args:
         pairs: Pairs of the training text.
+
+    Returns:
+        The largest `source_hash` of a held-out source.
 
     Raises:
         UserError: If there are fewer than two distinct sources, or all pairs have a
@@ -307,7 +294,7 @@ def choose_held_out(pairs: Iterable[tuple[str, str]]) -> HeldOut:
         distinct,
     )
     place = np.searchsorted(np.cumsum(is_first, dtype=np.uint32), held_out)
-    return HeldOut(int(ascending[place]), count)
+    return int(ascending[place])
 
 
 def source_hash(source: str) -> int:
