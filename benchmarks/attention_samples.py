@@ -24,11 +24,11 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.features.attention_view.attention_page import html_page
-from t2t_repro.features.attention_view.capture import capture_attention
-from t2t_repro.features.attention_view.training_samples import (
+from t2t_repro.features.attention_view.attention_summaries import (
     IdPair,
     attention_evaluator,
 )
+from t2t_repro.features.attention_view.capture import capture_attention
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import MAX_STEPS_BETWEEN_EVALUATIONS

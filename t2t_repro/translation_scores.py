@@ -1,7 +1,7 @@
 """BLEU and chrF by sacreBLEU, each with its signature.
 
 Differs from the papers, whose BLEU is of tokenised text with split compounds
-(`features/scores/moses.py`): sacreBLEU's signature makes a score repeatable.
+(`features/scores/corpus_scores.py`): sacreBLEU's signature makes a score repeatable.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from t2t_repro.features.attention_view.alignments import (
     align,
     head_choices,
 )
-from t2t_repro.features.attention_view.attention import Attention
+from t2t_repro.features.attention_view.sentence_attention import Attention
 from t2t_repro.features.synthetic.synthetic_corpus import sentences
 
 # Returns the attention of a source and a target, such as `System.attention`.

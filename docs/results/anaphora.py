@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from t2t_repro.features.attention_view.attention import Attention
+from t2t_repro.features.attention_view.sentence_attention import Attention
 from t2t_repro.features.synthetic.english import leaves, tags, word_of_each_token
 from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence, sentences
 

@@ -11,7 +11,7 @@ from results.alignment_error import (
     alignment_errors,
 )
 from t2t_repro.features.attention_view.alignments import AlignmentHeads
-from t2t_repro.features.attention_view.attention import Attention
+from t2t_repro.features.attention_view.sentence_attention import Attention
 from tests.support.word_attention import attention_of
 
 

@@ -8,7 +8,10 @@ from results.anaphora import (
     anaphora_accuracy,
     anaphora_cases,
 )
-from t2t_repro.features.attention_view.attention import Attention, TokenSequence
+from t2t_repro.features.attention_view.sentence_attention import (
+    Attention,
+    TokenSequence,
+)
 
 # The pronouns are words 7 and 8; "dog" is word 4 of the first, "hat" 1 of the second.
 CASES = [

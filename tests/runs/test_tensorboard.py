@@ -14,7 +14,7 @@ from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
 from werkzeug.test import Client
 
 from t2t_repro import catalogue
-from t2t_repro.features.attention_view.training_samples import branch_evaluator
+from t2t_repro.features.attention_view.attention_summaries import branch_evaluator
 from t2t_repro.runs.tensorboard import write_beginning, write_end
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.metrics_log import MetricsLog

@@ -17,7 +17,7 @@ from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.attention_view import training_samples
+from t2t_repro.features.attention_view import attention_summaries
 from t2t_repro.layers import MultiheadAttention
 from t2t_repro.runs import (
     TrainSettings,
@@ -265,7 +265,7 @@ def test_attention_is_written_for_the_requested_dev_sentences(
 ):
     made = []
     monkeypatch.setattr(
-        training_samples, "attention_evaluator", lambda *args, **_: made.append(args)
+        attention_summaries, "attention_evaluator", lambda *args, **_: made.append(args)
     )
     settings = SETTINGS | {"attention_samples": attention_samples}
     train(TrainSettings(output_dir=str(tmp_path / "run"), **settings), data)

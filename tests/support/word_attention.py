@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from t2t_repro.features.attention_view.attention import Attention, TokenSequence
+from t2t_repro.features.attention_view.sentence_attention import (
+    Attention,
+    TokenSequence,
+)
 
 
 def tokens_of(text: str) -> TokenSequence:

@@ -10,7 +10,10 @@ import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
 from t2t_repro.errors import UserError
-from t2t_repro.features.attention_view.attention import Attention, TokenSequence
+from t2t_repro.features.attention_view.sentence_attention import (
+    Attention,
+    TokenSequence,
+)
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.text.tokenizer import Tokenizer, check_writable

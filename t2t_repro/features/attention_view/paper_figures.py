@@ -19,13 +19,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.attention_view.attention import Attention, check_number
-from t2t_repro.features.attention_view.byte_pieces import EOS_SIGN
 from t2t_repro.features.attention_view.drawing import Drawing
 from t2t_repro.features.attention_view.panels import Panel, draw_panels, shown_word
 from t2t_repro.features.attention_view.pdf import pdf
+from t2t_repro.features.attention_view.sentence_attention import (
+    EOS_SIGN,
+    Attention,
+    check_number,
+    comparable,
+)
 from t2t_repro.features.attention_view.svg import svg
-from t2t_repro.features.attention_view.token_words import comparable
 
 _LAW = (
     "The Law will never be perfect , but its application should be just - this is what "

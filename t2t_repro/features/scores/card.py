@@ -6,25 +6,26 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from sacrebleu.metrics import CHRF
+
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
 from t2t_repro.features.scores.corpus_scores import NamedScore, corpus_scores
-from t2t_repro.features.scores.length_bands import LengthBand, scores_by_length
-from t2t_repro.features.scores.repetition import has_loop
-from t2t_repro.features.scores.scored_sentences import (
-    ScoredSentence,
-    best_and_worst,
-    histogram,
-    sentence_scores,
-)
-from t2t_repro.features.scores.word_counts import (
+from t2t_repro.features.scores.word_bands import (
+    LengthBand,
     WordBand,
     WordCounts,
     count_words,
+    scores_by_length,
     words_by_frequency,
 )
 from t2t_repro.text.lines import check_scored, is_blank
-from t2t_repro.translation_scores import bleu_metric, chosen_tokenizer
+from t2t_repro.translation_scores import (
+    DEFAULT_TOKENIZER,
+    bleu_metric,
+    chosen_tokenizer,
+    sentence_bleu,
+)
 
 EXAMPLES = 5
 
@@ -40,7 +41,7 @@ class Faults:
             are no sources.
         empty: Blank translations.
         empty_references: Blank references.
-        loops: Translations with a repetition loop; see `repetition.DEFINITION`.
+        loops: Translations with a repetition loop; see `DEFINITION`.
         loops_in_references: References with a repetition loop.
         identical: Translations that are equal to their references, apart from
             whitespace. This is no fault.
@@ -202,3 +203,131 @@ def _equal(texts: Sequence[str], others: Sequence[str]) -> int:
 
 def _empty(texts: Sequence[str]) -> int:
     return sum(map(is_blank, texts))
+
+
+BINS = 10  # of 10 points of chrF each
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoredSentence:
+    """A sentence with its scores.
+
+    Attributes:
+        line: Number of the line, from 1.
+        source: The source; None if it is not known.
+        reference: The reference.
+        hypothesis: The translation.
+        chrf: chrF2 of the sentence.
+        bleu: Cased BLEU of the sentence; see `sentence_bleu`.
+    """
+
+    line: int
+    source: str | None
+    reference: str
+    hypothesis: str
+    chrf: float
+    bleu: float
+
+
+def sentence_scores(
+    hypotheses: Sequence[str], references: Sequence[str]
+) -> list[float]:
+    """Return chrF2 of each sentence."""
+    metric = CHRF()
+    return [
+        metric.sentence_score(hypothesis, [reference]).score
+        for hypothesis, reference in zip(hypotheses, references, strict=True)
+    ]
+
+
+def best_and_worst(
+    scores: Sequence[float],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str] | None,
+    count: int,
+    tokenizer: str = DEFAULT_TOKENIZER,
+) -> tuple[tuple[ScoredSentence, ...], tuple[ScoredSentence, ...]]:
+    """Return the best and the worst sentences by chrF2; no sentence is in both.
+
+    Of equal scores, those with the longer reference come first, then those on earlier
+    lines.
+
+    Args:
+        scores: chrF2 of each sentence.
+        hypotheses: Translations.
+        references: References.
+        sources: Sources, if they are known.
+        count: Largest number of sentences in each list.
+        tokenizer: Tokenizer of BLEU.
+
+    Returns:
+        The best sentences, best first; the worst sentences, worst first.
+    """
+
+    def scored(index: int) -> ScoredSentence:
+        return ScoredSentence(
+            line=index + 1,
+            source=None if sources is None else sources[index],
+            reference=references[index],
+            hypothesis=hypotheses[index],
+            chrf=scores[index],
+            bleu=sentence_bleu(hypotheses[index], references[index], tokenizer),
+        )
+
+    def order(index: int) -> tuple[float, int, int]:
+        return -scores[index], -len(references[index]), index
+
+    def worst_order(index: int) -> tuple[float, int, int]:
+        return scores[index], -len(references[index]), index
+
+    worst = sorted(range(len(scores)), key=worst_order)[: min(count, len(scores) // 2)]
+    rest = set(range(len(scores))) - set(worst)
+    best = sorted(rest, key=order)[:count]
+    return tuple(map(scored, best)), tuple(map(scored, worst))
+
+
+def histogram(scores: Sequence[float]) -> tuple[int, ...]:
+    """Count the scores in `BINS` ranges of equal width; 100 is in the last one."""
+    counts = [0] * BINS
+    for score in scores:
+        counts[min(int(score * BINS / 100), BINS - 1)] += 1
+    return tuple(counts)
+
+
+LONGEST = 8
+WORD_REPEATS = 3
+SHORTEST_SYLLABLE = 2  # one character repeats in "100000" and in "....."
+SYLLABLE_REPEATS = 5
+DEFINITION = (
+    f"1 to {LONGEST} words at least {WORD_REPEATS} times directly after each other, or "
+    f"{SHORTEST_SYLLABLE} to {LONGEST} characters of a word at least "
+    f"{SYLLABLE_REPEATS} times"
+)
+
+
+def has_loop(text: str) -> bool:
+    """Return whether a text has a repetition loop, as `DEFINITION` says.
+
+    Words are separated by whitespace and compared with case and punctuation.
+    """
+    words = text.split()
+    return any(
+        _repeats(words, length, WORD_REPEATS) for length in range(1, LONGEST + 1)
+    ) or any(
+        _repeats(word, length, SYLLABLE_REPEATS)
+        for word in set(words)
+        for length in range(SHORTEST_SYLLABLE, LONGEST + 1)
+    )
+
+
+def _repeats(items: Sequence[str], length: int, times: int) -> bool:
+    """Return whether some items of this length come so many times in a row."""
+    if len(items) < length * times:
+        return False
+    needed, equal = length * (times - 1), 0
+    for first, second in zip(items, items[length:], strict=False):
+        equal = equal + 1 if first == second else 0
+        if equal == needed:
+            return True
+    return False

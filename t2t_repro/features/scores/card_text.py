@@ -6,10 +6,8 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 
-from t2t_repro.features.scores.card import ScoreCard
+from t2t_repro.features.scores.card import DEFINITION, ScoreCard, ScoredSentence
 from t2t_repro.features.scores.corpus_scores import NamedScore
-from t2t_repro.features.scores.repetition import DEFINITION
-from t2t_repro.features.scores.scored_sentences import ScoredSentence
 from t2t_repro.text_tables import aligned, printable
 
 WIDTH = 100

@@ -18,8 +18,8 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.scores.card import ScoreCard, make_card
 from t2t_repro.features.scores.card_page import card_page
 from t2t_repro.features.scores.card_text import card_lines
-from t2t_repro.features.scores.moses import MosesTokenizer, is_available
-from t2t_repro.features.scores.word_counts import WordCounts
+from t2t_repro.features.scores.corpus_scores import MosesTokenizer, is_available
+from t2t_repro.features.scores.word_bands import WordCounts
 from t2t_repro.progress import Progress
 from t2t_repro.text_tables import quantity
 
@@ -167,7 +167,7 @@ def _training_words(
 ) -> WordCounts | None:
     """Count the training words if the prepared data is present and intact."""
     from t2t_repro.data.prepared import PreparedData
-    from t2t_repro.features.scores.training_words import (
+    from t2t_repro.features.scores.word_bands import (
         count_training_words,
         training_pairs_to_count,
     )

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.attention_view.alignment_heads import (
+from t2t_repro.features.attention_view.alignments import (
+    AlignmentHeads,
     align_pairs,
     choose_alignment_heads,
 )
-from t2t_repro.features.attention_view.alignments import AlignmentHeads
-from t2t_repro.features.attention_view.attention import Attention, TokenSequence
+from t2t_repro.features.attention_view.sentence_attention import (
+    Attention,
+    TokenSequence,
+)
 
 HEADS = AlignmentHeads(1, (1,))
 

@@ -11,7 +11,10 @@ from t2t_repro.features.attention_view.alignments import (
     choose_heads,
     pharaoh,
 )
-from t2t_repro.features.attention_view.attention import Attention, TokenSequence
+from t2t_repro.features.attention_view.sentence_attention import (
+    Attention,
+    TokenSequence,
+)
 from tests.support.word_attention import attention_of, tokens_of
 
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from t2t_repro.features.attention_view.attention import (
+from t2t_repro.features.attention_view.sentence_attention import (
     Attention,
     TokenSequence,
     first_words,

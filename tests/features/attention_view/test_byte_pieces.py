@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.features.attention_view.attention import TokenSequence
-from t2t_repro.features.attention_view.byte_pieces import join_bytes, word_text
+from t2t_repro.features.attention_view.sentence_attention import (
+    TokenSequence,
+    join_bytes,
+    word_text,
+)
 from t2t_repro.text.subwords import SentencePieceTokenizer, train_sentencepiece
 
 

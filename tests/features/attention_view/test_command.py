@@ -10,8 +10,11 @@ import pytest
 
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.features.attention_view.alignment_heads import choose_alignment_heads
-from t2t_repro.features.attention_view.alignments import AlignmentHeads, align
+from t2t_repro.features.attention_view.alignments import (
+    AlignmentHeads,
+    align,
+    choose_alignment_heads,
+)
 from t2t_repro.features.attention_view.paper_figures import figure_3
 from t2t_repro.runs import DecodeHParams, System
 from tests.support.trained_system import printed_by

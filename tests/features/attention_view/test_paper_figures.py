@@ -11,7 +11,6 @@ import pytest
 
 import t2t_repro.features.attention_view
 from t2t_repro.errors import UserError
-from t2t_repro.features.attention_view.attention import Attention, TokenSequence
 from t2t_repro.features.attention_view.drawing import (
     Box,
     Drawing,
@@ -27,6 +26,10 @@ from t2t_repro.features.attention_view.paper_figures import (
     figure_5,
 )
 from t2t_repro.features.attention_view.pdf import MissingCharacter, pdf
+from t2t_repro.features.attention_view.sentence_attention import (
+    Attention,
+    TokenSequence,
+)
 from t2t_repro.features.attention_view.svg import svg
 
 STATIC = Path(t2t_repro.features.attention_view.__file__).parent / "static"

@@ -23,6 +23,10 @@ from tensorboard.plugins.core.core_plugin import CorePluginLoader
 from werkzeug.test import Client
 
 import t2t_repro.features.attention_view
+from t2t_repro.features.attention_view.attention_summaries import (
+    write_attention,
+    write_branches,
+)
 from t2t_repro.features.attention_view.event_format import (
     MAX_DOCUMENT_BYTES,
     pack_branches,
@@ -33,7 +37,6 @@ from t2t_repro.features.attention_view.plugin import (
     AttentionLoader,
     AttentionPlugin,
 )
-from t2t_repro.features.attention_view.summaries import write_attention, write_branches
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.attention_documents import make_document
 

@@ -18,7 +18,10 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto import summary_pb2
 
-from t2t_repro.features.attention_view.summaries import write_attention, write_branches
+from t2t_repro.features.attention_view.attention_summaries import (
+    write_attention,
+    write_branches,
+)
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.attention_documents import make_document
 from tests.support.waiting import PAUSE, until

@@ -12,8 +12,11 @@ from tensorboard.compat.proto import summary_pb2
 from tensorboard.util import tensor_util
 
 from t2t_repro.features.attention_view import map_image
+from t2t_repro.features.attention_view.attention_summaries import (
+    write_attention,
+    write_branches,
+)
 from t2t_repro.features.attention_view.map_image import draw_map, layer_means
-from t2t_repro.features.attention_view.summaries import write_attention, write_branches
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.attention_documents import (
     SOURCE,

@@ -9,7 +9,7 @@ import sacrebleu
 from t2t_repro.errors import UserError
 from t2t_repro.features.scores.card import Faults, make_card
 from t2t_repro.features.scores.card_text import card_lines
-from t2t_repro.features.scores.word_counts import WordCounts
+from t2t_repro.features.scores.word_bands import WordCounts
 
 # Line by line: a copy; a copy in both; empty; a loop; equal to the reference; an empty
 # reference; a loop in the reference.

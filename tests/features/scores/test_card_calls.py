@@ -13,10 +13,10 @@ from t2t_repro.cli.report import Scored, show_report
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError
 from t2t_repro.features.scores import command_card as module
-from t2t_repro.features.scores import training_words
+from t2t_repro.features.scores import word_bands
 from t2t_repro.features.scores.card import make_card
 from t2t_repro.features.scores.command_card import add_flags, check_problem
-from t2t_repro.features.scores.word_counts import WordCounts
+from t2t_repro.features.scores.word_bands import WordCounts
 from tests.support.recorder import Recorder, record
 
 HYPOTHESES, REFERENCES, SOURCES = ["h1", "h2"], ["r1", "r2"], ["s1", "s2"]
@@ -39,9 +39,9 @@ def made(monkeypatch):
 def found(monkeypatch):
     recorder = Recorder(PreparedData.find, "the data")
     monkeypatch.setattr(PreparedData, "find", recorder)
-    monkeypatch.setattr(training_words, "training_pairs_to_count", lambda data: 3)
+    monkeypatch.setattr(word_bands, "training_pairs_to_count", lambda data: 3)
     monkeypatch.setattr(
-        training_words,
+        word_bands,
         "count_training_words",
         lambda data, advance, tokenizer: WORDS if tokenizer == "intl" else None,
     )

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from t2t_repro.features.scores.column_chart import Columns, column_chart
+from t2t_repro.features.scores.card_page import Columns, column_chart
 
 
 def rectangles(chart):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from t2t_repro.features.scores.comparison_table import (
+from t2t_repro.features.scores.command_compare import (
     comparison_lines,
     comparison_markdown,
 )

@@ -8,9 +8,11 @@ import pytest
 
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.scores import corpus_scores as module
-from t2t_repro.features.scores import moses
-from t2t_repro.features.scores.corpus_scores import corpus_scores
-from t2t_repro.features.scores.moses import MosesTokenizer, tokenized_bleu
+from t2t_repro.features.scores.corpus_scores import (
+    MosesTokenizer,
+    corpus_scores,
+    tokenized_bleu,
+)
 
 REFERENCES = [
     "Der rot-grüne Bus fährt heute nach Köln.",
@@ -81,8 +83,7 @@ def test_tokenised_scores_are_those_of_the_papers_kind():
 
 
 def test_without_sacremoses_the_other_scores_are_there(monkeypatch, scores):
-    for place in (moses, module):
-        monkeypatch.setattr(place, "is_available", lambda: False)
+    monkeypatch.setattr(module, "is_available", lambda: False)
     found = {s.name: s for s in corpus_scores(HYPOTHESES, REFERENCES, "de")}
     assert found.keys() == scores.keys()
     for name in ("bleu_tokenized", "bleu_paper"):

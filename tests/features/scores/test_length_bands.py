@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import sacrebleu
 
-from t2t_repro.features.scores.length_bands import scores_by_length
+from t2t_repro.features.scores.word_bands import scores_by_length
 
 
 def words(count):

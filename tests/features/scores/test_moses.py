@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.scores import moses
-from t2t_repro.features.scores.moses import (
+from t2t_repro.features.scores import corpus_scores
+from t2t_repro.features.scores.corpus_scores import (
     MosesTokenizer,
     split_compounds,
     tokenized_bleu,
@@ -162,6 +162,6 @@ def test_an_unknown_language_is_refused_with_the_known_ones(german):
 
 
 def test_without_sacremoses_the_error_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(moses, "is_available", lambda: False)
+    monkeypatch.setattr(corpus_scores, "is_available", lambda: False)
     with pytest.raises(UserError, match="pip install sacremoses"):
         MosesTokenizer("de")

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from t2t_repro.features.scores.repetition import DEFINITION, has_loop
+from t2t_repro.features.scores.card import DEFINITION, has_loop
 
 
 def loops_by_definition(text):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import sacrebleu
 
-from t2t_repro.features.scores.scored_sentences import (
+from t2t_repro.features.scores.card import (
     best_and_worst,
     histogram,
     sentence_scores,

@@ -8,8 +8,8 @@ from t2t_repro.data.prepare import prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem, ReversedProblem, Vocabulary
 from t2t_repro.errors import UserError
-from t2t_repro.features.scores import training_words as module
-from t2t_repro.features.scores.training_words import (
+from t2t_repro.features.scores import word_bands as module
+from t2t_repro.features.scores.word_bands import (
     count_training_words,
     training_pairs_to_count,
 )

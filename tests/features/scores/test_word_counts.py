@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from t2t_repro.features.scores.word_counts import count_words, words_by_frequency
+from t2t_repro.features.scores.word_bands import count_words, words_by_frequency
 
 COUNTS = {"rare": 1, "few": 2, "nine": 9, "ten": 10, "many": 99, "more": 100}
 COUNTS |= {"most": 999, "the": 1000}

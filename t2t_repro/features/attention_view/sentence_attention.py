@@ -5,20 +5,18 @@ from __future__ import annotations
 import base64
 import dataclasses
 import html
+import itertools
+import re
 import reprlib
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from t2t_repro.errors import UserError
 from t2t_repro.features.attention_view.attention_page import html_page
-from t2t_repro.features.attention_view.byte_pieces import (
-    join_bytes,
-    with_eos_sign,
-    word_text,
-)
-from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.text.tokenizer import SPECIAL_SYMBOLS, Tokenizer
 
 DOCUMENT_VERSION = 1
 START_TOKEN = "<start>"  # the zero vector that the decoder reads first
@@ -317,3 +315,64 @@ def _map_document(attention: AttentionMap) -> dict[str, Any]:
         "heads": heads,
         "weights": base64.b64encode(halves.tobytes()).decode("ascii"),
     }
+
+
+EOS = SPECIAL_SYMBOLS[1]
+EOS_SIGN = "<EOS>"  # how pages and figures write EOS, as the paper's figures do
+_SPACE = "\u2581"  # how SentencePiece writes a space
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_NO_CHARACTER = range(0xDC80, 0xDD00)  # where "surrogateescape" puts other bytes
+
+
+def with_eos_sign(pieces: Iterable[str]) -> list[str]:
+    """Return pieces with EOS as "<EOS>"."""
+    return [EOS_SIGN if piece == EOS else piece for piece in pieces]
+
+
+def word_text(pieces: Iterable[str]) -> str:
+    """Return the text of a word, without spaces around it.
+
+    Args:
+        pieces: Vocabulary entries, such as "▁Hor" and "se".
+
+    Returns:
+        The text, or the pieces in a row if they are nothing but spaces.
+    """
+    text = join_bytes(pieces)
+    return text.replace(_SPACE, " ").strip() or text
+
+
+def join_bytes(pieces: Iterable[str]) -> str:
+    """Return pieces in a row; bytes that form characters become these characters."""
+    runs = itertools.groupby(pieces, key=_is_byte)
+    return "".join(
+        _characters(run) if is_byte else "".join(run) for is_byte, run in runs
+    )
+
+
+def _is_byte(piece: str) -> bool:
+    return _BYTE.fullmatch(piece) is not None
+
+
+def _characters(pieces: Iterable[str]) -> str:
+    content = bytes.fromhex("".join(_BYTE.sub(r"\1", piece) for piece in pieces))
+    return "".join(map(_visible, content.decode("utf-8", "surrogateescape")))
+
+
+def _visible(character: str) -> str:
+    code = ord(character)
+    if code in _NO_CHARACTER:
+        return f"<0x{code - 0xDC00:02X}>"
+    if unicodedata.category(character) == "Cc":
+        return "".join(f"<0x{byte:02X}>" for byte in character.encode())
+    return character
+
+
+def spans_without_eos(sequence: TokenSequence) -> list[Span]:
+    """Return the spans of the words, except EOS."""
+    return [span for span in sequence.words if sequence.tokens[span[0]] != EOS]
+
+
+def comparable(word: str) -> str:
+    """Return a word in lower case and without punctuation around it."""
+    return word.lower().strip(".,;:!?\"'()") or word
