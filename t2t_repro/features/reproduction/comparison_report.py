@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from t2t_repro.features.reproduction.order_agreement import agreement_notes
 from t2t_repro.features.reproduction.paper_tables import (
@@ -25,6 +25,7 @@ from t2t_repro.features.reproduction.report_writer import (
     make_block,
     mean_and_spread,
     published_text,
+    table_report,
 )
 from t2t_repro.features.reproduction.result_files import (
     NO_COURSE,
@@ -227,16 +228,15 @@ def comparison_report(
     lines = compare(table, hparams_of, results)
     notes = [*table.notes, *agreement_notes(table, results)]
     own = [line for line in lines if line.hparams_set is not None]
-    return Report(
-        title=f"{table.name}: {table.title}",
-        blocks=[
-            make_block(_published_columns(table), table.rows),
-            *_own_blocks(table, own),
-            *ranking_blocks(table, results),
-        ],
-        notes=notes,
-        data=_data(table, lines, notes) | ranking_data(table, results),
-    )
+    blocks = [
+        make_block(_published_columns(table), table.rows),
+        *_own_blocks(table, own),
+        *ranking_blocks(table, results),
+    ]
+    data = [dataclasses.asdict(line) for line in lines]
+    report = table_report(table, blocks, data, notes, split=table.split)
+    ranked = ranking_data(table, results)
+    return dataclasses.replace(report, data={**report.data, **ranked})
 
 
 def _own_blocks(table: Table, lines: Sequence[Line]) -> list[Block]:
@@ -276,12 +276,9 @@ def _score_columns(table: Table) -> list[Column[Line]]:
     return [
         _ROW,
         *([system] if has_baselines else []),
-        Column("our text", lambda line: _measured_cell(line, _text), is_number=False),
-        Column("our params", lambda line: _measured_cell(line, _parameters)),
-        *(
-            _score_column(score, heading)
-            for score, heading in SCORE_HEADINGS[table.task].items()
-        ),
+        _measured_column("our text", lambda ours: ours.text, is_number=False),
+        _measured_column("our params", lambda ours: f"{ours.parameters:,}"),
+        *itertools.starmap(_score_column, SCORE_HEADINGS[table.task].items()),
         _RUNS,
     ]
 
@@ -300,11 +297,9 @@ def _published_column(table: Table, name: str) -> Column[Row]:
 
 
 def _score_column(score: str, heading: str) -> Column[Line]:
-    def cell(line: Line) -> str:
-        values = () if line.measured is None else line.measured.scores.get(score, ())
-        return mean_and_spread(values)
-
-    return Column(heading, cell)
+    return _measured_column(
+        heading, lambda ours: mean_and_spread(ours.scores.get(score, ()))
+    )
 
 
 def _runs(line: Line) -> str:
@@ -315,33 +310,20 @@ def _runs(line: Line) -> str:
     return f"{len(line.measured.seeds)} {line.measured.scale}"
 
 
-def _measured_cell(line: Line, text: Callable[[Measured], str]) -> str:
-    return "" if line.measured is None else text(line.measured)
+def _measured_column(
+    heading: str, text: Callable[[Measured], str], is_number: bool = True
+) -> Column[Line]:
+    """Return a column that is empty for lines without our results."""
+    return Column(
+        heading,
+        lambda line: "" if line.measured is None else text(line.measured),
+        is_number,
+    )
 
 
 def _full_size_parameters(line: Line) -> str:
     count = line.full_size_parameters
     return "" if count is None else f"{count:,}"
-
-
-def _text(measured: Measured) -> str:
-    return measured.text
-
-
-def _parameters(measured: Measured) -> str:
-    return f"{measured.parameters:,}"
-
-
-def _steps(measured: Measured) -> str:
-    return f"{measured.steps:,}"
-
-
-def _minutes(measured: Measured) -> str:
-    return f"{measured.minutes:.0f}"
-
-
-def _seeds(measured: Measured) -> str:
-    return ", ".join(map(str, measured.seeds))
 
 
 def _scientific(value: float | None) -> str:
@@ -360,17 +342,7 @@ _COST_COLUMNS = [
     Column[Line]("FLOPs by formula", lambda line: _scientific(line.flops_by_formula)),
     Column[Line]("by hours", lambda line: _scientific(line.flops_by_hours)),
     _RUNS,
-    Column[Line]("our steps", lambda line: _measured_cell(line, _steps)),
-    Column[Line]("minutes", lambda line: _measured_cell(line, _minutes)),
-    Column[Line]("seeds", lambda line: _measured_cell(line, _seeds), False),
+    _measured_column("our steps", lambda ours: f"{ours.steps:,}"),
+    _measured_column("minutes", lambda ours: f"{ours.minutes:.0f}"),
+    _measured_column("seeds", lambda ours: ", ".join(map(str, ours.seeds)), False),
 ]
-
-
-def _data(table: Table, lines: Sequence[Line], notes: Sequence[str]) -> dict[str, Any]:
-    return {
-        "table": table.name,
-        "title": table.title,
-        "split": table.split,
-        "lines": [dataclasses.asdict(line) for line in lines],
-        "notes": list(notes),
-    }

@@ -15,7 +15,12 @@ from t2t_repro.features.reproduction.layer_orders import (
     Sizes,
 )
 from t2t_repro.features.reproduction.paper_tables import Table
-from t2t_repro.features.reproduction.report_writer import Column, Report, make_block
+from t2t_repro.features.reproduction.report_writer import (
+    Column,
+    Report,
+    make_block,
+    table_report,
+)
 
 
 class Line(NamedTuple):
@@ -62,17 +67,8 @@ def complexity_report(table: Table, results: Mapping[str, Measured]) -> Report:
     """
     lines = [Line(kind, results[kind.label]) for kind in layers_of(table)]
     notes = [*_notes(), *table.notes]
-    return Report(
-        title=f"{table.name}: {table.title}",
-        blocks=[make_block(_ORDERS, lines), make_block(_counts(), lines)],
-        notes=notes,
-        data={
-            "table": table.name,
-            "title": table.title,
-            "lines": [_data(line) for line in lines],
-            "notes": notes,
-        },
-    )
+    blocks = [make_block(_ORDERS, lines), make_block(_counts(), lines)]
+    return table_report(table, blocks, [_data(line) for line in lines], notes)
 
 
 def _order(orders: LayerOrders, column: str) -> str:

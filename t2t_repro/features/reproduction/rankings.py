@@ -65,15 +65,6 @@ class Ranking(NamedTuple):
     rows: list[RankedRow]
 
 
-class _Measured(NamedTuple):
-    """A row with a published value and both scores."""
-
-    row: str
-    published: float
-    last: list[float]
-    averaged: list[float]
-
-
 def rankings(table: Table, results: Sequence[Result]) -> list[Ranking]:
     """Rank the rows of a table by our scores at the long scale.
 
@@ -89,46 +80,31 @@ def rankings(table: Table, results: Sequence[Result]) -> list[Ranking]:
     long = [result for result in results if result.scale == SCALE]
     found = []
     for column in table.columns:
-        if scores := compared_scores(table, column, SCALE):
-            last, averaged = scores
-            if measured := _measured(table, column, last, averaged, long):
-                found.append(Ranking(column, last, _ranked(measured, last)))
+        scores = compared_scores(table, column, SCALE)
+        if scores and (rows := _ranked_rows(table, column, scores, long)):
+            found.append(Ranking(column, scores[0], rows))
     return found
 
 
-def _measured(
-    table: Table, column: str, last: str, averaged: str, results: Sequence[Result]
-) -> list[_Measured]:
-    found = []
+def _ranked_rows(
+    table: Table, column: str, scores: Sequence[str], results: Sequence[Result]
+) -> list[RankedRow]:
+    """Rank the rows that have a published value and both scores, by their means."""
+    rows, published, measured = [], [], []
     for row in table.rows:
-        published = row.published.get(column)
-        values = [measured_values(row, score, results) for score in (last, averaged)]
-        if isinstance(published, int | float) and all(values):
-            found.append(_Measured(row.name, float(published), *values))
-    return found
-
-
-def _ranked(measured: Sequence[_Measured], score: str) -> list[RankedRow]:
-    """Rank rows by the means of their seeds."""
-    higher_is_better = score.startswith("BLEU")
-    columns = (
-        [each.published for each in measured],
-        [statistics.mean(each.last) for each in measured],
-        [statistics.mean(each.averaged) for each in measured],
-    )
-    all_ranks = [ranks(x, higher_is_better=higher_is_better) for x in columns]
+        value = row.published.get(column)
+        values = [measured_values(row, score, results) for score in scores]
+        if isinstance(value, int | float) and all(values):
+            rows.append(row.name)
+            published.append(float(value))
+            measured.append(values)
+    columns = [published, *([statistics.mean(x[i]) for x in measured] for i in (0, 1))]
+    is_bleu = scores[0].startswith("BLEU")
+    all_ranks = [ranks(values, higher_is_better=is_bleu) for values in columns]
     ranked = [
-        RankedRow(
-            row=each.row,
-            published=each.published,
-            published_rank=published_rank,
-            last=each.last,
-            rank=rank,
-            averaged=each.averaged,
-            averaged_rank=averaged_rank,
-        )
-        for each, published_rank, rank, averaged_rank in zip(
-            measured, *all_ranks, strict=True
+        RankedRow(row, value, published_rank, last, rank, averaged, averaged_rank)
+        for row, value, (last, averaged), published_rank, rank, averaged_rank in zip(
+            rows, published, measured, *all_ranks, strict=True
         )
     ]
     return sorted(ranked, key=lambda row: row.rank)

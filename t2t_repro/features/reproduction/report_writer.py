@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from t2t_repro.features.reproduction.paper_tables import Cell
+from t2t_repro.features.reproduction.paper_tables import Cell, Table
 from t2t_repro.text_tables import aligned, markdown
 
 FORMATS = ("text", "json", "markdown")
@@ -80,6 +80,27 @@ class Report:
     blocks: Sequence[Block]
     notes: Sequence[str]
     data: Mapping[str, Any]
+
+
+def table_report(
+    table: Table,
+    blocks: Sequence[Block],
+    lines: Sequence[Mapping[str, Any]],
+    notes: Sequence[str],
+    **described: Any,
+) -> Report:
+    """Report on a table of the papers.
+
+    Args:
+        table: The table.
+        blocks: The parts of the report.
+        lines: The same content for programs, an object per line.
+        notes: Remarks below the parts.
+        described: More about the table, for programs.
+    """
+    data = {"table": table.name, "title": table.title, **described}
+    data |= {"lines": list(lines), "notes": list(notes)}
+    return Report(f"{table.name}: {table.title}", blocks, notes, data)
 
 
 def mean_and_spread(values: Sequence[float], places: int = 2) -> str:

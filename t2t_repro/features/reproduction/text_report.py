@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from t2t_repro.features.reproduction.paper_tables import VOCAB_SIZE, Row, Table
-from t2t_repro.features.reproduction.report_writer import Column, Report, make_block
+from t2t_repro.features.reproduction.report_writer import (
+    Column,
+    Report,
+    make_block,
+    table_report,
+)
 from t2t_repro.features.reproduction.result_files import (
     NO_COURSE,
     NOT_YET,
@@ -52,12 +56,11 @@ def text_report(
         Column[Row]("source", lambda row: str(row.published["source"]), False),
     ]
     notes = [*table.notes, _note_on_added_weights(hparams_of)]
-    return Report(
-        title=f"{table.name}: {table.title}",
-        blocks=[make_block(columns, table.rows)],
-        notes=notes,
-        data=_data(table, ours, notes),
-    )
+    lines = [
+        {"row": row.name, "figure": row.label, **row.published, "ours": ours[row.name]}
+        for row in table.rows
+    ]
+    return table_report(table, [make_block(columns, table.rows)], lines, notes)
 
 
 def our_figure(
@@ -130,18 +133,3 @@ def _note_on_added_weights(hparams_of: Callable[[str], HParams]) -> str:
         "added_weights, ours: weighted_transformer_big, with 16 branches in 12 layers. "
         f"weighted_transformer_base has {added_weights(hparams_of, 'base'):,}."
     )
-
-
-def _data(
-    table: Table, ours: Mapping[str, str], notes: Sequence[str]
-) -> dict[str, Any]:
-    return {
-        "table": table.name,
-        "title": table.title,
-        "lines": [
-            {"row": row.name, "figure": row.label, **row.published}
-            | {"ours": ours[row.name]}
-            for row in table.rows
-        ],
-        "notes": list(notes),
-    }
