@@ -1,54 +1,29 @@
-"""A translator hands its settings to batching, search and decoding."""
+"""Sentences around a search: encoded, cut, joined, decoded and finished.
+
+The search copies the sources.
+"""
 
 from __future__ import annotations
-
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.data.pipeline import BatchPlan
 from t2t_repro.data.problem import Output
 from t2t_repro.decoding import translate
-from t2t_repro.decoding.beam import BeamSearchOptions, BeamSearchResult
+from t2t_repro.decoding.beam import BeamSearchResult
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.decoding.source_pieces import uniform_numbers
-from t2t_repro.decoding.translate import Translator, longest_piece, search_translations
+from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.given_problem import problem_with
-from tests.support.recorder import record, spy
+from tests.support.recorder import record
 
 DIGITS, LETTERS = SymbolTokenizer(list("1234")), SymbolTokenizer(list("abcd"))
 HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=77)
 LONGEST = 20
-
-
-def test_the_search_gets_the_functions_of_the_model_and_its_limits(monkeypatch):
-    searched = record(monkeypatch, translate, "beam_search", "found")
-    model = SimpleNamespace(
-        decode_step=lambda *given, append: (given, append),
-        initial_cache=lambda ids: ("cache", ids),
-    )
-    inputs = tf.constant([[3, 4, 5, 1, 0], [6, 1, 0, 0, 0]])
-    assert search_translations(model, inputs, HPARAMS) == "found"
-    step, (cache, ids), lengths, longest, options, per_row = searched.call.values()
-    assert per_row == {}
-    assert step(1, 2, 3, 4) == ((1, 2, 3, 4), True)
-    assert cache == "cache"
-    assert ids is inputs
-    assert lengths.numpy().tolist() == [4 + 5, 2 + 5]
-    assert int(longest) == 5 + 5
-    assert options == BeamSearchOptions(
-        beam_size=3, alpha=0.9, num_hypotheses=1, static_shapes=False
-    )
-
-
-@pytest.mark.parametrize(("longest", "piece"), [(20, 19), (9, 8), (8, 7), (3, 7)])
-def test_a_piece_leaves_place_for_its_end_and_fills_a_bucket(longest, piece):
-    assert longest_piece(longest) == piece
 
 
 class Search:
@@ -85,28 +60,6 @@ def translator(hparams=HPARAMS, longest=LONGEST, **options):
     return Translator("model", DIGITS, LETTERS, hparams, longest, **options)
 
 
-@pytest.mark.parametrize(("longest", "batch_size"), [(20, 77), (100, 100), (5, 77)])
-def test_batches_have_the_tokens_of_the_settings(monkeypatch, longest, batch_size):
-    planned = spy(monkeypatch, BatchPlan, "from_token_budget")
-    translator(longest=longest)
-    assert planned.call == {
-        "batch_size": batch_size,
-        "max_length": longest_piece(longest) + 1,
-        "min_length_bucket": translate.MIN_SOURCE_BUCKET,
-        "length_bucket_step": translate.SOURCE_BUCKET_STEP,
-        "num_replicas": 1,
-    }
-
-
-def test_the_search_has_the_model_and_the_settings(search):
-    made = translator()
-    assert made.translate(["1 2"]) == [[Hypothesis("a b", 0.0, ids=(*copy_of(2), 1))]]
-    call = search.recorder.call
-    assert (call["model"], call["hparams"]) == ("model", HPARAMS)
-    assert call["per_row"] == {}
-    assert made.hparams is HPARAMS
-
-
 def copy_of(count):
     return DIGITS.encode("1 2 3 4")[:count]
 
@@ -118,13 +71,6 @@ def test_sources_are_encoded_as_inputs_and_outputs_decoded_as_targets(search):
     assert batch.shape == (2, translate.MIN_SOURCE_BUCKET)
     np.testing.assert_array_equal(batch[0, :4], [*copy_of(3), 1])
     np.testing.assert_array_equal(batch[1, :3], [DIGITS.encode("4")[0], 1, 0])
-
-
-def test_batches_are_searched_in_parallel(monkeypatch, search):
-    monkeypatch.setattr(translate, "num_parallel_batches", lambda: 3)
-    threads = spy(monkeypatch, translate, "map_in_threads")
-    translator().translate(["1 2", "3"])
-    assert threads.call["num_threads"] == 3
 
 
 @pytest.mark.parametrize(
