@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from results.silver import silver_trees, write_semi_supervised
@@ -22,11 +20,7 @@ PARSES = {
 
 
 class FakeParser:
-    """Parse known sentences; a piece has at most seven tokens."""
-
-    problem = SimpleNamespace(normalize_source=str)
-    source_tokenizer = SimpleNamespace(encode=str.split)
-    max_input_length = 8
+    """Parse known sentences; a piece has at most seven words."""
 
     def __init__(self):
         self.hparams = []
@@ -39,7 +33,9 @@ class FakeParser:
         self.hparams.append(hparams)
         for sentence in sentences:
             score, length, repairs = PARSES[sentence]
-            best = Hypothesis(f"(TOP {sentence})", score, repairs, (1,) * length)
+            pieces = 1 + len(sentence.split()) // 8
+            text = f"(TOP {sentence})"
+            best = Hypothesis(text, score, repairs, (1,) * length, pieces)
             yield [best, Hypothesis("(TOP other)", -0.001, (), (1,))]
 
 
@@ -59,7 +55,7 @@ def test_the_most_probable_whole_trees_are_kept_in_order(share, kept):
 def test_the_search_has_the_given_settings():
     parser, given = FakeParser(), DecodeHParams(beam_size=3)
     silver_trees(parser, ["a"], decode_hparams=given)
-    assert parser.hparams == [given, given]
+    assert parser.hparams == [given, DecodeHParams(alpha=0.0)]
 
 
 def test_gold_trees_are_copied_and_only_the_words_of_the_others_are_read(tmp_path):
