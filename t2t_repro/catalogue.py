@@ -134,7 +134,7 @@ def located_error(error: BaseException) -> UserError | None:
 def _tensor2tensor_imported(place: str, line: str) -> UserError:
     folder = next(folder for folder in _users_folders if place.startswith(folder))
     # `importlib` imports without a statement.
-    package = features.load("tensor2tensor", "package")
+    package = features.load("tensor2tensor", "package_advice")
     lines = package.answers(Path(folder)) or [f"{place}: `{line}`"]
     return UserError(
         "tensor2tensor is not installed, but this package uses it:\n"

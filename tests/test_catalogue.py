@@ -9,8 +9,8 @@ import pytest
 
 from t2t_repro import catalogue, registry
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.tensor2tensor.package import set_here
-from t2t_repro.features.tensor2tensor.sets import SETS
+from t2t_repro.features.tensor2tensor.old_names import SETS
+from t2t_repro.features.tensor2tensor.package_advice import set_here
 
 PACKAGE = """
     from t2t_repro.data.problem import Problem

@@ -26,7 +26,7 @@ from t2t_repro.training.checkpoints import model_variables, restore
 
 if TYPE_CHECKING:
     from t2t_repro.features.attention_view.sentence_attention import Attention
-    from t2t_repro.features.ctranslate2.parity import Parity
+    from t2t_repro.features.ctranslate2.ctranslate2_export import Parity
 
 logger = logging.getLogger(__name__)
 
@@ -177,8 +177,8 @@ class System(TranslatingSystem):
         decode_hparams: DecodeHParams | None = None,
         max_source_tokens: int | None = None,
     ) -> Path:
-        """Write a SavedModel; see `features.saved_model.system_export`."""
-        exporter = features.load("saved_model", "system_export")
+        """Write a SavedModel; see `features.saved_model.saved_model_export`."""
+        exporter = features.load("saved_model", "saved_model_export")
         return exporter.export_system(
             self, export_dir, decode_hparams, max_source_tokens
         )

@@ -16,7 +16,7 @@ from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import capture
 from t2t_repro.features.ctranslate2 import ctranslate2_export
-from t2t_repro.features.saved_model import system_export
+from t2t_repro.features.saved_model import saved_model_export, served_translator
 from t2t_repro.runs import System, run_checkpoints
 from t2t_repro.runs import system as system_module
 from t2t_repro.runs.run import Run
@@ -218,8 +218,8 @@ def test_branch_weights_are_replaced_in_the_model(system, monkeypatch):
 
 @pytest.fixture
 def exported(monkeypatch):
-    served = record(monkeypatch, system_export, "ServedTranslator", "served")
-    return served, record(monkeypatch, system_export, "export_saved_model")
+    served = record(monkeypatch, served_translator, "ServedTranslator", "served")
+    return served, record(monkeypatch, saved_model_export, "export_saved_model")
 
 
 def test_an_export_has_every_part_of_the_system(system, exported, tmp_path):

@@ -6,6 +6,8 @@
 from t2t_repro.features import Feature
 
 FEATURE = Feature(
-    exports={"ctranslate2": "t2t_repro.features.ctranslate2.command_export"},
+    exports={
+        "ctranslate2": "t2t_repro.features.ctranslate2.command_export_ctranslate2"
+    },
     engines={"ctranslate2": "t2t_repro.features.ctranslate2.command_engine"},
 )

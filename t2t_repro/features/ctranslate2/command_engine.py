@@ -10,9 +10,11 @@ from t2t_repro.cli.framework import (
     several_checkpoints,
 )
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.ctranslate2.conversion import Conversion
-from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
-from t2t_repro.features.ctranslate2.spec_variants import QUANTIZATIONS
+from t2t_repro.features.ctranslate2.ctranslate2_system import (
+    Conversion,
+    CTranslate2System,
+)
+from t2t_repro.features.ctranslate2.ctranslate2_translator import QUANTIZATIONS
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 

@@ -8,34 +8,44 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
 
 import t2t_repro
 from t2t_repro import features
+from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
+from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
+from t2t_repro.decoding.sentences import longest_piece
+from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
-from t2t_repro.features.ctranslate2.ctranslate2_translator import (
-    check_followed,
-    import_ctranslate2,
-)
-from t2t_repro.features.ctranslate2.export_folder import (
+from t2t_repro.features.ctranslate2.ctranslate2_system import (
     ExportDescription,
     check_exportable,
     checkpoint_digest,
     position_count,
 )
-from t2t_repro.features.ctranslate2.parity import (
-    ComparedSystem,
-    Parity,
-    measure_parity,
+from t2t_repro.features.ctranslate2.ctranslate2_translator import (
+    QUANTIZATIONS,
+    CTranslate2Translator,
+    Tolerance,
+    check_followed,
+    import_ctranslate2,
+    load_engine,
 )
 from t2t_repro.files import atomic_folder
 from t2t_repro.runs.system import System
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.text.tokenizer_files import SIDES, tokenizer_file_names
+from t2t_repro.text_tables import quantity
 from t2t_repro.training.checkpoint_paths import step_in_name
 
 _DECODE_HPARAMS = ("beam_size", "alpha", "extra_length")
@@ -152,7 +162,7 @@ def export_ctranslate2(
 
 def _write_weights(system: ComparedSystem, folder: Path) -> None:
     # Imports ctranslate2, which is optional.
-    from t2t_repro.features.ctranslate2.spec import model_spec, write_model
+    from t2t_repro.features.ctranslate2.ctranslate2_spec import model_spec, write_model
 
     tokenizers = (system.source_tokenizer, system.target_tokenizer)
     spec = model_spec(system.model, *tokenizers, system.positions)
@@ -212,3 +222,321 @@ def comparison_sentences(data_dir: str, problem: Problem) -> list[str]:
         grammar = features.load("synthetic", "grammar")
         sources = [x.english for x in grammar.sentences("dev", COMPARED_SENTENCES)]
     return sources[:COMPARED_SENTENCES]
+
+
+_ROWS = 8  # pairs per pass; the logits of a large vocabulary are large
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparedSystem:
+    """A trained model and what its translators need.
+
+    Attributes:
+        model: A `Transformer`.
+        source_tokenizer: Tokenizer of the inputs.
+        target_tokenizer: Tokenizer of the targets.
+        hparams: Settings of the search with a beam.
+        max_input_length: Longest source in tokens, including EOS.
+        positions: Number of positions of the CTranslate2 model.
+        quantization: Format of its weights.
+    """
+
+    model: keras.Model
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    hparams: DecodeHParams
+    max_input_length: int
+    positions: int
+    quantization: str
+
+
+def measure_parity(
+    system: ComparedSystem, model_dir: str | Path, sentences: Sequence[str]
+) -> Parity:
+    """Translate sentences with both engines and compare.
+
+    Args:
+        system: The trained model. One that computes in another dtype than float32 is
+            compared through a float32 copy.
+        model_dir: Folder of the CTranslate2 model.
+        sentences: Sources. Those without tokens, or with more than the model reads at
+            once, are left out.
+
+    Raises:
+        UserError: If no sentence is left.
+    """
+    system = dataclasses.replace(system, model=_in_float32(system.model))
+    chosen, sources = _usable(system, sentences)
+    searches, greedy = [], []
+    for beam_size in sorted({1, system.hparams.beam_size}):
+        ours, theirs = _translations(system, model_dir, chosen, beam_size)
+        greedy = greedy or ours
+        searches.append(_compare_searches(system, sources, ours, theirs, beam_size))
+    targets = [[*hypothesis.ids[:-1], EOS_ID] for hypothesis in greedy]
+    expected, pad = _log_probabilities(system.model, sources, targets)
+    found = _ctranslate2_log_probabilities(system, model_dir, sources, targets)
+    differences = np.abs(np.concatenate(expected) - np.concatenate(found))
+    return Parity(
+        sentences=len(chosen),
+        tokens=len(differences),
+        mean_difference=float(differences.mean()),
+        largest_difference=float(differences.max()),
+        pad_log_probability=max(pad),
+        searches=tuple(searches),
+    )
+
+
+def _in_float32(model: keras.Model) -> keras.Model:
+    """Return the model, or a copy of it that computes in float32."""
+    if model.compute_dtype == "float32":
+        return model
+    copy = type(model).from_config(model.get_config() | {"dtype": "float32"})
+    for variable, value in zip(copy.variables, model.variables, strict=True):
+        variable.assign(value)
+    return copy
+
+
+def _usable(
+    system: ComparedSystem, sentences: Sequence[str]
+) -> tuple[list[str], list[list[int]]]:
+    """Return the sentences of one piece, and their ids with EOS."""
+    longest = longest_piece(system.max_input_length)
+    encoded = system.source_tokenizer.encode_batch(list(sentences))
+    pairs = [
+        (sentence, [*ids, EOS_ID])
+        for sentence, ids in zip(sentences, encoded, strict=True)
+        if 0 < len(ids) <= longest
+    ]
+    if not pairs:
+        raise UserError(
+            f"received {len(sentences)} sentences to compare CTranslate2 with the "
+            f"trained model, expected at least one of 1 to {longest} tokens."
+        )
+    return [sentence for sentence, _ in pairs], [ids for _, ids in pairs]
+
+
+def _translations(
+    system: ComparedSystem, model_dir: str | Path, sentences: list[str], beam_size: int
+) -> tuple[list[Hypothesis], list[Hypothesis]]:
+    """Return the best translations by the trained model and by CTranslate2."""
+    # The most probable translations are compared, whatever chooses among them later.
+    hparams = system.hparams.replace(
+        beam_size=beam_size,
+        return_beams=False,
+        prefer_unrepaired=False,
+        mbr_scale=0.0,
+        mbr_consensus=False,
+    )
+    tokenizers = (system.source_tokenizer, system.target_tokenizer)
+    length = system.max_input_length
+    ours = Translator(system.model, *tokenizers, hparams, length)
+    theirs = CTranslate2Translator(
+        model_dir,
+        *tokenizers,
+        hparams,
+        length,
+        positions=system.positions,
+        quantization=system.quantization,
+    )
+    return (
+        [best for (best,) in ours.translate(sentences)],
+        [best for (best,) in theirs.translate(sentences)],
+    )
+
+
+def _compare_searches(
+    system: ComparedSystem,
+    sources: list[list[int]],
+    ours: list[Hypothesis],
+    theirs: list[Hypothesis],
+    beam_size: int,
+) -> SearchParity:
+    targets = [list(hypothesis.ids) for hypothesis in theirs]
+    token_log_probs, _ = _log_probabilities(system.model, sources, targets)
+    alpha = system.hparams.alpha
+    differences = [
+        abs(values.sum() / length_penalty(len(values), alpha) - hypothesis.score)
+        for values, hypothesis in zip(token_log_probs, theirs, strict=True)
+    ]
+    return SearchParity(
+        beam_size=beam_size,
+        equal=sum(a.ids == b.ids for a, b in zip(ours, theirs, strict=True)),
+        mean_score_difference=float(np.mean(differences)),
+        largest_score_difference=float(np.max(differences)),
+    )
+
+
+def _log_probabilities(
+    model: keras.Model, sources: list[list[int]], targets: list[list[int]]
+) -> tuple[list[np.ndarray], list[float]]:
+    """Return the trained model's log-probabilities without PAD.
+
+    Args:
+        model: A `Transformer`.
+        sources: Ids of the sources, with EOS.
+        targets: Ids of the targets.
+
+    Returns:
+        Log-probabilities of each target's tokens, float64 `[target_length]`; and the
+        log-probability that each target gains because PAD has none, in nats.
+    """
+    found: list[np.ndarray] = []
+    gains: list[float] = []
+    for start in range(0, len(sources), _ROWS):
+        rows = targets[start : start + _ROWS]
+        features = {
+            INPUTS: _padded(sources[start : start + _ROWS]),
+            TARGETS: _padded(rows),
+        }
+        logits = keras.ops.convert_to_numpy(model(features, training=False))
+        for row, target in zip(logits.astype(np.float64), rows, strict=True):
+            row = row[: len(target)]
+            everything = _log_sum_exp(row)
+            row[:, PAD_ID] = -np.inf
+            without_pad = _log_sum_exp(row)
+            found.append(row[np.arange(len(target)), target] - without_pad)
+            gains.append(float((everything - without_pad).sum()))
+    return found, gains
+
+
+def _log_sum_exp(logits: np.ndarray) -> np.ndarray:
+    largest = logits.max(axis=-1)
+    return largest + np.log(np.exp(logits - largest[:, None]).sum(axis=-1))
+
+
+def _padded(rows: list[list[int]]) -> np.ndarray:
+    # Keras warns of a softmax over one position.
+    length = max(2, *map(len, rows))
+    batch = np.full((len(rows), length), PAD_ID, np.int32)
+    for row, ids in zip(batch, rows, strict=True):
+        row[: len(ids)] = ids
+    return batch
+
+
+def _ctranslate2_log_probabilities(
+    system: ComparedSystem,
+    model_dir: str | Path,
+    sources: list[list[int]],
+    targets: list[list[int]],
+) -> list[np.ndarray]:
+    """Return CTranslate2's log-probabilities of targets that end in EOS."""
+    engine = load_engine(model_dir, system.quantization)
+    results = engine.score_batch(
+        [system.source_tokenizer.pieces(ids) for ids in sources],
+        # It appends EOS itself.
+        [system.target_tokenizer.pieces(ids[:-1]) for ids in targets],
+        max_batch_size=_ROWS,
+        max_input_length=0,
+    )
+    return [np.array(result.log_probs) for result in results]
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchParity:
+    """Comparison of the translations of one beam size.
+
+    Attributes:
+        beam_size: Number of hypotheses per step; 1 is greedy search.
+        equal: Number of sentences with the same best translation.
+        mean_score_difference: Mean over the sentences of the absolute difference
+            between CTranslate2's score of its best translation and the trained model's
+            score of the same ids, in nats.
+        largest_score_difference: Largest of these differences.
+    """
+
+    beam_size: int
+    equal: int
+    mean_score_difference: float
+    largest_score_difference: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Parity:
+    """How far a CTranslate2 model differs from the trained model.
+
+    Both sides count no probability of PAD.
+
+    Attributes:
+        sentences: Number of sentences that were compared.
+        tokens: Number of tokens of the trained model's greedy translations, with EOS.
+        mean_difference: Mean over these tokens of the absolute difference of their
+            log-probabilities, in nats.
+        largest_difference: Largest of these differences.
+        pad_log_probability: Largest increase of a translation's log-probability because
+            PAD has no probability in CTranslate2, in nats.
+        searches: Comparison of the translations: greedy ones, then those of the beam.
+    """
+
+    sentences: int
+    tokens: int
+    mean_difference: float
+    largest_difference: float
+    pad_log_probability: float
+    searches: tuple[SearchParity, ...]
+
+    def values(self) -> dict[str, Any]:
+        """Return the figures for a JSON file."""
+        return dataclasses.asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return the figures as text."""
+        searched = [
+            f"{_search_name(search.beam_size)}: {search.equal} of {self.sentences} "
+            "translations equal, scores differ by "
+            f"{search.mean_score_difference:.1e} on average, "
+            f"{search.largest_score_difference:.1e} at most"
+            for search in self.searches
+        ]
+        return [
+            f"log-probabilities of {quantity(self.tokens, 'token')}: differ by "
+            f"{self.mean_difference:.1e} on average, {self.largest_difference:.1e} at "
+            "most",
+            *searched,
+        ]
+
+    def check(self, quantization: str) -> None:
+        """Refuse a model that differs more than its format explains.
+
+        Args:
+            quantization: Format of the weights.
+
+        Raises:
+            UserError: If it differs more; the message gives figures and limits.
+        """
+        limits = QUANTIZATIONS[quantization]
+        beyond = [*_beyond(self, limits)]
+        if beyond:
+            raise UserError(
+                f"the CTranslate2 model with {quantization} weights differs too much "
+                "from the trained model, so nothing was written: "
+                f"{'; '.join(beyond)}.\n"
+                "Choose another quantization, or other sentences to compare, such as "
+                "some that the model translates well."
+            )
+
+
+def _search_name(beam_size: int) -> str:
+    return "greedy search" if beam_size == 1 else f"beam of {beam_size}"
+
+
+def _beyond(parity: Parity, limits: Tolerance) -> list[str]:
+    """Return a phrase for every figure beyond its limit; NaN is beyond, too."""
+    greedy = parity.searches[0]
+    least = math.floor(limits.equal * parity.sentences)
+    found = []
+    if not parity.mean_difference <= limits.mean:
+        found.append(
+            f"log-probabilities of tokens differ by {parity.mean_difference:.1e} on "
+            f"average, expected at most {limits.mean:.0e}"
+        )
+    if not parity.largest_difference <= limits.largest:
+        found.append(
+            f"the log-probability of a token differs by "
+            f"{parity.largest_difference:.1e}, expected at most {limits.largest:.0e}"
+        )
+    if greedy.equal < least:
+        found.append(
+            f"{greedy.equal} of {parity.sentences} greedy translations are equal, "
+            f"expected at least {least}"
+        )
+    return found

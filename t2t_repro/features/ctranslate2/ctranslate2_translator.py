@@ -1,10 +1,11 @@
-"""Translate with CTranslate2, a C++ engine, and without TensorFlow.
+"""What CTranslate2, a C++ engine, can compute, and a translator with it.
 
-The model is a folder that `features/ctranslate2/ctranslate2_export.py` writes.
+Imports neither TensorFlow nor, before it is used, CTranslate2.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +23,115 @@ from t2t_repro.decoding.source_pieces import Piece
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.processor import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.text.tokenizer import Tokenizer
+
+MODEL = "transformer"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """How far CTranslate2 may differ from the trained model.
+
+    Attributes:
+        mean: Mean of the absolute differences of tokens' log-probabilities, in nats.
+        largest: Largest of these differences, in nats.
+        equal: Smallest share of sentences with the same greedy translation.
+    """
+
+    mean: float
+    largest: float
+    equal: float
+
+
+# Measured on a model of 3 + 3 layers, 100 sentences (docs/serving.md): mean
+# 1e-6 for float32, 3e-3 for bfloat16, 1e-2 for int8. Rounding of float32 changes a
+# translation only where two tokens are equally probable.
+_EXACT = Tolerance(mean=1e-5, largest=2e-4, equal=0.98)
+_HALF = Tolerance(mean=0.02, largest=0.5, equal=0.9)
+_EIGHT_BITS = Tolerance(mean=0.05, largest=2.0, equal=0.75)
+
+# Format of the weights -> how far it may differ. A CPU without 16-bit arithmetic
+# computes with float32 where a name has float16 or bfloat16.
+QUANTIZATIONS = {
+    "float32": _EXACT,
+    "bfloat16": _HALF,
+    "float16": _HALF,
+    "int16": _HALF,
+    "int8": _EIGHT_BITS,
+    "int8_float32": _EIGHT_BITS,
+    "int8_bfloat16": _EIGHT_BITS,
+    "int8_float16": _EIGHT_BITS,
+}
+
+
+def check_quantization(quantization: str) -> None:
+    """Refuse an unknown format of the weights.
+
+    Raises:
+        UsageError: If it is unknown.
+    """
+    if quantization not in QUANTIZATIONS:
+        raise UsageError(
+            f"received quantization={quantization!r}, expected one of "
+            f"{', '.join(QUANTIZATIONS)}."
+        )
+
+
+def check_expressible(model: str, hparams: HParams) -> None:
+    """Refuse a model that CTranslate2 cannot compute.
+
+    CTranslate2's Transformer has dot-product attention to all positions, with any
+    scale, and a feed-forward network of two matrices with a ReLU between them.
+
+    Args:
+        model: Name of the model in the registry.
+        hparams: Its hparams.
+
+    Raises:
+        UserError: If it has parts that CTranslate2 lacks; the message names each one.
+    """
+    reasons = [*_inexpressible(model, hparams)]
+    if reasons:
+        raise UserError(
+            f"CTranslate2 cannot compute this model: {'; '.join(reasons)}.\n"
+            "Export it as a SavedModel, or translate with this package's own engine."
+        )
+
+
+def _inexpressible(model: str, h: HParams) -> Iterator[str]:
+    if model != MODEL:
+        yield f"model={model} is not {MODEL}, the only one whose weights it can read"
+    if h.branched_attention != "none":
+        yield (
+            f"branched_attention={h.branched_attention} (the Weighted Transformer) "
+            "sums weighted branches with a network in each"
+        )
+    if h.ffn_layer != "dense_relu_dense":
+        yield (
+            f"ffn_layer={h.ffn_layer} attends to parameters instead of applying two "
+            "matrices"
+        )
+    if h.self_attention_type in ("restricted", "restricted_masked"):
+        yield (
+            f"self_attention_type={h.self_attention_type} attends to a neighbourhood "
+            f"of {h.attention_neighbourhood} positions instead of all"
+        )
+    elif h.self_attention_type != "dot_product":
+        yield (
+            f"self_attention_type={h.self_attention_type} is the attention of a user's "
+            "package"
+        )
+    if h.word_positions:
+        yield "word_positions=True also encodes positions counted in words"
+    if h.depth_positions:
+        yield "depth_positions=True also encodes the number of open brackets"
+    if h.attention_compatibility == "additive":
+        yield (
+            "attention_compatibility=additive adds queries and keys instead of "
+            "multiplying them"
+        )
+
 
 INSTALL = "pip install ctranslate2"
 
@@ -81,7 +190,7 @@ class CTranslate2Translator(SentenceTranslator):
     hypotheses have ended, whatever their scores, because CTranslate2 can neither use
     the length penalty ((5 + n) / 6)^alpha nor prove that a hypothesis is the best. It
     searches with its own penalty n^alpha; all its hypotheses are ranked here by ours.
-    The scores leave out the probability of PAD; see `features/ctranslate2/spec.py`.
+    The scores leave out the probability of PAD; see `ctranslate2_spec.py`.
 
     Args:
         model_dir: Folder with model.bin.

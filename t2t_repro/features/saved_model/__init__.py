@@ -3,5 +3,5 @@
 from t2t_repro.features import Feature
 
 FEATURE = Feature(
-    exports={"saved_model": "t2t_repro.features.saved_model.command_export"}
+    exports={"saved_model": "t2t_repro.features.saved_model.command_export_saved_model"}
 )

@@ -9,39 +9,109 @@ whose export takes serialised ids: here, a client needs no vocabulary.
 from __future__ import annotations
 
 import functools
-import logging
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
-from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.next_tokens import MINUS_INFINITY, RowTensors
 from t2t_repro.decoding.sentences import followed_grammar, longest_piece
 from t2t_repro.decoding.translate import members, search_translations
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.saved_model.given_targets import PAIRS, ScoredPairs
-from t2t_repro.features.saved_model.groups import map_groups
-from t2t_repro.features.saved_model.limits import (
-    MAX_SOURCE_TOKENS,
-    check_saved_model_folder,
-)
-from t2t_repro.features.saved_model.served_pieces import (
-    cut_into_pieces,
-    kinds_of_pieces,
-    padded_kinds,
+from t2t_repro.errors import UsageError
+from t2t_repro.features.saved_model.scored_pairs import (
+    PAIRS,
+    ScoredPairs,
+    map_groups,
     truncate,
 )
-from t2t_repro.features.saved_model.warm_up import write_warm_up_requests
-from t2t_repro.files import atomic_folder
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.in_graph import InGraphTokenizer
 
-logger = logging.getLogger(__name__)
+
+class Pieces(NamedTuple):
+    """Pieces of sentences.
+
+    Attributes:
+        ids: Ids of the pieces, without EOS, int32 `[pieces, None]`.
+        sentences: Number of the sentence of each piece, `[pieces]`.
+        is_first: Whether a piece is the first one of its sentence, bool `[pieces]`.
+    """
+
+    ids: tf.RaggedTensor
+    sentences: tf.Tensor
+    is_first: tf.Tensor
+
+
+def cut_into_pieces(ids: tf.RaggedTensor, longest: int) -> Pieces:
+    """Cut sentences into pieces that fit the model.
+
+    Args:
+        ids: Ids of whole sentences, int32 `[batch, None]`.
+        longest: Largest number of tokens per piece.
+
+    Returns:
+        The pieces, in order. A sentence without tokens has none.
+    """
+    sentence = ids.value_rowids()
+    place = tf.range(tf.size(sentence, sentence.dtype))
+    place -= tf.gather(ids.row_starts(), sentence)
+    begins = tf.equal(place % longest, 0)
+    piece = tf.cumsum(tf.cast(begins, sentence.dtype)) - 1
+    sentences = tf.boolean_mask(sentence, begins)
+    pieces = tf.RaggedTensor.from_value_rowids(
+        ids.flat_values, piece, nrows=tf.size(sentences, piece.dtype)
+    )
+    return Pieces(pieces, sentences, tf.equal(tf.boolean_mask(place, begins), 0))
+
+
+def kinds_of_pieces(
+    kinds: tf.RaggedTensor,
+    pieces: Pieces,
+    tokenizer: InGraphTokenizer,
+    truncated: tf.Tensor,
+) -> tf.RaggedTensor:
+    """Give each piece the words that begin in it; see `decoding.pieces.with_words`.
+
+    Args:
+        kinds: Kinds of the words of the sentences, int32 `[batch, None]`.
+        pieces: Pieces of the sentences.
+        tokenizer: Tokenizer of the sentences.
+        truncated: Whether the end of each sentence is in no piece, bool `[batch]`. Then
+            its last piece does not get the words that are left.
+
+    Returns:
+        Ragged int32 `[pieces, None]`.
+    """
+    begins = pieces.ids.with_flat_values(
+        tf.cast(tokenizer.begins_word(pieces.ids.flat_values), tf.int32)
+    )
+    counts = tf.reduce_sum(begins, axis=1)
+    # A sentence begins with a word, even without a space before it.
+    first_token = tf.gather(begins.flat_values, begins.row_starts())
+    counts += tf.where(pieces.is_first, 1 - first_token, 0)
+    ends = tf.cumsum(counts)
+    before = tf.boolean_mask(ends - counts, pieces.is_first)
+    number = tf.cumsum(tf.cast(pieces.is_first, tf.int32)) - 1
+    ends -= tf.gather(before, number)
+    total = tf.cast(tf.gather(kinds.row_lengths(), pieces.sentences), tf.int32)
+    is_last = tf.concat([pieces.is_first[1:], tf.ones_like(pieces.is_first[:1])], 0)
+    has_rest = tf.logical_and(
+        is_last, tf.logical_not(tf.gather(truncated, pieces.sentences))
+    )
+    first = tf.minimum(ends - counts, total)
+    end = tf.where(has_rest, total, tf.minimum(ends, total))
+    offset = tf.cast(tf.gather(kinds.row_starts(), pieces.sentences), tf.int32)
+    places = tf.ragged.range(offset + first, offset + end)
+    return places.with_flat_values(tf.gather(kinds.flat_values, places.flat_values))
+
+
+def padded_kinds(kinds: tf.RaggedTensor) -> tf.Tensor:
+    """Return int32 `[rows, n]`, whose last column has only padding."""
+    padded = kinds.to_tensor(NO_WORD)
+    return tf.pad(padded, [[0, 0], [0, 1]], constant_values=NO_WORD)
 
 
 class ServedTranslator(tf.Module):
@@ -81,7 +151,7 @@ class ServedTranslator(tf.Module):
         target_tokenizer: Tokenizer,
         hparams: DecodeHParams,
         max_input_length: int,
-        max_source_tokens: int = MAX_SOURCE_TOKENS,
+        max_source_tokens: int,
         problem: Problem | None = None,
     ) -> None:
         super().__init__()
@@ -218,47 +288,4 @@ def _translations(
         "outputs": tf.where(exists, texts, ""),
         "scores": scores,
         "truncated": truncated,
-    }
-
-
-def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None:
-    """Write a SavedModel, all of it or nothing.
-
-    With tensorflow-serving-api installed, it contains warm-up requests for TensorFlow
-    Serving.
-
-    Args:
-        served: System to write.
-        export_dir: Folder to create.
-
-    Raises:
-        UserError: If the folder exists, or cannot be written or loaded.
-    """
-    export_dir = Path(export_dir)
-    check_saved_model_folder(export_dir)
-    signatures = {
-        "serving_default": served.translate,
-        "n_best": served.n_best,
-        "score": served.score,
-    }
-    if served.attention is not None:
-        signatures["attention"] = served.attention
-    try:
-        with atomic_folder(export_dir) as folder:
-            tf.saved_model.save(served, str(folder), signatures=signatures)
-            warms_up = write_warm_up_requests(folder, _input_names(signatures))
-    except (OSError, tf.errors.OpError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise UserError(f"cannot write {export_dir}: {reason}") from error
-    if not warms_up:
-        logger.info(
-            "no warm-up requests for TensorFlow Serving, whose first answers will be "
-            "slow: `pip install tensorflow-serving-api` and export again to have them"
-        )
-
-
-def _input_names(signatures: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {
-        name: [spec.name for spec in function.input_signature]
-        for name, function in signatures.items()
     }

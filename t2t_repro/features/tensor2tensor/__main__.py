@@ -2,7 +2,7 @@
 
 import sys
 
-from t2t_repro.features.tensor2tensor.commands import run_named
+from t2t_repro.features.tensor2tensor.command_main import run_named
 
 if __name__ == "__main__":
     sys.exit(run_named(sys.argv[1:]))

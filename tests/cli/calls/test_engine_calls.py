@@ -13,8 +13,10 @@ from t2t_repro import catalogue
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.features.ctranslate2 import command_engine
-from t2t_repro.features.ctranslate2.conversion import Conversion
-from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
+from t2t_repro.features.ctranslate2.ctranslate2_system import (
+    Conversion,
+    CTranslate2System,
+)
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import Recorder, record

@@ -15,8 +15,8 @@ import pytest
 
 from t2t_repro.cli.main import COMMANDS, CommandParser, main
 from t2t_repro.errors import UserError
-from t2t_repro.features.ctranslate2.parity import Parity
-from t2t_repro.features.ctranslate2.spec_variants import QUANTIZATIONS
+from t2t_repro.features.ctranslate2.ctranslate2_export import Parity
+from t2t_repro.features.ctranslate2.ctranslate2_translator import QUANTIZATIONS
 from tests.conftest import REPOSITORY
 from tests.support.trained_system import printed_by
 

@@ -12,16 +12,15 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.ctranslate2 import conversion, ctranslate2_translator
-from t2t_repro.features.ctranslate2 import ctranslate2_system as ctranslate2_system
-from t2t_repro.features.ctranslate2.conversion import Conversion
+from t2t_repro.features.ctranslate2 import ctranslate2_system, ctranslate2_translator
 from t2t_repro.features.ctranslate2.ctranslate2_export import (
     COMPARED_SENTENCES,
     comparison_sentences,
 )
-from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
-from t2t_repro.features.ctranslate2.export_folder import (
+from t2t_repro.features.ctranslate2.ctranslate2_system import (
     DESCRIPTION_FILE,
+    Conversion,
+    CTranslate2System,
     ExportDescription,
     check_exportable,
     checkpoint_digest,
@@ -225,7 +224,7 @@ def test_a_new_conversion_takes_the_place_of_the_one_before(run, converted):
 def test_older_conversions_are_removed_once_the_new_one_is_there(
     run, converted, monkeypatch
 ):
-    pruned = record(monkeypatch, conversion, "prune_conversions")
+    pruned = record(monkeypatch, ctranslate2_system, "prune_conversions")
     plan = Conversion.plan(run)
     plan.make()
     plan.make()

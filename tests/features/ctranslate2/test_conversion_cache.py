@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from t2t_repro.features.ctranslate2 import conversion
-from t2t_repro.features.ctranslate2.conversion import prune_conversions
-from t2t_repro.features.ctranslate2.ctranslate2_system import CTranslate2System
-from t2t_repro.features.ctranslate2.export_folder import (
+from t2t_repro.features.ctranslate2 import ctranslate2_system
+from t2t_repro.features.ctranslate2.ctranslate2_system import (
     DESCRIPTION_FILE,
+    CTranslate2System,
     checkpoint_digest,
+    prune_conversions,
 )
 from tests.features.ctranslate2.test_conversion import write_export
 
@@ -104,7 +104,7 @@ def test_an_error_of_the_file_system_is_one_line(run, monkeypatch, caplog):
     for name in ("one", "two"):
         convert(run, name, "int8")
     new = convert(run, "new", "float32")
-    monkeypatch.setattr(conversion, "_time_of", denied)
+    monkeypatch.setattr(ctranslate2_system, "_time_of", denied)
     prune_conversions(run, new)
     expected = f"cannot remove older conversions in {new.parent}: Permission denied"
     assert caplog.messages == [expected]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.ctranslate2.parity import Parity, SearchParity
-from t2t_repro.features.ctranslate2.spec_variants import QUANTIZATIONS
+from t2t_repro.features.ctranslate2.ctranslate2_export import Parity, SearchParity
+from t2t_repro.features.ctranslate2.ctranslate2_translator import QUANTIZATIONS
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
 from tests.support.tiny_model import tiny_transformer
@@ -74,7 +74,7 @@ def make_model(**changes):
 
 def make_system(*, beam_size=1, **changes):
     """Make a system; every beam size besides 1 is traced and compared, too."""
-    from t2t_repro.features.ctranslate2.parity import ComparedSystem
+    from t2t_repro.features.ctranslate2.ctranslate2_export import ComparedSystem
 
     model = make_model(**changes)
     hparams = DecodeHParams(beam_size=beam_size, extra_length=4, batch_size=64)
@@ -151,9 +151,9 @@ def test_a_renamed_checkpoint_is_exported_without_a_step(origin, tmp_path):
 def test_a_wrong_weight_is_found_and_nothing_is_written(
     origin, tmp_path, monkeypatch, damage
 ):
-    from t2t_repro.features.ctranslate2 import spec
+    from t2t_repro.features.ctranslate2 import ctranslate2_spec
 
-    specify = spec.model_spec
+    specify = ctranslate2_spec.model_spec
 
     def damaged(*args):
         spec = specify(*args)
@@ -171,7 +171,7 @@ def test_a_wrong_weight_is_found_and_nothing_is_written(
             decoder.projection.weight[5] *= 1.001
         return spec
 
-    monkeypatch.setattr(spec, "model_spec", damaged)
+    monkeypatch.setattr(ctranslate2_spec, "model_spec", damaged)
     with pytest.raises(UserError, match="differs too much from the trained model"):
         export(make_system(tie_embeddings=False), origin, tmp_path / "export")
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("export")]

@@ -12,10 +12,10 @@ from tests.support.tiny_model import tiny_transformer
 
 pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 
+from t2t_repro.features.ctranslate2.ctranslate2_spec import model_spec, write_model
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     CTranslate2Translator,
 )
-from t2t_repro.features.ctranslate2.spec import model_spec, write_model
 
 pytestmark = pytest.mark.usefixtures("shared_searches")
 DIGITS = SymbolTokenizer([str(digit) for digit in range(8)])

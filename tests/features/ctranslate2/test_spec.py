@@ -21,7 +21,7 @@ from tests.support.tiny_model import (
 
 pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
 
-from t2t_repro.features.ctranslate2.spec import (
+from t2t_repro.features.ctranslate2.ctranslate2_spec import (
     PAD_BIAS,
     model_spec,
     vocabulary,

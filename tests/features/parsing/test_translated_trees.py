@@ -13,12 +13,12 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.bracket_grammar import tree_grammar
 from t2t_repro.features.parsing.tree_symbols import from_symbols
 from t2t_repro.features.parsing.trees import words_of
-from t2t_repro.features.saved_model.served_pieces import (
+from t2t_repro.features.saved_model.served_translator import (
+    ServedTranslator,
     cut_into_pieces,
     kinds_of_pieces,
     truncate,
 )
-from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.tokenizer import split_symbols

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.features.saved_model.groups import map_groups
+from t2t_repro.features.saved_model.scored_pairs import map_groups
 
 SPECS = [tf.TensorSpec([None], tf.int32), tf.TensorSpec([None, 2], tf.string)]
 

@@ -6,10 +6,8 @@ import tensorflow as tf
 
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
-from t2t_repro.features.saved_model.served_translator import (
-    ServedTranslator,
-    export_saved_model,
-)
+from t2t_repro.features.saved_model.saved_model_export import export_saved_model
+from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
@@ -40,7 +38,7 @@ def model():
 @pytest.fixture(scope="module")
 def export_dir(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("export") / "system"
-    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH)
+    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH, 4096)
     export_saved_model(served, folder)
     return folder
 
@@ -123,7 +121,7 @@ def test_signatures_have_the_promised_types(signatures):
 
 def test_an_existing_folder_is_refused_and_left_alone(model, tmp_path):
     (tmp_path / "own").write_text("mine")
-    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH)
+    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH, 4096)
     with pytest.raises(UserError, match="which exists"):
         export_saved_model(served, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["own"]

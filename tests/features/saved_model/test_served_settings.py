@@ -11,10 +11,8 @@ from t2t_repro.decoding.beam import BeamSearchResult
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.errors import UserError
 from t2t_repro.features.saved_model import served_translator
-from t2t_repro.features.saved_model.served_translator import (
-    ServedTranslator,
-    export_saved_model,
-)
+from t2t_repro.features.saved_model.saved_model_export import export_saved_model
+from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.recorder import record
 
@@ -61,7 +59,7 @@ def served(searched):
     served = ServedTranslator.__new__(ServedTranslator)
     # Targets are two letters after the sources.
     tokenizers = Letters(5), Letters(3)
-    served.__init__(model, *tokenizers, HPARAMS, LONGEST)
+    served.__init__(model, *tokenizers, HPARAMS, LONGEST, 4096)
     served.made_of = model, *tokenizers
     return served
 

@@ -8,9 +8,11 @@ import sys
 import pytest
 import tensorflow as tf
 
-from t2t_repro.features.saved_model import served_translator
-from t2t_repro.features.saved_model.served_translator import export_saved_model
-from t2t_repro.features.saved_model.warm_up import write_warm_up_requests
+from t2t_repro.features.saved_model import saved_model_export
+from t2t_repro.features.saved_model.saved_model_export import (
+    export_saved_model,
+    write_warm_up_requests,
+)
 from tests.support.recorder import record
 
 
@@ -28,7 +30,7 @@ def test_an_export_says_if_it_has_no_requests(
     caplog.set_level(logging.INFO, "t2t_repro")
     record(monkeypatch, tf.saved_model, "save")
     written = record(
-        monkeypatch, served_translator, "write_warm_up_requests", is_written
+        monkeypatch, saved_model_export, "write_warm_up_requests", is_written
     )
     spec = tf.TensorSpec([None], tf.string, name="texts")
     function = tf.function(lambda texts: texts, input_signature=[spec])

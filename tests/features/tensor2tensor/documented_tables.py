@@ -10,15 +10,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.features.tensor2tensor.hparams import (
+from t2t_repro.features.tensor2tensor.old_names import (
     DECODE_HPARAMS,
     HPARAM_VALUES,
     HPARAMS,
+    OTHER_PROBLEMS,
+    PROBLEMS,
+    SETS,
     OldHParam,
 )
-from t2t_repro.features.tensor2tensor.package import IMPORTS
-from t2t_repro.features.tensor2tensor.problems import OTHER_PROBLEMS, PROBLEMS
-from t2t_repro.features.tensor2tensor.sets import SETS
+from t2t_repro.features.tensor2tensor.package_advice import IMPORTS
 from t2t_repro.text_tables import markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "from_tensor2tensor.md"

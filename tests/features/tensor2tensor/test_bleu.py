@@ -11,7 +11,7 @@ from math import exp, log
 
 import pytest
 
-from t2t_repro.features.tensor2tensor.commands import run
+from t2t_repro.features.tensor2tensor.command_main import run
 
 HYPOTHESES = [
     "The cat sat on the Mat, didn't it?",
@@ -174,7 +174,7 @@ def test_files_of_different_lengths_are_refused(files, capsys):
 def test_no_tensorflow_is_imported(files):
     program = (
         "import sys\n"
-        "from t2t_repro.features.tensor2tensor.commands import run\n"
+        "from t2t_repro.features.tensor2tensor.command_main import run\n"
         "code = run('t2t-bleu', sys.argv[1:])\n"
         "sys.exit(99 if 'tensorflow' in sys.modules else code)"
     )

@@ -15,9 +15,8 @@ import tensorflow as tf
 
 from t2t_repro.cli import train
 from t2t_repro.cli.main import main
-from t2t_repro.features.tensor2tensor import commands, translate_all
-from t2t_repro.features.tensor2tensor.commands import run
-from t2t_repro.features.tensor2tensor.translator import translate
+from t2t_repro.features.tensor2tensor import command_bleu, command_main
+from t2t_repro.features.tensor2tensor.command_main import run, translate
 from t2t_repro.runs import trainer
 from tests.support.command_lines import parsed
 
@@ -338,7 +337,7 @@ def test_help_says_what_became_of_every_flag(command, capsys):
 
 
 def test_a_decoder_that_fails_ends_the_loop(walkthrough, monkeypatch):
-    monkeypatch.setattr(translate_all, "run_command", lambda arguments: 7)
+    monkeypatch.setattr(command_bleu, "run_command", lambda arguments: 7)
     assert (
         walkthrough.run("t2t-translate-all --source=s --model_dir=$TRAIN_DIR")[0] == 7
     )
@@ -351,19 +350,19 @@ def test_every_entry_point_runs_its_command(monkeypatch):
     scripts = tomllib.loads(project.read_text())["project"]["scripts"]
     del scripts["t2t"]
     called = []
-    monkeypatch.setattr(commands, "run", lambda name: called.append(name) or 0)
+    monkeypatch.setattr(command_main, "run", lambda name: called.append(name) or 0)
     for name, target in scripts.items():
         module, _, function = target.partition(":")
-        assert module == commands.__name__
-        assert getattr(commands, function)() == 0
+        assert module == command_main.__name__
+        assert getattr(command_main, function)() == 0
         assert called.pop() == name
-    assert set(scripts) == set(commands.tables.COMMANDS)
+    assert set(scripts) == set(command_main.command_tables.COMMANDS)
 
 
 def test_a_usage_error_answers_without_tensorflow():
     program = (
         "import sys\n"
-        "from t2t_repro.features.tensor2tensor.commands import run\n"
+        "from t2t_repro.features.tensor2tensor.command_main import run\n"
         "code = run('t2t-trainer', ['--worker_gpus=8'])\n"
         "sys.exit(99 if {'tensorflow', 'keras'} & set(sys.modules) else code)"
     )
@@ -376,6 +375,6 @@ def test_a_usage_error_answers_without_tensorflow():
 
 @pytest.mark.parametrize("arguments", [[], ["t2t-blue"]])
 def test_the_module_needs_the_name_of_a_command(capsys, arguments):
-    assert commands.run_named(arguments) == 2
+    assert command_main.run_named(arguments) == 2
     assert "expected one of t2t-trainer, " in capsys.readouterr().err
-    assert commands.run_named(["t2t-bleu", "--help"]) == 0
+    assert command_main.run_named(["t2t-bleu", "--help"]) == 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro.errors import UsageError
-from t2t_repro.features.tensor2tensor.flags import (
+from t2t_repro.features.tensor2tensor.command_flags import (
     by_name,
     dropped,
     passed,

@@ -6,12 +6,16 @@ import pytest
 
 from t2t_repro import catalogue, registry
 from t2t_repro.cli.main import COMMANDS as NEW_COMMANDS
-from t2t_repro.features.tensor2tensor import tables
-from t2t_repro.features.tensor2tensor.commands import explanation
-from t2t_repro.features.tensor2tensor.hparams import DECODE_HPARAMS, HPARAMS
-from t2t_repro.features.tensor2tensor.problems import OTHER_PROBLEMS, PROBLEMS
-from t2t_repro.features.tensor2tensor.sets import SETS
-from t2t_repro.features.tensor2tensor.translation import Translation
+from t2t_repro.features.tensor2tensor import command_tables
+from t2t_repro.features.tensor2tensor.command_line import Translation
+from t2t_repro.features.tensor2tensor.command_main import explanation
+from t2t_repro.features.tensor2tensor.old_names import (
+    DECODE_HPARAMS,
+    HPARAMS,
+    OTHER_PROBLEMS,
+    PROBLEMS,
+    SETS,
+)
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 
@@ -194,20 +198,20 @@ def test_only_the_batch_size_of_decoding_has_another_meaning():
     assert set(DECODE_HPARAMS) & set(DecodeHParams.names()) == {"batch_size"}
 
 
-@pytest.mark.parametrize("command", tables.COMMANDS)
+@pytest.mark.parametrize("command", command_tables.COMMANDS)
 def test_every_flag_has_an_explanation(command):
-    flags = tables.COMMANDS[command].values()
+    flags = command_tables.COMMANDS[command].values()
     assert [flag.name for flag in flags if not explanation(command, flag)] == []
 
 
-@pytest.mark.parametrize("command", tables.COMMANDS)
+@pytest.mark.parametrize("command", command_tables.COMMANDS)
 def test_a_flag_that_is_passed_on_has_a_receiver_in_some_command(command):
     accepted = {name for new in NEW_COMMANDS for name in Translation(new).accepted}
-    flags = tables.COMMANDS[command].values()
+    flags = command_tables.COMMANDS[command].values()
     assert [flag.name for flag in flags if not set(flag.to) <= accepted] == []
 
 
-@pytest.mark.parametrize("command", tables.COMMANDS)
+@pytest.mark.parametrize("command", command_tables.COMMANDS)
 def test_every_command_is_described(command):
-    assert tables.SUMMARIES[command]
-    assert set(tables.TARGETS[command]) <= set(NEW_COMMANDS)
+    assert command_tables.SUMMARIES[command]
+    assert set(command_tables.TARGETS[command]) <= set(NEW_COMMANDS)

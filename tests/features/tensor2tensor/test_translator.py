@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from t2t_repro.errors import UsageError
-from t2t_repro.features.tensor2tensor.translator import translate
+from t2t_repro.features.tensor2tensor.command_main import translate
 from tests.support.command_lines import parsed
 
 # Every value differs from all others, so that none can be exchanged.

@@ -8,8 +8,8 @@ import shlex
 from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import read_input
 from t2t_repro.features.ctranslate2.command_engine import add_quantization_flag
+from t2t_repro.features.ctranslate2.ctranslate2_system import check_exportable
 from t2t_repro.features.ctranslate2.ctranslate2_translator import check_followed
-from t2t_repro.features.ctranslate2.export_folder import check_exportable
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import quantity

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2t_repro.features.tensor2tensor.sets import SETS
+from t2t_repro.features.tensor2tensor.old_names import SETS
 
 
 def set_here(name: str) -> str:
