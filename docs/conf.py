@@ -13,8 +13,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from t2t_repro import __version__
 from t2t_repro.cli.main import COMMANDS, CommandParser
-from t2t_repro.features.tensor2tensor import tables
-from t2t_repro.features.tensor2tensor.commands import explanation
+from t2t_repro.features.tensor2tensor import command_tables as tables
+from t2t_repro.features.tensor2tensor.command_main import explanation
 
 project = "t2t_repro"
 version = release = __version__
