@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from t2t_repro import catalogue
 from t2t_repro.cli.data_flags import add_data_flags
 from t2t_repro.cli.flags import add_refused_flag, add_setting_flag
 from t2t_repro.cli.framework import (
@@ -21,7 +20,7 @@ from t2t_repro.cli.framework import (
 from t2t_repro.cli.train_report import print_report
 from t2t_repro.cli.training_request import requested_training
 from t2t_repro.features import declared
-from t2t_repro.runs.resuming import check_run_folder, checked_search
+from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.signals import SIGNALLED
 
@@ -77,19 +76,16 @@ def run(args: argparse.Namespace) -> int:
     asked = (module.requested(args, settings) for module in _other_trainers())
     trainer = next(filter(None, asked), None)
     if trainer is not None:
-        trainer.check_folder(problem.name)
+        training = trainer.check(problem)
     else:
-        check_run_folder(settings, problem.name)
-    named_set = catalogue.hparams(settings.hparams_set)
-    changes = named_set.diff(named_set.parse(settings.hparams))
-    for name, (value, changed) in changes.items():
+        training = PreparedTraining.of(settings, problem, request.recorded)
+    for name, (value, changed) in training.changes.items():
         logger.info("%s: %s instead of %s", name, changed, value)
-    decode_hparams = checked_search(settings, problem)
 
     import_tensorflow(LEAST_ADDRESSES_TO_TRAIN)
     from t2t_repro.data.prepare import open_or_prepare
     from t2t_repro.processor import available_cores
-    from t2t_repro.runs import train
+    from t2t_repro.runs.training import train_prepared
 
     data = open_or_prepare(
         problem,
@@ -102,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     if trainer is not None:
         results = trainer.train(data)
     else:
-        results = [train(settings, data, show_progress=True)]
+        results = [train_prepared(training, data, show_progress=True)]
     if not all(result.complete for result in results):
         return _stopped(results, settings)
     if results[0].is_chief:
@@ -110,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
             Path(settings.output_dir),
             results,
             data,
-            decode_hparams,
+            training.search,
             with_scores=not args.no_final_score,
         )
     return 0
@@ -120,7 +116,8 @@ def _other_trainers() -> list[ModuleType]:
     """Return the modules of features that train in another way on request.
 
     Each has `add_flags(parser)` and `requested(args, settings)`, which returns None
-    or an object with `check_folder(problem_name)` and `train(data)`.
+    or an object with `train(data)` and `check(problem)`, which returns a
+    `PreparedTraining` of one of the runs.
     """
     return [
         importlib.import_module(name)

@@ -13,9 +13,10 @@ from t2t_repro import registry
 from t2t_repro.cli.data_request import problem_and_settings
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
-from t2t_repro.runs.resuming import find_run, recorded_data_dir, resumed_settings
+from t2t_repro.runs.prepared_training import recorded_data_dir, resumed_settings
 from t2t_repro.runs.run import Run, member_folders
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.training.checkpoint_paths import all_checkpoints
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +36,16 @@ class TrainingRequest:
         preparation: Given values of `PrepareSettings` by name.
         data_dir: Folder of the prepared data.
         settings: Settings of the training run.
-        existing: Run to resume in the folder, or None.
+        recorded: Run that the folder of the settings describes, or None.
+        existing: Run in the folder that completes the settings, or None: that of a
+            member in the folder of an ensemble.
     """
 
     problem: Problem
     preparation: dict[str, Any]
     data_dir: str | Path
     settings: TrainSettings
+    recorded: Run | None
     existing: Run | None
 
 
@@ -59,11 +63,17 @@ def requested_training(
         UserError: If the run to resume cannot be read.
     """
     output_dir = args.output_dir or str(DEMO_FOLDER / "run")
-    existing, run_dir, member = None, Path(output_dir), 0
+    recorded, existing, run_dir, member = None, None, Path(output_dir), 0
     if args.output_dir is not None or args.problem is None:
-        existing, run_dir, member = _find_run(
-            output_dir, is_described=args.problem is not None
-        )
+        members = member_folders(output_dir)
+        recorded = None if members else Run.load(output_dir)
+        found = [(folder, Run.load(folder)) for folder in members]
+        for number, (folder, run) in enumerate(found or [(run_dir, recorded)]):
+            # A run that the user describes in full and that ended before its first
+            # checkpoint has nothing to resume, and its settings may be why it ended.
+            if run and (args.problem is None or all_checkpoints(folder)):
+                existing, run_dir, member = run, folder, number
+                break
     if existing is None:
         _check_begins(args)
         problem, given = problem_and_settings(args, default_problem=DEMO_PROBLEM)
@@ -79,28 +89,7 @@ def requested_training(
             settings = settings.replace(random_seed=seed)
         settings = settings.replace(output_dir=output_dir)
     registry.models.entry(settings.model)
-    return TrainingRequest(problem, given, data_dir, settings, existing)
-
-
-def _find_run(output_dir: str, *, is_described: bool) -> tuple[Run | None, Path, int]:
-    """Find the run whose settings complete the given ones.
-
-    The members of an ensemble differ only in their folders and seeds, so any of them
-    will do; one that ended early may have no description.
-
-    Args:
-        output_dir: Folder of a run or of an ensemble.
-        is_described: See `find_run`.
-
-    Returns:
-        The run or None, its folder, and how many members come before it.
-    """
-    folders = member_folders(output_dir) or [Path(output_dir)]
-    for number, folder in enumerate(folders):
-        run = find_run(folder, is_described=is_described)
-        if run is not None:
-            return run, folder, number
-    return None, Path(output_dir), 0
+    return TrainingRequest(problem, given, data_dir, settings, recorded, existing)
 
 
 def _given_settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Build the trainer of a run from its description, settings and data."""
+"""Build the trainer of a run: its model, its step, and what watches it."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 import keras
@@ -12,38 +13,47 @@ from t2t_repro.choices import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
+from t2t_repro.models.estimates import fitting_batch_size, training_memory
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.progress import status
 from t2t_repro.runs.evaluators import (
     Training,
     branch_monitor,
     make_evaluators,
     make_listeners,
 )
-from t2t_repro.runs.resuming import update_size
+from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.runs.run import Run
-from t2t_repro.runs.step_settings import step_options
 from t2t_repro.runs.training_summary import log_summary, warn_of_unlikely_dev
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.text_tables import quantity
+from t2t_repro.training.checkpoint_paths import latest_step
 from t2t_repro.training.cluster import Workers, make_repeatable
-from t2t_repro.training.evaluations import LoopOptions
 from t2t_repro.training.loop import Trainer
-from t2t_repro.training.metrics_log import MetricsLog, Monitor
+from t2t_repro.training.metrics_log import MetricsLog
 from t2t_repro.training.optimizer import make_optimizer
-from t2t_repro.training.recovery import Recovery, RecoveryLimits, UpdateGuard
-from t2t_repro.training.training_batches import TrainingData
-from t2t_repro.training.training_checkpoints import (
-    BestModels,
-    ReadOnlyCheckpoints,
-    TrainingCheckpoints,
+from t2t_repro.training.step import StepOptions, compiles_products, uses_xla
+from t2t_repro.training.training_batches import (
+    TrainingData,
+    largest_shape,
+    try_largest_batch,
 )
+from t2t_repro.training.update_size import UpdateSize
 
 logger = logging.getLogger(__name__)
 
+# On a CPU, compiling a layer for another batch shape takes about as long as XLA saves
+# while the layer is trained on this many values, tokens * hidden_size. Measured
+# (docs/performance.md): 3e6 to 2e7 on an idle machine, 7e6 to 1e8 on a busy one.
+VALUES_PER_COMPILED_SHAPE = 2**24
+# Allocators lose some memory between blocks, and the estimate has an error.
+USABLE = 0.9
+
 
 def make_trainer(
+    training: PreparedTraining,
     run: Run,
-    settings: TrainSettings,
     data: PreparedData,
     strategy: tf.distribute.Strategy,
     *,
@@ -53,8 +63,8 @@ def make_trainer(
     """Build the model, the optimizer and everything that trains them.
 
     Args:
-        run: Description of the run, with its hparams.
-        settings: Settings of the training run.
+        training: The training run.
+        run: Description of the run.
         data: Prepared data.
         strategy: Strategy that distributes the replicas.
         log: Receives the metrics; None = a log in the folder of the run.
@@ -63,47 +73,33 @@ def make_trainer(
     Raises:
         UserError: If a registered attention does not build its projections.
     """
-    hparams = run.hparams
+    settings, hparams = training.settings, training.hparams
     make_repeatable(settings.random_seed, deterministic=settings.deterministic)
     with strategy.scope():
         model, optimizer = _make_model_and_optimizer(run, data, settings.train_steps)
-    size = update_size(hparams, strategy.num_replicas_in_sync)
+    size = training.update_size(strategy.num_replicas_in_sync)
     options = step_options(hparams, size, settings.xla, strategy)
-    training_data = TrainingData(
-        data.shards("train"),
-        BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts),
-    )
-    log_summary(run, data, model, training_data.plan, options.jit_compile)
+    plan = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
+    log_summary(run, data, model, plan, options.jit_compile)
     _warn_of_one_pass(hparams, settings.train_steps)
     logger.info("an update: %s", size)
     warn_of_unlikely_dev(data)
-    guard = _guard(settings)
+    watched = Training(model, hparams, settings, data)
     is_chief = Workers(strategy).is_chief
-    kind = TrainingCheckpoints if is_chief else ReadOnlyCheckpoints
-    checkpoints = kind(
-        settings.output_dir,
-        model,
-        optimizer,
-        settings.checkpoints_to_keep,
-        guard,
-        settings.steps_between_checkpoints,
-    )
-    training = Training(model, hparams, settings, data)
     log = log or MetricsLog(settings.output_dir)
     if is_chief:
-        log.listeners += make_listeners(training)
+        log.listeners += make_listeners(watched)
+    has_branches = hparams.branched_attention != "none"
     return Trainer(
+        settings=settings,
         model=model,
         optimizer=optimizer,
         strategy=strategy,
-        data=training_data,
-        checkpoints=checkpoints,
+        data=TrainingData(data.shards("train"), plan),
         step_options=options,
-        options=_loop_options(settings, data.problem.metric),
-        evaluators=make_evaluators(training) if is_chief else (),
-        monitors=_monitors(model, hparams),
-        recovery=_recovery(settings, guard, checkpoints),
-        best_models=_best_models(model, settings) if is_chief else None,
+        metric=data.problem.metric,
+        evaluators=make_evaluators(watched) if is_chief else (),
+        monitors=[branch_monitor(model)] if has_branches else [],
         log=log,
         show_progress=show_progress,
     )
@@ -136,42 +132,6 @@ def _make_model_and_optimizer(
     return model, optimizer
 
 
-def _guard(settings: TrainSettings) -> UpdateGuard | None:
-    """Return the guard of the training step, or None if every update is applied."""
-    if not settings.max_skipped_updates:
-        return None
-    return UpdateGuard(settings.spike_factor)
-
-
-def _recovery(
-    settings: TrainSettings, guard: UpdateGuard | None, checkpoints: TrainingCheckpoints
-) -> Recovery | None:
-    if guard is None:
-        return None
-    limits = RecoveryLimits(settings.max_skipped_updates, settings.max_rollbacks)
-    return Recovery(guard, checkpoints, limits)
-
-
-def _best_models(model: keras.Model, settings: TrainSettings) -> BestModels | None:
-    """Return the keeper of several models; `best` holds a single one."""
-    if settings.keep_best == 1:
-        return None
-    return BestModels(settings.output_dir, model, settings.keep_best)
-
-
-def _loop_options(settings: TrainSettings, best_metric: str) -> LoopOptions:
-    return LoopOptions(
-        train_steps=settings.train_steps,
-        seed=settings.random_seed,
-        log_every_steps=settings.log_step_count_steps,
-        eval_every_steps=settings.steps_between_evaluations,
-        save_every_steps=settings.steps_between_checkpoints,
-        save_every_seconds=settings.save_checkpoints_secs,
-        best_metric=best_metric,
-        patience=settings.early_stopping_patience,
-    )
-
-
 def _check_attention(model: keras.Model, name: str) -> None:
     """Refuse an attention of a user's package that does not build its projections.
 
@@ -188,5 +148,193 @@ def _check_attention(model: keras.Model, name: str) -> None:
             )
 
 
-def _monitors(model: keras.Model, hparams: HParams) -> list[Monitor]:
-    return [branch_monitor(model)] if hparams.branched_attention != "none" else []
+def decided_xla(training: PreparedTraining, strategy: tf.distribute.Strategy) -> str:
+    """Return the `xla` of a run that begins or is resumed.
+
+    A compiled update rounds differently, so a resumed run keeps the choice that it
+    began with, however many steps it has now.
+
+    Args:
+        training: The training run.
+        strategy: The strategy of the replicas.
+
+    Returns:
+        `settings.xla`; instead of "auto", the recorded choice of the run to resume, or
+        `chosen_xla` for a new run. Earlier versions recorded "auto", by which short
+        runs were compiled, too.
+    """
+    settings, hparams, before = training.settings, training.hparams, training.before
+    if before is None:
+        return chosen_xla(settings, hparams, strategy)
+    xla = settings.xla
+    if xla == "auto":
+        xla = before.training.get("xla", "auto")
+    if xla == "off" and uses_xla("auto", strategy):
+        _advise_compiling(settings, hparams, before)
+    return xla
+
+
+def chosen_xla(
+    settings: TrainSettings, hparams: HParams, strategy: tf.distribute.Strategy
+) -> str:
+    """Return the `xla` of a new run: instead of "auto", one of the other values.
+
+    The choice depends on counts, not on clocks, so that it is the same in every try.
+
+    Args:
+        settings: Settings of the training run.
+        hparams: Resolved hparams.
+        strategy: The strategy of the replicas.
+    """
+    if settings.xla != "auto":
+        return settings.xla
+    if not uses_xla("auto", strategy):
+        return "off"
+    if not _repays_compiling(settings.train_steps, hparams):
+        logger.info(
+            "XLA: off; %s would not pay back compiling %s (xla=on compiles)",
+            quantity(settings.train_steps, "step"),
+            quantity(_num_shapes(hparams), "batch shape"),
+        )
+        return "off"
+    return "on" if compiles_products("auto", hparams.activation_dtype) else "fusible"
+
+
+def _advise_compiling(settings: TrainSettings, hparams: HParams, before: Run) -> None:
+    """Log that a short run has become long enough for XLA."""
+    remaining = settings.train_steps - latest_step(settings.output_dir)
+    was_short = not _repays_compiling(before.training.get("train_steps", 0), hparams)
+    if was_short and _repays_compiling(remaining, hparams):
+        logger.info(
+            "XLA: off, as this run began; %s would pay back compiling %s (xla=on "
+            "compiles)",
+            quantity(remaining, "more step"),
+            quantity(_num_shapes(hparams), "batch shape"),
+        )
+
+
+def _repays_compiling(steps: int, hparams: HParams) -> bool:
+    """Return whether XLA saves more time in updates than it takes to compile them."""
+    tokens = hparams.update_tokens or hparams.batch_size
+    values = steps * tokens * hparams.hidden_size
+    return has_gpu() or values >= VALUES_PER_COMPILED_SHAPE * _num_shapes(hparams)
+
+
+def _num_shapes(hparams: HParams) -> int:
+    return len(BatchPlan.for_training(hparams).shapes)
+
+
+def step_options(
+    hparams: HParams, size: UpdateSize, xla: str, strategy: tf.distribute.Strategy
+) -> StepOptions:
+    """Return the options of an update.
+
+    Args:
+        hparams: Hparams of the run.
+        size: Size of an update.
+        xla: The setting `xla`; see `uses_xla` and `compiles_products`.
+        strategy: The strategy of the replicas.
+    """
+    return StepOptions(
+        label_smoothing=hparams.label_smoothing,
+        rdrop_weight=hparams.rdrop_weight,
+        rdrop_after_steps=hparams.rdrop_after_steps,
+        clip_grad_norm=hparams.clip_grad_norm,
+        jit_compile=uses_xla(xla, strategy),
+        jit_products=compiles_products(xla, hparams.activation_dtype),
+        micro_batches=size.micro_batches,
+    )
+
+
+def try_memory(
+    training: PreparedTraining, trainer: Trainer, data: PreparedData
+) -> None:
+    """Run out of memory before training if its largest batch would.
+
+    Raises:
+        OutOfMemoryError: If it does; the message names a batch size that fits.
+    """
+    size = training.update_size(trainer.strategy.num_replicas_in_sync)
+    hparams = training.hparams.replace(batch_size=size.tokens)
+    source, target = data.tokenizers()
+    sizes = (source.vocab_size, target.vocab_size)
+    if source is not target:
+        hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
+    shown = trainer.show_progress
+    with status("trying the largest batch") if shown else contextlib.nullcontext():
+        try_largest_batch(
+            trainer.train_step,
+            trainer.batches.data.plan,
+            trainer.strategy,
+            trainer.checkpoints.variables,
+            advice=lambda: memory_advice(
+                hparams, sizes, device_memory(), size.micro_batches
+            ),
+            # Later updates have two passes.
+            prepare=lambda: trainer.optimizer.iterations.assign(
+                hparams.rdrop_after_steps
+            ),
+        )
+    _, length = largest_shape(trainer.batches.data.plan)
+    trainer.first_updates.add(length)  # it is compiled now
+
+
+def device_memory() -> int | None:
+    """Return the bytes that TensorFlow may use on the smallest GPU, or None."""
+    from tensorflow.python.client import device_lib
+
+    gpus = [
+        device.memory_limit
+        for device in device_lib.list_local_devices()
+        if device.device_type == "GPU"
+    ]
+    return min(gpus, default=None)
+
+
+def memory_advice(
+    hparams: HParams,
+    vocab_sizes: tuple[int, int],
+    available: int | None,
+    micro_batches: int = 1,
+) -> str:
+    """Return how to make the largest batch smaller.
+
+    Args:
+        hparams: Hparams of the model.
+        vocab_sizes: Sizes of the source and target vocabulary.
+        available: Bytes of one device, or None if they are not known.
+        micro_batches: Micro-batches of the update that failed.
+
+    Returns:
+        One or two sentences with the largest `batch_size` that should fit. If even the
+        one that failed should have fitted, they advise at most half of it.
+    """
+    length = hparams.packed_length or hparams.max_length
+    batch_size = hparams.batch_size
+    needed = training_memory(
+        hparams,
+        *vocab_sizes,
+        rows=max(batch_size // length, 1),
+        length=length,
+        micro_batches=micro_batches,
+    ).total
+    half = batch_size // 2 // length * length
+    fits = half
+    if available is not None:
+        fits = fitting_batch_size(hparams, *vocab_sizes, USABLE * available)
+        if fits >= batch_size:
+            fits = half
+    has = "" if available is None else f" of {available / 1e9:.1f} GB"
+    estimate = f"By estimate, batch_size={batch_size} needs {needed / 1e9:.1f} GB{has}"
+    if fits < length:
+        name = "packed_length" if hparams.packed_length else "max_length"
+        return (
+            f"{estimate}, and not even one row of {name}={length} tokens fits: "
+            f"choose a shorter {name} or a smaller model."
+        )
+    return f"{estimate}; batch_size={fits} fits."
+
+
+def has_gpu() -> bool:
+    """Return whether TensorFlow computes on a GPU."""
+    return bool(tf.config.get_visible_devices("GPU"))

@@ -259,15 +259,6 @@ def find_source(warm_start_from: str) -> WarmStartSource:
     )
 
 
-def with_absolute_source(settings: TrainSettings) -> TrainSettings:
-    """Return settings whose `warm_start_from` does not depend on the current folder."""
-    if settings.warm_start_from is None:
-        return settings
-    return settings.replace(
-        warm_start_from=str(Path(settings.warm_start_from).resolve())
-    )
-
-
 def check_warm_start(settings: TrainSettings, existing: Run | None) -> None:
     """Check the weights to begin with before TensorFlow is imported.
 
@@ -285,8 +276,7 @@ def check_warm_start(settings: TrainSettings, existing: Run | None) -> None:
         find_source(settings.warm_start_from)
         return
     begun = existing.training.get("warm_start_from")
-    asked = with_absolute_source(settings).warm_start_from
-    if begun != asked:
+    if begun != str(Path(settings.warm_start_from).resolve()):
         origin = begun or "initial weights"
         raise UserError(
             f"received warm_start_from={settings.warm_start_from}, but the run in "

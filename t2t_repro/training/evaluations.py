@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 from collections.abc import Sequence
 
 import keras
 
+from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import Evaluator, MetricsLog
 from t2t_repro.training.optimizer import averaged_weights
@@ -25,7 +25,9 @@ class Evaluations:
         optimizer: Its optimizer, which may have moving averages of the weights.
         checkpoints: The checkpoints of the run, which keep the best model.
         log: Receives a line of metrics per evaluation.
-        options: See `LoopOptions`.
+        settings: Settings of the training run.
+        metric: Metric of the evaluators; the model with its highest value is kept as
+            "best".
         evaluators: Functions whose metrics together are an evaluation.
         best_models: Keeps the models with the highest values of the watched metric;
             None = only the highest one, as "best".
@@ -37,7 +39,8 @@ class Evaluations:
         optimizer: keras.optimizers.Optimizer,
         checkpoints: TrainingCheckpoints,
         log: MetricsLog,
-        options: LoopOptions,
+        settings: TrainSettings,
+        metric: str,
         evaluators: Sequence[Evaluator] = (),
         best_models: BestModels | None = None,
     ) -> None:
@@ -45,18 +48,19 @@ class Evaluations:
         self.optimizer = optimizer
         self.checkpoints = checkpoints
         self.log = log
-        self.options = options
+        self.settings = settings
+        self.metric = metric
         self.evaluators = evaluators
         self.best_models = best_models
         self._best = -math.inf
 
     def resume(self) -> None:
         """Read the value of the best model so far."""
-        self._best = self.checkpoints.best_value(self.options.best_metric)
+        self._best = self.checkpoints.best_value(self.metric)
 
     def is_due(self, step: int) -> bool:
         """Return whether an evaluation is due after a step."""
-        return step % self.options.eval_every_steps == 0
+        return step % self.settings.steps_between_evaluations == 0
 
     def is_logged(self, step: int) -> bool:
         """Return whether the log has the evaluation of a step."""
@@ -81,16 +85,16 @@ class Evaluations:
         metrics: dict[str, float] = {}
         for evaluator in self.evaluators:
             metrics |= evaluator(step, self.log)
-        value = metrics.get(self.options.best_metric, -math.inf)
+        value = metrics.get(self.metric, -math.inf)
         if value == 0 and self._best == -math.inf:
             logger.info(
                 "no model is kept as the best one until %s is above 0",
-                self.options.best_metric,
+                self.metric,
             )
             return metrics
         if value > self._best:
             self._best = value
-            self.checkpoints.save_best(step, self.options.best_metric, value)
+            self.checkpoints.save_best(step, self.metric, value)
         if self.best_models and value > -math.inf:
             self.best_models.offer(step, value)
         return metrics
@@ -102,7 +106,7 @@ class Evaluations:
         evaluation at the end of a training run that was extended later does not count:
         a run with all steps at once does not have it.
         """
-        metric, patience = self.options.best_metric, self.options.patience
+        metric, patience = self.metric, self.settings.early_stopping_patience
         if not patience:
             return False
         logged = self.log.values(EVAL_SPLIT, metric)
@@ -136,30 +140,3 @@ def is_exhausted(values: Sequence[float], patience: int) -> bool:
     if not patience or not any(values):
         return False
     return len(values) - 1 - values.index(max(values)) >= patience
-
-
-@dataclasses.dataclass(frozen=True)
-class LoopOptions:
-    """Length of training, and intervals of logging, evaluation and saving.
-
-    Attributes:
-        train_steps: Total number of updates, including those before a resume.
-        seed: Seed of the order of the data.
-        log_every_steps: Number of steps between two lines of training metrics.
-        eval_every_steps: Number of steps between two evaluations.
-        save_every_steps: Number of steps between two checkpoints; 0 = by time alone.
-        save_every_seconds: Seconds between two checkpoints; 0 = by steps alone.
-        best_metric: Metric of the evaluators; the model with its highest value is kept
-            as "best".
-        patience: Number of evaluations in a row without a higher value after which
-            training ends; 0 = never.
-    """
-
-    train_steps: int
-    seed: int
-    log_every_steps: int = 100
-    eval_every_steps: int = 1000
-    save_every_steps: int = 1000
-    save_every_seconds: float = 0.0
-    best_metric: str = "bleu"
-    patience: int = 0

@@ -15,13 +15,19 @@ import tensorflow as tf
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.files import full_disk_as_user_error
 from t2t_repro.progress import Progress
+from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from t2t_repro.training.cluster import Workers
-from t2t_repro.training.evaluations import Evaluations, LoopOptions
+from t2t_repro.training.evaluations import Evaluations
 from t2t_repro.training.metrics_file import TRAIN_SPLIT
 from t2t_repro.training.metrics_log import Evaluator, MetricsLog, MetricsWindow, Monitor
 from t2t_repro.training.optimizer import MIN_LOSS_SCALE
-from t2t_repro.training.recovery import DivergedError, Recovery, non_finite_weights
+from t2t_repro.training.recovery import (
+    DivergedError,
+    Recovery,
+    UpdateGuard,
+    non_finite_weights,
+)
 from t2t_repro.training.signals import SignalGuard
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_batches import (
@@ -32,6 +38,7 @@ from t2t_repro.training.training_batches import (
 )
 from t2t_repro.training.training_checkpoints import (
     BestModels,
+    ReadOnlyCheckpoints,
     TrainingCheckpoints,
     seed_dropout_per_replica,
 )
@@ -43,20 +50,17 @@ class Trainer:
     """Training loop over global batches, with any strategy.
 
     Args:
+        settings: Settings of the training run.
         model: A model made under the strategy's scope.
         optimizer: Its optimizer, made and built under the scope.
         strategy: The strategy of the replicas.
         data: The training data.
-        checkpoints: The checkpoints of the run.
         step_options: See `StepOptions`.
-        options: See `LoopOptions`.
-        evaluators: Functions called every `eval_every_steps` and at the end.
+        metric: Metric of the evaluators; the model with its highest value is kept as
+            "best".
+        evaluators: Functions called at every evaluation and at the end.
         monitors: Functions called with every line of training metrics.
-        recovery: Skips bad updates and goes back to a checkpoint; None = every update
-            is made, and training that diverges ends.
-        best_models: Keeps the models with the highest values of the watched metric;
-            None = only the highest one, as "best".
-        log: Receives the metrics; None = a log in the folder of the checkpoints.
+        log: Receives the metrics; None = a log in the folder of the run.
         show_progress: Whether to draw a progress bar if standard error is a terminal,
             with the lines of metrics above it, and to show what is compiled. Without a
             bar, the lines are logged.
@@ -69,30 +73,35 @@ class Trainer:
 
     def __init__(
         self,
-        *,
+        settings: TrainSettings,
         model: keras.Model,
         optimizer: keras.optimizers.Optimizer,
         strategy: tf.distribute.Strategy,
         data: TrainingData,
-        checkpoints: TrainingCheckpoints,
         step_options: StepOptions,
-        options: LoopOptions,
+        *,
+        metric: str = "bleu",
         evaluators: Sequence[Evaluator] = (),
         monitors: Sequence[Monitor] = (),
-        recovery: Recovery | None = None,
-        best_models: BestModels | None = None,
         log: MetricsLog | None = None,
         show_progress: bool = False,
     ) -> None:
+        self.settings = settings
         self.model = model
         self.optimizer = optimizer
         self.strategy = strategy
-        self.checkpoints = checkpoints
-        self.options = options
         self.monitors = monitors
         self.show_progress = show_progress
-        self.recovery = recovery
-        guard = recovery.guard if recovery else None
+        self.workers = Workers(strategy)
+        is_chief = self.workers.is_chief
+        # Without a guard, every update is made, and training that diverges ends.
+        skips = settings.max_skipped_updates > 0
+        guard = UpdateGuard(settings.spike_factor) if skips else None
+        kind = TrainingCheckpoints if is_chief else ReadOnlyCheckpoints
+        self.checkpoints = kind(settings, model, optimizer, guard)
+        self.recovery = None
+        if guard is not None:
+            self.recovery = Recovery(guard, self.checkpoints, settings)
         self.train_step = make_train_step(
             model,
             optimizer,
@@ -104,13 +113,22 @@ class Trainer:
         self.first_updates = FirstUpdates(
             strategy, len(data.plan.shapes), jit_compile=step_options.jit_compile
         )
-        self.log = log or MetricsLog(checkpoints.output_dir)
+        self.log = log or MetricsLog(settings.output_dir)
+        best_models = None
+        if is_chief and settings.keep_best > 1:
+            best_models = BestModels(settings.output_dir, model, settings.keep_best)
         self.evaluations = Evaluations(
-            model, optimizer, checkpoints, self.log, options, evaluators, best_models
+            model,
+            optimizer,
+            self.checkpoints,
+            self.log,
+            settings,
+            metric,
+            evaluators,
+            best_models,
         )
-        self.workers = Workers(strategy)
         self.batches = TrainingBatches(
-            data, options.seed, strategy, self.workers, checkpoints
+            data, settings.random_seed, strategy, self.workers, self.checkpoints
         )
         self.step = 0
         self.stopped_early = False
@@ -146,7 +164,7 @@ class Trainer:
     def _finish(self) -> bool:
         """Train to the end, or return False after going back to a checkpoint."""
         progress = Progress(
-            self.options.train_steps,
+            self.settings.train_steps,
             "step",
             done=self.step,
             seconds_between_lines=None,
@@ -207,11 +225,11 @@ class Trainer:
             raise self._diverged(symptom)
 
     def _is_complete(self) -> bool:
-        return self.stopped_early or self.step >= self.options.train_steps
+        return self.stopped_early or self.step >= self.settings.train_steps
 
     def _stops_here(self) -> bool:
         """Return whether training stops after this update, on all workers alike."""
-        is_last = self.step >= self.options.train_steps
+        is_last = self.step >= self.settings.train_steps
         stopping = self.workers.agree_to_stop(
             self.step, self.stop_signal is not None, is_last=is_last
         )
@@ -263,7 +281,7 @@ class Trainer:
         # When stopping, the process that resumes makes the evaluation.
         evaluates = self._evaluation_is_due() and not stopping
         saves = stopping or complete or self._save_is_due()
-        if complete or self.step % self.options.log_every_steps == 0:
+        if complete or self.step % self.settings.log_step_count_steps == 0:
             self._write_training_metrics(progress)
         if evaluates or saves:
             self._refuse_diverged_weights()
@@ -308,7 +326,8 @@ class Trainer:
             self.stopped_early = self.evaluations.should_stop(self.step)
 
     def _save_is_due(self) -> bool:
-        steps, seconds = self.options.save_every_steps, self.options.save_every_seconds
+        steps = self.settings.steps_between_checkpoints
+        seconds = self.settings.save_checkpoints_secs
         by_steps = steps > 0 and self.step % steps == 0
         waited = time.monotonic() - self._last_save
         return by_steps or (seconds > 0 and waited >= seconds)

@@ -6,7 +6,6 @@ way: they restarted from an earlier checkpoint and left out the batches seen sin
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
+from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import step_of
 from t2t_repro.training.optimizer import MIN_LOSS_SCALE
 
@@ -180,20 +180,6 @@ def is_acceptable(
     return (loss <= limits[0]) & norm_is_fine
 
 
-@dataclasses.dataclass(frozen=True)
-class RecoveryLimits:
-    """How often to skip, and how often to go back.
-
-    Attributes:
-        max_skips: Number of updates skipped in a row before training goes back.
-        max_rollbacks: Number of returns, without a new regular checkpoint in between,
-            before training gives up.
-    """
-
-    max_skips: int
-    max_rollbacks: int
-
-
 class Recovery:
     """Watch over a training run, which can take it back to a checkpoint.
 
@@ -204,18 +190,19 @@ class Recovery:
     Args:
         guard: The guard of the training step.
         checkpoints: The checkpoints of the run, which save the guard.
-        limits: See `RecoveryLimits`.
+        settings: Settings of the training run: `max_skipped_updates` and
+            `max_rollbacks`.
     """
 
     def __init__(
         self,
         guard: UpdateGuard,
         checkpoints: TrainingCheckpoints,
-        limits: RecoveryLimits,
+        settings: TrainSettings,
     ) -> None:
         self.guard = guard
         self._checkpoints = checkpoints
-        self._limits = limits
+        self._settings = settings
 
     def skipped(self, results: dict[str, tf.Tensor]) -> str | None:
         """Return why an update was skipped, or None if it was made."""
@@ -227,7 +214,7 @@ class Recovery:
     def symptom(self) -> str | None:
         """Return that too many updates were skipped in a row, or None."""
         in_row = int(self.guard.in_row.numpy())
-        if in_row < self._limits.max_skips:
+        if in_row < self._settings.max_skipped_updates:
             return None
         return f"{in_row} update(s) in a row had to be skipped"
 
@@ -254,7 +241,7 @@ class Recovery:
             int(count.numpy()) for count in (self.guard.total, self.guard.rollbacks)
         )
         last_good = error.step - int(self.guard.in_row.numpy())
-        if rollbacks >= self._limits.max_rollbacks:
+        if rollbacks >= self._settings.max_rollbacks:
             raise error.after(rollbacks)
         path = self._checkpoints.roll_back(last_good)
         if path is None:
@@ -269,7 +256,7 @@ class Recovery:
             error.step,
             step_of(path),
             rollbacks + 1,
-            self._limits.max_rollbacks,
+            self._settings.max_rollbacks,
         )
         return step_of(path)
 

@@ -18,6 +18,7 @@ from t2t_repro.files import (
     current_folder,
     recover_folder,
 )
+from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import (
     BEST_FOLDER,
     BEST_MODELS_FOLDER,
@@ -64,13 +65,12 @@ class TrainingCheckpoints:
     """The checkpoints of a run: model, optimizer, dropout, and position in the data.
 
     Args:
-        output_dir: Folder of the run.
+        settings: Settings of the training run: its folder, how many checkpoints to
+            keep, and the steps between two regular ones; 0 = they are saved by time, so
+            all are regular.
         model: The model.
         optimizer: Its optimizer, built.
-        keep: Number of checkpoints to keep, the newest ones.
         guard: The guard of the training step, if it has one.
-        save_every_steps: Number of steps between two regular checkpoints; 0 = they are
-            saved by time, so all are regular.
 
     Attributes:
         epoch: int64 variable, number of complete passes over the data.
@@ -80,15 +80,13 @@ class TrainingCheckpoints:
 
     def __init__(
         self,
-        output_dir: str | Path,
+        settings: TrainSettings,
         model: keras.Model,
         optimizer: keras.optimizers.Optimizer,
-        keep: int,
         guard: UpdateGuard | None = None,
-        save_every_steps: int = 0,
     ) -> None:
-        self.output_dir = Path(output_dir)
-        self._save_every_steps = save_every_steps
+        self.output_dir = Path(settings.output_dir)
+        self._settings = settings
         self._stopped_at: str | None = None
         self.epoch = tf.Variable(0, dtype=tf.int64, name="epoch")
         self.batches = tf.Variable(0, dtype=tf.int64, name="batches")
@@ -102,7 +100,6 @@ class TrainingCheckpoints:
             "guard": {} if guard is None else guard.variables,
         }
         self._model = model_variables(model)
-        self._keep = keep
 
     @property
     def variables(self) -> list[tf.Variable]:
@@ -126,7 +123,8 @@ class TrainingCheckpoints:
 
     def _tidy(self, step: int) -> None:
         """Remove the oldest checkpoints, and name the newest for TensorFlow."""
-        for old in all_checkpoints(self.output_dir)[: -self._keep]:
+        keep = self._settings.checkpoints_to_keep
+        for old in all_checkpoints(self.output_dir)[:-keep]:
             remove_checkpoint(old)
         state = f'model_checkpoint_path: "{CHECKPOINT_NAME}-{step}"\n'
         atomic_write(self.output_dir / STATE_FILE, state)
@@ -181,7 +179,8 @@ class TrainingCheckpoints:
 
     def is_regular(self, step: int) -> bool:
         """Return whether an uninterrupted run would save a checkpoint at a step."""
-        return not self._save_every_steps or step % self._save_every_steps == 0
+        between = self._settings.steps_between_checkpoints
+        return not between or step % between == 0
 
     def roll_back(self, last_step: int) -> str | None:
         """Restore an earlier checkpoint, except for the position in the data.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from t2t_repro.errors import UsageError
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.text_tables import quantity
 
 
@@ -42,6 +44,31 @@ class UpdateSize:
         count = -(-update_tokens // (batch_size * replicas))
         return cls(replicas, update_tokens // (replicas * count), count)
 
+    @classmethod
+    def of(cls, hparams: HParams, replicas: int) -> UpdateSize:
+        """Plan the updates of a training run; see `plan`.
+
+        Args:
+            hparams: Hparams of the model.
+            replicas: Number of replicas, on all machines together.
+
+        Raises:
+            UsageError: If one long sentence does not fit into a micro-batch.
+        """
+        size = cls.plan(
+            update_tokens=hparams.update_tokens,
+            batch_size=hparams.batch_size,
+            replicas=replicas,
+        )
+        longest = hparams.packed_length or hparams.max_length
+        if hparams.update_tokens and size.tokens < longest:
+            raise UsageError(
+                f"received update_tokens={hparams.update_tokens}, which leaves {size}, "
+                f"expected at least {longest} tokens: one row of the longest sentence "
+                "must fit into a micro-batch."
+            )
+        return size
+
     @property
     def parts(self) -> int:
         """Number of equal parts into which the rows of an update are divided."""
@@ -51,3 +78,22 @@ class UpdateSize:
         replicas = quantity(self.replicas, "replica")
         count = quantity(self.micro_batches, "micro-batch", "micro-batches")
         return f"{replicas} x {self.tokens:,} tokens x {count}"
+
+
+def check_batch_size(hparams: HParams) -> None:
+    """Refuse a batch that is smaller than one long sentence.
+
+    Runs of earlier versions may have one, so only a new run is refused.
+
+    Raises:
+        UsageError: If `batch_size` is below `max_length`.
+    """
+    packed = hparams.packed_length
+    name, longest = (
+        ("packed_length", packed) if packed else ("max_length", hparams.max_length)
+    )
+    if hparams.batch_size < longest:
+        raise UsageError(
+            f"received batch_size={hparams.batch_size}, expected at least {name}="
+            f"{longest} tokens: one long sentence must fit into a batch."
+        )

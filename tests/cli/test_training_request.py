@@ -12,7 +12,6 @@ from t2t_repro.cli.training_request import requested_training
 from t2t_repro.errors import UsageError
 from t2t_repro.features.ensembles.ensemble_training import member_settings
 from t2t_repro.features.ensembles.members import EnsembleFolder, member_folders
-from t2t_repro.runs.resuming import resumable_run
 from t2t_repro.runs.run import Run
 from tests.features.ensembles.test_members import save_run
 
@@ -70,6 +69,6 @@ def test_the_first_member_may_have_ended_before_it_was_described(ensemble):
 def test_members_without_a_description_cannot_be_resumed(ensemble):
     for member in member_folders(ensemble):
         (member / "hparams.json").unlink()
-        assert resumable_run(member) is None
+        assert Run.load(member) is None
     with pytest.raises(UsageError, match="ensemble has no run to resume"):
         request("--output_dir", ensemble)

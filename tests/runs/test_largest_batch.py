@@ -8,8 +8,9 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
-from t2t_repro.runs import training
-from t2t_repro.runs.memory_advice import memory_advice
+from t2t_repro.runs import trainer as trainer_module
+from t2t_repro.runs.prepared_training import PreparedTraining
+from t2t_repro.runs.trainer import memory_advice
 
 SIZES = (700_000, 900_000)  # so the sum of gradients has several tenths of a GB
 
@@ -27,8 +28,8 @@ def trial(monkeypatch):
         prepare()
         found.update(step=step, plan=plan, advice=advice)
 
-    monkeypatch.setattr(training, "try_largest_batch", record)
-    monkeypatch.setattr(training, "device_memory", lambda: 5_000_000_000)
+    monkeypatch.setattr(trainer_module, "try_largest_batch", record)
+    monkeypatch.setattr(trainer_module, "device_memory", lambda: 5_000_000_000)
     hparams = catalogue.hparams("transformer_tiny").replace(
         batch_size=640, update_tokens=1920, rdrop_weight=1.0, rdrop_after_steps=30
     )
@@ -48,7 +49,8 @@ def trial(monkeypatch):
     )
     tokenizers = tuple(SimpleNamespace(vocab_size=size) for size in SIZES)
     data = SimpleNamespace(tokenizers=lambda: tokenizers)
-    training._try_largest_batch(trainer, hparams, data)
+    training = PreparedTraining(None, None, hparams, None, None, None)
+    trainer_module.try_memory(training, trainer, data)
     return found | {"hparams": hparams}
 
 

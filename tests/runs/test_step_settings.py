@@ -13,13 +13,15 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.request import PairFiles
-from t2t_repro.runs import Run, TrainSettings, step_settings, train
+from t2t_repro.runs import Run, TrainSettings, train, trainer
+from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.training import step
 from tests.support.trained_system import write_text
 
 # Five batch shapes; an update has 2,048 * 128 values.
 TINY = catalogue.hparams("transformer_tiny").resolved()
-FEWEST = 5 * step_settings.VALUES_PER_COMPILED_SHAPE // (2048 * 128)
+FEWEST = 5 * trainer.VALUES_PER_COMPILED_SHAPE // (2048 * 128)
+FOUND = {}  # the run to resume
 ONE_REPLICA = types.SimpleNamespace(num_replicas_in_sync=1)
 SMALL = (
     "hidden_size=32,filter_size=32,num_heads=2,num_hidden_layers=1,batch_size=512,"
@@ -34,7 +36,10 @@ def settings(folder="new", steps=FEWEST, xla="auto"):
 
 
 def decided(*, hparams=TINY, strategy=ONE_REPLICA, **changes):
-    return step_settings.decided_xla(settings(**changes), hparams, strategy)
+    before = FOUND.get("before")
+    given = settings(**changes)
+    training = PreparedTraining(given, None, hparams, None, before, before)
+    return trainer.decided_xla(training, strategy)
 
 
 @pytest.fixture
@@ -43,8 +48,8 @@ def recorded(monkeypatch):
 
     def record(**training):
         run = types.SimpleNamespace(training=training)
-        monkeypatch.setattr(step_settings, "resumable_run", lambda _: run)
-        monkeypatch.setattr(step_settings, "latest_step", lambda _: 10)
+        monkeypatch.setitem(FOUND, "before", run)
+        monkeypatch.setattr(trainer, "latest_step", lambda _: 10)
 
     return record
 
@@ -119,7 +124,7 @@ def test_a_short_run_of_an_earlier_version_is_still_compiled(recorded, training)
     recorded(**training)
     xla = decided(steps=100)
     size = types.SimpleNamespace(micro_batches=1)
-    assert step_settings.step_options(TINY, size, xla, ONE_REPLICA).jit_compile
+    assert trainer.step_options(TINY, size, xla, ONE_REPLICA).jit_compile
 
 
 @pytest.mark.parametrize(
@@ -177,7 +182,7 @@ def test_a_trial_that_is_trained_further_equals_an_uninterrupted_run_bit_by_bit(
     trained, monkeypatch, tmp_path
 ):
     # Four steps of 512 * 32 values are too few, and twelve are enough.
-    monkeypatch.setattr(step_settings, "VALUES_PER_COMPILED_SHAPE", 8 * 512 * 32)
+    monkeypatch.setattr(trainer, "VALUES_PER_COMPILED_SHAPE", 8 * 512 * 32)
     trained(tmp_path / "trial", 4)
     assert Run.load_existing(tmp_path / "trial").training["xla"] == "off"
     further = trained(tmp_path / "trial", 12)

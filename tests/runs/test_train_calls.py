@@ -13,14 +13,17 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
-from t2t_repro.runs import TrainSettings, resuming, training
+from t2t_repro.runs import TrainSettings, prepared_training, training
+from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.runs.run import Run
 from t2t_repro.text import SymbolTokenizer
+from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.trusted_packages import remember
 from tests.support.recorder import record, spy
 
 SOURCE, TARGET = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcdef"))
 PROBLEM = catalogue.problem("algorithmic_identity")
+OTHER = catalogue.problem("algorithmic_reverse")
 VALUES = {
     "hparams_set": "transformer_tiny",
     "hparams": "filter_size=48,batch_size=520,max_length=40",
@@ -46,6 +49,11 @@ VALUES = {
     "try_largest_batch": "off",
 }
 STRATEGY = SimpleNamespace(num_replicas_in_sync=3)
+
+
+def prepared(settings, problem=PROBLEM):
+    """Return a training as a command prepares it before its data."""
+    return PreparedTraining.of(settings, problem, Run.load(settings.output_dir))
 
 
 class Training:
@@ -128,7 +136,7 @@ def test_the_trainer_gets_run_settings_data_and_strategy(trained):
     trained.train()
     call = trained.made.call
     assert call["run"] == Run.load_existing(trained.output_dir)
-    assert call["settings"] == trained.settings()
+    assert call["training"].settings == trained.settings()
     assert call["data"] is trained.data
     assert call["strategy"] is STRATEGY
     assert trained.strategy.call == {"cpu_replicas": 4, "cluster": "slurm"}
@@ -168,7 +176,7 @@ def test_a_run_without_a_package_of_the_user_records_none(trained):
 def test_the_package_of_the_user_is_loaded_before_the_set_is_looked_up(
     trained,
 ):
-    training.resolved_hparams(trained.settings())
+    prepared_training.resolved_hparams(trained.settings())
     assert trained.loaded.call == {"usr_dir": str(trained.package)}
 
 
@@ -322,7 +330,7 @@ def test_a_run_without_a_checkpoint_gives_way_to_a_new_one(trained):
     trained.train()
     (trained.output_dir / "model.ckpt-170.index").unlink()
     other = {"random_seed": 12, "train_steps": 100}
-    training.check_run_folder(trained.settings(**other), "another")
+    prepared(trained.settings(**other), OTHER)
     trained.train(**other)
     assert Run.load_existing(trained.output_dir).random_seed == 12
 
@@ -331,7 +339,7 @@ def test_the_folder_of_a_run_is_made_with_those_above_it(trained):
     folder = trained.folder / "a" / "b"
     for _ in range(2):
         settings = trained.settings().replace(output_dir=str(folder))
-        training.check_run_folder(settings, PROBLEM.name)
+        prepared(settings)
         assert folder.is_dir()
 
 
@@ -430,7 +438,7 @@ def test_settings_that_must_stay_are_compared_before_data_is_prepared(
 ):
     trained.train()
     with pytest.raises(UserError, match=answer) as caught:
-        training.check_run_folder(trained.settings(**changes), PROBLEM.name)
+        prepared(trained.settings(**changes))
     assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
 
 
@@ -445,7 +453,7 @@ def test_settings_that_must_stay_are_compared_before_data_is_prepared(
 def test_a_factor_of_spikes_without_sense_is_refused(trained, factor, skipped, answer):
     changes = {"spike_factor": factor, "max_skipped_updates": skipped}
     with pytest.raises(UsageError, match=answer):
-        training.check_run_folder(trained.settings(**changes), PROBLEM.name)
+        prepared(trained.settings(**changes))
     assert not trained.output_dir.exists()
 
 
@@ -462,11 +470,11 @@ def chinese(trained, monkeypatch):
 
 def test_the_tokenizer_of_bleu_is_chosen_by_the_dev_targets_and_recorded(chinese):
     chinese.train()
-    assert chinese.made.call["settings"].bleu_tokenizer == "zh"
+    assert chinese.made.call["training"].settings.bleu_tokenizer == "zh"
     assert Run.load_existing(chinese.output_dir).bleu_tokenizer == "zh"
     chinese.data.raw_text = lambda split: (["a dog"], ["ein Hund"])
     chinese.train()
-    assert chinese.made.calls[-1]["settings"].bleu_tokenizer == "zh"
+    assert chinese.made.calls[-1]["training"].settings.bleu_tokenizer == "zh"
 
 
 def test_segmented_dev_targets_have_sacrebleus_default(chinese):
@@ -492,8 +500,8 @@ def test_a_tokenizer_is_checked_before_the_folder_is_made(trained, monkeypatch):
 def test_problems_without_bleu_have_no_tokenizer(trained):
     parsing = catalogue.problem("parsing_synthetic")
     with pytest.raises(UsageError, match="not scored by BLEU"):
-        resuming.checked_search(trained.settings(), parsing)
-    resuming.checked_search(trained.settings(bleu_tokenizer="auto"), parsing)
+        prepared(trained.settings(), parsing)
+    prepared(trained.settings(bleu_tokenizer="auto"), parsing)
 
 
 @pytest.mark.parametrize("name", ["early_stopping_patience", "keep_best"])
@@ -501,7 +509,7 @@ def test_settings_that_need_scores_need_evaluations_that_give_some(trained, name
     others = {"early_stopping_patience": 0, "keep_best": 1, "eval_sentences": 0}
     settings = trained.settings(**(others | {name: 3}))
     with pytest.raises(UsageError, match=f"{name}=3, which has no effect with eval_s"):
-        training.check_run_folder(settings, PROBLEM.name)
+        prepared(settings)
     assert not trained.output_dir.exists()
 
 
@@ -514,9 +522,11 @@ def test_a_problem_that_is_not_registered_is_not_trained_on(trained):
 
 def test_the_problem_is_compared_before_data_is_prepared(trained):
     trained.train()
-    training.check_run_folder(trained.settings(), PROBLEM.name)
-    with pytest.raises(UserError, match="'algorithmic_identity' there, 'other' now"):
-        training.check_run_folder(trained.settings(), "other")
+    prepared(trained.settings())
+    with pytest.raises(
+        UserError, match="'algorithmic_identity' there, 'algorithmic_rev"
+    ):
+        prepared(trained.settings(), OTHER)
 
 
 @pytest.mark.parametrize(
@@ -575,9 +585,9 @@ def test_a_new_run_needs_a_batch_for_one_long_sentence(trained, batch_size, is_r
     settings = trained.settings(hparams=f"batch_size={batch_size},max_length=40")
     if is_refused:
         with pytest.raises(UsageError, match="batch_size=39, expected at least"):
-            training.check_run_folder(settings, PROBLEM.name)
+            prepared(settings)
     else:
-        training.check_run_folder(settings, PROBLEM.name)
+        prepared(settings)
 
 
 def test_a_resumed_run_may_have_a_batch_below_one_long_sentence(trained):
@@ -586,7 +596,7 @@ def test_a_resumed_run_may_have_a_batch_below_one_long_sentence(trained):
     hparams = run.hparams.replace(batch_size=30)
     dataclasses.replace(run, hparams=hparams).save(trained.output_dir)
     settings = trained.settings(hparams=VALUES["hparams"].replace("520", "30"))
-    training.check_run_folder(settings, PROBLEM.name)
+    prepared(settings)
 
 
 SHARED = "shared_embedding_and_softmax_weights"
@@ -615,6 +625,25 @@ def test_sharing_two_vocabularies_on_request_is_refused(trained):
         trained.train(hparams=f"{SHARED}=true")
 
 
+def test_a_run_that_another_process_trained_meanwhile_is_resumed(trained):
+    waiting = prepared(trained.settings())
+    assert waiting.before is None
+    trained.train()
+    run = Run.load_existing(trained.output_dir)
+    training.train_prepared(waiting, trained.data)
+    assert trained.made.calls[-1]["training"].before == run
+    assert trained.made.calls[-1]["run"].versions == run.versions
+
+
+def test_a_training_reads_its_run_twice_and_plans_and_parses_once(trained, monkeypatch):
+    plans = spy(monkeypatch, UpdateSize, "plan")
+    parses = spy(monkeypatch, prepared_training, "resolved_hparams")
+    reads = spy(monkeypatch, Run, "load")
+    trained.train()
+    assert [call["replicas"] for call in plans.calls] == [1, 3]
+    assert (len(parses.calls), len(reads.calls)) == (1, 2)
+
+
 def test_the_folder_is_locked_for_training(trained):
     trained.train()
     assert trained.locks.calls[0] == {
@@ -624,24 +653,13 @@ def test_the_folder_is_locked_for_training(trained):
     }
 
 
-def test_a_described_training_does_not_see_a_run_without_a_checkpoint(trained):
-    trained.train()
-    find = resuming.find_run
-    run = Run.load_existing(trained.output_dir)
-    assert find(trained.output_dir, is_described=True) == run
-    assert find(trained.output_dir, is_described=False) == run
-    (trained.output_dir / "model.ckpt-170.index").unlink()
-    assert find(trained.output_dir, is_described=True) is None
-    assert find(trained.output_dir, is_described=False) == run
-
-
 def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
     trained.package.mkdir()
     remember(trained.package)
     trained.train()
     run = Run.load_existing(trained.output_dir)
     given = {"train_steps": 999, "hparams": "max_length=41,num_heads=2"}
-    found = resuming.resumed_settings(run, trained.output_dir, given)
+    found = prepared_training.resumed_settings(run, trained.output_dir, given)
     same = trained.settings().replace(hparams="")
     assert found.replace(hparams="", train_steps=170) == same
     assert found.train_steps == 999
@@ -649,7 +667,7 @@ def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
     assert found.hparams.split(",")[-2:] == ["max_length=41", "num_heads=2"]
     recorded = {"filter_size=48", "batch_size=520"}
     assert set(found.hparams.split(",")[:-2]) == recorded
-    unchanged = resuming.resumed_settings(run, trained.output_dir, {})
+    unchanged = prepared_training.resumed_settings(run, trained.output_dir, {})
     assert unchanged.replace(hparams="") == same
     assert set(unchanged.hparams.split(",")) == {*VALUES["hparams"].split(",")}
 
@@ -663,13 +681,13 @@ def test_another_set_is_refused_before_the_runs_overrides_are_added_to_it(traine
     with pytest.raises(
         UserError, match=r"hparams_set is .* there, 'transformer_big' n"
     ):
-        resuming.resumed_settings(
+        prepared_training.resumed_settings(
             run, trained.output_dir, {"hparams_set": "transformer_big"}
         )
     same = {"hparams_set": run.hparams_set}
-    assert resuming.resumed_settings(
+    assert prepared_training.resumed_settings(
         run, trained.output_dir, same
-    ) == resuming.resumed_settings(run, trained.output_dir, {})
+    ) == prepared_training.resumed_settings(run, trained.output_dir, {})
 
 
 def test_a_run_of_an_earlier_version_needs_the_number_of_steps(trained):
@@ -678,8 +696,10 @@ def test_a_run_of_an_earlier_version_needs_the_number_of_steps(trained):
     trained.train()
     run = dataclasses.replace(Run.load_existing(trained.output_dir), training={})
     with pytest.raises(UsageError, match="train_steps"):
-        resuming.resumed_settings(run, trained.output_dir, {"random_seed": 1})
-    resumed = resuming.resumed_settings(run, trained.output_dir, {"train_steps": 5})
+        prepared_training.resumed_settings(run, trained.output_dir, {"random_seed": 1})
+    resumed = prepared_training.resumed_settings(
+        run, trained.output_dir, {"train_steps": 5}
+    )
     assert resumed.train_steps == 5
 
 
@@ -687,9 +707,9 @@ def test_the_recorded_folder_of_the_data_must_exist(trained):
     trained.train()
     run = Run.load_existing(trained.output_dir)
     with pytest.raises(UserError, match="data, recorded in"):
-        resuming.recorded_data_dir(run, trained.output_dir)
+        prepared_training.recorded_data_dir(run, trained.output_dir)
     Path(run.data_dir).mkdir()
-    found = resuming.recorded_data_dir(run, trained.output_dir)
+    found = prepared_training.recorded_data_dir(run, trained.output_dir)
     assert found == (trained.folder / "data").resolve()
 
 
@@ -702,9 +722,9 @@ def second(trained, monkeypatch):
     )
     monkeypatch.setattr(training, "Workers", lambda strategy: workers)
     monkeypatch.setattr(trained, "_train", lambda: trained.steps)
-    record(monkeypatch, resuming, "check_warm_start")
+    record(monkeypatch, prepared_training, "check_warm_start")
     trained.begun = record(monkeypatch, training, "begin_with")
-    trained.tried = record(monkeypatch, training, "_try_largest_batch")
+    trained.tried = record(monkeypatch, training, "try_memory")
     return trained
 
 
@@ -714,7 +734,7 @@ FOR_WORKERS = {"save_checkpoints_secs": 0.0, "early_stopping_patience": 0}
 def test_a_worker_trains_like_the_chief_and_writes_nothing(second):
     result = second.train(**FOR_WORKERS)
     call = second.made.call
-    assert call["settings"] == second.settings(**FOR_WORKERS)
+    assert call["training"].settings == second.settings(**FOR_WORKERS)
     assert (call["data"], call["strategy"]) == (second.data, STRATEGY)
     assert call["run"].num_replicas == 3
     log = call["log"].output_dir
@@ -732,6 +752,9 @@ def test_all_workers_start_warm_and_try_the_largest_batch_once(second, monkeypat
     second.train(**options)
     assert second.begun.call["warm_start_from"] == source
     assert second.tried.call["data"] is second.data
-    record(monkeypatch, training, "resumable_run", second.made.call["run"])
+    names = dict.fromkeys(("inputs", "targets"), "any.symbols")
+    run = dataclasses.replace(second.made.call["run"], tokenizers=names)
+    run.save(second.output_dir)
+    second.write_checkpoints(170)
     second.train(**options)
     assert (len(second.begun.calls), len(second.tried.calls)) == (1, 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -20,9 +19,8 @@ from t2t_repro.runs import (
     evaluators,
     trainer,
 )
+from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.training import step
-from t2t_repro.training.loop import LoopOptions
-from t2t_repro.training.recovery import WARM_UP, RecoveryLimits
 from t2t_repro.training.step import StepOptions
 from tests.support.recorder import record
 
@@ -144,9 +142,6 @@ def make(monkeypatch):
         )
         names = {
             "Trainer": None,
-            "TrainingCheckpoints": "checkpoints",
-            "UpdateGuard": "guard",
-            "Recovery": "recovery",
             "branch_monitor": "monitor",
             "warn_of_unlikely_dev": None,
         }
@@ -163,7 +158,10 @@ def make(monkeypatch):
         }
         for name, value in (("make_repeatable", None), ("make_optimizer", optimizer)):
             monkeypatch.setattr(trainer, name, under_scope(name, value))
-        trainer.make_trainer(run, settings, data, strategy)
+        training = PreparedTraining(
+            settings, data.problem, run.hparams, DecodeHParams(), None, None
+        )
+        trainer.make_trainer(training, run, data, strategy)
         (arguments,) = calls["Trainer"]
         return Made(arguments, calls, run, data, strategy, model, optimizer, order)
 
@@ -176,7 +174,8 @@ def test_the_trainer_gets_the_objects_that_were_made_for_it(make):
         "model": made.model,
         "optimizer": made.optimizer,
         "strategy": made.strategy,
-        "checkpoints": "checkpoints",
+        "settings": SETTINGS,
+        "metric": "elo",
         "evaluators": ["likelihood", "translation"],
         "monitors": [],
     }
@@ -191,18 +190,6 @@ def test_the_seed_is_set_before_the_model_is_built_in_the_scope_of_the_replicas(
         ("make_optimizer", True, made.run.hparams, SETTINGS.train_steps),
     ]
     assert made.optimizer.variables == ["weights"]
-
-
-def test_every_option_of_the_loop_has_its_setting(make):
-    assert make().arguments["options"] == LoopOptions(
-        train_steps=170,
-        seed=11,
-        log_every_steps=3,
-        eval_every_steps=7,
-        save_every_steps=9,
-        save_every_seconds=4000.0,
-        best_metric="elo",
-    )
 
 
 def test_every_option_of_the_step_has_its_hparam(make):
@@ -261,50 +248,6 @@ def test_bfloat16_products_are_left_to_tensorflow(make, monkeypatch, dtype, prod
     monkeypatch.setattr(step.tf.config, "get_visible_devices", lambda kind: [])
     made = make(SETTINGS.replace(xla="auto"), activation_dtype=dtype)
     assert made.arguments["step_options"].jit_products is products
-
-
-def test_checkpoints_are_of_this_model_and_as_many_as_requested(make):
-    made = make()
-    assert made.calls["TrainingCheckpoints"] == [
-        {
-            "output_dir": "folder",
-            "model": made.model,
-            "optimizer": made.optimizer,
-            "keep": 19,
-            "guard": None,
-            "save_every_steps": 9,
-        }
-    ]
-
-
-def test_every_update_is_made_by_default(make):
-    assert make().arguments["recovery"] is None
-
-
-GUARDED = SETTINGS.replace(max_skipped_updates=13, spike_factor=6.5, max_rollbacks=4)
-
-
-def test_a_guard_has_its_settings_and_is_saved(make):
-    made = make(GUARDED)
-    assert made.calls["UpdateGuard"] == [{"spike_factor": 6.5, "warm_up": WARM_UP}]
-    assert made.calls["TrainingCheckpoints"][0]["guard"] == "guard"
-
-
-def test_the_recovery_watches_the_guard_and_the_checkpoints(make):
-    made = make(GUARDED)
-    assert made.arguments["recovery"] == "recovery"
-    assert made.calls["Recovery"] == [
-        {
-            "guard": "guard",
-            "checkpoints": "checkpoints",
-            "limits": RecoveryLimits(max_skips=13, max_rollbacks=4),
-        }
-    ]
-
-
-def test_enough_checkpoints_are_kept_for_the_average(make):
-    made = make(SETTINGS.replace(keep_checkpoint_max=2))
-    assert made.calls["TrainingCheckpoints"][0]["keep"] == 6
 
 
 BOUNDARIES = (13, 22, 37, 40)
@@ -393,8 +336,3 @@ def test_the_summary_is_logged_before_training(make, caplog, xla):
 def test_a_training_that_ends_before_its_second_passes_is_told_so(make, caplog):
     make(SETTINGS, rdrop_weight=2.0, rdrop_after_steps=170)
     assert "rdrop_after_steps=170, expected fewer than train_steps=170" in caplog.text
-
-
-def test_the_folder_of_checkpoints_is_the_runs(make, tmp_path):
-    made = make(SETTINGS.replace(output_dir=str(tmp_path)))
-    assert Path(made.calls["TrainingCheckpoints"][0]["output_dir"]) == tmp_path

@@ -22,11 +22,11 @@ from t2t_repro.layers import MultiheadAttention
 from t2t_repro.runs import (
     TrainSettings,
     evaluators,
-    resuming,
     train,
     trainer,
     training,
 )
+from t2t_repro.runs.prepared_training import PreparedTraining, resolved_hparams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.trained_system import write_text
@@ -88,7 +88,7 @@ def record_training(patch, output_dir):
 
         def __init__(self, **arguments):
             found.arguments = arguments
-            self.log = MetricsLog(arguments["checkpoints"].output_dir)
+            self.log = MetricsLog(arguments["settings"].output_dir)
 
         def train(self):
             return 0
@@ -126,24 +126,10 @@ def recording(tmp_path, monkeypatch):
     return record_training(monkeypatch, tmp_path / "run")
 
 
-def test_every_loop_option_comes_from_its_setting(recorded):
-    options = recorded.arguments["options"]
-    assert dataclasses.asdict(options) == {
-        "train_steps": 170,
-        "seed": 11,
-        "log_every_steps": 3,
-        "eval_every_steps": 7,
-        "save_every_steps": 9,
-        "save_every_seconds": 4000.0,
-        "best_metric": "bleu",
-        "patience": 8,
-    }
-
-
-def test_the_best_models_are_those_of_the_setting(recorded):
-    best_models = recorded.arguments["best_models"]
-    assert best_models._keep == 4
-    assert best_models.output_dir == recorded.output_dir
+def test_the_trainer_has_the_settings_and_the_metric_of_the_problem(recorded):
+    expected = TrainSettings(output_dir=str(recorded.output_dir), **SETTINGS)
+    assert recorded.arguments["settings"] == expected
+    assert recorded.arguments["metric"] == "bleu"
 
 
 def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
@@ -180,30 +166,10 @@ def test_a_training_shows_its_progress_only_if_asked(
     assert recording.arguments["show_progress"] is True
 
 
-def test_enough_checkpoints_are_kept_to_average(data, tmp_path, monkeypatch):
-    kept = []
-    original = trainer.TrainingCheckpoints
-
-    def checkpoints(output_dir, model, optimizer, keep, *others):
-        kept.append(keep)
-        return original(output_dir, model, optimizer, keep, *others)
-
-    class Idle:
-        stop_signal = None
-        stopped_early = False
-
-        def __init__(self, **arguments):
-            self.log = MetricsLog(arguments["checkpoints"].output_dir)
-
-        def train(self):
-            return 0
-
-    monkeypatch.setattr(trainer, "TrainingCheckpoints", checkpoints)
-    monkeypatch.setattr(trainer, "Trainer", Idle)
-    for keep, average in ((2, 6), (8, 3)):
-        changed = SETTINGS | {"keep_checkpoint_max": keep, "average_last": average}
-        train(TrainSettings(output_dir=str(tmp_path / str(keep)), **changed), data)
-    assert kept == [6, 8]
+@pytest.mark.parametrize(("keep", "average", "kept"), [(2, 6, 6), (8, 3, 8)])
+def test_enough_checkpoints_are_kept_to_average(keep, average, kept):
+    changed = SETTINGS | {"keep_checkpoint_max": keep, "average_last": average}
+    assert TrainSettings(output_dir="", **changed).checkpoints_to_keep == kept
 
 
 def test_an_attention_that_forgets_the_weights_of_its_base_is_named(data, tmp_path):
@@ -335,7 +301,7 @@ def test_the_settings_are_read_back_from_the_run(recorded):
     # Keeping and averaging are as given, and overrides are read back as text.
     expected = TrainSettings(output_dir=str(recorded.output_dir), **SETTINGS)
     assert settings.replace(hparams="") == expected.replace(hparams="")
-    assert resuming.resolved_hparams(settings) == resuming.resolved_hparams(expected)
+    assert resolved_hparams(settings) == resolved_hparams(expected)
 
 
 def test_the_runs_file_names_everything_needed_to_rebuild_it(recorded, data):
@@ -433,7 +399,7 @@ def test_an_update_too_small_for_a_sentence_is_refused_before_data_is_prepared(
     changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=39"}
     settings = TrainSettings(output_dir=str(tmp_path), **changes)
     with pytest.raises(UsageError, match="received update_tokens=39"):
-        resuming.check_run_folder(settings, "text_pairs")
+        PreparedTraining.of(settings, catalogue.problem("text_pairs"), None)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from benchmarks.accelerator.program import run_program
 from benchmarks.accelerator.rows.export import job_of
 from benchmarks.accelerator.rows.job import Job, Outcome
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.runs.describing import describe
-from t2t_repro.runs.resuming import resolved_hparams
+from t2t_repro.runs.prepared_training import resolved_hparams
+from t2t_repro.runs.training import describe
 from t2t_repro.settings.train_settings import TrainSettings
 
 

@@ -16,13 +16,14 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import BatchPlan, Shards, training_epoch
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training import loop
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
-from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
+from t2t_repro.training.loop import Trainer, TrainingData
 from t2t_repro.training.optimizer import FactorSchedule
-from t2t_repro.training.recovery import Recovery, RecoveryLimits, UpdateGuard
+from t2t_repro.training.recovery import UpdateGuard
 from t2t_repro.training.step import StepOptions, make_train_step
-from t2t_repro.training.training_checkpoints import BestModels, TrainingCheckpoints
+from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.tiny_model import VOCAB_SIZE, tiny_arguments
 
 SEED = 1
@@ -156,52 +157,54 @@ def take_back() -> None:
         lender.take_back()
 
 
+def tiny_settings(output_dir: Path, **settings: Any) -> TrainSettings:
+    """Return settings that log every step, and rarely evaluate or save."""
+    given = {
+        "random_seed": SEED,
+        "log_step_count_steps": 1,
+        "local_eval_frequency": 1000,
+        "save_checkpoints_steps": 1000,
+        "average_last": 0,
+    } | settings
+    return TrainSettings(
+        output_dir=str(output_dir), hparams_set="transformer_tiny", **given
+    )
+
+
 def tiny_trainer(
     output_dir: Path,
     shards: Shards,
     *,
-    train_steps: int,
     dropout: float = 0.0,
     learning_rate: float = 1e-3,
-    keep: int = 10,
-    seed: int = SEED,
     step_options: StepOptions = StepOptions(label_smoothing=0.1),  # noqa: B008
     plan: BatchPlan = PLAN,
+    metric: str = "bleu",
     evaluators: Sequence = (),
     monitors: Sequence = (),
-    limits: RecoveryLimits | None = None,
-    keep_best: int = 1,
     show_progress: bool = False,
-    **options: Any,
+    **settings: Any,
 ) -> Trainer:
     """Make a trainer of `Bigrams` that writes metrics of every step."""
     output_dir.mkdir(exist_ok=True)
     keras.utils.set_random_seed(SEED)
-    kit = _KITS.lend(dropout, learning_rate, limits is not None, tiny_optimizer)
+    has_guard = settings.get("max_skipped_updates", 0) > 0
+    kit = _KITS.lend(dropout, learning_rate, has_guard, tiny_optimizer)
     kit.reset()
-    model, optimizer, guard = kit.model, kit.optimizer, kit.guard
-    loop_options = LoopOptions(train_steps, seed, **({"log_every_steps": 1} | options))
-    checkpoints = TrainingCheckpoints(
-        output_dir, model, optimizer, keep, guard, loop_options.save_every_steps
-    )
-    recovery = None
-    if guard and limits:
-        recovery = Recovery(guard, checkpoints, limits)
-    with mock.patch.object(loop, "make_train_step", _traced_step):
+    with (
+        mock.patch.object(loop, "make_train_step", _traced_step),
+        mock.patch.object(loop, "UpdateGuard", return_value=kit.guard),
+    ):
         return Trainer(
-            model=model,
-            optimizer=optimizer,
-            strategy=tf.distribute.get_strategy(),
-            data=TrainingData(shards, plan),
-            checkpoints=checkpoints,
-            step_options=step_options,
-            options=loop_options,
+            tiny_settings(output_dir, **settings),
+            kit.model,
+            kit.optimizer,
+            tf.distribute.get_strategy(),
+            TrainingData(shards, plan),
+            step_options,
+            metric=metric,
             evaluators=evaluators,
             monitors=monitors,
-            recovery=recovery,
-            best_models=BestModels(output_dir, model, keep_best)
-            if keep_best > 1
-            else None,
             show_progress=show_progress,
         )
 
@@ -239,10 +242,10 @@ def checkpoints_of(
     model: keras.Model, folder: Path, keep: int = 5, save_every_steps: int = 0
 ) -> TrainingCheckpoints:
     """Make the checkpoints of a run of this model."""
-    optimizer = tiny_optimizer(model)
-    return TrainingCheckpoints(
-        folder, model, optimizer, keep, save_every_steps=save_every_steps
+    settings = tiny_settings(
+        folder, keep_checkpoint_max=keep, save_checkpoints_steps=save_every_steps
     )
+    return TrainingCheckpoints(settings, model, tiny_optimizer(model))
 
 
 def fill(model: keras.Model, value: float) -> None:

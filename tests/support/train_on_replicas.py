@@ -24,19 +24,17 @@ from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.checkpoint_paths import all_checkpoints
 from t2t_repro.training.checkpoints import model_variables, write_checkpoint
 from t2t_repro.training.cluster import make_strategy
-from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
+from t2t_repro.training.loop import Trainer, TrainingData
 from t2t_repro.training.optimizer import (
     averaged_weights,
     make_optimizer,
     moving_averages,
 )
-from t2t_repro.training.recovery import Recovery, RecoveryLimits, UpdateGuard
 from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_batches import try_largest_batch
-from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support import guarded_updates
 from tests.support.tiny_model import VOCAB_SIZE, tiny_transformer
-from tests.support.tiny_training import Bigrams
+from tests.support.tiny_training import Bigrams, tiny_settings
 
 STEPS = 3
 # Rows of global batches, which every number of replicas and steps divides.
@@ -155,18 +153,15 @@ def _trainer(
     with strategy.scope():
         model = make_model("bigrams", dropout)
         optimizer = _optimizer("bigrams", model)
-    guard = UpdateGuard()
-    checkpoints = TrainingCheckpoints(output_dir, model, optimizer, 1, guard, 1000)
-    return Trainer(
-        model=model,
-        optimizer=optimizer,
-        strategy=strategy,
-        data=TrainingData(shards, PLAN),
-        checkpoints=checkpoints,
-        step_options=StepOptions(0.1),
-        options=LoopOptions(train_steps=steps, seed=1, log_every_steps=1),
-        recovery=Recovery(guard, checkpoints, RecoveryLimits(3, 1)),
+    settings = tiny_settings(
+        output_dir,
+        train_steps=steps,
+        keep_checkpoint_max=1,
+        max_skipped_updates=3,
+        max_rollbacks=1,
     )
+    data = TrainingData(shards, PLAN)
+    return Trainer(settings, model, optimizer, strategy, data, StepOptions(0.1))
 
 
 def copies_of(

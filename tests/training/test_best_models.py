@@ -152,7 +152,11 @@ def test_patience_counts_evaluations_after_the_highest(values, patience, exhaust
 
 
 def early(folder, shards, **options):
-    given = {"eval_every_steps": 2, "save_every_steps": 5, "patience": 3}
+    given = {
+        "local_eval_frequency": 2,
+        "save_checkpoints_steps": 5,
+        "early_stopping_patience": 3,
+    }
     given |= {"train_steps": 14, "evaluators": [scored], "keep_best": 2}
     return train(folder, shards, **(given | options))
 
@@ -179,7 +183,7 @@ def test_a_score_that_was_always_0_ends_no_training_and_keeps_no_model(
     tmp_path, shards, caplog, keep_best
 ):
     caplog.set_level(logging.INFO, "t2t_repro")
-    options = {"keep_best": keep_best, "patience": 1}
+    options = {"keep_best": keep_best, "early_stopping_patience": 1}
     options["evaluators"] = [lambda step, log: {"bleu": 7.0 if step == 8 else 0.0}]
     trainer = early(tmp_path, shards, train_steps=6, **options)
     assert (trainer.step, trainer.stopped_early) == (6, False)
@@ -191,15 +195,15 @@ def test_a_score_that_was_always_0_ends_no_training_and_keeps_no_model(
 
 
 def test_the_best_models_are_kept_without_an_early_stop(tmp_path, shards):
-    trainer = early(tmp_path, shards, patience=0)
+    trainer = early(tmp_path, shards, early_stopping_patience=0)
     assert (trainer.step, trainer.stopped_early) == (14, False)
     assert steps_in(tmp_path) == [4, 8]
 
 
 def test_more_patience_resumes_as_if_training_had_not_stopped(tmp_path, shards):
     early(tmp_path / "stopped", shards)
-    resumed = early(tmp_path / "stopped", shards, patience=5)
-    straight = early(tmp_path / "straight", shards, patience=5)
+    resumed = early(tmp_path / "stopped", shards, early_stopping_patience=5)
+    straight = early(tmp_path / "straight", shards, early_stopping_patience=5)
     assert resumed.step == straight.step == 14
     assert losses_of(tmp_path / "stopped") == losses_of(tmp_path / "straight")
     left, right = weights_of(resumed.model), weights_of(straight.model)
@@ -225,7 +229,11 @@ def test_a_stopped_process_decides_as_one_that_went_through(tmp_path, shards):
         trainer.monitors = [monitor]
         return trainer
 
-    options = {"eval_every_steps": 2, "save_every_steps": 5, "patience": 3}
+    options = {
+        "local_eval_frequency": 2,
+        "save_checkpoints_steps": 5,
+        "early_stopping_patience": 3,
+    }
     options |= {"train_steps": 14, "evaluators": [scored], "keep_best": 2}
     trainer = tiny_trainer(tmp_path / "run", shards, dropout=0.2, **options)
     stop_at(trainer, 7).train()

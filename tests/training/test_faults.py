@@ -34,7 +34,7 @@ def own_shards(shards, tmp_path):
 def trained_once(shards, tmp_path_factory):
     """Train 7 steps with checkpoints of 3, 6 and 7; tests damage copies."""
     folder = tmp_path_factory.mktemp("trained_once")
-    train(folder, shards, train_steps=7, save_every_steps=3)
+    train(folder, shards, train_steps=7, save_checkpoints_steps=3)
     return folder
 
 
@@ -74,7 +74,11 @@ def test_a_shard_that_vanishes_during_training_is_named(own_shards, tmp_path):
             os.unlink(own_shards.paths[0])
         return {}
 
-    options = {"eval_every_steps": 1, "evaluators": [remove], "save_every_steps": 2}
+    options = {
+        "local_eval_frequency": 1,
+        "evaluators": [remove],
+        "save_checkpoints_steps": 2,
+    }
     with pytest.raises(UserError, match=r"cannot read the prepared data.*No such file"):
         train(tmp_path / "run", own_shards, train_steps=STEPS, **options)
     assert saved_steps(tmp_path / "run") == [2, 4]
@@ -133,7 +137,7 @@ def test_a_clock_that_jumps_changes_neither_rates_nor_saves(
         return clock[0]
 
     monkeypatch.setattr("time.time", time_with_jumps)
-    options = {"save_every_steps": 0, "save_every_seconds": 1000.0}
+    options = {"save_checkpoints_steps": 0, "save_checkpoints_secs": 1000.0}
     train(tmp_path, shards, train_steps=6, **options)
     assert saved_steps(tmp_path) == [6]
     for line in metrics_of(tmp_path)[1:]:
@@ -153,7 +157,7 @@ def test_the_metrics_of_a_stopped_window_are_completed(shards, tmp_path):
             for line in metrics_of(folder)
         ]
 
-    options = {"log_every_steps": 5, "train_steps": 10}
+    options = {"log_step_count_steps": 5, "train_steps": 10}
     train(tmp_path / "a", shards, **options)
 
     class Killed(BaseException):
@@ -171,8 +175,8 @@ def test_the_metrics_of_a_stopped_window_are_completed(shards, tmp_path):
                 tmp_path / "b",
                 shards,
                 **options,
-                save_every_steps=1,
-                eval_every_steps=1,
+                save_checkpoints_steps=1,
+                local_eval_frequency=1,
                 evaluators=[be_killed],
             )
     train(tmp_path / "b", shards, **options)

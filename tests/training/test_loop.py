@@ -52,7 +52,7 @@ def test_dropout_makes_a_difference_to_these_runs(uninterrupted, shards, tmp_pat
 def test_checkpoints_are_written_at_intervals_and_at_the_end(
     shards, tmp_path, every, saved
 ):
-    train(tmp_path, shards, train_steps=8, save_every_steps=every)
+    train(tmp_path, shards, train_steps=8, save_checkpoints_steps=every)
     assert saved_steps(tmp_path) == saved
 
 
@@ -65,8 +65,8 @@ def test_checkpoints_are_written_by_time(shards, tmp_path, monkeypatch):
         seconds[0] += 4.0
         return {}
 
-    options = {"save_every_steps": 0, "save_every_seconds": 10.0}
-    options |= {"eval_every_steps": 1, "evaluators": [wait]}
+    options = {"save_checkpoints_steps": 0, "save_checkpoints_secs": 10.0}
+    options |= {"local_eval_frequency": 1, "evaluators": [wait]}
     train(tmp_path, shards, train_steps=8, **options)
     assert saved_steps(tmp_path) == [4, 7, 8]
 
@@ -75,7 +75,7 @@ def test_checkpoints_are_written_by_time(shards, tmp_path, monkeypatch):
 def test_metrics_are_written_at_intervals_and_at_the_end(
     shards, tmp_path, every, logged
 ):
-    train(tmp_path, shards, train_steps=7, log_every_steps=every)
+    train(tmp_path, shards, train_steps=7, log_step_count_steps=every)
     assert list(losses_of(tmp_path)) == logged
 
 
@@ -86,7 +86,7 @@ FROZEN = {"dropout": 0.0, "learning_rate": 0.0}
 def test_the_seed_decides_the_order_of_the_data(shards, tmp_path):
     losses = []
     for name, seed in (("a", 1), ("b", 2), ("c", 1)):
-        train(tmp_path / name, shards, train_steps=2, seed=seed, **FROZEN)
+        train(tmp_path / name, shards, train_steps=2, random_seed=seed, **FROZEN)
         losses.append(losses_of(tmp_path / name))
     assert losses[0] == losses[2]
     assert losses[0] != losses[1]
@@ -100,7 +100,7 @@ def test_the_loss_of_an_epoch_is_smoothed_and_a_mean_over_its_tokens(
         tmp_path,
         shards,
         train_steps=BATCHES_AN_EPOCH,
-        log_every_steps=BATCHES_AN_EPOCH,
+        log_step_count_steps=BATCHES_AN_EPOCH,
         step_options=StepOptions(label_smoothing=smoothing),
         **FROZEN,
     )
@@ -125,7 +125,7 @@ def test_the_gradient_is_clipped_as_requested(shards, tmp_path, norm, moves):
 
 
 def test_without_an_interval_only_the_end_is_saved(shards, tmp_path):
-    train(tmp_path, shards, train_steps=3, save_every_steps=0)
+    train(tmp_path, shards, train_steps=3, save_checkpoints_steps=0)
     assert saved_steps(tmp_path) == [3]
 
 
@@ -175,7 +175,7 @@ def test_an_epoch_is_cut_into_one_part_per_replica(shards, tmp_path, monkeypatch
     monkeypatch.setattr(
         training_batches, "training_epoch", lambda *_, **given: calls.append(given)
     )
-    trainer = tiny_trainer(tmp_path, shards, train_steps=50, seed=11)
+    trainer = tiny_trainer(tmp_path, shards, train_steps=50, random_seed=11)
     trainer.checkpoints.epoch.assign(3)
     trainer.checkpoints.batches.assign(2)
     trainer.batches.strategy = SimpleNamespace(
@@ -197,9 +197,9 @@ def test_a_diverged_run_keeps_the_last_good_checkpoint(shards, tmp_path):
             shards,
             train_steps=STEPS,
             learning_rate=math.inf,
-            save_every_steps=1,
-            log_every_steps=100,
-            keep=1,
+            save_checkpoints_steps=1,
+            log_step_count_steps=100,
+            keep_checkpoint_max=1,
         )
     trainer = tiny_trainer(tmp_path, shards, train_steps=5)
     trainer.train()
@@ -231,7 +231,7 @@ def test_a_line_of_metrics_has_these_numbers(shards, tmp_path):
 
 
 def test_the_padding_share_is_that_of_both_sides(shards, tmp_path):
-    train(tmp_path, shards, train_steps=BATCHES_AN_EPOCH, log_every_steps=100)
+    train(tmp_path, shards, train_steps=BATCHES_AN_EPOCH, log_step_count_steps=100)
     pairs = random_pairs(PAIRS, LONGEST, VOCAB_SIZE)
     real = sum(len(side) for pair in pairs for side in pair)
     (line,) = metrics_of(tmp_path)
@@ -255,7 +255,7 @@ def test_evaluators_run_at_intervals_and_at_the_end(shards, tmp_path):
         tmp_path,
         shards,
         train_steps=5,
-        eval_every_steps=2,
+        local_eval_frequency=2,
         evaluators=[lambda step, log: {"a": step}, lambda step, log: {"b": -step}],
     )
     lines = metrics_of(tmp_path, "eval")
@@ -267,7 +267,7 @@ def test_evaluators_run_at_intervals_and_at_the_end(shards, tmp_path):
 
 
 def test_the_checkpoint_of_the_highest_bleu_is_kept_as_best(shards, tmp_path):
-    options = {"eval_every_steps": 2, "evaluators": [rising_and_falling]}
+    options = {"local_eval_frequency": 2, "evaluators": [rising_and_falling]}
     train(tmp_path, shards, train_steps=8, **options)
     assert saved_steps(tmp_path / "best") == [4]
 

@@ -17,10 +17,11 @@ import tensorflow as tf
 from t2t_repro.data.pipeline import BatchPlan, Shards
 from t2t_repro.errors import UserError
 from t2t_repro.training import evaluations, loop, training_batches
-from t2t_repro.training.loop import LoopOptions, Trainer, TrainingData
-from t2t_repro.training.recovery import DivergedError
+from t2t_repro.training.loop import Trainer, TrainingData
+from t2t_repro.training.recovery import WARM_UP, DivergedError
 from t2t_repro.training.step import StepOptions
 from tests.support.recorder import record, spy
+from tests.support.tiny_training import tiny_settings
 
 PLAN = BatchPlan((5, 9), (8, 4))
 SHARDS = Shards(("a", "b"), swap_sides=True)
@@ -101,6 +102,7 @@ class Stage:
 
     def __init__(self, folder, monkeypatch):
         self.folder, self.trained_on, self.losses = folder, [], {}
+        self.monkeypatch = monkeypatch
         self.metrics, self.step_options = METRICS, STEP_OPTIONS
         self.steps = record(
             monkeypatch, loop, "make_train_step", lambda *_, **__: self._step
@@ -141,14 +143,20 @@ class Stage:
         return [(call["epoch"], number) for number in numbers]
 
     def trainer(self, *, step=0, best=-math.inf, lines=(), replicas=1, **options):
-        values = {"train_steps": 9, "seed": 11, "log_every_steps": 100}
-        values |= {"eval_every_steps": 100, "save_every_steps": 100}
+        values = {"train_steps": 9, "random_seed": 11, "log_step_count_steps": 100}
         others = {
             name: options.pop(name)
-            for name in ("evaluators", "monitors")
+            for name in ("evaluators", "monitors", "metric")
             if name in options
         }
+        self.made = record(
+            self.monkeypatch,
+            loop,
+            "TrainingCheckpoints",
+            Checkpoints(self.folder, step, best),
+        )
         return Trainer(
+            settings=tiny_settings(self.folder, **(values | options)),
             model="model",
             optimizer="optimizer",
             strategy=SimpleNamespace(
@@ -159,9 +167,7 @@ class Stage:
                 ),
             ),
             data=TrainingData(SHARDS, PLAN),
-            checkpoints=Checkpoints(self.folder, step, best),
             step_options=self.step_options,
-            options=LoopOptions(**(values | options)),
             log=Log(lines),
             **others,
         )
@@ -182,6 +188,40 @@ def test_the_step_is_made_of_model_optimizer_strategy_and_options(stage):
         "guard": None,
         "packed": False,
     }
+
+
+def test_every_setting_reaches_what_reads_it(stage, monkeypatch):
+    guards = record(monkeypatch, loop, "UpdateGuard", "guard")
+    recoveries = record(monkeypatch, loop, "Recovery", "recovery")
+    best = record(monkeypatch, loop, "BestModels", "best models")
+    trainer = stage.trainer(
+        max_skipped_updates=13, spike_factor=6.5, keep_best=4, max_rollbacks=5
+    )
+    assert guards.call == {"spike_factor": 6.5, "warm_up": WARM_UP}
+    assert stage.steps.call["guard"] == "guard"
+    assert stage.made.call == {
+        "settings": trainer.settings,
+        "model": "model",
+        "optimizer": "optimizer",
+        "guard": "guard",
+    }
+    assert recoveries.call == {
+        "guard": "guard",
+        "checkpoints": trainer.checkpoints,
+        "settings": trainer.settings,
+    }
+    assert best.call == {
+        "output_dir": str(stage.folder),
+        "model": "model",
+        "keep": 4,
+    }
+    assert trainer.recovery == "recovery"
+    assert trainer.evaluations.best_models == "best models"
+
+
+def test_every_update_is_made_and_one_best_model_kept_by_default(stage):
+    trainer = stage.trainer()
+    assert (trainer.recovery, trainer.evaluations.best_models) == (None, None)
 
 
 def test_the_step_reads_packed_rows_if_the_plan_packs_them(stage, monkeypatch):
@@ -213,7 +253,7 @@ def test_first_updates_are_shown_on_request_and_timed(
         "timed_update",
         lambda step, batch, iterations: (step(batch), iterations + batch[1]),
     )
-    trainer = stage.trainer(train_steps=6, log_every_steps=1)
+    trainer = stage.trainer(train_steps=6, log_step_count_steps=1)
     trainer.optimizer = SimpleNamespace(iterations=10.0)
     trainer.show_progress = shows
     trainer.train()
@@ -251,12 +291,12 @@ def test_a_loss_scale_that_fell_too_far_ends_the_training(stage, scale, diverged
         else contextlib.nullcontext()
     )
     with expected:
-        stage.trainer(log_every_steps=4).train()
+        stage.trainer(log_step_count_steps=4).train()
 
 
 def test_every_evaluation_uses_the_average_of_the_optimizer(stage):
     evaluators = [lambda step, log: {}]
-    stage.trainer(eval_every_steps=4, evaluators=evaluators).train()
+    stage.trainer(local_eval_frequency=4, evaluators=evaluators).train()
     call = {"model": "model", "optimizer": "optimizer"}
     assert stage.averaged.calls == [call] * 3  # steps 4, 8 and 9
 
@@ -289,7 +329,7 @@ def test_an_epoch_is_distributed_to_several_replicas(stage, replicas):
 @pytest.mark.parametrize("step", [0, 5])
 def test_training_starts_from_the_newest_checkpoint(stage, step, caplog):
     caplog.set_level(logging.INFO, "t2t_repro")
-    trainer = stage.trainer(step=step, best_metric="elo")
+    trainer = stage.trainer(step=step, metric="elo")
     trainer.train()
     assert trainer.checkpoints.events[:3] == [
         "clean up",
@@ -314,7 +354,7 @@ def test_a_finished_run_is_not_trained(stage, step):
 def test_metrics_are_logged_at_their_interval_and_at_the_end(stage):
     watched = []
     trainer = stage.trainer(
-        log_every_steps=4, monitors=[lambda step, log: watched.append((step, log))]
+        log_step_count_steps=4, monitors=[lambda step, log: watched.append((step, log))]
     )
     trainer.train()
     assert trainer.log.steps("train") == [4, 8, 9]
@@ -326,7 +366,7 @@ def test_metrics_are_logged_at_their_interval_and_at_the_end(stage):
 
 
 def test_checkpoints_are_saved_at_their_interval_and_at_the_end(stage):
-    trainer = stage.trainer(save_every_steps=4)
+    trainer = stage.trainer(save_checkpoints_steps=4)
     trainer.train()
     assert trainer.checkpoints.named("save") == [(4,), (8,), (9,)]
 
@@ -336,7 +376,7 @@ def scores(step, log):
 
 
 def test_the_best_model_is_that_of_the_metric_of_the_options(stage):
-    trainer = stage.trainer(eval_every_steps=3, evaluators=[scores], best_metric="elo")
+    trainer = stage.trainer(local_eval_frequency=3, evaluators=[scores], metric="elo")
     trainer.train()
     assert trainer.log.steps("eval") == [3, 6, 9]
     assert trainer.checkpoints.named("save best") == [
@@ -347,7 +387,7 @@ def test_the_best_model_is_that_of_the_metric_of_the_options(stage):
 
 def test_a_resumed_run_keeps_the_best_of_the_earlier_process(stage):
     trainer = stage.trainer(
-        step=5, best=25.0, eval_every_steps=3, evaluators=[scores], best_metric="elo"
+        step=5, best=25.0, local_eval_frequency=3, evaluators=[scores], metric="elo"
     )
     trainer.train()
     assert trainer.checkpoints.named("save best") == [(6, "elo", 30.0)]
@@ -355,7 +395,7 @@ def test_a_resumed_run_keeps_the_best_of_the_earlier_process(stage):
 
 def test_an_equal_score_does_not_replace_the_best(stage):
     trainer = stage.trainer(
-        eval_every_steps=3, evaluators=[lambda step, log: {"bleu": 10.0}]
+        local_eval_frequency=3, evaluators=[lambda step, log: {"bleu": 10.0}]
     )
     trainer.train()
     assert trainer.checkpoints.named("save best") == [(3, "bleu", 10.0)]
@@ -364,7 +404,7 @@ def test_an_equal_score_does_not_replace_the_best(stage):
 def test_evaluators_get_step_and_log_and_their_metrics_are_joined(stage):
     seen = []
     trainer = stage.trainer(
-        eval_every_steps=5,
+        local_eval_frequency=5,
         evaluators=[
             lambda step, log: seen.append((step, log)) or {"a": 1.0, "b": 1.0},
             lambda step, log: {"b": 2.0},
@@ -379,7 +419,7 @@ def test_evaluators_get_step_and_log_and_their_metrics_are_joined(stage):
 
 
 def test_without_evaluators_nothing_is_evaluated(stage):
-    trainer = stage.trainer(eval_every_steps=2)
+    trainer = stage.trainer(local_eval_frequency=2)
     trainer.train()
     assert trainer.log.steps("eval") == []
 
@@ -403,7 +443,7 @@ def test_an_evaluation_that_is_due_and_missing_comes_first(
     trainer = stage.trainer(
         step=step,
         lines=lines,
-        eval_every_steps=3,
+        local_eval_frequency=3,
         evaluators=[lambda step, log: steps.append(step) or {}],
     )
     trainer.train()
@@ -416,7 +456,9 @@ def test_a_signal_saves_and_leaves_the_evaluation_to_the_next_process(
 ):
     caplog.set_level(logging.INFO, "t2t_repro")
     stage.signal_at = signal_at
-    trainer = stage.trainer(eval_every_steps=3, evaluators=[scores], save_every_steps=0)
+    trainer = stage.trainer(
+        local_eval_frequency=3, evaluators=[scores], save_checkpoints_steps=0
+    )
     assert trainer.train() == signal_at
     assert trainer.stop_signal == signal.SIGTERM
     assert trainer.checkpoints.named("save") == [(signal_at,)]
@@ -428,7 +470,10 @@ def test_a_signal_saves_and_leaves_the_evaluation_to_the_next_process(
 
 def test_weights_are_checked_before_they_are_saved_or_evaluated(stage):
     trainer = stage.trainer(
-        save_every_steps=4, eval_every_steps=3, evaluators=[scores], train_steps=8
+        save_checkpoints_steps=4,
+        local_eval_frequency=3,
+        evaluators=[scores],
+        train_steps=8,
     )
     trainer.train()
     # At 3, 4, 6 and 8.
@@ -438,7 +483,7 @@ def test_weights_are_checked_before_they_are_saved_or_evaluated(stage):
 @pytest.mark.parametrize("earlier", [None, 4])
 def test_weights_that_are_not_finite_are_not_saved(stage, monkeypatch, earlier):
     record(monkeypatch, loop, "non_finite_weights", "decoder/kernel")
-    trainer = stage.trainer(step=earlier or 0, save_every_steps=3)
+    trainer = stage.trainer(step=earlier or 0, save_checkpoints_steps=3)
     with pytest.raises(DivergedError, match="decoder/kernel is not finite") as caught:
         trainer.train()
     assert trainer.checkpoints.named("save") == []
@@ -449,7 +494,7 @@ def test_weights_that_are_not_finite_are_not_saved(stage, monkeypatch, earlier):
 
 def test_a_loss_that_is_not_finite_is_not_logged(stage):
     stage.losses = {2: math.nan}
-    trainer = stage.trainer(log_every_steps=2)
+    trainer = stage.trainer(log_step_count_steps=2)
     with pytest.raises(DivergedError, match="the loss is nan at step 2"):
         trainer.train()
     assert trainer.log.lines == []
@@ -470,7 +515,7 @@ def test_a_loss_that_is_not_finite_is_not_logged(stage):
 def test_a_save_is_due_by_steps_or_by_time(
     stage, monkeypatch, steps, seconds, waited, is_due
 ):
-    trainer = stage.trainer(save_every_steps=steps, save_every_seconds=seconds)
+    trainer = stage.trainer(save_checkpoints_steps=steps, save_checkpoints_secs=seconds)
     trainer.step = 8
     trainer._last_save = 100.0
     monkeypatch.setattr(loop.time, "monotonic", lambda: 100.0 + waited)
@@ -504,9 +549,9 @@ def test_saving_and_evaluating_do_not_count_as_time_of_training(stage, monkeypat
         return result
 
     trainer = stage.trainer(
-        log_every_steps=2,
-        save_every_steps=2,
-        eval_every_steps=2,
+        log_step_count_steps=2,
+        save_checkpoints_steps=2,
+        local_eval_frequency=2,
         evaluators=[lambda step, log: wait(100.0, {})],
         train_steps=4,
     )
@@ -522,7 +567,7 @@ def test_the_progress_of_a_resumed_run_starts_at_its_step(stage, monkeypatch, ca
     caplog.set_level(logging.INFO, "t2t_repro")
     shown = spy(monkeypatch, loop, "Progress")
     trainer = stage.trainer(
-        step=5, log_every_steps=2, eval_every_steps=9, evaluators=[scores]
+        step=5, log_step_count_steps=2, local_eval_frequency=9, evaluators=[scores]
     )
     trainer.train()
     expected = {
@@ -540,7 +585,7 @@ def test_the_progress_of_a_resumed_run_starts_at_its_step(stage, monkeypatch, ca
 
 
 def test_a_full_disk_is_answered_with_the_folder_and_the_next_step(stage):
-    trainer = stage.trainer(save_every_steps=4)
+    trainer = stage.trainer(save_checkpoints_steps=4)
     saved = []
 
     def save(step):
@@ -562,7 +607,7 @@ def test_a_signal_during_a_missed_evaluation_leaves_the_training(stage):
         signal.raise_signal(signal.SIGTERM)
         return {}
 
-    trainer = stage.trainer(step=6, eval_every_steps=3, evaluators=[stop])
+    trainer = stage.trainer(step=6, local_eval_frequency=3, evaluators=[stop])
     assert trainer.train() == 6
     assert stage.trained_on == []
 

@@ -22,6 +22,7 @@ from t2t_repro.training.step import StepOptions, make_train_step
 from t2t_repro.training.training_checkpoints import TrainingCheckpoints
 from tests.support.eager import train_eagerly
 from tests.support.tiny_model import VOCAB_SIZE, padded, random_sentences
+from tests.support.tiny_training import tiny_settings
 
 HALF = ("bfloat16", "float16")
 SMALL = {
@@ -193,8 +194,9 @@ class Run:
         self.optimizer.dynamic_scale.assign(FIRST_SCALE)
         self.guard = UpdateGuard(spike_factor=10.0)
         self.step = make_step(self.model, self.optimizer, self.guard)
+        settings = tiny_settings(folder, keep_checkpoint_max=1)
         self.checkpoints = TrainingCheckpoints(
-            folder, self.model, self.optimizer, 1, self.guard
+            settings, self.model, self.optimizer, self.guard
         )
         self.results = []
 

@@ -12,13 +12,13 @@ import tensorflow as tf
 
 from t2t_repro.data.pipeline import Shards
 from t2t_repro.training import training_batches
-from t2t_repro.training.recovery import DivergedError, RecoveryLimits
+from t2t_repro.training.recovery import DivergedError
 from tests.support.tiny_training import metrics_of, saved_steps, tiny_trainer
 
 PER_EPOCH = 5
 POISON = 9  # an id whose embedding is huge
-LIMITS = RecoveryLimits(max_skips=2, max_rollbacks=2)
-SAVING = {"save_every_steps": 4, "eval_every_steps": 100}
+LIMITS = {"max_skipped_updates": 2, "max_rollbacks": 2}
+SAVING = {"save_checkpoints_steps": 4, "local_eval_frequency": 100}
 
 
 def batch(position, is_bad):
@@ -44,7 +44,7 @@ def bad(monkeypatch):
 
 
 def make_trainer(folder, train_steps, **options):
-    options = {"limits": LIMITS} | SAVING | options
+    options = LIMITS | SAVING | options
     trainer = tiny_trainer(folder, Shards(()), train_steps=train_steps, **options)
     table = trainer.model.embedding.embeddings.numpy()
     table[POISON] = 1e38
@@ -59,7 +59,7 @@ def weights_after(trainer):
 
 def weights_of_positions(folder, positions):
     """Return the weights after training on batches of these positions alone."""
-    trainer = make_trainer(folder, 1, limits=None)
+    trainer = make_trainer(folder, 1, max_skipped_updates=0)
     for position in positions:
         trainer.train_step(batch(position, False))
     return [v.numpy() for v in trainer.model.weights]
@@ -147,7 +147,7 @@ def test_without_a_checkpoint_training_gives_up_at_once(bad, tmp_path):
 
 def test_a_new_checkpoint_forgives_earlier_returns(bad, tmp_path):
     bad |= {6, 7, 14, 15, 22, 23}
-    trainer = make_trainer(tmp_path, 12, limits=RecoveryLimits(2, 1))
+    trainer = make_trainer(tmp_path, 12, max_rollbacks=1)
     assert trainer.train() == 12
 
 
@@ -207,7 +207,7 @@ def comparable(folder):
 
 
 BAD = {2, 6, 7, 12, 17, 18, 19, 20}
-WITH_DROPOUT = {"dropout": 0.2, "log_every_steps": 3}
+WITH_DROPOUT = {"dropout": 0.2, "log_step_count_steps": 3}
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +264,7 @@ def test_an_interrupted_run_makes_the_same_decisions(
 
 
 def test_a_run_without_a_guard_can_be_resumed_with_one(bad, tmp_path):
-    make_trainer(tmp_path, 4, limits=None).train()
+    make_trainer(tmp_path, 4, max_skipped_updates=0).train()
     bad |= {5}
     assert make_trainer(tmp_path, 7).train() == 7
-    assert make_trainer(tmp_path, 8, limits=None).train() == 8
+    assert make_trainer(tmp_path, 8, max_skipped_updates=0).train() == 8

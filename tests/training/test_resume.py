@@ -63,7 +63,7 @@ def test_a_signal_saves_the_update_that_follows_and_stops(shards, tmp_path, numb
         tmp_path,
         shards,
         train_steps=STEPS,
-        eval_every_steps=1,
+        local_eval_frequency=1,
         evaluators=[signal_at(4, number)],
     )
     assert trainer.train() == 5
@@ -77,7 +77,7 @@ def test_a_run_stopped_by_a_signal_continues_with_the_same_losses(
         tmp_path,
         shards,
         train_steps=STEPS,
-        eval_every_steps=1,
+        local_eval_frequency=1,
         evaluators=[signal_at(6)],
     )
     train(tmp_path, shards, train_steps=STEPS)
@@ -94,7 +94,7 @@ def test_signals_act_as_usual_after_training(shards, tmp_path):
 def test_the_signal_that_stopped_a_run_is_known(shards, tmp_path):
     trainer = train(tmp_path, shards, train_steps=2)
     assert trainer.stop_signal is None
-    options = {"eval_every_steps": 1, "evaluators": [signal_at(3)]}
+    options = {"local_eval_frequency": 1, "evaluators": [signal_at(3)]}
     trainer = train(tmp_path, shards, train_steps=9, **options)
     assert trainer.stop_signal == signal.SIGTERM
 
@@ -126,7 +126,7 @@ def evaluations_of(folder):
 EVALUATIONS = [(4, 30.0), (8, 20.8), (10, 21.0)]
 
 
-EVALUATING = {"train_steps": 10, "eval_every_steps": 4}
+EVALUATING = {"train_steps": 10, "local_eval_frequency": 4}
 
 
 def interrupt(folder, shards, evaluator, **options):
@@ -136,11 +136,11 @@ def interrupt(folder, shards, evaluator, **options):
 
 
 # Saved just before, saved two steps earlier, and at the end.
-@pytest.mark.parametrize(("step", "save_every_steps"), [(4, 1), (8, 3), (10, 1)])
+@pytest.mark.parametrize(("step", "save_checkpoints_steps"), [(4, 1), (8, 3), (10, 1)])
 def test_a_run_killed_in_an_evaluation_makes_up_for_it(
-    shards, tmp_path, step, save_every_steps
+    shards, tmp_path, step, save_checkpoints_steps
 ):
-    options = {"save_every_steps": save_every_steps}
+    options = {"save_checkpoints_steps": save_checkpoints_steps}
     interrupt(tmp_path, shards, killed_at(step), **options)
     train(tmp_path, shards, evaluators=[scores], **EVALUATING | options)
     assert evaluations_of(tmp_path) == EVALUATIONS
@@ -170,7 +170,7 @@ def test_a_signal_during_a_save_does_not_lose_the_evaluation(
 
     with monkeypatch.context() as patch:
         patch.setattr(TrainingCheckpoints, "save", save)
-        interrupt(tmp_path, shards, scores, save_every_steps=4)
+        interrupt(tmp_path, shards, scores, save_checkpoints_steps=4)
     assert saved_steps(tmp_path) == [4, 5]
     interrupt(tmp_path, shards, scores)
     assert evaluations_of(tmp_path) == EVALUATIONS
@@ -203,7 +203,9 @@ def test_a_run_killed_after_saving_the_best_makes_up_for_the_metrics(
 
     with monkeypatch.context() as patch:
         patch.setattr(MetricsLog, "scalars", be_killed)
-        interrupt(tmp_path, shards, scores, log_every_steps=100, save_every_steps=4)
+        interrupt(
+            tmp_path, shards, scores, log_step_count_steps=100, save_checkpoints_steps=4
+        )
     train(tmp_path, shards, evaluators=[scores], **EVALUATING)
     assert evaluations_of(tmp_path) == EVALUATIONS
     assert saved_steps(tmp_path / "best") == [4]
@@ -216,7 +218,7 @@ def damage(folder, step):
 def test_a_run_resumes_from_the_checkpoint_before_a_damaged_one(
     uninterrupted, shards, tmp_path
 ):
-    train(tmp_path, shards, train_steps=7, save_every_steps=3)
+    train(tmp_path, shards, train_steps=7, save_checkpoints_steps=3)
     damage(tmp_path, 7)
     trainer = train(tmp_path, shards, train_steps=STEPS)
     losses, weights = uninterrupted
@@ -234,7 +236,7 @@ def no_space(*args, **kwargs):
 
 
 def test_a_full_disk_says_where_the_run_resumes(shards, tmp_path, monkeypatch):
-    train(tmp_path, shards, train_steps=3, save_every_steps=2)
+    train(tmp_path, shards, train_steps=3, save_checkpoints_steps=2)
     assert saved_steps(tmp_path) == [2, 3]
     monkeypatch.setattr(tf.train.Checkpoint, "write", no_space)
     with pytest.raises(
@@ -260,7 +262,7 @@ def test_no_memory_is_not_a_full_disk(shards, tmp_path):
 
 
 def test_a_resumed_run_knows_how_good_the_best_was(shards, tmp_path):
-    options = {"eval_every_steps": 2, "evaluators": [rising_and_falling]}
+    options = {"local_eval_frequency": 2, "evaluators": [rising_and_falling]}
     train(tmp_path, shards, train_steps=4, **options)
     train(tmp_path, shards, train_steps=8, **options)
     assert saved_steps(tmp_path / "best") == [4]

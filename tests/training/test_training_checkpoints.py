@@ -25,6 +25,7 @@ from tests.support.tiny_training import (
     saved_steps,
     tiny_model,
     tiny_optimizer,
+    tiny_settings,
 )
 
 
@@ -44,9 +45,9 @@ def test_the_optimizers_moments_are_restored(tmp_path):
     optimizer = tiny_optimizer(model)
     for number, variable in enumerate(optimizer.variables):
         variable.assign(np.full(variable.shape, number))
-    TrainingCheckpoints(tmp_path, model, optimizer, 5).save(1)
+    TrainingCheckpoints(tiny_settings(tmp_path), model, optimizer).save(1)
     fresh = tiny_optimizer(model)
-    TrainingCheckpoints(tmp_path, model, fresh, 5).restore_latest()
+    TrainingCheckpoints(tiny_settings(tmp_path), model, fresh).restore_latest()
     values = [float(np.max(v.numpy())) for v in fresh.variables]
     assert values == list(range(len(values)))
 

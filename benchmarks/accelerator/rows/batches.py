@@ -22,9 +22,9 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.decoding.sentences import longest_piece
 from t2t_repro.decoding.source_pieces import cut
 from t2t_repro.errors import UserError
-from t2t_repro.runs.resuming import update_size
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.cluster import make_repeatable
+from t2t_repro.training.update_size import UpdateSize
 
 Batch = Mapping[str, np.ndarray]
 # The kind of a batch, and row and number of its pairs.
@@ -35,7 +35,7 @@ Position = tuple[int, int]
 
 def batch_plan(hparams: HParams) -> BatchPlan:
     """Return the plan of a training run's updates, each of them one batch."""
-    size = update_size(hparams, 1)
+    size = UpdateSize.of(hparams, 1)
     return BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
 
 

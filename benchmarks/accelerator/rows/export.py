@@ -33,9 +33,9 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.row_plan import plan_of
 from t2t_repro.features.reproduction.run_row import open_data, train_settings
-from t2t_repro.runs.describing import describe
-from t2t_repro.runs.resuming import resolved_hparams
+from t2t_repro.runs.prepared_training import resolved_hparams
 from t2t_repro.runs.run import RUN_FILE, Run
+from t2t_repro.runs.training import describe
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 # The settings that the search on JAX follows.

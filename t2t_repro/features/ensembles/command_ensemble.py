@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.framework import import_tensorflow_silently
+from t2t_repro.data.problem import Problem
 from t2t_repro.features.ensembles.ensemble_training import (
-    check_ensemble_folder,
+    prepare_ensemble,
     train_ensemble,
 )
 from t2t_repro.features.ensembles.members import (
@@ -17,6 +18,7 @@ from t2t_repro.features.ensembles.members import (
     MOST_MEMBERS,
     EnsembleFolder,
 )
+from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -47,8 +49,8 @@ class EnsembleTrainer:
     settings: TrainSettings
     members: int
 
-    def check_folder(self, problem: str) -> None:
-        check_ensemble_folder(self.settings, self.members, problem)
+    def check(self, problem: Problem) -> PreparedTraining:
+        return prepare_ensemble(self.settings, self.members, problem)[0]
 
     def train(self, data: PreparedData) -> list[TrainResult]:
         return train_ensemble(

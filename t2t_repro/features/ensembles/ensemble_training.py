@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ensembles.member_process import Failure, MemberProcess
 from t2t_repro.features.ensembles.members import (
@@ -23,7 +24,7 @@ from t2t_repro.features.ensembles.members import (
     MOST_MEMBERS,
     EnsembleFolder,
 )
-from t2t_repro.runs.resuming import check_run_folder
+from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
@@ -65,18 +66,23 @@ def member_settings(settings: TrainSettings, members: int) -> list[TrainSettings
     ]
 
 
-def check_ensemble_folder(settings: TrainSettings, members: int, problem: str) -> None:
+def prepare_ensemble(
+    settings: TrainSettings, members: int, problem: Problem
+) -> list[PreparedTraining]:
     """Create the folders of an ensemble, or check that its members can be resumed.
 
     Args:
         settings: Settings of the ensemble; see `member_settings`.
         members: Number of models.
-        problem: Name of the problem.
+        problem: The problem.
+
+    Returns:
+        The training of each member.
 
     Raises:
-        UserError: If the folder holds one run; or see `check_run_folder`.
+        UserError: If the folder holds one run; or see `PreparedTraining.of`.
         UsageError: If the number is out of range or not that of the ensemble in the
-            folder; or see `check_run_folder`.
+            folder; or see `PreparedTraining.of`.
     """
     if not FEWEST_MEMBERS <= members <= MOST_MEMBERS:
         raise UsageError(
@@ -92,8 +98,10 @@ def check_ensemble_folder(settings: TrainSettings, members: int, problem: str) -
             f"received output_dir={output_dir}, which holds one run, expected the "
             "folder of an ensemble, or a new folder."
         )
-    for member in member_settings(settings, members):
-        check_run_folder(member, problem)
+    return [
+        PreparedTraining.of(member, problem, Run.load(member.output_dir))
+        for member in member_settings(settings, members)
+    ]
 
 
 def _check_no_member_has_begun(
@@ -136,10 +144,10 @@ def train_ensemble(
         The outcome of each member.
 
     Raises:
-        UsageError: If there are several workers; or see `check_ensemble_folder`.
+        UsageError: If there are several workers; or see `prepare_ensemble`.
         UserError: If the folder cannot be used, or a member fails.
     """
-    check_ensemble_folder(settings, members, data.problem.name)
+    prepare_ensemble(settings, members, data.problem)
     _check_one_worker(settings)
     EnsembleFolder(members).save(settings.output_dir)
     one_by_one = _computes_on_gpus(settings)

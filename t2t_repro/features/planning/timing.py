@@ -15,8 +15,8 @@ from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.features.planning.training_plan import Plan
-from t2t_repro.runs.resuming import resolved_hparams
-from t2t_repro.runs.step_settings import chosen_xla, step_options
+from t2t_repro.runs.prepared_training import resolved_hparams
+from t2t_repro.runs.trainer import chosen_xla, step_options
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.cluster import make_local_strategy, make_repeatable
 from t2t_repro.training.optimizer import make_optimizer

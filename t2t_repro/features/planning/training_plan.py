@@ -22,7 +22,7 @@ from t2t_repro.models.estimates import (
     training_flops,
     training_memory,
 )
-from t2t_repro.runs.resuming import resolved_hparams, update_size
+from t2t_repro.runs.prepared_training import resolved_hparams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.settings.train_settings import TrainSettings
@@ -278,7 +278,7 @@ def plan_training(
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     parameters = parameter_count(hparams, *sizes)
     counts = None if manifest is None else manifest.splits["train"]
-    size = update_size(hparams, num_replicas)
+    size = UpdateSize.of(hparams, num_replicas)
     batches = plan_batches(hparams, sizes[1], size, counts)
     epochs = (
         None

@@ -21,15 +21,15 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ensembles import ensemble_training
 from t2t_repro.features.ensembles.ensemble_training import (
     MemberError,
-    check_ensemble_folder,
     member_settings,
+    prepare_ensemble,
     share_cores,
     train_ensemble,
 )
 from t2t_repro.features.ensembles.member_process import Failure
 from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainResult, TrainSettings
-from t2t_repro.runs.resuming import check_run_folder
+from t2t_repro.runs.prepared_training import PreparedTraining
 from tests.features.ensembles.test_members import save_run
 from tests.runs.test_run import make_run
 
@@ -251,28 +251,28 @@ def test_cores_are_shared_if_there_is_one_for_each(monkeypatch):
 
 def test_another_number_of_members_is_refused_once_one_has_a_checkpoint(tmp_path):
     EnsembleFolder(3).save(tmp_path)
-    check_ensemble_folder(settings_in(tmp_path), 2, PROBLEM.name)
+    prepare_ensemble(settings_in(tmp_path), 2, PROBLEM)
     save_run(tmp_path / "member-3")
     with pytest.raises(UsageError, match=r"ensemble of 2, but the one in .* has 3"):
-        check_ensemble_folder(settings_in(tmp_path), 2, PROBLEM.name)
+        prepare_ensemble(settings_in(tmp_path), 2, PROBLEM)
     with pytest.raises(UsageError, match="ensemble of 1, expected 2 to 100"):
-        check_ensemble_folder(settings_in(tmp_path), 1, PROBLEM.name)
+        prepare_ensemble(settings_in(tmp_path), 1, PROBLEM)
 
 
 def test_one_run_does_not_train_in_the_folder_of_an_ensemble(tmp_path):
     EnsembleFolder(2).save(tmp_path)
     with pytest.raises(UserError, match="the folder of an ensemble, expected the"):
-        check_run_folder(settings_in(tmp_path), PROBLEM.name)
+        PreparedTraining.of(settings_in(tmp_path), PROBLEM, None)
 
 
 def test_an_ensemble_does_not_begin_in_the_folder_of_a_run(tmp_path):
     make_run().save(tmp_path)
     with pytest.raises(UserError, match="which holds one run, expected the folder of"):
-        check_ensemble_folder(settings_in(tmp_path), 2, PROBLEM.name)
+        prepare_ensemble(settings_in(tmp_path), 2, PROBLEM)
 
 
 def test_every_member_is_checked(tmp_path):
     (tmp_path / "member-2").mkdir()
     (tmp_path / "member-2" / "metrics.jsonl").touch()
     with pytest.raises(UserError, match=r"member-2, which holds metrics\.jsonl"):
-        check_ensemble_folder(settings_in(tmp_path), 2, PROBLEM.name)
+        prepare_ensemble(settings_in(tmp_path), 2, PROBLEM)
