@@ -17,85 +17,6 @@ from typing import Any
 # Characters that could end the script element; U+2028 and U+2029 end a line of script.
 JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
-PAGE_STYLE = """
-html, body { margin: 0; height: 100%; }
-html { color-scheme: light dark; }
-html:has([data-theme="light"]) { color-scheme: light; }
-html:has([data-theme="dark"]) { color-scheme: dark; }
-"""
-# The address names what is chosen, so that a head can be linked. Anyone can write an
-# address: what it names is a number, or one of the names that the view knows.
-START_SCRIPT = """
-{
-  const data = JSON.parse(document.getElementById("attention-data").textContent);
-  const chosenIn = (address) => {
-    const named = new URLSearchParams(address.slice(1));
-    const text = (name) => named.get(name) ?? "";
-    const indices = (name) => text(name).split(" ")
-      .filter((part) => /^[1-9]\\d{0,3}$/.test(part)).map((part) => part - 1);
-    const [index] = indices("word");
-    const side = text("side") === "key" ? "key" : "query";
-    return {
-      sentence: indices("sentence")[0], kind: text("attention"),
-      layer: indices("layer")[0], heads: indices("heads"), view: text("view"),
-      words: text("tokens") !== "subwords", pin: index >= 0 ? { side, index } : null,
-    };
-  };
-  const addressOf = (app) => {
-    const { kind, layer, head, view, words, hidden, pin } = app.state;
-    const heads = view === "heat" ? [head] : hidden.size ? app.headsOn() : [];
-    return String(new URLSearchParams({
-      sentence: app.state.sentence + 1, attention: kind, layer: layer + 1,
-      ...(heads.length && { heads: heads.map((index) => index + 1).join(" ") }), view,
-      ...(!words && { tokens: "subwords" }),
-      ...(pin && { side: pin.side, word: pin.index + 1 }),
-    }));
-  };
-  let named, timer;
-  const shown = (app) => {
-    // Keep the address as it was written until something else is chosen: a new one
-    // while the browser goes back can stop it there.
-    named ??= addressOf(app);
-    clearTimeout(timer);
-    // Browsers refuse frequent changes.
-    timer = setTimeout(() => {
-      const address = addressOf(app);
-      if (address === named) return;
-      named = address;
-      history.replaceState(null, "", `${location.href.split("#")[0]}#${address}`);
-    }, 300);
-  };
-  const source = T2TAttention.fromDocuments(data.documents);
-  const chosen = chosenIn(location.hash);
-  const view = T2TAttention.mount(
-    document.getElementById("attention"),
-    { ...source, title: data.title, chosen, shown },
-  );
-  addEventListener("hashchange", () => {
-    named = undefined;
-    view.follow(chosenIn(location.hash));
-  });
-}
-"""
-
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<div id="attention"><noscript>This page needs JavaScript.</noscript></div>
-<script type="application/json" id="attention-data">{data}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
-
 
 def html_page(documents: Sequence[Mapping[str, Any]], title: str) -> str:
     """Return a page that shows the attention of sentence pairs.
@@ -107,9 +28,9 @@ def html_page(documents: Sequence[Mapping[str, Any]], title: str) -> str:
     Returns:
         The text of an HTML file, to be written as UTF-8.
     """
-    style = PAGE_STYLE + _static("attention_view.css")
-    script = _static("attention_view.js") + START_SCRIPT
-    return PAGE.format(
+    style = _static("page.css") + _static("attention_view.css")
+    script = _static("attention_view.js") + _static("page.js")
+    return _static("page.html").format(
         policy=_policy(script, style),
         title=html.escape(title),
         style=style,

@@ -24,7 +24,8 @@ from t2t_repro.cli.streams import (
     write_lines,
 )
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.attention_view.paper_figures import PAPER_SENTENCES
+from t2t_repro.features.attention_view import paper_figures
+from t2t_repro.features.attention_view.panels import check_matplotlib
 from t2t_repro.files import atomic_write
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -32,7 +33,6 @@ from t2t_repro.text.lines import check_same_length, is_blank
 
 if TYPE_CHECKING:
     from t2t_repro.features.attention_view.alignments import AlignmentHeads
-    from t2t_repro.features.attention_view.paper_figures import Figure
     from t2t_repro.features.attention_view.sentence_attention import Attention
     from t2t_repro.runs import System
 
@@ -167,6 +167,8 @@ def _check_flags(args: argparse.Namespace) -> None:
         ):
             flags = " and ".join(f"--{output}" for output in outputs)
             raise UsageError(f"--{name} belongs to {flags}: leave it out.")
+    if args.figure is not None:
+        check_matplotlib()
     if args.figure == 5 and args.word is not None:
         raise UsageError("--word belongs to --figure 3 and 4: leave it out.")
     if args.alignments is not None and args.heads and args.layer is None:
@@ -207,7 +209,7 @@ def _texts(args: argparse.Namespace) -> tuple[list[str], list[str] | None]:
         return _lines_of_files(args)
     if args.figure is None:
         raise UsageError("give --source or --decode_from_file.")
-    return [PAPER_SENTENCES[args.figure]], None
+    return [paper_figures.PAPER_SENTENCES[args.figure]], None
 
 
 def _lines_of_files(args: argparse.Namespace) -> tuple[list[str], list[str] | None]:
@@ -244,7 +246,7 @@ def _captured(
                 yield system.attention(source, target, hparams)
             except UserError as error:
                 # Name what the user did not give on the command line.
-                if source in PAPER_SENTENCES.values():
+                if source in paper_figures.PAPER_SENTENCES.values():
                     raise UserError(f"the paper's sentence: {error}") from error
                 if len(sources) > 1:
                     raise UserError(f"sentence {number + 1}: {error}") from error
@@ -263,51 +265,25 @@ def write_page(name: str, system: System, captured: Iterable[Attention]) -> None
         print(name)
 
 
-def _figure(args: argparse.Namespace, attention: Attention) -> Figure:
-    from t2t_repro.features.attention_view.paper_figures import (
-        figure_3,
-        figure_4,
-        figure_5,
-    )
-
-    kind = args.kind or "encoder_self"
-    if args.figure == 5:
-        return figure_5(attention, kind=kind, layer=args.layer, heads=args.heads)
-    draw = figure_3 if args.figure == 3 else figure_4
-    return draw(
-        attention, kind=kind, layer=args.layer, heads=args.heads, word=args.word
-    )
-
-
 def write_figure(args: argparse.Namespace, attention: Attention) -> None:
     """Write a figure of the paper as SVG and PDF, and print the names of the files.
 
     Raises:
         UserError: If a file cannot be written, or the model has no such attention.
     """
-    figure = _figure(args, attention)
+    given = {name: getattr(args, name) for name in ("kind", "layer", "heads", "word")}
+    draw = getattr(paper_figures, f"figure_{args.figure}")
+    figure = draw(attention, **{k: v for k, v in given.items() if v is not None})
     logger.info("figure %d: %s", args.figure, figure.description)
     folder = Path(args.figure_dir or args.output_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"figure_{args.figure}.svg"
-        atomic_write(path, figure.to_svg())
-        print(path)
-        _write_pdf(path.with_suffix(".pdf"), figure)
+        for form, content in (("svg", figure.to_svg()), ("pdf", figure.to_pdf())):
+            path = folder / f"figure_{args.figure}.{form}"
+            atomic_write(path, content)
+            print(path)
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror}.") from error
-
-
-def _write_pdf(path: Path, figure: Figure) -> None:
-    """Write a figure as PDF; without one, leave no older file beside the new SVG."""
-    from t2t_repro.features.attention_view.pdf import MissingCharacter
-
-    try:
-        atomic_write(path, figure.to_pdf())
-        print(path)
-    except MissingCharacter as error:
-        path.unlink(missing_ok=True)
-        logger.warning("no PDF: %s", error)
 
 
 def write_alignments(

@@ -26,6 +26,7 @@ CELL = 18
 MARGIN = 12
 LONGEST_LABEL, LONGEST_TITLE = 24, 60
 MAX_TOKENS = 60
+_SIDES = ("queries", "keys")
 # White is 0 and dark blue is 1.
 _DARK = np.array([8.0, 48.0, 107.0])
 _INK, _GRID, _PAPER = (20, 20, 20), (225, 225, 225), (255, 255, 255)
@@ -35,8 +36,9 @@ def draw_map(document: dict[str, Any], kind: str, title: str) -> np.ndarray | No
     """Draw the attention of every layer, averaged over its heads.
 
     Rows of a panel are queries, columns are keys; the weights of each row sum to one.
-    Darkness is the square root of the weight, so that small weights can be seen.
-    Differs from tensor2tensor (`attention_image_summary`), which has no labels.
+    Darkness is the square root of the weight, so that small weights can be seen. Panels
+    are below each other: TensorBoard makes a picture as narrow as its column. Differs
+    from tensor2tensor (`attention_image_summary`), which has no labels.
 
     Args:
         document: The document of a sentence pair.
@@ -44,27 +46,41 @@ def draw_map(document: dict[str, Any], kind: str, title: str) -> np.ndarray | No
         title: Text above the panels.
 
     Returns:
-        Pixels, uint8 `[height, width, 3]`, or None without such a map or
-            without tokens.
+        Pixels, uint8 `[height, width, 3]`, or None without such a map or without
+        tokens.
     """
-    entry = next((e for e in document["maps"] if e["kind"] == kind), None)
-    if entry is None:
-        return None
-    sequences = document["sequences"]
-    queries, keys = (sequences[entry[side]]["tokens"] for side in ("queries", "keys"))
-    if not queries or not keys:
-        return None
-    weights = layer_means(entry, len(queries), len(keys))
+    for entry in document["maps"]:
+        if entry["kind"] == kind:
+            sides = [document["sequences"][entry[s]]["tokens"] for s in _SIDES]
+            return _picture(entry, *sides, title) if all(sides) else None
+    return None
+
+
+def _picture(
+    entry: dict[str, Any], queries: list[str], keys: list[str], title: str
+) -> np.ndarray:
+    font = _Font()
+    weights = layer_means(entry, len(queries), len(keys))[:, :MAX_TOKENS, :MAX_TOKENS]
     if max(len(queries), len(keys)) > MAX_TOKENS:
         title += f", first {MAX_TOKENS} tokens"
-    font = _Font()
-    rows = [font.label(token) for token in queries[:MAX_TOKENS]]
-    columns = [font.label(token) for token in keys[:MAX_TOKENS]]
+    title = font.drawable(title, LONGEST_TITLE)
+    rows, columns = (
+        # A space mark becomes a dot.
+        [font.drawable(t.replace("\u2581", "\u00b7"), LONGEST_LABEL) for t in tokens]
+        for tokens in (queries[:MAX_TOKENS], keys[:MAX_TOKENS])
+    )
     panels = [
-        _panel(layer[: len(rows), : len(columns)], rows, columns, f"layer {n}", font)
-        for n, layer in enumerate(weights, start=1)
+        _panel(layer, rows, columns, f"layer {number}", font)
+        for number, layer in enumerate(weights, start=1)
     ]
-    return np.asarray(_stacked(panels, title, font))
+    width, height = panels[0].size
+    top, step = FONT_SIZE + 3 * MARGIN, height + 2 * MARGIN
+    width = max(width, font.width(title)) + 2 * MARGIN
+    picture = Image.new("RGB", (width, top + len(panels) * step), _PAPER)
+    ImageDraw.Draw(picture).text((MARGIN, MARGIN), title, _INK, font.font)
+    for number, panel in enumerate(panels):
+        picture.paste(panel, (MARGIN, top + number * step))
+    return np.asarray(picture)
 
 
 def layer_means(entry: dict[str, Any], queries: int, keys: int) -> np.ndarray:
@@ -78,25 +94,21 @@ class _Font:
     """A font of this machine, or Pillow's own, which has ASCII letters only."""
 
     def __init__(self) -> None:
-        self.complete = True
+        self.is_complete = True
         for name in FONTS:
             try:
                 self.font = ImageFont.truetype(name, FONT_SIZE)
             except OSError:
                 continue
             return
-        self.complete = False
+        self.is_complete = False
         self.font = ImageFont.load_default(FONT_SIZE)
-
-    def label(self, token: str) -> str:
-        """Return a token as this font can show it: a space mark becomes a dot."""
-        return self.drawable(token.replace("\u2581", "\u00b7"), LONGEST_LABEL)
 
     def drawable(self, text: str, longest: int) -> str:
         """Shorten a text, and replace the characters that cannot be drawn."""
         if len(text) > longest:
             text = text[: longest - 3] + "..."
-        if not self.complete:
+        if not self.is_complete:
             parts = unicodedata.normalize("NFKD", text.replace("\u00b7", "_"))
             letters = "".join(c for c in parts if not unicodedata.combining(c))
             text = letters.encode("ascii", "replace").decode("ascii")
@@ -108,59 +120,31 @@ class _Font:
 
 def _panel(
     weights: np.ndarray,
-    queries: Sequence[str],
-    keys: Sequence[str],
+    rows: Sequence[str],
+    columns: Sequence[str],
     title: str,
     font: _Font,
 ) -> Image.Image:
     """Draw one matrix with its labels and its title."""
-    left = max(map(font.width, queries)) + MARGIN
-    top = max(map(font.width, keys)) + MARGIN + FONT_SIZE + MARGIN
-    height, width = (size * CELL for size in weights.shape)
-    panel = Image.new("RGB", (left + width + 1, top + height + 1), _PAPER)
-    panel.paste(_cells(weights), (left, top))
-    draw = ImageDraw.Draw(panel)
-    draw.rectangle((left, top, left + width, top + height), outline=_GRID)
-    draw.text((left, 0), title, _INK, font.font)
-    for row, label in enumerate(queries):
-        middle = top + row * CELL + CELL // 2
-        draw.text((left - 5, middle), label, _INK, font.font, anchor="rm")
-    for column, label in enumerate(keys):
-        upright = _upright(label, font)
-        x = left + column * CELL + (CELL - upright.width) // 2
-        panel.paste(upright, (x, top - 4 - upright.height))
-    return panel
-
-
-def _cells(weights: np.ndarray) -> Image.Image:
-    """Draw a matrix of weights from 0 to 1 as squares with thin lines between them."""
     share = np.sqrt(np.clip(weights, 0.0, 1.0))[..., None]
     colors = (255.0 + (_DARK - 255.0) * share).astype(np.uint8)
     pixels = colors.repeat(CELL, axis=0).repeat(CELL, axis=1)
     pixels[::CELL] = pixels[:, ::CELL] = _GRID
-    return Image.fromarray(pixels)
-
-
-def _upright(label: str, font: _Font) -> Image.Image:
-    """Draw a label that reads from bottom to top."""
-    image = Image.new("RGB", (max(font.width(label), 1), CELL - 2), _PAPER)
-    middle = (CELL - 2) // 2
-    ImageDraw.Draw(image).text((0, middle), label, _INK, font.font, anchor="lm")
-    return image.rotate(90, expand=True)
-
-
-def _stacked(panels: Sequence[Image.Image], title: str, font: _Font) -> Image.Image:
-    """Put panels of one size below each other, and a title above them.
-
-    TensorBoard makes a picture as narrow as its column, so one panel fills the width.
-    """
-    title = font.drawable(title, LONGEST_TITLE)
-    width, height = panels[0].size
-    width = max(width, font.width(title)) + 2 * MARGIN
-    top = FONT_SIZE + 3 * MARGIN
-    step = height + 2 * MARGIN
-    picture = Image.new("RGB", (width, top + len(panels) * step), _PAPER)
-    ImageDraw.Draw(picture).text((MARGIN, MARGIN), title, _INK, font.font)
-    for number, panel in enumerate(panels):
-        picture.paste(panel, (MARGIN, top + number * step))
-    return picture
+    left = max(map(font.width, rows)) + MARGIN
+    top = max(map(font.width, columns)) + MARGIN + FONT_SIZE + MARGIN
+    height, width = pixels.shape[:2]
+    panel = Image.new("RGB", (left + width + 1, top + height + 1), _PAPER)
+    panel.paste(Image.fromarray(pixels), (left, top))
+    draw = ImageDraw.Draw(panel)
+    draw.rectangle((left, top, left + width, top + height), outline=_GRID)
+    draw.text((left, 0), title, _INK, font.font)
+    for row, label in enumerate(rows):
+        middle = top + row * CELL + CELL // 2
+        draw.text((left - 5, middle), label, _INK, font.font, anchor="rm")
+    for column, label in enumerate(columns):  # these read from bottom to top
+        text = Image.new("RGB", (max(font.width(label), 1), CELL - 2), _PAPER)
+        place = (0, (CELL - 2) // 2)
+        ImageDraw.Draw(text).text(place, label, _INK, font.font, anchor="lm")
+        x = left + column * CELL + 1
+        panel.paste(text.rotate(90, expand=True), (x, top - 4 - text.width))
+    return panel

@@ -15,20 +15,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.attention_view.drawing import Drawing
-from t2t_repro.features.attention_view.panels import Panel, draw_panels, shown_word
-from t2t_repro.features.attention_view.pdf import pdf
+from t2t_repro.features.attention_view.panels import (
+    Panel,
+    draw_panels,
+    figure_bytes,
+    shown_word,
+)
 from t2t_repro.features.attention_view.sentence_attention import (
     EOS_SIGN,
     Attention,
     check_number,
     comparable,
 )
-from t2t_repro.features.attention_view.svg import svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 _LAW = (
     "The Law will never be perfect , but its application should be just - this is what "
@@ -57,16 +63,12 @@ class Figure:
     description: str
 
     def to_svg(self) -> str:
-        """Return an SVG document."""
-        return svg(self.drawing)
+        """Return an SVG document, whose words are in the fonts of its reader."""
+        return figure_bytes(self.drawing, "svg", self.description).decode()
 
     def to_pdf(self) -> bytes:
-        """Return a PDF document of one page.
-
-        Raises:
-            UserError: If a word is not written in Western European letters.
-        """
-        return pdf(self.drawing)
+        """Return a PDF document of one page with its fonts."""
+        return figure_bytes(self.drawing, "pdf", self.description)
 
     def _repr_svg_(self) -> str:
         """Show the figure in a notebook."""
@@ -268,7 +270,7 @@ def _figure(shown: _Shown, heads: Sequence[int], panels: Sequence[Panel]) -> Fig
     words = {shown.queries[p.query] for p in panels if p.query is not None}
     if words:
         description += f", at {shown_word(words.pop())!r}"
-    return Figure(draw_panels(panels, shown.title, description), description)
+    return Figure(draw_panels(panels, shown.title), description)
 
 
 def _two_best(scores: np.ndarray) -> list[int]:

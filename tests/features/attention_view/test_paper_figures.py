@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,14 +9,8 @@ import numpy as np
 import pytest
 
 import t2t_repro.features.attention_view
-from t2t_repro.errors import UserError
-from t2t_repro.features.attention_view.drawing import (
-    Box,
-    Drawing,
-    Label,
-    Line,
-    text_width,
-)
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.attention_view import panels
 from t2t_repro.features.attention_view.paper_figures import (
     PAPER_SENTENCES,
     PAPER_WORDS,
@@ -25,12 +18,12 @@ from t2t_repro.features.attention_view.paper_figures import (
     figure_4,
     figure_5,
 )
-from t2t_repro.features.attention_view.pdf import MissingCharacter, pdf
 from t2t_repro.features.attention_view.sentence_attention import (
     Attention,
     TokenSequence,
 )
-from t2t_repro.features.attention_view.svg import svg
+
+pytest.importorskip("matplotlib", reason="figures need the extra `plot`")
 
 STATIC = Path(t2t_repro.features.attention_view.__file__).parent / "static"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -71,19 +64,28 @@ def point(attention: Attention, layer: int, head: int, query: int, key: int) -> 
     row[query], row[key] = 0.5, 0.5
 
 
-def lines(figure) -> list[tuple[float, float, str]]:
+def lines(figure) -> list[tuple[float, float, float]]:
     """Return the columns of the ends of each line, and its opacity."""
-    root = ElementTree.fromstring(figure.to_svg())
-    found = root.iter(f"{SVG}line")
+    (axes,) = figure.drawing.axes
     return [
-        (float(line.get("x1")), float(line.get("x2")), line.get("stroke-opacity"))
-        for line in found
+        (start, end, opacity)
+        for drawn in axes.collections
+        for ((start, _), (end, _)), (*_, opacity) in zip(
+            drawn.get_segments(), drawn.get_colors(), strict=True
+        )
     ]
 
 
 def texts(figure) -> list[str]:
     root = ElementTree.fromstring(figure.to_svg())
     return [text.text for text in root.iter(f"{SVG}text")]
+
+
+def legend(figure) -> list[str]:
+    """Return the colors of the boxes."""
+    from matplotlib.colors import to_hex
+
+    return [to_hex(box.get_facecolor()) for box in figure.drawing.axes[0].patches]
 
 
 def test_the_papers_sentences_have_the_papers_words():
@@ -107,22 +109,33 @@ def test_the_layer_is_written_above_the_heads(draw):
     assert texts(figure)[0] == "Encoder-decoder attention, layer 2 of 6"
 
 
-def test_the_layer_fits_into_a_narrow_figure():
-    figure = figure_5(attention_of("a", layers=6))
-    caption = figure.drawing.shapes[0]
-    width = text_width(caption.text, caption.size)
-    assert caption.x + width + caption.x <= figure.drawing.width
+def boxes_of(figure):
+    """Return the text and the box of each text, in points from above."""
+    drawing = figure.drawing
+    drawing.set_dpi(72)
+    drawing.draw_without_rendering()
+    (axes,) = drawing.axes
+    return [
+        (
+            text.get_text(),
+            text.get_window_extent().transformed(axes.transData.inverted()),
+        )
+        for text in axes.texts
+    ]
+
+
+def test_everything_fits_into_a_narrow_figure():
+    figure = figure_5(attention_of("a donaudampfschiff", layers=6))
+    width, height = figure.drawing.get_size_inches() * 72
+    for _, box in boxes_of(figure):
+        assert 0 <= box.x0 < box.x1 <= width
+        assert 0 <= box.y1 < box.y0 <= height
 
 
 def test_the_layer_is_above_the_legend_of_the_heads():
-    labels = [
-        s
-        for s in figure_5(attention_of(SENTENCE)).drawing.shapes
-        if isinstance(s, Label) and not s.upward
-    ]
-    caption, legend, _ = labels
-    assert caption.y + caption.size < legend.y
-    assert legend.text.startswith("head ")
+    caption, first, *_ = boxes_of(figure_5(attention_of(SENTENCE)))
+    assert first[0].startswith("head ")
+    assert caption[1].y0 < first[1].y1
 
 
 def test_figure_3_draws_the_lines_of_all_heads_at_one_word():
@@ -133,7 +146,7 @@ def test_figure_3_draws_the_lines_of_all_heads_at_one_word():
     assert {line[0] for line in found} == {start}
     ends = sorted((round((end - start) / column), weight) for _, end, weight in found)
     # Heads 1, 2 and 4 attend to the word itself; head 3 also six words further.
-    assert ends == [(0, "0.5"), *[(0, "1")] * 3, (6, "0.5")]
+    assert ends == [(0, 0.5), *[(0, 1.0)] * 3, (6, 0.5)]
 
 
 def test_figure_3_draws_the_chosen_heads_in_their_colors():
@@ -141,20 +154,15 @@ def test_figure_3_draws_the_chosen_heads_in_their_colors():
     one = figure_3(attention, heads=[2], word="law").to_svg()
     assert "head 2" in one
     assert "head 1" not in one
-    both = figure_3(attention, heads=[1, 2], word="law").to_svg()
-    colors = {line.get("stroke") for line in ElementTree.fromstring(both).iter()}
-    assert colors - {None} == {"#0076b1", "#d86200"}
+    both = figure_3(attention, heads=[1, 2], word="law")
+    assert legend(both)[:2] == ["#0076b1", "#d86200"]
 
 
 def test_the_heads_of_a_figure_have_the_colors_of_the_light_page():
-    figure = figure_3(attention_of(SENTENCE, heads=10), word="law").to_svg()
-    legend = [
-        box.get("fill") for box in ElementTree.fromstring(figure).iter(f"{SVG}rect")
-    ]
+    figure = figure_3(attention_of(SENTENCE, heads=10), word="law")
     view = (STATIC / "attention_view.js").read_text(encoding="utf-8")
     (light,) = re.findall(r'light: (\[".*"\])', view)
-    # The first rectangle is the page.
-    assert legend[1:11] == json.loads(light)
+    assert legend(figure)[:10] == json.loads(light)
 
 
 def test_a_word_can_be_given_by_its_position():
@@ -248,76 +256,29 @@ def test_any_text_is_only_text():
     assert len(figure_3(attention_of(hostile), word=4).description) < 200
 
 
-DRAWING = Drawing(
-    "Title",
-    100.0,
-    50.0,
-    (
-        Line((10.0, 10.0), (20.0, 30.0), (255, 0, 0), 0.5),
-        Box(1.0, 2.0, 3.0, 4.0, (0, 0, 255), 1.0),
-        Label(5.0, 45.0, "Größe (1)", 10.0),
-        Label(50.0, 45.0, "ab", 10.0, upward=True, anchor="end"),
-    ),
-)
+def test_a_pdf_has_its_words_and_the_font_of_its_letters():
+    pdf = figure_5(attention_of("собака is a dog")).to_pdf()
+    assert pdf.startswith(b"%PDF-")
+    assert b"/FontFile2" in pdf
+    assert "собака" in figure_5(attention_of("собака is a dog")).to_svg()
 
 
-def pdf_content(document: bytes) -> str:
-    stream = re.search(rb"stream\n(.*)\nendstream", document, re.DOTALL)
-    return zlib.decompress(stream[1]).decode("cp1252")
+def test_characters_that_no_font_has_are_named_once(monkeypatch, caplog):
+    from matplotlib.font_manager import fontManager
+
+    fonts = [font for font in fontManager.ttflist if font.name == "DejaVu Sans"]
+    monkeypatch.setattr(fontManager, "ttflist", fonts)
+    figure = figure_5(attention_of("日 本 日 собака"))
+    assert figure.to_pdf()
+    assert "日" in texts(figure)
+    (record,) = caplog.records
+    assert "characters 日本:" in record.getMessage()
 
 
-def test_pdf_measures_from_the_lower_left_corner():
-    line, box, label, upward = pdf_content(pdf(DRAWING)).split("\n")
-    assert line == "q /a0 gs 1 0 0 RG 1.5 w 1 J 10 40 m 20 20 l S Q"
-    assert box == "q /a1 gs 0 0 1 rg 1 44 3 4 re f Q"
-    assert label == r"BT /F 10 Tf 0 0 0 rg 1 0 0 1 5 5 Tm (Größe \(1\)) Tj ET"
-    # "ab" is 11.12 points wide and ends at a height of 5.
-    assert upward == "BT /F 10 Tf 0 0 0 rg 0 1 -1 0 50 -6.12 Tm (ab) Tj ET"
-
-
-def test_the_table_of_a_pdf_points_to_its_objects():
-    document = pdf(DRAWING)
-    assert document.startswith(b"%PDF-1.4\n")
-    start = int(re.search(rb"startxref\n(\d+)\n%%EOF\n$", document)[1])
-    assert document[start:].startswith(b"xref\n0 7\n")
-    offsets = re.findall(rb"(\d{10}) 00000 n \n", document[start:])
-    for number, offset in enumerate(offsets, start=1):
-        assert document[int(offset) :].startswith(b"%d 0 obj\n" % number)
-    length = int(re.search(rb"/Length (\d+)", document)[1])
-    stream = document.index(b"stream\n") + len(b"stream\n")
-    assert document[stream + length :].startswith(b"\nendstream")
-
-
-def test_a_pdf_states_its_opacities():
-    assert b"/a0 << /ca 0.5 /CA 0.5 >> /a1 << /ca 1 /CA 1 >>" in pdf(DRAWING)
-
-
-def test_a_pdf_refuses_letters_that_its_font_does_not_have():
-    attention = attention_of("собака is a dog")
-    with pytest.raises(MissingCharacter, match=r"собака.*use the SVG"):
-        figure_5(attention).to_pdf()
-    assert "собака" in figure_5(attention).to_svg()
-
-
-def test_svg_has_the_same_shapes():
-    root = ElementTree.fromstring(svg(DRAWING))
-    line = next(root.iter(f"{SVG}line"))
-    assert (line.get("x1"), line.get("y2"), line.get("stroke")) == (
-        "10",
-        "30",
-        "#ff0000",
-    )
-    labels = list(root.iter(f"{SVG}text"))
-    assert labels[0].text == "Größe (1)"
-    assert labels[1].get("transform") == "translate(50 45) rotate(-90)"
-    assert labels[1].get("text-anchor") == "end"
-    assert next(root.iter(f"{SVG}title")).text == "Title"
-
-
-def test_widths_are_those_of_helvetica():
-    # H 722, e 556, l 222, l 222, o 556; an umlaut is as wide as its letter.
-    assert text_width("Hello", 10.0) == pytest.approx(22.78)
-    assert text_width("öß", 10.0) == pytest.approx(5.56 + 6.11)
+def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setattr(panels.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"needs Matplotlib.*extra `plot`"):
+        figure_5(attention_of(SENTENCE))
 
 
 def test_equal_figures_are_equal_files():
