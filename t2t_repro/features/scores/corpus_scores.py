@@ -2,6 +2,10 @@
 
 Only scores of one kind can be compared, so each names the published numbers of its
 kind. docs/scores.md shows how far the kinds are apart.
+
+The papers' tokenised BLEU is of Moses's tokens, with compounds split at hyphens, by
+multi-bleu. tensor2tensor: `utils/get_ende_bleu.sh`, which calls Moses's Perl scripts.
+Here `sacremoses`, a port of these scripts, replaces them. It is an optional dependency.
 """
 
 from __future__ import annotations
@@ -17,6 +21,15 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from t2t_repro.errors import UserError
 from t2t_repro.translation_scores import DEFAULT_TOKENIZER, Score, bleu_metric
+
+PACKAGE = "sacremoses"
+INSTALL = "pip install sacremoses"
+# Perl applies the script's expression to bytes, and finds hyphens from left to right
+# without overlap: a-b-c is split once if b is one byte.
+_HYPHEN = re.compile(rb"(\S)-(\S)")
+_SPLIT_HYPHEN = rb"\1 ##AT##-##AT## \2"
+# Languages without a list of abbreviations of their own, which sacremoses knows.
+_CJK = frozenset(("zh", "ja", "ko", "cjk"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,92 +54,54 @@ class NamedScore:
     missing: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class _Kind:
-    """A kind of score, without its value."""
-
-    name: str
-    label: str
-    meaning: str
-
-
+# Name, label, metric and meaning of each kind.
+_Kind = tuple[str, str, Callable[[], BLEU | CHRF | TER], str]
 _PUBLISHED = (DEFAULT_TOKENIZER, "intl")
-_Metric = BLEU | CHRF | TER
-_SACREBLEU: tuple[tuple[_Kind, Callable[[], _Metric]], ...] = (
+_SACREBLEU: tuple[_Kind, ...] = (
     (
-        _Kind(
-            "bleu_13a",
-            "BLEU 13a",
-            "sacreBLEU's default, to publish today; not the papers' number.",
-        ),
-        BLEU,
+        *("bleu_13a", "BLEU 13a", BLEU),
+        "sacreBLEU's default, to publish today; not the papers' number.",
     ),
     (
-        _Kind(
-            "bleu_13a_lc",
-            "BLEU 13a, lower-cased",
-            "As in NVIDIA's DeepLearningExamples: big 27.92 on eight A100 (TF32).",
-        ),
-        partial(BLEU, lowercase=True),
+        *("bleu_13a_lc", "BLEU 13a, lower-cased", partial(BLEU, lowercase=True)),
+        "As in NVIDIA's DeepLearningExamples: big 27.92 on eight A100 (TF32).",
     ),
     (
-        _Kind(
-            "bleu_intl",
-            "BLEU intl",
-            "`t2t-bleu`, cased.",
-        ),
-        partial(BLEU, tokenize="intl"),
+        *("bleu_intl", "BLEU intl", partial(BLEU, tokenize="intl")),
+        "`t2t-bleu`, cased.",
     ),
     (
-        _Kind(
-            "bleu_intl_lc",
-            "BLEU intl, lower-cased",
-            "`t2t-bleu`, uncased.",
-        ),
+        *("bleu_intl_lc", "BLEU intl, lower-cased"),
         partial(BLEU, tokenize="intl", lowercase=True),
+        "`t2t-bleu`, uncased.",
     ),
 )
+_CHARACTERS_AND_EDITS: tuple[_Kind, ...] = (
+    (
+        *("chrf", "chrF2", CHRF),
+        "Character n-grams (Popovic 2015); not in the papers.",
+    ),
+    (
+        *("chrf_plus_plus", "chrF2++", partial(CHRF, word_order=2)),
+        "chrF2 with words and pairs of words (Popovic 2017); not in the papers.",
+    ),
+    (
+        *("ter", "TER", TER),
+        "Edits per 100 reference words, lower is better (Snover et al. 2006); not "
+        "in the papers.",
+    ),
+)
+# Name, label, whether compounds are split, and meaning.
 _MOSES = (
     (
-        _Kind(
-            "bleu_tokenized",
-            "BLEU tokenised",
-            "multi-bleu without the split of compounds; the usual kind of papers on "
-            "English-French (Vaswani et al., Table 2: base 38.1, big 41.8).",
-        ),
-        False,
+        *("bleu_tokenized", "BLEU tokenised", False),
+        "multi-bleu without the split of compounds; the usual kind of papers on "
+        "English-French (Vaswani et al., Table 2: base 38.1, big 41.8).",
     ),
     (
-        _Kind(
-            "bleu_paper",
-            "BLEU of the papers",
-            "Tokenised, compounds split (`get_ende_bleu.sh`): Vaswani et al., Table 2, "
-            "English-German: base 27.3, big 28.4.",
-        ),
-        True,
-    ),
-)
-_CHARACTERS_AND_EDITS: tuple[tuple[_Kind, Callable[[], _Metric]], ...] = (
-    (
-        _Kind("chrf", "chrF2", "Character n-grams (Popovic 2015); not in the papers."),
-        CHRF,
-    ),
-    (
-        _Kind(
-            "chrf_plus_plus",
-            "chrF2++",
-            "chrF2 with words and pairs of words (Popovic 2017); not in the papers.",
-        ),
-        partial(CHRF, word_order=2),
-    ),
-    (
-        _Kind(
-            "ter",
-            "TER",
-            "Edits per 100 reference words, lower is better (Snover et al. 2006); not "
-            "in the papers.",
-        ),
-        TER,
+        *("bleu_paper", "BLEU of the papers", True),
+        "Tokenised, compounds split (`get_ende_bleu.sh`): Vaswani et al., Table 2, "
+        "English-German: base 27.3, big 28.4.",
     ),
 )
 
@@ -146,80 +121,60 @@ def corpus_scores(
         tokenizer: sacreBLEU's tokenizer. If it is not one of the published kinds, its
             BLEU replaces theirs, which would take a sentence without spaces for a word.
     """
-    streams = list(hypotheses), [list(references)]
 
-    def score(kind: _Kind, make: Callable[[], _Metric]) -> NamedScore:
+    def score(kind: _Kind) -> NamedScore:
+        name, label, make, meaning = kind
         metric = make()
-        value = float(metric.corpus_score(*streams).score)
+        value = metric.corpus_score(list(hypotheses), [list(references)]).score
         signature = str(metric.get_signature())
-        return NamedScore(kind.name, kind.label, value, signature, kind.meaning)
+        return NamedScore(name, label, float(value), signature, meaning)
 
     if tokenizer in _PUBLISHED:
-        kinds = [score(*row) for row in _SACREBLEU]
-        kinds += _tokenized_scores(hypotheses, references, language)
+        kinds = [
+            *map(score, _SACREBLEU),
+            *_tokenized_scores(hypotheses, references, language),
+        ]
     else:
-        kinds = [score(*row) for row in _own_kinds(tokenizer)]
-    return (
-        *kinds,
-        *(score(*row) for row in _CHARACTERS_AND_EDITS),
-    )
+        kinds = [*map(score, _own_kinds(tokenizer))]
+    return (*kinds, *map(score, _CHARACTERS_AND_EDITS))
 
 
-def _own_kinds(tokenizer: str) -> list[tuple[_Kind, Callable[[], _Metric]]]:
+def _own_kinds(tokenizer: str) -> list[_Kind]:
     """Return the cased and the lower-cased BLEU of a tokenizer."""
     name, label = f"bleu_{tokenizer.replace('-', '_')}", f"BLEU {tokenizer}"
+    lowercase = partial(bleu_metric, tokenizer, lowercase=True)
     meaning = "To publish, with its signature; not in the papers."
     return [
-        (_Kind(name, label, meaning), partial(bleu_metric, tokenizer)),
-        (
-            _Kind(f"{name}_lc", f"{label}, lower-cased", meaning),
-            partial(bleu_metric, tokenizer, lowercase=True),
-        ),
+        (name, label, partial(bleu_metric, tokenizer), meaning),
+        (f"{name}_lc", f"{label}, lower-cased", lowercase, meaning),
     ]
-
-
-def _missing(language: str | None) -> str | None:
-    """Return why the scores on Moses's tokens cannot be computed, or None."""
-    if not is_available():
-        return f"not computed: {PACKAGE} is not installed (`{INSTALL}`)"
-    if language is None:
-        return "not computed: the target language is not known; give card_language"
-    if language not in known_languages():
-        return f"not computed: Moses's tokenizer does not know the language {language}"
-    return None
 
 
 def _tokenized_scores(
     hypotheses: Sequence[str], references: Sequence[str], language: str | None
 ) -> list[NamedScore]:
-    missing = _missing(language)
-    if language is None or missing is not None:
-        return [
-            NamedScore(kind.name, kind.label, None, None, kind.meaning, missing)
-            for kind, _ in _MOSES
-        ]
-    tokenizer, found = MosesTokenizer(language), []
-    for kind, compounds_split in _MOSES:
-        score = tokenized_bleu(
-            hypotheses, references, tokenizer, compounds_split=compounds_split
+    """Return the scores on Moses's tokens, or why they cannot be computed."""
+    missing, tokenizer = None, None
+    if not is_available():
+        missing = f"not computed: {PACKAGE} is not installed (`{INSTALL}`)"
+    elif language is None:
+        missing = "not computed: the target language is not known; give card_language"
+    elif language not in known_languages():
+        missing = (
+            f"not computed: Moses's tokenizer does not know the language {language}"
         )
-        found.append(
-            NamedScore(
-                kind.name, kind.label, score.value, score.signature, kind.meaning
+    else:
+        tokenizer = MosesTokenizer(language)
+    found = []
+    for name, label, split, meaning in _MOSES:
+        value = signature = None
+        if tokenizer is not None:
+            score = tokenized_bleu(
+                hypotheses, references, tokenizer, compounds_split=split
             )
-        )
+            value, signature = score.value, score.signature
+        found.append(NamedScore(name, label, value, signature, meaning, missing))
     return found
-
-
-PACKAGE = "sacremoses"
-INSTALL = "pip install sacremoses"
-
-# Perl applies the script's expression to bytes, and finds hyphens from left to right
-# without overlap: a-b-c is split once if b is one byte.
-_HYPHEN = re.compile(rb"(\S)-(\S)")
-_SPLIT_HYPHEN = rb"\1 ##AT##-##AT## \2"
-# Languages without a list of abbreviations of their own, which sacremoses knows.
-_CJK = frozenset(("zh", "ja", "ko", "cjk"))
 
 
 def is_available() -> bool:

@@ -1,17 +1,21 @@
-"""Scores of short and long sentences."""
+"""Scores of short and long sentences, and of rare and frequent words.
+
+A word is a token of BLEU's tokenizer, with its case. Its matches in a sentence are the
+smaller of its counts in the translation and in the reference. Neubig et al. 2019
+(compare-mt) measure words by frequency in the same way.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sacrebleu.metrics import CHRF
 
 from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.constants import TARGETS
-from t2t_repro.data.pipeline import read_examples, readable
-from t2t_repro.data.prepared import PreparedData
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.translation_scores import (
     DEFAULT_TOKENIZER,
@@ -20,8 +24,32 @@ from t2t_repro.translation_scores import (
     sentence_metric,
 )
 
-# Largest number of words in each band; the last band has no limit.
+if TYPE_CHECKING:
+    from t2t_repro.data.prepared import PreparedData
+
+# Largest number in each band: words of a sentence, and frequency of a word. The last
+# band has no limit.
 LENGTH_LIMITS = (5, 10, 15, 20, 30, 40, 60)
+FREQUENCY_LIMITS = (0, 1, 9, 99, 999)
+MOST_PAIRS = 1_000_000  # about two minutes of one core
+_BATCH = 512  # pairs
+
+
+def _ranges(limits: Sequence[int]) -> list[tuple[int, int | None]]:
+    """Return the smallest and the largest number of each band; None = no limit."""
+    starts = (0, *(limit + 1 for limit in limits))
+    return list(zip(starts, (*limits, None), strict=True))
+
+
+def _band_of(number: int, limits: Sequence[int]) -> int:
+    return sum(number > limit for limit in limits)
+
+
+def _label(first: int, last: int | None) -> str:
+    """Return a range for people, such as "6-10", "0" or "61+"."""
+    if last is None:
+        return f"{first}+"
+    return str(first) if first == last else f"{first}-{last}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,9 +75,7 @@ class LengthBand:
     @property
     def label(self) -> str:
         """The range, such as "6-10" or "61+"."""
-        if self.longest is None:
-            return f"{self.shortest}+"
-        return f"{self.shortest}-{self.longest}"
+        return _label(self.shortest, self.longest)
 
 
 def scores_by_length(
@@ -69,44 +95,19 @@ def scores_by_length(
         tokenizer: Tokenizer of BLEU.
     """
     of_measured = chosen_tokenizer(AUTO_TOKENIZER, measured)
-    if of_measured == DEFAULT_TOKENIZER:
-        lengths = [len(text.split()) for text in measured]
-    else:
-        lengths = [len(words_of(text, of_measured)) for text in measured]
-    starts = (0, *(limit + 1 for limit in LENGTH_LIMITS))
-    bands = []
-    for shortest, longest in zip(starts, (*LENGTH_LIMITS, None), strict=True):
-        chosen = [
-            index
-            for index, length in enumerate(lengths)
-            if shortest <= length and (longest is None or length <= longest)
-        ]
-        if chosen:
-            streams = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
-            bands.append(_band(shortest, longest, *streams, tokenizer))
-    return tuple(bands)
-
-
-def _band(
-    shortest: int,
-    longest: int | None,
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    tokenizer: str,
-) -> LengthBand:
-    bleu = bleu_metric(tokenizer).corpus_score(hypotheses, [references])
-    return LengthBand(
-        shortest=shortest,
-        longest=longest,
-        sentences=len(hypotheses),
-        bleu=bleu.score,
-        chrf=CHRF().corpus_score(hypotheses, [references]).score,
-        length_ratio=bleu.sys_len / max(bleu.ref_len, 1),
-    )
-
-
-# Largest frequency in each band; the last band has no limit.
-FREQUENCY_LIMITS = (0, 1, 9, 99, 999)
+    bands: dict[int, list[int]] = {}
+    for index, text in enumerate(measured):
+        is_spaced = of_measured == DEFAULT_TOKENIZER
+        words = text.split() if is_spaced else words_of(text, of_measured)
+        bands.setdefault(_band_of(len(words), LENGTH_LIMITS), []).append(index)
+    ranges, found = _ranges(LENGTH_LIMITS), []
+    for band, chosen in sorted(bands.items()):
+        streams = [hypotheses[i] for i in chosen], [[references[i] for i in chosen]]
+        bleu = bleu_metric(tokenizer).corpus_score(*streams)
+        chrf = CHRF().corpus_score(*streams).score
+        ratio = bleu.sys_len / max(bleu.ref_len, 1)
+        found.append(LengthBand(*ranges[band], len(chosen), bleu.score, chrf, ratio))
+    return tuple(found)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,25 +144,17 @@ class WordBand:
     @property
     def label(self) -> str:
         """The range, such as "2-9" or "1000+"."""
-        if self.most_frequent is None:
-            return f"{self.rarest}+"
-        if self.rarest == self.most_frequent:
-            return str(self.rarest)
-        return f"{self.rarest}-{self.most_frequent}"
+        return _label(self.rarest, self.most_frequent)
 
     @property
     def recall(self) -> float | None:
         """Percentage of the words in the references that are found."""
-        return _percentage(self.found, self.in_references)
+        return 100 * self.found / self.in_references if self.in_references else None
 
     @property
     def precision(self) -> float | None:
         """Percentage of the words in the translations that are correct."""
-        return _percentage(self.found, self.in_hypotheses)
-
-
-def _percentage(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
+        return 100 * self.found / self.in_hypotheses if self.in_hypotheses else None
 
 
 def words_of(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> list[str]:
@@ -190,34 +183,17 @@ def words_by_frequency(
         counts: Frequency by word; 0 for all others.
         tokenizer: Tokenizer of the words.
     """
-    in_hypotheses, in_references, found = Counter(), Counter(), Counter()
+    totals = [Counter(), Counter(), Counter()]  # references, translations, both
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        written, true = (
-            Counter(words_of(text, tokenizer)) for text in (hypothesis, reference)
-        )
-        for total, own in (
-            (in_hypotheses, written),
-            (in_references, true),
-            (found, written & true),
-        ):
+        written, true = (count_words([t], tokenizer) for t in (hypothesis, reference))
+        for total, own in zip(totals, (true, written, true & written), strict=True):
             for word, number in own.items():
-                total[_band_of(counts.get(word, 0))] += number
-    starts = (0, *(limit + 1 for limit in FREQUENCY_LIMITS))
+                total[_band_of(counts.get(word, 0), FREQUENCY_LIMITS)] += number
     return tuple(
-        WordBand(rarest, most, in_references[n], in_hypotheses[n], found[n])
-        for n, (rarest, most) in enumerate(
-            zip(starts, (*FREQUENCY_LIMITS, None), strict=True)
-        )
-        if in_references[n] or in_hypotheses[n]
+        WordBand(*limits, *(total[band] for total in totals))
+        for band, limits in enumerate(_ranges(FREQUENCY_LIMITS))
+        if any(total[band] for total in totals)
     )
-
-
-def _band_of(frequency: int) -> int:
-    return sum(frequency > limit for limit in FREQUENCY_LIMITS)
-
-
-MOST_PAIRS = 1_000_000  # about two minutes of one core
-_BATCH = 512  # pairs
 
 
 def count_training_words(
@@ -243,6 +219,8 @@ def count_training_words(
     """
     if "train" not in data.splits:
         return None
+    from t2t_repro.data.pipeline import read_examples, readable
+
     shards = data.shards("train")
     _, subwords = data.tokenizers()
     targets = read_examples(shards).map(lambda pair: pair[TARGETS]).take(MOST_PAIRS)
