@@ -9,7 +9,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -270,61 +270,3 @@ def _is_file(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
-
-
-def hold_file(path: Path) -> Callable[[], None]:
-    """Keep `remove_unless_held` of any process from removing the folder of a file.
-
-    Several processes may hold a file. The kernel releases it when the process ends,
-    however it ends.
-
-    Args:
-        path: Path of the file. A file that cannot be opened is not held.
-
-    Returns:
-        A function that releases the file; a second call has no effect.
-    """
-    while True:
-        try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except OSError:
-            return lambda: None
-        release = ExitStack()
-        release.callback(os.close, descriptor)
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_SH)
-        if _is_file(descriptor, path):
-            return release.close
-        # It was removed after we opened it and before we locked it.
-        release.close()
-
-
-def remove_unless_held(folder: Path, name: str) -> bool:
-    """Remove a folder, unless a process holds a file in it; see `hold_file`.
-
-    Args:
-        folder: Folder to remove.
-        name: Name of the file inside the folder.
-
-    Returns:
-        Whether the folder was removed. Where files have no locks, it never is.
-    """
-    if fcntl is None:
-        return False
-    try:
-        descriptor = os.open(folder / name, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Without its name the folder is gone for everyone, even if this is killed.
-        removed = folder.with_name(folder.name + INCOMPLETE)
-        _remove(removed)
-        folder.rename(removed)
-        _remove(removed)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True

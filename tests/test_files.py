@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,10 +17,8 @@ from t2t_repro.files import (
     current_folder,
     folder_lock,
     full_disk_as_user_error,
-    hold_file,
     incomplete_name,
     recover_folder,
-    remove_unless_held,
 )
 from tests.support.file_limit import largest_file
 
@@ -318,86 +315,3 @@ def test_without_system_locks_the_work_is_done(tmp_path, monkeypatch, caplog):
         done.append(True)
     assert done
     assert "cannot be locked" in caplog.text
-
-
-@pytest.fixture
-def used(tmp_path):
-    folder = tmp_path / "used"
-    folder.mkdir()
-    (folder / "file").write_text("content")
-    return folder
-
-
-def test_a_folder_that_nobody_holds_is_removed(tmp_path, used):
-    assert remove_unless_held(used, "file")
-    assert names(tmp_path) == []
-
-
-def test_a_folder_is_kept_until_its_last_holder_releases_it(used):
-    first, second = hold_file(used / "file"), hold_file(used / "file")
-    assert not remove_unless_held(used, "file")
-    first()
-    first()
-    assert not remove_unless_held(used, "file")
-    assert names(used) == ["file"]
-    second()
-    assert remove_unless_held(used, "file")
-
-
-def test_a_folder_that_another_process_holds_is_kept_until_it_ends(used):
-    program = (
-        "import sys; from pathlib import Path; from t2t_repro.files import hold_file; "
-        f"hold_file(Path({str(used / 'file')!r})); print('held', flush=True); "
-        "sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "held\n"
-        assert not remove_unless_held(used, "file")
-        process.kill()
-    assert remove_unless_held(used, "file")
-
-
-def test_a_file_that_is_replaced_before_it_is_locked_is_held_nevertheless(
-    used, monkeypatch
-):
-    waited = []
-
-    def flock(descriptor, operation):
-        if not waited:
-            waited.append(operation)
-            shutil.rmtree(used)
-            used.mkdir()
-            (used / "file").write_text("another")
-        real(descriptor, operation)
-
-    real = fcntl.flock
-    monkeypatch.setattr(fcntl, "flock", flock)
-    release = hold_file(used / "file")
-    assert waited == [fcntl.LOCK_SH]
-    assert not remove_unless_held(used, "file")
-    release()
-    assert remove_unless_held(used, "file")
-
-
-def test_a_file_that_is_removed_before_it_is_locked_is_not_held(used, monkeypatch):
-    monkeypatch.setattr(fcntl, "flock", lambda *_: shutil.rmtree(used))
-    hold_file(used / "file")()
-
-
-def test_what_is_missing_is_neither_held_nor_removed(tmp_path, used):
-    hold_file(used / "other")()
-    assert not remove_unless_held(tmp_path / "other", "file")
-    assert not remove_unless_held(used, "other")
-    assert names(used) == ["file"]
-
-
-def test_without_locks_nothing_is_removed(used, monkeypatch):
-    monkeypatch.setattr("t2t_repro.files.fcntl", None)
-    hold_file(used / "file")()
-    assert not remove_unless_held(used, "file")
-    assert names(used) == ["file"]

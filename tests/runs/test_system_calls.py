@@ -266,22 +266,30 @@ def test_an_export_searches_as_the_problem_prefers_by_default(system, exported):
 
 
 @pytest.fixture
-def converted(system, monkeypatch):
+def converted(system, monkeypatch, tmp_path):
     """Record an export for CTranslate2 and what comes before it."""
+    monkeypatch.chdir(tmp_path)
     system.run = make_run(
         hparams=catalogue.hparams("transformer_tiny").parse(f"max_length={LONGEST}"),
         hparams_set="the set",
         problem="the problem",
         data_dir="the data",
     )
+    steps = []
+    parity = SimpleNamespace(check=lambda limits: steps.append(("check", limits)))
+    export = SimpleNamespace(
+        write_weights=lambda: steps.append("write"),
+        measure=lambda sources: steps.append(("measure", sources)) or parity,
+        describe=lambda found: steps.append(("describe", found is parity)),
+    )
     return {
         "checked": record(monkeypatch, ctranslate2_export, "check_exportable"),
         "text": record(
             monkeypatch, ctranslate2_export, "comparison_sentences", ["A dev TEXT"]
         ),
-        "written": record(
-            monkeypatch, ctranslate2_export, "export_ctranslate2", "parity"
-        ),
+        "export": record(monkeypatch, ctranslate2_export, "_Export", export),
+        "steps": steps,
+        "parity": parity,
     }
 
 
@@ -289,53 +297,41 @@ def test_an_export_for_ctranslate2_has_every_part_of_the_system(system, converte
     found = system.export_ctranslate2(
         "folder", HPARAMS, quantization="int8", sentences=["ONE", "Two"]
     )
-    assert found == "parity"
+    assert found is converted["parity"]
     assert converted["checked"].call == {
         "model": system.run.model,
         "hparams": system.run.hparams,
         "export_dir": "folder",
         "quantization": "int8",
     }
-    call = converted["written"].call
-    assert dataclasses.astuple(call["origin"]) == (
-        *("the problem", "the set"),
-        "checkpoint",
-    )
-    compared = call["system"]
-    assert compared.model == "model"
-    assert compared.source_tokenizer is DIGITS
-    assert compared.target_tokenizer is LETTERS
-    assert compared.hparams == HPARAMS
-    assert compared.max_input_length == LONGEST
-    assert compared.positions == 1024
-    assert compared.quantization == "int8"
-    assert call["export_dir"] == "folder"
-    # The problem's form of the sources.
-    assert call["sentences"] == ["one", "two"]
+    call = converted["export"].call
+    assert call.pop("folder").name.startswith("folder")
+    assert call == {"system": system, "hparams": HPARAMS, "quantization": "int8"}
+    # The problem's form of the sources; nothing is described before it is checked.
+    steps = [
+        "write",
+        ("measure", ["one", "two"]),
+        ("check", "int8"),
+        ("describe", True),
+    ]
+    assert converted["steps"] == steps
     assert converted["text"].calls == []
 
 
 def test_an_export_for_ctranslate2_is_compared_on_the_dev_text(system, converted):
     system.export_ctranslate2("folder")
     assert converted["text"].call == {"data_dir": "the data", "problem": system.problem}
-    call = converted["written"].call
-    assert call["sentences"] == ["a dev text"]
-    assert call["system"].quantization == "float32"
+    assert ("measure", ["a dev text"]) in converted["steps"]
+    call = converted["export"].call
+    assert call["quantization"] == "float32"
     expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
-    assert call["system"].hparams == expected
+    assert call["hparams"] == expected
 
 
 def test_a_grammar_is_refused_before_an_export_for_ctranslate2(system, converted):
     with pytest.raises(UsageError, match="constrain not supported by the engine"):
         system.export_ctranslate2("folder", DecodeHParams(constrain="tree"))
-    assert converted["written"].calls == []
-
-
-def test_an_export_for_ctranslate2_has_positions_for_its_longest_output(
-    system, converted
-):
-    system.export_ctranslate2("folder", HPARAMS.replace(extra_length=2_000))
-    assert converted["written"].call["system"].positions == LONGEST + 2_000
+    assert converted["export"].calls == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import importlib.metadata
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -35,35 +34,19 @@ from t2t_repro.features.ctranslate2.ctranslate2_system import (
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     QUANTIZATIONS,
     CTranslate2Translator,
-    Tolerance,
     check_followed,
-    import_ctranslate2,
     load_engine,
 )
 from t2t_repro.files import atomic_folder
 from t2t_repro.runs.system import System
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.text.tokenizer_files import SIDES, tokenizer_file_names
 from t2t_repro.text_tables import quantity
 from t2t_repro.training.checkpoint_paths import step_in_name
 
+COMPARED_SENTENCES = 100
 _DECODE_HPARAMS = ("beam_size", "alpha", "extra_length")
-
-
-@dataclasses.dataclass(frozen=True)
-class Origin:
-    """Where the weights of an export come from.
-
-    Attributes:
-        problem: Name of the problem, including `_rev`.
-        hparams_set: Name of the hparams set.
-        checkpoint: Path of the checkpoint.
-    """
-
-    problem: str
-    hparams_set: str
-    checkpoint: str
+_ROWS = 8  # pairs per pass; the logits of a large vocabulary are large
 
 
 def export_system(
@@ -74,24 +57,26 @@ def export_system(
     quantization: str = "float32",
     sentences: Sequence[str] | None = None,
 ) -> Parity:
-    """Write a system for CTranslate2, and compare the two before.
+    """Write a system for CTranslate2, all of it or nothing, and compare the two before.
 
     Args:
-        system: The trained system.
+        system: The trained system. One that computes in another dtype than float32 is
+            compared through a float32 copy.
         export_dir: Folder to create.
         decode_hparams: Settings of the search; the export has positions for its
             `extra_length`, and the translations are compared with its beam.
-        quantization: Format of the weights, a name of `spec_variants.QUANTIZATIONS`.
+        quantization: Format of the weights, a name of `QUANTIZATIONS`.
         sentences: Sources to compare; by default the first ones of the prepared dev
-            text, or of the embedded grammar if it is gone.
+            text, or of the embedded grammar if it is gone. Those without tokens, or
+            with more than the model reads at once, are left out.
 
     Returns:
-        The comparison.
+        The comparison, which is also in the description of the folder.
 
     Raises:
         UserError: If CTranslate2 is not installed or cannot compute the model, the two
-            differ too much, or the folder exists or cannot be written; or for an
-            ensemble.
+            differ too much, no sentence is left, or the folder exists or cannot be
+            written; or for an ensemble.
         UsageError: If `quantization` is unknown, CTranslate2 does not follow a setting,
             or as for `System.translator`.
     """
@@ -99,108 +84,27 @@ def export_system(
     run = system.run
     check_exportable(run.model, run.hparams, export_dir, quantization)
     system.warn_of_raw_text()
-    longest = system.max_input_length
     hparams = with_problem_defaults(
         decode_hparams or DecodeHParams(),
         system.problem,
-        longest,
+        system.max_input_length,
         follows_grammar=False,
     )
     check_followed(hparams)
     if sentences is None:
         sentences = comparison_sentences(run.data_dir, system.problem)
-    return export_ctranslate2(
-        ComparedSystem(
-            system.model,
-            system.source_tokenizer,
-            system.target_tokenizer,
-            hparams,
-            longest,
-            position_count(longest, hparams.extra_length),
-            quantization,
-        ),
-        Origin(run.problem, run.hparams_set, system.checkpoint),
-        export_dir,
-        [*map(system.problem.normalize_source, sentences)],
-    )
-
-
-def export_ctranslate2(
-    system: ComparedSystem,
-    origin: Origin,
-    export_dir: str | Path,
-    sentences: Sequence[str],
-) -> Parity:
-    """Write a CTranslate2 model, all of it or nothing.
-
-    Args:
-        system: The trained system, which `check_expressible` accepts.
-        origin: Where the weights come from.
-        export_dir: Folder to create.
-        sentences: Sources to compare the two with; see `measure_parity`.
-
-    Returns:
-        The comparison, which is also in the description of the folder.
-
-    Raises:
-        UserError: If the model differs too much, the folder cannot be written, or
-            `ctranslate2` is not installed.
-    """
-    import_ctranslate2()
-    export_dir = Path(export_dir)
+    sources = [*map(system.problem.normalize_source, sentences)]
     try:
-        with atomic_folder(export_dir) as folder:
-            _write_weights(system, folder)
-            parity = measure_parity(system, folder, sentences)
-            parity.check(system.quantization)
-            _describe(system, origin, parity, folder)
+        with atomic_folder(Path(export_dir)) as folder:
+            export = _Export(system, hparams, quantization, folder)
+            export.write_weights()
+            parity = export.measure(sources)
+            parity.check(quantization)
+            export.describe(parity)
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"cannot write {export_dir}: {reason}.") from error
     return parity
-
-
-def _write_weights(system: ComparedSystem, folder: Path) -> None:
-    # Imports ctranslate2, which is optional.
-    from t2t_repro.features.ctranslate2.ctranslate2_spec import model_spec, write_model
-
-    tokenizers = (system.source_tokenizer, system.target_tokenizer)
-    spec = model_spec(system.model, *tokenizers, system.positions)
-    write_model(spec, str(folder), system.quantization)
-
-
-def _describe(
-    system: ComparedSystem,
-    origin: Origin,
-    parity: Parity,
-    folder: Path,
-) -> None:
-    """Write the tokenizers and the description."""
-    tokenizers = (system.source_tokenizer, system.target_tokenizer)
-    names = tokenizer_file_names(*tokenizers)
-    for side, tokenizer in zip(SIDES, tokenizers, strict=True):
-        tokenizer.save(folder / names[side])
-    settings = system.hparams.values()
-    ExportDescription(
-        problem=origin.problem,
-        hparams_set=origin.hparams_set,
-        checkpoint=origin.checkpoint,
-        step=step_in_name(origin.checkpoint),
-        checkpoint_digest=checkpoint_digest(origin.checkpoint),
-        quantization=system.quantization,
-        positions=system.positions,
-        max_input_length=system.max_input_length,
-        tokenizers=names,
-        decode_hparams={name: settings[name] for name in _DECODE_HPARAMS},
-        parity=parity.values(),
-        versions={
-            "t2t_repro": t2t_repro.__version__,
-            "ctranslate2": importlib.metadata.version("ctranslate2"),
-        },
-    ).save(folder)
-
-
-COMPARED_SENTENCES = 100
 
 
 def comparison_sentences(data_dir: str, problem: Problem) -> list[str]:
@@ -219,71 +123,165 @@ def comparison_sentences(data_dir: str, problem: Problem) -> list[str]:
     try:
         sources, _ = PreparedData.load(data_dir, problem).raw_text("dev")
     except UserError:
-        grammar = features.load("synthetic", "grammar")
-        sources = [x.english for x in grammar.sentences("dev", COMPARED_SENTENCES)]
+        corpus = features.load("synthetic", "synthetic_corpus")
+        sources = [x.english for x in corpus.sentences("dev", COMPARED_SENTENCES)]
     return sources[:COMPARED_SENTENCES]
 
 
-_ROWS = 8  # pairs per pass; the logits of a large vocabulary are large
-
-
-@dataclasses.dataclass(frozen=True)
-class ComparedSystem:
-    """A trained model and what its translators need.
-
-    Attributes:
-        model: A `Transformer`.
-        source_tokenizer: Tokenizer of the inputs.
-        target_tokenizer: Tokenizer of the targets.
-        hparams: Settings of the search with a beam.
-        max_input_length: Longest source in tokens, including EOS.
-        positions: Number of positions of the CTranslate2 model.
-        quantization: Format of its weights.
-    """
-
-    model: keras.Model
-    source_tokenizer: Tokenizer
-    target_tokenizer: Tokenizer
-    hparams: DecodeHParams
-    max_input_length: int
-    positions: int
-    quantization: str
-
-
-def measure_parity(
-    system: ComparedSystem, model_dir: str | Path, sentences: Sequence[str]
-) -> Parity:
-    """Translate sentences with both engines and compare.
+class _Export:
+    """A model for CTranslate2 that is written and compared with the trained one.
 
     Args:
-        system: The trained model. One that computes in another dtype than float32 is
-            compared through a float32 copy.
-        model_dir: Folder of the CTranslate2 model.
-        sentences: Sources. Those without tokens, or with more than the model reads at
-            once, are left out.
-
-    Raises:
-        UserError: If no sentence is left.
+        system: The trained system.
+        hparams: Settings of the search with a beam.
+        quantization: Format of the weights.
+        folder: Folder to write into.
     """
-    system = dataclasses.replace(system, model=_in_float32(system.model))
-    chosen, sources = _usable(system, sentences)
-    searches, greedy = [], []
-    for beam_size in sorted({1, system.hparams.beam_size}):
-        ours, theirs = _translations(system, model_dir, chosen, beam_size)
-        greedy = greedy or ours
-        searches.append(_compare_searches(system, sources, ours, theirs, beam_size))
-    targets = [[*hypothesis.ids[:-1], EOS_ID] for hypothesis in greedy]
-    expected, pad = _log_probabilities(system.model, sources, targets)
-    found = _ctranslate2_log_probabilities(system, model_dir, sources, targets)
-    differences = np.abs(np.concatenate(expected) - np.concatenate(found))
-    return Parity(
-        sentences=len(chosen),
-        tokens=len(differences),
-        mean_difference=float(differences.mean()),
-        largest_difference=float(differences.max()),
-        pad_log_probability=max(pad),
-        searches=tuple(searches),
-    )
+
+    def __init__(
+        self, system: System, hparams: DecodeHParams, quantization: str, folder: Path
+    ) -> None:
+        self._system = system
+        self._model = _in_float32(system.model)
+        self._tokenizers = (system.source_tokenizer, system.target_tokenizer)
+        self._hparams = hparams
+        self._quantization = quantization
+        self._folder = folder
+        self._longest = system.max_input_length
+        self._positions = position_count(self._longest, hparams.extra_length)
+
+    def write_weights(self) -> None:
+        """Write the weights and the vocabularies."""
+        # Imports ctranslate2, which is optional.
+        from t2t_repro.features.ctranslate2 import ctranslate2_spec
+
+        spec = ctranslate2_spec.model_spec(
+            self._system.model, *self._tokenizers, self._positions
+        )
+        ctranslate2_spec.write_model(spec, str(self._folder), self._quantization)
+
+    def describe(self, parity: Parity) -> None:
+        """Write the tokenizers and the description."""
+        names = tokenizer_file_names(*self._tokenizers)
+        for side, tokenizer in zip(SIDES, self._tokenizers, strict=True):
+            tokenizer.save(self._folder / names[side])
+        settings = self._hparams.values()
+        checkpoint = self._system.checkpoint
+        ExportDescription(
+            problem=self._system.run.problem,
+            hparams_set=self._system.run.hparams_set,
+            checkpoint=checkpoint,
+            step=step_in_name(checkpoint),
+            checkpoint_digest=checkpoint_digest(checkpoint),
+            quantization=self._quantization,
+            positions=self._positions,
+            max_input_length=self._longest,
+            tokenizers=names,
+            decode_hparams={name: settings[name] for name in _DECODE_HPARAMS},
+            parity=dataclasses.asdict(parity),
+            versions={
+                "t2t_repro": t2t_repro.__version__,
+                "ctranslate2": importlib.metadata.version("ctranslate2"),
+            },
+        ).save(self._folder)
+
+    def measure(self, sentences: Sequence[str]) -> Parity:
+        """Translate sentences with both engines and compare.
+
+        Raises:
+            UserError: If no sentence has a length that the model reads at once.
+        """
+        chosen, sources = self._usable(sentences)
+        searches, greedy = [], []
+        for beam_size in sorted({1, self._hparams.beam_size}):
+            ours, theirs = self._translations(chosen, beam_size)
+            greedy = greedy or ours
+            searches.append(self._compare_searches(sources, ours, theirs, beam_size))
+        targets = [[*hypothesis.ids[:-1], EOS_ID] for hypothesis in greedy]
+        expected, pad = _log_probabilities(self._model, sources, targets)
+        engine = load_engine(self._folder, self._quantization)
+        source_tokenizer, target_tokenizer = self._tokenizers
+        found = engine.score_batch(
+            [source_tokenizer.pieces(ids) for ids in sources],
+            # It appends EOS itself.
+            [target_tokenizer.pieces(ids[:-1]) for ids in targets],
+            max_batch_size=_ROWS,
+            max_input_length=0,
+        )
+        log_probs = np.concatenate([result.log_probs for result in found])
+        differences = np.abs(np.concatenate(expected) - log_probs)
+        return Parity(
+            sentences=len(chosen),
+            tokens=len(differences),
+            mean_difference=float(differences.mean()),
+            largest_difference=float(differences.max()),
+            pad_log_probability=max(pad),
+            searches=tuple(searches),
+        )
+
+    def _usable(self, sentences: Sequence[str]) -> tuple[list[str], list[list[int]]]:
+        """Return the sentences of one piece, and their ids with EOS."""
+        longest = longest_piece(self._longest)
+        encoded = self._tokenizers[0].encode_batch(list(sentences))
+        pairs = [
+            (sentence, [*ids, EOS_ID])
+            for sentence, ids in zip(sentences, encoded, strict=True)
+            if 0 < len(ids) <= longest
+        ]
+        if not pairs:
+            raise UserError(
+                f"received {len(sentences)} sentences to compare CTranslate2 with the "
+                f"trained model, expected at least one of 1 to {longest} tokens."
+            )
+        return [sentence for sentence, _ in pairs], [ids for _, ids in pairs]
+
+    def _translations(
+        self, sentences: list[str], beam_size: int
+    ) -> list[list[Hypothesis]]:
+        """Return the best translations by the trained model and by CTranslate2."""
+        # What is compared is most probable, whatever chooses among hypotheses later.
+        hparams = self._hparams.replace(
+            beam_size=beam_size,
+            return_beams=False,
+            prefer_unrepaired=False,
+            mbr_scale=0.0,
+            mbr_consensus=False,
+        )
+        engines = (
+            Translator(self._model, *self._tokenizers, hparams, self._longest),
+            CTranslate2Translator(
+                self._folder,
+                *self._tokenizers,
+                hparams,
+                self._longest,
+                positions=self._positions,
+                quantization=self._quantization,
+            ),
+        )
+        return [[best for (best,) in engine.translate(sentences)] for engine in engines]
+
+    def _compare_searches(
+        self,
+        sources: list[list[int]],
+        ours: list[Hypothesis],
+        theirs: list[Hypothesis],
+        beam_size: int,
+    ) -> SearchParity:
+        targets = [list(hypothesis.ids) for hypothesis in theirs]
+        token_log_probs, _ = _log_probabilities(self._model, sources, targets)
+        differences = [
+            abs(
+                values.sum() / length_penalty(len(values), self._hparams.alpha)
+                - hypothesis.score
+            )
+            for values, hypothesis in zip(token_log_probs, theirs, strict=True)
+        ]
+        return SearchParity(
+            beam_size=beam_size,
+            equal=sum(a.ids == b.ids for a, b in zip(ours, theirs, strict=True)),
+            mean_score_difference=float(np.mean(differences)),
+            largest_score_difference=float(np.max(differences)),
+        )
 
 
 def _in_float32(model: keras.Model) -> keras.Model:
@@ -294,76 +292,6 @@ def _in_float32(model: keras.Model) -> keras.Model:
     for variable, value in zip(copy.variables, model.variables, strict=True):
         variable.assign(value)
     return copy
-
-
-def _usable(
-    system: ComparedSystem, sentences: Sequence[str]
-) -> tuple[list[str], list[list[int]]]:
-    """Return the sentences of one piece, and their ids with EOS."""
-    longest = longest_piece(system.max_input_length)
-    encoded = system.source_tokenizer.encode_batch(list(sentences))
-    pairs = [
-        (sentence, [*ids, EOS_ID])
-        for sentence, ids in zip(sentences, encoded, strict=True)
-        if 0 < len(ids) <= longest
-    ]
-    if not pairs:
-        raise UserError(
-            f"received {len(sentences)} sentences to compare CTranslate2 with the "
-            f"trained model, expected at least one of 1 to {longest} tokens."
-        )
-    return [sentence for sentence, _ in pairs], [ids for _, ids in pairs]
-
-
-def _translations(
-    system: ComparedSystem, model_dir: str | Path, sentences: list[str], beam_size: int
-) -> tuple[list[Hypothesis], list[Hypothesis]]:
-    """Return the best translations by the trained model and by CTranslate2."""
-    # The most probable translations are compared, whatever chooses among them later.
-    hparams = system.hparams.replace(
-        beam_size=beam_size,
-        return_beams=False,
-        prefer_unrepaired=False,
-        mbr_scale=0.0,
-        mbr_consensus=False,
-    )
-    tokenizers = (system.source_tokenizer, system.target_tokenizer)
-    length = system.max_input_length
-    ours = Translator(system.model, *tokenizers, hparams, length)
-    theirs = CTranslate2Translator(
-        model_dir,
-        *tokenizers,
-        hparams,
-        length,
-        positions=system.positions,
-        quantization=system.quantization,
-    )
-    return (
-        [best for (best,) in ours.translate(sentences)],
-        [best for (best,) in theirs.translate(sentences)],
-    )
-
-
-def _compare_searches(
-    system: ComparedSystem,
-    sources: list[list[int]],
-    ours: list[Hypothesis],
-    theirs: list[Hypothesis],
-    beam_size: int,
-) -> SearchParity:
-    targets = [list(hypothesis.ids) for hypothesis in theirs]
-    token_log_probs, _ = _log_probabilities(system.model, sources, targets)
-    alpha = system.hparams.alpha
-    differences = [
-        abs(values.sum() / length_penalty(len(values), alpha) - hypothesis.score)
-        for values, hypothesis in zip(token_log_probs, theirs, strict=True)
-    ]
-    return SearchParity(
-        beam_size=beam_size,
-        equal=sum(a.ids == b.ids for a, b in zip(ours, theirs, strict=True)),
-        mean_score_difference=float(np.mean(differences)),
-        largest_score_difference=float(np.max(differences)),
-    )
 
 
 def _log_probabilities(
@@ -413,24 +341,6 @@ def _padded(rows: list[list[int]]) -> np.ndarray:
     return batch
 
 
-def _ctranslate2_log_probabilities(
-    system: ComparedSystem,
-    model_dir: str | Path,
-    sources: list[list[int]],
-    targets: list[list[int]],
-) -> list[np.ndarray]:
-    """Return CTranslate2's log-probabilities of targets that end in EOS."""
-    engine = load_engine(model_dir, system.quantization)
-    results = engine.score_batch(
-        [system.source_tokenizer.pieces(ids) for ids in sources],
-        # It appends EOS itself.
-        [system.target_tokenizer.pieces(ids[:-1]) for ids in targets],
-        max_batch_size=_ROWS,
-        max_input_length=0,
-    )
-    return [np.array(result.log_probs) for result in results]
-
-
 @dataclasses.dataclass(frozen=True)
 class SearchParity:
     """Comparison of the translations of one beam size.
@@ -474,25 +384,22 @@ class Parity:
     pad_log_probability: float
     searches: tuple[SearchParity, ...]
 
-    def values(self) -> dict[str, Any]:
-        """Return the figures for a JSON file."""
-        return dataclasses.asdict(self)
-
     def lines(self) -> list[str]:
         """Return the figures as text."""
-        searched = [
-            f"{_search_name(search.beam_size)}: {search.equal} of {self.sentences} "
-            "translations equal, scores differ by "
-            f"{search.mean_score_difference:.1e} on average, "
-            f"{search.largest_score_difference:.1e} at most"
-            for search in self.searches
-        ]
-        return [
+        found = [
             f"log-probabilities of {quantity(self.tokens, 'token')}: differ by "
             f"{self.mean_difference:.1e} on average, {self.largest_difference:.1e} at "
-            "most",
-            *searched,
+            "most"
         ]
+        for search in self.searches:
+            size = search.beam_size
+            found.append(
+                f"{'greedy search' if size == 1 else f'beam of {size}'}: "
+                f"{search.equal} of {self.sentences} translations equal, scores differ "
+                f"by {search.mean_score_difference:.1e} on average, "
+                f"{search.largest_score_difference:.1e} at most"
+            )
+        return found
 
     def check(self, quantization: str) -> None:
         """Refuse a model that differs more than its format explains.
@@ -504,7 +411,24 @@ class Parity:
             UserError: If it differs more; the message gives figures and limits.
         """
         limits = QUANTIZATIONS[quantization]
-        beyond = [*_beyond(self, limits)]
+        equal, least = self.searches[0].equal, math.floor(limits.equal * self.sentences)
+        beyond = []
+        # A NaN is beyond a limit, too.
+        if not self.mean_difference <= limits.mean:
+            beyond.append(
+                f"log-probabilities of tokens differ by {self.mean_difference:.1e} on "
+                f"average, expected at most {limits.mean:.0e}"
+            )
+        if not self.largest_difference <= limits.largest:
+            beyond.append(
+                "the log-probability of a token differs by "
+                f"{self.largest_difference:.1e}, expected at most {limits.largest:.0e}"
+            )
+        if equal < least:
+            beyond.append(
+                f"{equal} of {self.sentences} greedy translations are equal, "
+                f"expected at least {least}"
+            )
         if beyond:
             raise UserError(
                 f"the CTranslate2 model with {quantization} weights differs too much "
@@ -513,30 +437,3 @@ class Parity:
                 "Choose another quantization, or other sentences to compare, such as "
                 "some that the model translates well."
             )
-
-
-def _search_name(beam_size: int) -> str:
-    return "greedy search" if beam_size == 1 else f"beam of {beam_size}"
-
-
-def _beyond(parity: Parity, limits: Tolerance) -> list[str]:
-    """Return a phrase for every figure beyond its limit; NaN is beyond, too."""
-    greedy = parity.searches[0]
-    least = math.floor(limits.equal * parity.sentences)
-    found = []
-    if not parity.mean_difference <= limits.mean:
-        found.append(
-            f"log-probabilities of tokens differ by {parity.mean_difference:.1e} on "
-            f"average, expected at most {limits.mean:.0e}"
-        )
-    if not parity.largest_difference <= limits.largest:
-        found.append(
-            f"the log-probability of a token differs by "
-            f"{parity.largest_difference:.1e}, expected at most {limits.largest:.0e}"
-        )
-    if greedy.equal < least:
-        found.append(
-            f"{greedy.equal} of {parity.sentences} greedy translations are equal, "
-            f"expected at least {least}"
-        )
-    return found

@@ -10,8 +10,6 @@ import dataclasses
 import hashlib
 import logging
 import shutil
-import weakref
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +26,7 @@ from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     import_ctranslate2,
     needed_positions,
 )
-from t2t_repro.files import (
-    INCOMPLETE,
-    atomic_write,
-    current_folder,
-    folder_lock,
-    hold_file,
-    remove_unless_held,
-)
+from t2t_repro.files import atomic_write, folder_lock
 from t2t_repro.local_paths import check_new_folder, path_inside
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import choose_checkpoint
@@ -44,7 +35,6 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.text.tokenizer_files import load_tokenizers
-from t2t_repro.training.checkpoint_paths import run_checkpoints
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +64,8 @@ class ExportDescription:
         decode_hparams: `beam_size`, `alpha` and `extra_length` of the comparison.
         parity: Figures of the comparison with the trained model; see `Parity`.
         versions: Versions of the software that wrote the folder.
-        files: Bytes and sha256 of every other file of the folder, by its name; empty if
-            an earlier version wrote it. They tie the model to the comparison.
+        files: Bytes and sha256 of every other file of the folder, by its name.
+            They tie the model to the comparison.
         format: Version of the file's format.
     """
 
@@ -116,9 +106,6 @@ class ExportDescription:
                 expected_format=FORMAT,
                 advice="export the system again.",
             )
-        except FileNotFoundError:
-            # Another process removed it just now.
-            found = None
         except OSError as error:
             reason = error.strerror or error
             raise UserError(f"cannot read {path}: {reason}.") from error
@@ -197,6 +184,7 @@ def checkpoint_digest(checkpoint: str) -> str:
 
 FOLDER = "ctranslate2"
 _LOCK = ".lock"
+_DIGITS = 12  # of a digest, in the name of a folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,12 +192,11 @@ class Conversion:
     """A folder for the conversion of one checkpoint of a run.
 
     Its name has a digest of the checkpoint's content, the format of the weights and the
-    number of positions, so a folder is replaced only if its description differs.
+    number of positions.
 
     Attributes:
         output_dir: Folder of the run.
         checkpoint: Path of the checkpoint.
-        digest: Digest of the checkpoint's content.
         t2t_usr_dir: Folder of the user's package, or None.
         quantization: Format of the weights.
         hparams: Settings of the search for which the model must have enough positions.
@@ -219,7 +206,6 @@ class Conversion:
 
     output_dir: str
     checkpoint: str
-    digest: str
     t2t_usr_dir: str | None
     quantization: str
     hparams: DecodeHParams
@@ -266,13 +252,11 @@ class Conversion:
         check_followed(hparams)
         path = choose_checkpoint(output_dir, checkpoint)
         positions = position_count(longest, hparams.extra_length)
-        digest = checkpoint_digest(path)
-        name = f"{Path(path).name}-{digest[:12]}"
+        name = f"{Path(path).name}-{checkpoint_digest(path)[:_DIGITS]}"
         folder = Path(output_dir) / FOLDER / f"{name}-{quantization}-{positions}"
         return cls(
             output_dir=str(output_dir),
             checkpoint=path,
-            digest=digest,
             t2t_usr_dir=package,
             quantization=quantization,
             hparams=hparams,
@@ -281,24 +265,16 @@ class Conversion:
         )
 
     def is_done(self) -> bool:
-        """Return whether the folder has a comparison of this very checkpoint.
+        """Return whether the folder is there with its comparison.
 
-        A folder that cannot be read counts as done: loading it reports the error.
+        One that cannot be read counts, too: loading it reports the error.
         """
-        folder = current_folder(self.folder)
-        if not (folder / DESCRIPTION_FILE).exists():
-            return False
-        try:
-            found = ExportDescription.load(folder)
-        except UserError:
-            return True
-        made_of = (found.checkpoint_digest, found.quantization)
-        return made_of == (self.digest, self.quantization) and bool(found.files)
+        return (self.folder / DESCRIPTION_FILE).exists()
 
     def make(self) -> None:
         """Convert the checkpoint if it is not done, and log the comparison.
 
-        Then remove older conversions; see `prune_conversions`.
+        Then remove older conversions with the same format of the weights.
 
         Raises:
             UserError: If the conversion differs too much from the trained model, the
@@ -307,10 +283,8 @@ class Conversion:
         try:
             with folder_lock(self.folder.parent, _LOCK, "converting a checkpoint"):
                 if not self.is_done():
-                    # One of an earlier version, or of another checkpoint
-                    remove_unless_held(self.folder, DESCRIPTION_FILE)
                     self._convert()
-                    prune_conversions(self.output_dir, self.folder)
+                    self._remove_older()
         except OSError as error:
             raise UserError(
                 f"cannot write {self.folder.parent}: {error.strerror or error}; "
@@ -333,62 +307,12 @@ class Conversion:
         for line in parity.lines():
             logger.info("%s", line)
 
-
-def prune_conversions(output_dir: str | Path, new: Path) -> None:
-    """Keep the newest conversion of each quantization, and remove the others.
-
-    One whose checkpoint no longer exists is removed, too. One that another process
-    uses, or that cannot be read, is left alone. An error of the file system is logged.
-
-    Args:
-        output_dir: Folder of the run.
-        new: Conversion that was just made, which is the newest. No other process may be
-            writing into its folder.
-    """
-    try:
-        _prune(output_dir, new)
-    except OSError as error:
-        reason = error.strerror or error
-        logger.warning("cannot remove older conversions in %s: %s", new.parent, reason)
-
-
-def _prune(output_dir: str | Path, new: Path) -> None:
-    found = _conversions(new.parent)
-    kept = {new}
-    kinds = {description.quantization for description in found.values()}
-    for kind in kinds - {found[new].quantization}:
-        same = [path for path in found if found[path].quantization == kind]
-        newest = max(same, key=_time_of)
-        if _checkpoint_exists(output_dir, found[newest]):
-            kept.add(newest)
-    for path in found.keys() - kept:
-        if remove_unless_held(path, DESCRIPTION_FILE):
-            logger.info("removed the older conversion %s", path)
-    for left in new.parent.glob(f"*{INCOMPLETE}"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def _conversions(folder: Path) -> dict[Path, ExportDescription]:
-    """Return the descriptions of the conversions that can be read."""
-    found = {}
-    for path in folder.glob(f"*/{DESCRIPTION_FILE}"):
-        if path.parent.suffix != INCOMPLETE:
-            with suppress(UserError):
-                found[path.parent] = ExportDescription.load(path.parent)
-    return found
-
-
-def _time_of(path: Path) -> int:
-    return (path / DESCRIPTION_FILE).stat().st_mtime_ns
-
-
-def _checkpoint_exists(output_dir: str | Path, conversion: ExportDescription) -> bool:
-    """Return whether the run, or the recorded path, has the converted checkpoint."""
-    for path in [*run_checkpoints(output_dir), conversion.checkpoint]:
-        with suppress(UserError):
-            if checkpoint_digest(path) == conversion.checkpoint_digest:
-                return True
-    return False
+    def _remove_older(self) -> None:
+        names = f"*-{'?' * _DIGITS}-{self.quantization}-*"
+        for older in self.folder.parent.glob(names):
+            if older != self.folder:
+                logger.info("removing the older conversion %s", older)
+                shutil.rmtree(older, ignore_errors=True)
 
 
 class CTranslate2System(TranslatingSystem):
@@ -413,10 +337,7 @@ class CTranslate2System(TranslatingSystem):
         t2t_usr_dir: str | Path | None = None,
         data_dir: str | Path | None = None,
     ) -> None:
-        self.export_dir = current_folder(Path(export_dir))
-        # The model is read later, so no other process may remove the folder.
-        release = hold_file(self.export_dir / DESCRIPTION_FILE)
-        weakref.finalize(self, release)
+        self.export_dir = Path(export_dir)
         self.description = ExportDescription.load(self.export_dir)
         self.description.check_files(self.export_dir)
         catalogue.load(t2t_usr_dir)
@@ -468,18 +389,9 @@ class CTranslate2System(TranslatingSystem):
         Raises:
             UserError: If it cannot be made or read.
         """
-        while True:
-            if not conversion.is_done():
-                conversion.make()
-            try:
-                return cls(
-                    conversion.folder, conversion.t2t_usr_dir, conversion.data_dir
-                )
-            except UserError:
-                if conversion.is_done():
-                    raise
-                # Another process made a newer one, and removed this one before it was
-                # held.
+        if not conversion.is_done():
+            conversion.make()
+        return cls(conversion.folder, conversion.t2t_usr_dir, conversion.data_dir)
 
     @property
     def engine_report(self) -> dict[str, str]:

@@ -73,7 +73,7 @@ def kinds_of_pieces(
     tokenizer: InGraphTokenizer,
     truncated: tf.Tensor,
 ) -> tf.RaggedTensor:
-    """Give each piece the words that begin in it; see `decoding.pieces.with_words`.
+    """Give each piece the words that begin in it; see `source_pieces.with_words`.
 
     Args:
         kinds: Kinds of the words of the sentences, int32 `[batch, None]`.

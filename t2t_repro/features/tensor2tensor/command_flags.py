@@ -2,12 +2,13 @@
 
 Source: absl-py's `flags` and TensorFlow 1's `tf.flags`, which accepted
 `--flag=value`, `--flag value`, `-flag value`, and for booleans `--flag`, `--noflag`
-and `--flag=false`.
+and `--flag=false`. Today's absl-py refuses `--job-dir` and `--flag false`, which old
+scripts have, and does not tell the order of the flags.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,18 +60,25 @@ def read(
     return Flag(name, "read", to, answer, boolean, path)
 
 
-def dropped(answer: str, *names: str, boolean: bool = False) -> list[Flag]:
-    """Return flags that are left out, because nothing has to replace them."""
-    return [Flag(name, "dropped", (), answer, boolean) for name in names]
+def dropped(answer: str, names: str, boolean: bool = False) -> list[Flag]:
+    """Return flags that are left out, because nothing has to replace them.
+
+    Args:
+        answer: See `Flag`.
+        names: Names of the flags, separated by spaces.
+        boolean: See `Flag`.
+    """
+    return [Flag(name, "dropped", (), answer, boolean) for name in names.split()]
 
 
 def refused(
-    answer: str, *names: str, harmless: tuple[str, ...] = (), boolean: bool = False
+    answer: str, names: str, harmless: tuple[str, ...] = (), boolean: bool = False
 ) -> list[Flag]:
-    """Return flags that end the command unless their value is harmless."""
+    """Return flags that end the command unless harmless; see `dropped`."""
     values = FALSE[:1] if boolean else ("", *harmless)
     return [
-        Flag(name, "refused", (), answer, boolean, harmless=values) for name in names
+        Flag(name, "refused", (), answer, boolean, harmless=values)
+        for name in names.split()
     ]
 
 
@@ -95,23 +103,29 @@ def read_flags(
         UsageError: If a flag is unknown or its value is missing.
     """
     given: dict[str, str] = {}
-    rest = _Arguments(arguments)
-    for argument in rest:
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
         if not argument.startswith("-") or not argument.strip("-"):
             raise UsageError(
                 f"unexpected argument {argument!r}, expected flags.\n{how_to_list}"
             )
         written, equals, value = argument.lstrip("-").partition("=")
         name, negated = _known_name(written, flags, how_to_list)
+        if negated:
+            value = FALSE[0]
+        elif flags[name].boolean:
+            if not equals:
+                is_next = bool(waiting) and _is_boolean(waiting[0])
+                value = waiting.pop(0) if is_next else TRUE[0]
+            value = _boolean(name, value)
+        elif not equals:
+            if not waiting:
+                raise UsageError(f"--{name}: received no value, expected one.")
+            value = waiting.pop(0)
         # A repeated flag counts where it is given last.
         given.pop(name, None)
-        if negated:
-            given[name] = FALSE[0]
-        elif flags[name].boolean:
-            text = value if equals else rest.take_if(_is_boolean) or TRUE[0]
-            given[name] = _boolean(name, text)
-        else:
-            given[name] = value if equals else rest.take(name)
+        given[name] = value
     return given
 
 
@@ -126,28 +140,6 @@ def whole_number(given: Mapping[str, str], name: str, default: int = 0) -> int:
         return int(text)
     except ValueError:
         raise UsageError(f"--{name}={text}: expected a whole number.") from None
-
-
-class _Arguments:
-    """The arguments that are not yet read."""
-
-    def __init__(self, arguments: Sequence[str]) -> None:
-        self._waiting = list(arguments)
-
-    def __iter__(self) -> Iterator[str]:
-        while self._waiting:
-            yield self._waiting.pop(0)
-
-    def take(self, name: str) -> str:
-        if not self._waiting:
-            raise UsageError(f"--{name}: received no value, expected one.")
-        return self._waiting.pop(0)
-
-    def take_if(self, accepts: Callable[[str], bool]) -> str | None:
-        """Return the next argument if it is accepted."""
-        if self._waiting and accepts(self._waiting[0]):
-            return self._waiting.pop(0)
-        return None
 
 
 def _known_name(

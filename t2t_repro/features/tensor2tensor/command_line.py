@@ -285,16 +285,11 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
     Raises:
         UsageError: If no problem here has the same text.
     """
-    written, problem = next(
-        (
-            (f"--{flag}={given[flag]}", given[flag])
-            for flag in _PROBLEM
-            if given.get(flag)
-        ),
-        ("", ""),
-    )
-    if not problem:
+    flag = next((name for name in ("problem", "problems") if given.get(name)), "")
+    if not flag:
         return
+    problem = given[flag]
+    written = f"--{flag}={problem}"
     if any(mark in problem for mark in _SEVERAL):
         raise UsageError(f"{written}: expected one problem; run the command for each.")
     base = problem.removesuffix(registry.REVERSED_SUFFIX)
@@ -314,9 +309,6 @@ def name_problem(result: Translation, given: Mapping[str, str]) -> None:
         result.flags["vocab_size"] = str(old.vocab_size)
     difference = f" ({old.answer})" if old.answer else ""
     result.notes.append(f"{written}: here {old.name}{suffix}{difference}")
-
-
-_PROBLEM = ("problem", "problems")
 
 
 def _of_another_kind(problem: str) -> OldProblem:

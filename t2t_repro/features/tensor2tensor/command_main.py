@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from t2t_repro.cli.main import run_command, run_reported
 from t2t_repro.errors import UsageError
@@ -14,7 +15,6 @@ from t2t_repro.features.tensor2tensor.command_line import (
     REMEMBERED,
     Translation,
 )
-from t2t_repro.features.tensor2tensor.command_tables import NOT_NEEDED
 from t2t_repro.text_tables import aligned
 
 AVERAGED = "8"  # tensor2tensor's default
@@ -109,18 +109,17 @@ _OWN: dict[str, Callable[[Sequence[str]], int]] = {
 }
 
 
-def run(old_command: str, arguments: Sequence[str] | None = None) -> int:
+def run(old_command: str, arguments: Sequence[str]) -> int:
     """Run a command of tensor2tensor.
 
     Args:
         old_command: Name of the command.
-        arguments: Its flags; by default the process's.
+        arguments: Its flags.
 
     Returns:
         Exit code: 0 good, 1 failed, 2 usage.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    return run_reported(old_command, lambda: _run(old_command, given))
+    return run_reported(old_command, lambda: _run(old_command, arguments))
 
 
 def run_named(arguments: Sequence[str]) -> int:
@@ -182,40 +181,10 @@ def explanation(old_command: str, flag: Flag) -> str:
     )
     receivers = [f"`--{name}`" for name in flag.to if name in accepted]
     if flag.to and not receivers:
-        return REMEMBERED if flag.name in OF_THE_RUN else NOT_NEEDED
+        return REMEMBERED if flag.name in OF_THE_RUN else command_tables.NOT_NEEDED
     return "; ".join(filter(None, (", ".join(receivers), flag.answer)))
 
 
-def trainer() -> int:
-    """Run `t2t-trainer`."""
-    return run("t2t-trainer")
-
-
-def datagen() -> int:
-    """Run `t2t-datagen`."""
-    return run("t2t-datagen")
-
-
-def decoder() -> int:
-    """Run `t2t-decoder`."""
-    return run("t2t-decoder")
-
-
-def exporter() -> int:
-    """Run `t2t-exporter`."""
-    return run("t2t-exporter")
-
-
-def avg_all() -> int:
-    """Run `t2t-avg-all`."""
-    return run("t2t-avg-all")
-
-
-def bleu_scores() -> int:
-    """Run `t2t-bleu`."""
-    return run("t2t-bleu")
-
-
-def translations() -> int:
-    """Run `t2t-translate-all`."""
-    return run("t2t-translate-all")
+def main() -> int:
+    """Run the command of tensor2tensor that this process is called."""
+    return run_named([Path(sys.argv[0]).name, *sys.argv[1:]])

@@ -105,8 +105,7 @@ TRAINING = (
     ),
     *dropped(
         WHOLE_RUN,
-        "eval_early_stopping_steps",
-        "eval_early_stopping_metric",
+        "eval_early_stopping_steps eval_early_stopping_metric "
         "eval_early_stopping_metric_delta",
     ),
     *dropped(WHOLE_RUN, "eval_early_stopping_metric_minimize", boolean=True),
@@ -115,14 +114,14 @@ TRAINING = (
         "keep_checkpoint_every_n_hours",
     ),
     passed("warm_start_from", path=True),
-    *refused(NO_TUNER, "hparams_range", "autotune_objective"),
+    *refused(NO_TUNER, "hparams_range autotune_objective"),
     *refused(NO_TUNER, "autotune", boolean=True),
-    *dropped(NO_TUNER, "autotune_max_trials", "autotune_parallel_trials"),
+    *dropped(NO_TUNER, "autotune_max_trials autotune_parallel_trials"),
     *dropped(NO_TUNER, "autotune_maximize", boolean=True),
     *dropped("`t2t export` does this", "export_saved_model", boolean=True),
 )
 DEVICES = (
-    *dropped(ALL_GPUS, "worker_gpu", "gpu_order"),
+    *dropped(ALL_GPUS, "worker_gpu gpu_order"),
     *dropped(
         "not needed: TensorFlow manages the memory of GPUs",
         "worker_gpu_memory_fraction",
@@ -138,32 +137,24 @@ DEVICES = (
         boolean=True,
     ),
     *refused(CLUSTER, "worker_replicas", harmless=("0", "1")),
-    *refused(CLUSTER, "worker_id", "ps_replicas", harmless=("0",)),
+    *refused(CLUSTER, "worker_id ps_replicas", harmless=("0",)),
     *refused(CLUSTER, "master"),
-    *dropped(CLUSTER, "worker_job", "ps_job", "ps_gpu", "std_server_protocol"),
+    *dropped(CLUSTER, "worker_job ps_job ps_gpu std_server_protocol"),
     *dropped(
         "not needed: replicas are always synchronised after each step",
-        "sync",
-        "optionally_use_dist_strat",
+        "sync optionally_use_dist_strat",
         boolean=True,
     ),
     *dropped(
         NO_TPU,
-        "use_tpu",
-        "use_tpu_estimator",
-        "cloud_tpu",
-        "cloud_delete_on_done",
-        "cloud_skip_confirmation",
-        "tpu_replicate_model",
+        "use_tpu use_tpu_estimator cloud_tpu cloud_delete_on_done "
+        "cloud_skip_confirmation tpu_replicate_model",
         boolean=True,
     ),
     *dropped(
         NO_TPU,
-        "tpu_num_shards",
-        "tpu_infeed_sleep_secs",
-        "iterations_per_loop",
-        "cloud_tpu_name",
-        "cloud_vm_name",
+        "tpu_num_shards tpu_infeed_sleep_secs iterations_per_loop "
+        "cloud_tpu_name cloud_vm_name",
     ),
     *refused(
         "jobs are not sent to Google Cloud; run the `t2t` command there",
@@ -172,15 +163,12 @@ DEVICES = (
     ),
     *refused(
         "jobs are not sent to Google Cloud; run the `t2t` command there",
-        "cloud_mlengine_master_type",
-        "job_dir",
+        "cloud_mlengine_master_type job_dir",
     ),
     *dropped(
         "`t2t train --xla on|fusible|off|auto` compiles; by default it does where it "
         "helps",
-        "xla_compile",
-        "enable_graph_rewriter",
-        "experimental_optimize_placement",
+        "xla_compile enable_graph_rewriter experimental_optimize_placement "
         "disable_grappler_optimizations",
         boolean=True,
     ),
@@ -192,29 +180,21 @@ DEVICES = (
     ),
     *dropped(
         "not needed: the commands choose the threads",
-        "inter_op_parallelism_threads",
-        "intra_op_parallelism_threads",
+        "inter_op_parallelism_threads intra_op_parallelism_threads",
     ),
     *dropped(
         NO_PROFILER,
-        "tfdbg",
-        "dbgprofile",
-        "profile",
-        "log_device_placement",
+        "tfdbg dbgprofile profile log_device_placement",
         boolean=True,
     ),
     *dropped(
         "not needed: messages go to standard error",
-        "alsologtostderr",
-        "logtostderr",
+        "alsologtostderr logtostderr",
         boolean=True,
     ),
     *dropped(
         "not needed: messages go to standard error",
-        "verbosity",
-        "v",
-        "stderrthreshold",
-        "log_dir",
+        "verbosity v stderrthreshold log_dir",
     ),
 )
 DECODING = (
@@ -253,117 +233,120 @@ TRAINING_SCHEDULES = (
 )
 EVALUATING_SCHEDULES = ("evaluate", "continuous_eval")
 
-TRAINER = by_name(NAMES, SEARCH, TRAINING, DEVICES)
-DECODER = by_name(NAMES, SEARCH, TRAINING, DEVICES, DECODING)
-EXPORTER = by_name(
-    NAMES,
-    SEARCH,
-    TRAINING,
-    DEVICES,
-    DECODING,
-    (
-        passed("export_dir", path=True, answer="OUTPUT_DIR/export if not given"),
-        *dropped(
-            "not needed: a SavedModel is written in binary form",
-            "as_text",
-            boolean=True,
-        ),
-        *refused(
-            "TensorFlow Hub's module format of TensorFlow 1 is not written; "
-            "`tf.saved_model.load` and TensorFlow Hub's `hub.load` read the SavedModel",
-            "export_as_tfhub",
-            boolean=True,
+COMMANDS = {
+    "t2t-trainer": by_name(NAMES, SEARCH, TRAINING, DEVICES),
+    "t2t-datagen": by_name(
+        (
+            read("problem", "", "problem"),
+            passed("data_dir", path=True),
+            passed("tmp_dir", path=True),
+            passed("t2t_usr_dir", path=True),
+            passed("num_shards"),
+            passed("random_seed", "shuffle_seed"),
+            passed("num_concurrent_processes", "num_workers"),
+            read("only_list", "`t2t list problems`", boolean=True),
+            *refused("one problem is prepared at a time", "exclude_problems"),
+            *refused(
+                "all pairs are prepared; cut the text files of --problem text_pairs",
+                "max_cases",
+                harmless=("0",),
+            ),
+            *refused(
+                "one command prepares all shards",
+                "task_id task_id_start task_id_end",
+                harmless=("-1",),
+            ),
+            *refused(
+                "give the trees to `t2t datagen --problem parsing_ptb --train_trees "
+                "FILE --dev_trees FILE`",
+                "parsing_path",
+            ),
+            *refused("there are no speech problems", "timit_paths"),
+        )
+    ),
+    "t2t-decoder": by_name(NAMES, SEARCH, TRAINING, DEVICES, DECODING),
+    "t2t-exporter": by_name(
+        NAMES,
+        SEARCH,
+        TRAINING,
+        DEVICES,
+        DECODING,
+        (
+            passed("export_dir", path=True, answer="OUTPUT_DIR/export if not given"),
+            *dropped(
+                "not needed: a SavedModel is written in binary form",
+                "as_text",
+                boolean=True,
+            ),
+            *refused(
+                "TensorFlow Hub's module format of TensorFlow 1 is not written; "
+                "`tf.saved_model.load` and TensorFlow Hub's `hub.load` read the "
+                "SavedModel",
+                "export_as_tfhub",
+                boolean=True,
+            ),
         ),
     ),
-)
-DATAGEN = by_name(
-    (
-        read("problem", "", "problem"),
-        passed("data_dir", path=True),
-        passed("tmp_dir", path=True),
-        passed("t2t_usr_dir", path=True),
-        passed("num_shards"),
-        passed("random_seed", "shuffle_seed"),
-        passed("num_concurrent_processes", "num_workers"),
-        read("only_list", "`t2t list problems`", boolean=True),
-        *refused("one problem is prepared at a time", "exclude_problems"),
-        *refused(
-            "all pairs are prepared; cut the text files of --problem text_pairs",
-            "max_cases",
-            harmless=("0",),
-        ),
-        *refused(
-            "one command prepares all shards",
-            "task_id",
-            "task_id_start",
-            "task_id_end",
-            harmless=("-1",),
-        ),
-        *refused(
-            "give the trees to `t2t datagen --problem parsing_ptb --train_trees FILE "
-            "--dev_trees FILE`",
-            "parsing_path",
-        ),
-        *refused("there are no speech problems", "timit_paths"),
-    )
-)
-AVG_ALL = by_name(
-    (
-        passed("model_dir", "output_dir", path=True),
-        passed("n", "last", answer="8 if not given, as in tensor2tensor"),
-        *dropped(
-            "the average is in MODEL_DIR/averaged, which `t2t decode --output_dir "
-            "MODEL_DIR` uses by itself",
-            "output_dir",
-        ),
-        *refused(
-            "the last checkpoints are averaged, whatever their steps",
-            "min_steps",
-            harmless=("0",),
-        ),
-        *dropped("not needed: `t2t train` averages at its end", "wait_minutes"),
-    )
-)
-TRANSLATE_ALL = by_name(
-    (
-        passed("model_dir", "output_dir", path=True),
-        passed("source", "decode_from_file", path=True),
-        read(
-            "translations_dir",
-            "TRANSLATIONS_DIR/PROBLEM-STEP, one file per checkpoint",
-            "decode_to_file",
-            path=True,
-        ),
-        read("problem", "first part of the names of the files"),
-        read("beam_size", "4 if not given, as in tensor2tensor", "decode_hparams"),
-        read("alpha", "0.6 if not given, as in tensor2tensor", "decode_hparams"),
-        passed("t2t_usr_dir", path=True),
-        read("min_steps", "checkpoints of earlier steps are left out"),
-        *dropped(REMEMBERED, "model", "hparams_set", "hparams", "data_dir"),
-        *dropped("not needed: the name of --model_dir", "output_dir"),
-        *dropped("the checkpoints that exist now are translated", "wait_minutes"),
-        *refused(
-            "one process translates with all checkpoints; it prints the `t2t decode` "
-            "command of each",
-            "decoder_command",
-            harmless=("t2t-decoder {params}",),
-        ),
-    )
-)
-BLEU = by_name(
-    (
-        read("translation", "file to score", path=True),
-        read("reference", "reference translation", path=True),
-        read("translations_dir", "scores every file named *-STEP", path=True),
-        read("event_dir", "writes TensorBoard events there", path=True),
-        read("bleu_variant", "uncased, cased or both"),
-        read("tag_suffix", "end of the tags in TensorBoard"),
-        read("min_steps", "files of earlier steps are left out"),
-        *dropped("not needed: BLEU does not read it", "source"),
-        *dropped("the files that exist now are scored", "wait_minutes"),
-        *dropped("no score of zero is written at step 0", "report_zero", boolean=True),
-    )
-)
+    "t2t-avg-all": by_name(
+        (
+            passed("model_dir", "output_dir", path=True),
+            passed("n", "last", answer="8 if not given, as in tensor2tensor"),
+            *dropped(
+                "the average is in MODEL_DIR/averaged, which `t2t decode --output_dir "
+                "MODEL_DIR` uses by itself",
+                "output_dir",
+            ),
+            *refused(
+                "the last checkpoints are averaged, whatever their steps",
+                "min_steps",
+                harmless=("0",),
+            ),
+            *dropped("not needed: `t2t train` averages at its end", "wait_minutes"),
+        )
+    ),
+    "t2t-translate-all": by_name(
+        (
+            passed("model_dir", "output_dir", path=True),
+            passed("source", "decode_from_file", path=True),
+            read(
+                "translations_dir",
+                "TRANSLATIONS_DIR/PROBLEM-STEP, one file per checkpoint",
+                "decode_to_file",
+                path=True,
+            ),
+            read("problem", "first part of the names of the files"),
+            read("beam_size", "4 if not given, as in tensor2tensor", "decode_hparams"),
+            read("alpha", "0.6 if not given, as in tensor2tensor", "decode_hparams"),
+            passed("t2t_usr_dir", path=True),
+            read("min_steps", "checkpoints of earlier steps are left out"),
+            *dropped(REMEMBERED, "model hparams_set hparams data_dir"),
+            *dropped("not needed: the name of --model_dir", "output_dir"),
+            *dropped("the checkpoints that exist now are translated", "wait_minutes"),
+            *refused(
+                "one process translates with all checkpoints; it prints the `t2t "
+                "decode` command of each",
+                "decoder_command",
+                harmless=("t2t-decoder {params}",),
+            ),
+        )
+    ),
+    "t2t-bleu": by_name(
+        (
+            read("translation", "file to score", path=True),
+            read("reference", "reference translation", path=True),
+            read("translations_dir", "scores every file named *-STEP", path=True),
+            read("event_dir", "writes TensorBoard events there", path=True),
+            read("bleu_variant", "uncased, cased or both"),
+            read("tag_suffix", "end of the tags in TensorBoard"),
+            read("min_steps", "files of earlier steps are left out"),
+            *dropped("not needed: BLEU does not read it", "source"),
+            *dropped("the files that exist now are scored", "wait_minutes"),
+            *dropped(
+                "no score of zero is written at step 0", "report_zero", boolean=True
+            ),
+        )
+    ),
+}
 
 # `t2t` commands that a command of tensor2tensor runs.
 TARGETS = {
@@ -374,15 +357,6 @@ TARGETS = {
     "t2t-avg-all": ("average",),
     "t2t-translate-all": ("decode",),
     "t2t-bleu": (),
-}
-COMMANDS = {
-    "t2t-trainer": TRAINER,
-    "t2t-datagen": DATAGEN,
-    "t2t-decoder": DECODER,
-    "t2t-exporter": EXPORTER,
-    "t2t-avg-all": AVG_ALL,
-    "t2t-translate-all": TRANSLATE_ALL,
-    "t2t-bleu": BLEU,
 }
 
 SUMMARIES = {

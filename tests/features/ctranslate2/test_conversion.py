@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import shutil
 import sys
 from types import SimpleNamespace
 
@@ -24,8 +22,8 @@ from t2t_repro.features.ctranslate2.ctranslate2_system import (
     ExportDescription,
     check_exportable,
     checkpoint_digest,
+    position_count,
 )
-from t2t_repro.files import hold_file, remove_unless_held
 from t2t_repro.runs import System
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -138,45 +136,6 @@ def test_a_conversion_is_made_once(run, converted):
     assert len(converted.calls) == 1
 
 
-def test_a_conversion_that_is_removed_before_it_is_loaded_is_made_again(
-    run, converted, monkeypatch
-):
-    def hold(path):
-        if len(converted.calls) == 1:  # as `prune_conversions` of another process does
-            shutil.rmtree(path.parent)
-        return hold_file(path)
-
-    monkeypatch.setattr(ctranslate2_system, "hold_file", hold)
-    system = CTranslate2System.load(run)
-    assert len(converted.calls) == 2
-    assert not remove_unless_held(system.export_dir, DESCRIPTION_FILE)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"checkpoint_digest": "of another checkpoint"}, {"quantization": "int8"}],
-)
-def test_a_conversion_of_something_else_in_the_folder_is_not_used(
-    run, converted, changes
-):
-    plan = Conversion.plan(run)
-    expected = {"checkpoint_digest": plan.digest, "quantization": "float32"}
-    write_export(plan.folder, **(expected | changes))
-    system = CTranslate2System.load(run)
-    assert len(converted.calls) == 1
-    assert system.description.checkpoint_digest == plan.digest
-
-
-def test_a_conversion_without_digests_of_its_files_is_made_again(run, converted):
-    CTranslate2System.load(run)
-    path = Conversion.plan(run).folder / DESCRIPTION_FILE
-    values = json.loads(path.read_text())
-    del values["files"]  # as an earlier version wrote it
-    path.write_text(json.dumps(values))
-    CTranslate2System.load(run)
-    assert len(converted.calls) == 2
-
-
 def test_a_conversion_whose_files_have_changed_is_refused(run, converted):
     CTranslate2System.load(run)
     LETTERS.save(Conversion.plan(run).folder / "inputs.symbols")
@@ -213,22 +172,22 @@ def test_a_conversion_that_is_being_made_is_refused_and_made_once(run, monkeypat
     assert made == [plan.folder]
 
 
-def test_a_new_conversion_takes_the_place_of_the_one_before(run, converted):
+def test_the_newest_conversion_of_each_format_is_kept(run, converted, caplog):
+    caplog.set_level("INFO", "t2t_repro")
+    (run / "ctranslate2" / "notes-int8-1").mkdir(parents=True)
     first = Conversion.plan(run, str(run / "model.ckpt-40"))
+    interrupted = first.folder.with_name(f"{first.folder.name}.incomplete")
+    interrupted.mkdir()
+    others = [Conversion.plan(run, quantization=q) for q in ("int8", "int8_float32")]
     second = Conversion.plan(run)
-    for plan in (first, second, second):
+    for plan in (first, *others, second, second):
         plan.make()
-    assert (first.is_done(), second.is_done()) == (False, True)
-
-
-def test_older_conversions_are_removed_once_the_new_one_is_there(
-    run, converted, monkeypatch
-):
-    pruned = record(monkeypatch, ctranslate2_system, "prune_conversions")
-    plan = Conversion.plan(run)
-    plan.make()
-    plan.make()
-    assert pruned.call == {"output_dir": str(run), "new": plan.folder}
+    kept = {path.name for path in (run / "ctranslate2").iterdir() if path.is_dir()}
+    assert kept == {
+        "notes-int8-1",
+        *(plan.folder.name for plan in (*others, second)),
+    }
+    assert f"removing the older conversion {first.folder}" in caplog.messages
 
 
 def test_a_folder_that_cannot_be_written_is_one_line_with_a_way_out(run, converted):
@@ -357,3 +316,5 @@ def test_the_longest_translation_decides_the_positions():
     assert ctranslate2_translator.needed_positions(48, 7) == 55
     # A piece is at least as long as the shortest bucket.
     assert ctranslate2_translator.needed_positions(3, 7) == 15
+    assert position_count(48, 7) == 1024
+    assert position_count(48, 2_000) == 2_048

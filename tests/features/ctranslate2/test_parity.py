@@ -9,14 +9,19 @@ import json
 import numpy as np
 import pytest
 
+from t2t_repro import catalogue
+from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
 from t2t_repro.features.ctranslate2.ctranslate2_export import Parity, SearchParity
 from t2t_repro.features.ctranslate2.ctranslate2_translator import QUANTIZATIONS
+from t2t_repro.runs import System
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
+from tests.runs.test_run import make_run
 from tests.support.tiny_model import tiny_transformer
 
 pytestmark = pytest.mark.usefixtures("shared_searches")
+LONGEST = 9
 DIGITS = SymbolTokenizer([str(digit) for digit in range(8)])
 SENTENCES = ["1 2 3", "", "7 7", "0 1 2 3 4 5", "5 5 5", "1 2 3 4 5 6 7 0 1", "2 4"]
 FIGURES = Parity(
@@ -72,32 +77,31 @@ def make_model(**changes):
     return tiny_transformer(seed=12, norm="pre", **layers, **changes)
 
 
-def make_system(*, beam_size=1, **changes):
-    """Make a system; every beam size besides 1 is traced and compared, too."""
-    from t2t_repro.features.ctranslate2.ctranslate2_export import ComparedSystem
-
-    model = make_model(**changes)
-    hparams = DecodeHParams(beam_size=beam_size, extra_length=4, batch_size=64)
-    return ComparedSystem(model, DIGITS, DIGITS, hparams, 9, 20, "float32")
-
-
 @pytest.fixture
-def origin(tmp_path):
+def make_system(tmp_path):
+    """Return a function that makes a system with a checkpoint of 70 updates."""
     pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
-    from t2t_repro.features.ctranslate2.ctranslate2_export import Origin
-
     (tmp_path / "model.ckpt-70.index").write_bytes(b"index")
-    return Origin("a problem", "a set", str(tmp_path / "model.ckpt-70"))
+    hparams = catalogue.hparams("transformer_tiny").parse(f"max_length={LONGEST}")
+    run = make_run(hparams=hparams, hparams_set="a set", problem="a problem")
+
+    def make(checkpoint="model.ckpt-70", **changes):
+        model, path = make_model(**changes), str(tmp_path / checkpoint)
+        return System(run, Problem(), model, (DIGITS, DIGITS), path)
+
+    return make
 
 
-def export(system, origin, folder, sentences=SENTENCES):
-    from t2t_repro.features.ctranslate2.ctranslate2_export import export_ctranslate2
+def export(system, folder, sentences=SENTENCES, **settings):
+    """Export; every beam size besides 1 is traced and compared, too."""
+    settings = {"beam_size": 1, "extra_length": 4, "batch_size": 64} | settings
+    hparams = DecodeHParams(**settings)
+    return system.export_ctranslate2(folder, hparams, sentences=sentences)
 
-    return export_ctranslate2(system, origin, folder, sentences)
 
-
-def test_an_export_is_compared_and_described(origin, tmp_path):
-    parity = export(make_system(beam_size=3), origin, tmp_path / "export")
+def test_an_export_is_compared_and_described(make_system, tmp_path):
+    system = make_system()
+    parity = export(system, tmp_path / "export", beam_size=3)
     # The empty one and the one of two pieces are left out.
     assert parity.sentences == len(SENTENCES) - 2
     assert parity.searches[0].equal == parity.sentences
@@ -106,15 +110,15 @@ def test_an_export_is_compared_and_described(origin, tmp_path):
     assert parity.searches[1].largest_score_difference < 1e-4
     assert parity.pad_log_probability > 1e-3
     written = json.loads((tmp_path / "export" / "t2t_repro.json").read_text())
-    assert written["parity"] == json.loads(json.dumps(parity.values()))
+    assert written["parity"] == json.loads(json.dumps(dataclasses.asdict(parity)))
     expected = {
         "problem": "a problem",
         "hparams_set": "a set",
-        "checkpoint": origin.checkpoint,
+        "checkpoint": system.checkpoint,
         "step": 70,
         "quantization": "float32",
-        "positions": 20,
-        "max_input_length": 9,
+        "positions": 1024,
+        "max_input_length": LONGEST,
         "tokenizers": {"inputs": "shared.symbols", "targets": "shared.symbols"},
         "decode_hparams": {"beam_size": 3, "alpha": 0.6, "extra_length": 4},
         "format": 1,
@@ -128,18 +132,20 @@ def test_an_export_is_compared_and_described(origin, tmp_path):
     }
 
 
-def test_a_choice_among_hypotheses_does_not_change_what_is_compared(origin, tmp_path):
-    system = make_system(beam_size=3)
-    consensus = system.hparams.replace(mbr_scale=1.0, mbr_consensus=True)
-    expected = export(system, origin, tmp_path / "beam")
-    system = dataclasses.replace(system, hparams=consensus)
-    assert export(system, origin, tmp_path / "consensus") == expected
+def test_a_choice_among_hypotheses_does_not_change_what_is_compared(
+    make_system, tmp_path
+):
+    system = make_system()
+    system.problem = catalogue.problem("parsing_ptb")  # which combines outputs
+    expected = export(system, tmp_path / "beam", beam_size=3)
+    consensus = {"mbr_scale": 1.0, "mbr_consensus": True}
+    found = export(system, tmp_path / "consensus", beam_size=3, **consensus)
+    assert found == expected
 
 
-def test_a_renamed_checkpoint_is_exported_without_a_step(origin, tmp_path):
+def test_a_renamed_checkpoint_is_exported_without_a_step(make_system, tmp_path):
     (tmp_path / "final.index").write_bytes(b"index")
-    renamed = dataclasses.replace(origin, checkpoint=str(tmp_path / "final"))
-    export(make_system(), renamed, tmp_path / "export")
+    export(make_system("final"), tmp_path / "export")
     written = json.loads((tmp_path / "export" / "t2t_repro.json").read_text())
     assert written["step"] is None
 
@@ -149,7 +155,7 @@ def test_a_renamed_checkpoint_is_exported_without_a_step(origin, tmp_path):
     ["encoder position", "decoder scale", "query scale", "gain", "projection"],
 )
 def test_a_wrong_weight_is_found_and_nothing_is_written(
-    origin, tmp_path, monkeypatch, damage
+    make_system, tmp_path, monkeypatch, damage
 ):
     from t2t_repro.features.ctranslate2 import ctranslate2_spec
 
@@ -173,23 +179,25 @@ def test_a_wrong_weight_is_found_and_nothing_is_written(
 
     monkeypatch.setattr(ctranslate2_spec, "model_spec", damaged)
     with pytest.raises(UserError, match="differs too much from the trained model"):
-        export(make_system(tie_embeddings=False), origin, tmp_path / "export")
+        export(make_system(tie_embeddings=False), tmp_path / "export")
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("export")]
 
 
-def test_without_a_usable_sentence_nothing_is_written(origin, tmp_path):
+def test_without_a_usable_sentence_nothing_is_written(make_system, tmp_path):
     with pytest.raises(UserError, match=r"received 2 sentences .* of 1 to 8 tokens"):
-        export(make_system(), origin, tmp_path / "export", ["", "1 2 3 4 5 6 7 0 1"])
+        export(make_system(), tmp_path / "export", ["", "1 2 3 4 5 6 7 0 1"])
     assert not (tmp_path / "export").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(origin, tmp_path):
+def test_a_folder_that_cannot_be_written_is_one_line(make_system, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot write .*file/export: Not a directory"):
-        export(make_system(), origin, tmp_path / "file" / "export")
+        export(make_system(), tmp_path / "file" / "export")
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-def test_a_model_that_computes_in_16_bits_is_compared_in_32(origin, tmp_path, policy):
-    parity = export(make_system(dtype=policy), origin, tmp_path / "export")
+def test_a_model_that_computes_in_16_bits_is_compared_in_32(
+    make_system, tmp_path, policy
+):
+    parity = export(make_system(dtype=policy), tmp_path / "export")
     assert parity.largest_difference < 1e-5

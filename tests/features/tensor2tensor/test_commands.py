@@ -350,12 +350,12 @@ def test_every_entry_point_runs_its_command(monkeypatch):
     scripts = tomllib.loads(project.read_text())["project"]["scripts"]
     del scripts["t2t"]
     called = []
-    monkeypatch.setattr(command_main, "run", lambda name: called.append(name) or 0)
+    monkeypatch.setattr(command_main, "run", lambda *given: called.append(given) or 0)
     for name, target in scripts.items():
-        module, _, function = target.partition(":")
-        assert module == command_main.__name__
-        assert getattr(command_main, function)() == 0
-        assert called.pop() == name
+        assert target == f"{command_main.__name__}:main"
+        monkeypatch.setattr(sys, "argv", [f"/a/folder/{name}", "--flag"])
+        assert command_main.main() == 0
+        assert called.pop() == (name, ["--flag"])
     assert set(scripts) == set(command_main.command_tables.COMMANDS)
 
 

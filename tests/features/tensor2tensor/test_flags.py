@@ -13,7 +13,7 @@ from t2t_repro.features.tensor2tensor.command_flags import (
 
 FLAGS = by_name(
     [passed("model"), passed("train_steps"), passed("job_dir")],
-    dropped("", "sync", "use_tpu", boolean=True),
+    dropped("", "sync use_tpu", boolean=True),
 )
 
 
