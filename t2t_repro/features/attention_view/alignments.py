@@ -121,13 +121,10 @@ def choose_heads(attentions: Sequence[Attention]) -> AlignmentHeads:
             ENOUGH_PAIRS,
         )
     choices = head_choices(*attentions[0].memory.shape[:2])
-    scores = {
-        chosen: association(
-            [_word_pairs(attention, chosen) for attention in attentions]
-        )
-        for chosen in choices
-    }
-    return max(choices, key=scores.__getitem__)
+    return max(
+        choices,
+        key=lambda chosen: association([_word_pairs(a, chosen) for a in attentions]),
+    )
 
 
 def association(linked: Sequence[Sequence[WordPair]]) -> float:
@@ -272,35 +269,22 @@ def align_pairs(
     skipped.log("line", "aligned")
 
 
-@dataclasses.dataclass
-class _Reason:
-    """Why some pairs were skipped: the error of the first one, and their number."""
-
-    first_line: int
-    message: str
-    count: int = 0
-
-
 class _Skipped:
-    """The pairs that a system cannot read, counted by reason."""
+    """The pairs that a system cannot read, by the kind of their error."""
 
     def __init__(self) -> None:
-        self._reasons: dict[str, _Reason] = {}
+        self._found: dict[str, list[tuple[int, str]]] = {}
 
     def add(self, line: int, error: UserError) -> None:
         """Count a pair by its line, from 1, and its error."""
-        message = str(error)
         # Errors of one kind differ in their numbers and quotations.
-        kind = re.sub(r"\d[\d,]*|'[^']*'|\"[^\"]*\"", "", message)
-        reason = self._reasons.setdefault(kind, _Reason(line, message))
-        reason.count += 1
+        kind = re.sub(r"\d[\d,]*|'[^']*'|\"[^\"]*\"", "", str(error))
+        self._found.setdefault(kind, []).append((line, str(error)))
 
     def log(self, noun: str, use: str) -> None:
-        """Warn of each reason, the most frequent first."""
-        for reason in sorted(self._reasons.values(), key=lambda r: -r.count):
-            pairs = (
-                f"{noun} {reason.first_line} is"
-                if reason.count == 1
-                else f"{reason.count:,} {noun}s (the first: {reason.first_line}) are"
-            )
-            logger.warning("%s not %s: %s", pairs, use, reason.message)
+        """Warn of each kind by its first error, the most frequent first."""
+        for pairs in sorted(self._found.values(), key=len, reverse=True):
+            line, message = pairs[0]
+            named = f"{len(pairs):,} {noun}s (the first: {line}) are"
+            named = f"{noun} {line} is" if len(pairs) == 1 else named
+            logger.warning("%s not %s: %s", named, use, message)

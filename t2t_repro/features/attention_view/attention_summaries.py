@@ -74,16 +74,16 @@ def _shows_attention(model: Transformer, name: str) -> bool:
 
 def _samples_evaluator(training: Training) -> Evaluator:
     data = training.data
-    tokenizers = data.tokenizers()
-    pairs = sample_pairs(
-        data.problem,
+    problem, tokenizers = data.problem, data.tokenizers()
+    count, longest = training.settings.attention_samples, training.hparams.max_length
+    texts = data.raw_text("dev")
+    pairs = sample_pairs(problem, tokenizers, *texts, count=count, longest=longest)
+    return attention_evaluator(
+        training.model,
         tokenizers,
-        *data.raw_text("dev"),
-        count=training.settings.attention_samples,
-        longest=training.hparams.max_length,
+        pairs,
+        languages=(problem.source_language, problem.target_language),
     )
-    languages = (data.problem.source_language, data.problem.target_language)
-    return attention_evaluator(training.model, tokenizers, pairs, languages=languages)
 
 
 def branch_evaluator(model: Transformer) -> Evaluator:
@@ -121,16 +121,12 @@ def sample_pairs(
         if len(pairs) == count:
             break
         try:
-            pairs.append(
-                (
-                    encode_source(
-                        tokenizers[0], problem.normalize_source(source), longest
-                    ),
-                    encode_target(
-                        tokenizers[1], problem.encode_target(reference), longest
-                    ),
-                )
+            read, written = (
+                problem.normalize_source(source),
+                problem.encode_target(reference),
             )
+            ids = encode_source(tokenizers[0], read, longest)
+            pairs.append((ids, encode_target(tokenizers[1], written, longest)))
         except UserError:  # empty, too long or not in the vocabulary
             continue
     return pairs

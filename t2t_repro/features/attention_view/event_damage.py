@@ -7,7 +7,6 @@ This module imports no TensorFlow: TensorBoard loads it when it starts.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -28,60 +27,44 @@ from t2t_repro.data.records import (
 _SECONDS_OF_WRITING = 10.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Damage:
-    """A place in an event file after which events may be missing.
-
-    Attributes:
-        file: Name of the file.
-        last_step: Step of the last event before the damage, or None.
-    """
-
-    file: str
-    last_step: int | None
-
-    def sentence(self, run: str) -> str:
-        """Return a sentence for a user."""
-        if self.last_step is None:
-            place = "at its beginning, so its steps"
-        else:
-            place = f"after step {self.last_step}, so later steps"
-        return (
-            f'An event file of the run "{run}" is damaged {place} may be missing here '
-            f"({self.file})."
-        )
-
-
-def find_damage(folder: Path, shown: Collection[int]) -> Damage | None:
-    """Return the last damage in the event files of a folder, or None.
+def find_damage(folder: Path, run: str, shown: Collection[int]) -> str | None:
+    """Return a sentence about the last damage in the event files of a run, or None.
 
     Args:
-        folder: Folder of a run.
+        folder: Folder of the run.
+        run: Name of the run.
         shown: Steps that TensorBoard has read. The checksums of their data are not
             computed again, because that is slow.
     """
     for path in sorted(folder.glob("*tfevents*"), reverse=True):
         try:
-            found = _damage_of(path, shown)
+            place = _damage_in(path, shown)
         except OSError:  # TensorBoard has read it; it may have been removed since
             continue
-        if found is not None:
-            return found
+        if place:
+            return (
+                f'An event file of the run "{run}" is damaged {place} may be missing '
+                f"here ({path.name})."
+            )
     return None
 
 
-def _damage_of(path: Path, shown: Collection[int]) -> Damage | None:
+def _damage_in(path: Path, shown: Collection[int]) -> str:
+    """Return what is damaged in a file, such as "after step 2, so later steps"."""
     last_step = None
     with path.open("rb") as file:
         try:
             while (step := _next_step(file, shown)) is not None:
                 last_step = step
+            return ""
         except DamagedRecordError:
-            return Damage(path.name, last_step)
+            pass
         except EOFError:
-            is_old = time.time() - path.stat().st_mtime > _SECONDS_OF_WRITING
-            return Damage(path.name, last_step) if is_old else None
-    return None
+            if time.time() - path.stat().st_mtime <= _SECONDS_OF_WRITING:
+                return ""
+    if last_step is None:
+        return "at its beginning, so its steps"
+    return f"after step {last_step}, so later steps"
 
 
 def _next_step(file: BinaryIO, shown: Collection[int]) -> int | None:

@@ -51,8 +51,10 @@ def draw_map(document: dict[str, Any], kind: str, title: str) -> np.ndarray | No
     """
     for entry in document["maps"]:
         if entry["kind"] == kind:
-            sides = [document["sequences"][entry[s]]["tokens"] for s in _SIDES]
-            return _picture(entry, *sides, title) if all(sides) else None
+            sequences = document["sequences"]
+            queries, keys = (sequences[entry[s]]["tokens"] for s in _SIDES)
+            found = bool(queries and keys)
+            return _picture(entry, queries, keys, title) if found else None
     return None
 
 

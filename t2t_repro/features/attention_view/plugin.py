@@ -218,16 +218,13 @@ class EventReader:
             steps = list(self._blob_keys(run, tag))
             found.append({"id": name, "title": title, "steps": steps})
             shown.update(steps)
+        folder = Path(self.logdir, run)
+        damage = find_damage(folder, run, shown) if self.logdir else None
         return {
             "sentences": found,
             "branches": BRANCHES_TAG in branches,
-            "damage": self._damage(run, shown),
+            "damage": damage,
         }
-
-    def _damage(self, run: str, shown: set[int]) -> str | None:
-        """Return a sentence if TensorBoard may not have read all events of a run."""
-        damage = find_damage(Path(self.logdir, run), shown) if self.logdir else None
-        return None if damage is None else damage.sentence(run)
 
     def document(self, run: str, sentence_id: str, step: int) -> bytes:
         """Return the document of a sentence pair at a step, as `pack_document` does.
@@ -303,17 +300,12 @@ def _damage(name: str) -> Iterator[None]:
     try:
         yield
     except DamagedError as error:
-        raise ReadError(
-            f"{_capital(name)} is damaged: {error}.", _UNPROCESSABLE
-        ) from error
+        sentence = f"{name[:1].upper()}{name[1:]} is damaged: {error}."
+        raise ReadError(sentence, _UNPROCESSABLE) from error
     except Exception as error:
         raise ReadError(
             f"TensorBoard cannot read {name}: {type(error).__name__}.", _UNPROCESSABLE
         ) from error
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _natural_order(name: str) -> list[tuple[int, str]]:

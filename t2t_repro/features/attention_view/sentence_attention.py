@@ -23,6 +23,14 @@ START_TOKEN = "<start>"  # the zero vector that the decoder reads first
 MOST_ATTENDED_ROWS = 32  # of attention over parameters, which has thousands of rows
 FIRST_WORDS = 40  # characters of a sentence in a menu
 
+_NAMES_OF_A_MAP = ("kind", "label", "queries", "keys")
+# These of each kind that every model has.
+_KINDS = (
+    ("encoder_self", "Encoder self-attention", "source", "source"),
+    ("decoder_self", "Decoder self-attention", "target", "read"),
+    ("memory", "Encoder-decoder attention", "target", "source"),
+)
+
 Span = tuple[int, int]
 
 
@@ -167,52 +175,27 @@ class Attention:
 
     def maps(self) -> Iterator[AttentionMap]:
         """Yield the kinds of attention; parameters are cut to the rows most used."""
-        yield AttentionMap(
-            "encoder_self",
-            "Encoder self-attention",
-            "source",
-            "source",
-            self.encoder_self,
-        )
-        yield AttentionMap(
-            "decoder_self",
-            "Decoder self-attention",
-            "target",
-            "read",
-            self.decoder_self,
-        )
-        yield AttentionMap(
-            "memory", "Encoder-decoder attention", "target", "source", self.memory
-        )
-        for side, queries, weights in [
-            ("encoder", "source", self.encoder_parameters),
-            ("decoder", "target", self.decoder_parameters),
-        ]:
-            if weights is not None:
-                yield AttentionMap(
-                    f"{side}_parameters",
-                    f"{side.capitalize()} attention over parameters",
-                    queries,
-                    f"{side}_rows",
-                    _most_attended(weights)[1],
-                )
+        for kind, label, queries, keys in _KINDS:
+            yield AttentionMap(kind, label, queries, keys, getattr(self, kind))
+        for side, queries, (_, weights) in self._parameters():
+            kind = f"{side}_parameters"
+            label = f"{side.capitalize()} attention over parameters"
+            yield AttentionMap(kind, label, queries, f"{side}_rows", weights)
 
     def sequences(self) -> dict[str, TokenSequence]:
         """Return the sequences of tokens by the names that `AttentionMap` uses."""
-        sequences = {
-            "source": self.source,
-            "target": self.target,
-            "read": self.target.shifted(),
+        texts = {"source": self.source, "target": self.target}
+        rows = {
+            f"{side}_rows": TokenSequence.from_labels(labels)
+            for side, _, (labels, _) in self._parameters()
         }
-        for side, weights in [
-            ("encoder", self.encoder_parameters),
-            ("decoder", self.decoder_parameters),
-        ]:
+        return texts | {"read": self.target.shifted()} | rows
+
+    def _parameters(self) -> Iterator[tuple[str, str, tuple[list[str], np.ndarray]]]:
+        for side, queries in (("encoder", "source"), ("decoder", "target")):
+            weights = getattr(self, f"{side}_parameters")
             if weights is not None:
-                sequences[f"{side}_rows"] = TokenSequence.from_labels(
-                    _most_attended(weights)[0]
-                )
-        return sequences
+                yield side, queries, _most_attended(weights)
 
     def in_words(self, kind: str) -> np.ndarray:
         """Return the weights between words, float32 `[layer, head, query, key]`.
@@ -306,15 +289,9 @@ def _most_attended(weights: np.ndarray) -> tuple[list[str], np.ndarray]:
 def _map_document(attention: AttentionMap) -> dict[str, Any]:
     layers, heads = attention.weights.shape[:2]
     halves = np.ascontiguousarray(attention.weights, dtype="<f2")
-    return {
-        "kind": attention.kind,
-        "label": attention.label,
-        "queries": attention.queries,
-        "keys": attention.keys,
-        "layers": layers,
-        "heads": heads,
-        "weights": base64.b64encode(halves.tobytes()).decode("ascii"),
-    }
+    weights = base64.b64encode(halves.tobytes()).decode("ascii")
+    names = {name: getattr(attention, name) for name in _NAMES_OF_A_MAP}
+    return names | {"layers": layers, "heads": heads, "weights": weights}
 
 
 EOS = SPECIAL_SYMBOLS[1]

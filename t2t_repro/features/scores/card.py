@@ -137,7 +137,12 @@ def make_card(
         UserError: If the numbers of sentences differ or are zero, or the tokenizer
             needs a package that is not installed.
     """
-    _check(hypotheses, references, sources)
+    check_scored(hypotheses, references, "translation")
+    if sources is not None and len(sources) != len(hypotheses):
+        raise UserError(
+            f"received {len(hypotheses)} translations and {len(sources)} sources, "
+            "expected equal numbers of both."
+        )
     chosen = chosen_tokenizer(tokenizer, references, language)
     lengths = bleu_metric(chosen).corpus_score(list(hypotheses), [list(references)])
     words = training_words or WordCounts(
@@ -166,19 +171,6 @@ def make_card(
     )
 
 
-def _check(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    sources: Sequence[str] | None,
-) -> None:
-    check_scored(hypotheses, references, "translation")
-    if sources is not None and len(sources) != len(hypotheses):
-        raise UserError(
-            f"received {len(hypotheses)} translations and {len(sources)} sources, "
-            "expected equal numbers of both."
-        )
-
-
 def _faults(
     hypotheses: Sequence[str],
     references: Sequence[str],
@@ -187,8 +179,8 @@ def _faults(
     return Faults(
         copies=None if sources is None else _equal(hypotheses, sources),
         copies_in_references=None if sources is None else _equal(references, sources),
-        empty=_empty(hypotheses),
-        empty_references=_empty(references),
+        empty=sum(map(is_blank, hypotheses)),
+        empty_references=sum(map(is_blank, references)),
         loops=sum(map(has_loop, hypotheses)),
         loops_in_references=sum(map(has_loop, references)),
         identical=_equal(hypotheses, references),
@@ -199,10 +191,6 @@ def _equal(texts: Sequence[str], others: Sequence[str]) -> int:
     """Count the texts that have the same words as their counterparts, and any words."""
     pairs = zip(texts, others, strict=True)
     return sum(a.split() == b.split() != [] for a, b in pairs)
-
-
-def _empty(texts: Sequence[str]) -> int:
-    return sum(map(is_blank, texts))
 
 
 BINS = 10  # of 10 points of chrF each
@@ -227,6 +215,11 @@ class ScoredSentence:
     hypothesis: str
     chrf: float
     bleu: float
+
+    def texts(self) -> list[tuple[str, str]]:
+        """Return the known texts with their names."""
+        source = [] if self.source is None else [("source", self.source)]
+        return [*source, ("reference", self.reference), ("output", self.hypothesis)]
 
 
 def sentence_scores(
@@ -264,27 +257,26 @@ def best_and_worst(
     Returns:
         The best sentences, best first; the worst sentences, worst first.
     """
+    # Sorting is stable, so of equal lengths earlier lines come first.
+    order = sorted(range(len(scores)), key=lambda i: -len(references[i]))
+    worst = sorted(order, key=lambda i: scores[i])[: min(count, len(scores) // 2)]
+    left = set(order).difference(worst)
+    best = sorted((i for i in order if i in left), key=lambda i: -scores[i])[:count]
 
-    def scored(index: int) -> ScoredSentence:
-        return ScoredSentence(
-            line=index + 1,
-            source=None if sources is None else sources[index],
-            reference=references[index],
-            hypothesis=hypotheses[index],
-            chrf=scores[index],
-            bleu=sentence_bleu(hypotheses[index], references[index], tokenizer),
+    def scored(chosen: Sequence[int]) -> tuple[ScoredSentence, ...]:
+        return tuple(
+            ScoredSentence(
+                line=i + 1,
+                source=None if sources is None else sources[i],
+                reference=references[i],
+                hypothesis=hypotheses[i],
+                chrf=scores[i],
+                bleu=sentence_bleu(hypotheses[i], references[i], tokenizer),
+            )
+            for i in chosen
         )
 
-    def order(index: int) -> tuple[float, int, int]:
-        return -scores[index], -len(references[index]), index
-
-    def worst_order(index: int) -> tuple[float, int, int]:
-        return scores[index], -len(references[index]), index
-
-    worst = sorted(range(len(scores)), key=worst_order)[: min(count, len(scores) // 2)]
-    rest = set(range(len(scores))) - set(worst)
-    best = sorted(rest, key=order)[:count]
-    return tuple(map(scored, best)), tuple(map(scored, worst))
+    return scored(best), scored(worst)
 
 
 def histogram(scores: Sequence[float]) -> tuple[int, ...]:

@@ -9,34 +9,9 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from t2t_repro.features.scores.card import DEFINITION, ScoreCard, ScoredSentence
-from t2t_repro.features.scores.card_text import (
-    number,
-    output_rows,
-    shortened,
-)
+from t2t_repro.features.scores.card_text import number, output_rows, shortened
 from t2t_repro.features.scores.corpus_scores import NamedScore
 from t2t_repro.text_tables import printable, quantity
-
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src \
-'unsafe-inline'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<h1>{title}</h1>
-<main>
-{sections}
-</main>
-</body>
-</html>
-"""
 
 
 def card_page(card: ScoreCard, title: str, source_language: str | None = None) -> str:
@@ -53,7 +28,7 @@ def card_page(card: ScoreCard, title: str, source_language: str | None = None) -
     Returns:
         The text of an HTML file, to be written as UTF-8.
     """
-    style = resources.files("t2t_repro.features.scores") / "static" / "card_page.css"
+    static = resources.files("t2t_repro.features.scores") / "static"
     languages = {
         "source": source_language,
         "reference": card.language,
@@ -69,9 +44,10 @@ def card_page(card: ScoreCard, title: str, source_language: str | None = None) -
         _section("Worst sentences by chrF2", _examples(card.worst, languages), "wide"),
         _section("Best sentences by chrF2", _examples(card.best, languages), "wide"),
     ]
-    return _PAGE.format(
+    page = (static / "card_page.html").read_text(encoding="utf-8")
+    return page.format(
         title=_escaped(title),
-        style=style.read_text(encoding="utf-8"),
+        style=(static / "card_page.css").read_text(encoding="utf-8"),
         sections="\n".join(filter(None, sections)),
     )
 
@@ -105,21 +81,14 @@ def _with_code(text: str) -> str:
 
 
 def _kinds_chart(card: ScoreCard) -> str:
-    found = [s for s in card.scores if s.label.startswith("BLEU")]
-    groups = [
-        Columns(*_two_lines(s.label.removeprefix("BLEU ")), (s.value,))
-        for s in found
-        if s.value is not None
-    ]
-    values = [s.value for s in found if s.value is not None]
-    return column_chart(
-        "BLEU by kind", groups, largest=max(*values, 1.0), digits=2
-    ) + _caption("Only scores of one kind can be compared with each other.")
-
-
-def _two_lines(label: str) -> tuple[str, str]:
-    first, _, second = label.partition(", ")
-    return first, second
+    groups = []
+    for score in card.scores:
+        if score.label.startswith("BLEU") and score.value is not None:
+            first, _, second = score.label.removeprefix("BLEU ").partition(", ")
+            groups.append(Columns(first, second, (score.value,)))
+    largest = max(1.0, *(group.heights[0] or 0.0 for group in groups))
+    chart = column_chart("BLEU by kind", groups, largest, digits=2)
+    return chart + _caption("Only scores of one kind can be compared with each other.")
 
 
 def _outputs(card: ScoreCard) -> str:
@@ -136,39 +105,35 @@ def _length_chart(card: ScoreCard) -> str:
         Columns(band.label, f"{band.sentences:,} sent.", (band.bleu,))
         for band in card.by_length
     ]
-    chart = column_chart(
-        f"BLEU {card.tokenizer} by length in words",
-        groups,
-        largest=max(1.0, *(band.bleu for band in card.by_length)),
-    )
-    caption = (
+    largest = max(1.0, *(band.bleu for band in card.by_length))
+    title = f"BLEU {card.tokenizer} by length in words"
+    return column_chart(title, groups, largest) + _caption(
         f"BLEU {card.tokenizer} of the sentences by the number of words of the "
         f"{card.length_of}."
     )
-    return chart + _caption(caption)
 
 
 def _frequency_chart(card: ScoreCard) -> str:
     if not card.by_frequency:
         return ""
     groups = [
-        Columns(band.label, quantity(band.in_references, "word"), values)
+        Columns(
+            band.label,
+            quantity(band.in_references, "word"),
+            (band.recall, band.precision),
+        )
         for band in card.by_frequency
-        for values in [(band.recall, band.precision)]
     ]
-    chart = column_chart("Recall and precision by frequency", groups, largest=100)
     legend = (
         '<p class="legend"><span class="series0">recall</span> '
         '<span class="series1">precision</span></p>'
     )
-    return (
-        legend
-        + chart
-        + _caption(
-            f"Percentages, by the frequency of the word in {card.counted_in}. Below: "
-            "the number of these words in the references."
-        )
+    chart = column_chart("Recall and precision by frequency", groups, largest=100)
+    caption = _caption(
+        f"Percentages, by the frequency of the word in {card.counted_in}. Below: the "
+        "number of these words in the references."
     )
+    return legend + chart + caption
 
 
 def _histogram_chart(card: ScoreCard) -> str:
@@ -177,12 +142,8 @@ def _histogram_chart(card: ScoreCard) -> str:
         Columns(f"{n * step}-{(n + 1) * step}", "", (count,))
         for n, count in enumerate(card.chrf_histogram)
     ]
-    return column_chart(
-        "Number of sentences by chrF2",
-        groups,
-        largest=max(card.chrf_histogram),
-        digits=0,
-    )
+    largest = max(card.chrf_histogram)
+    return column_chart("Number of sentences by chrF2", groups, largest, digits=0)
 
 
 def _caption(text: str) -> str:
@@ -192,33 +153,24 @@ def _caption(text: str) -> str:
 def _examples(
     examples: Sequence[ScoredSentence], languages: Mapping[str, str | None]
 ) -> str:
-    if not examples:
-        return ""
     shown = "\n".join(_example(example, languages) for example in examples)
-    return f"<ol>\n{shown}\n</ol>"
+    return f"<ol>\n{shown}\n</ol>" if shown else ""
 
 
 def _example(example: ScoredSentence, languages: Mapping[str, str | None]) -> str:
-    texts = [
-        ("source", example.source),
-        ("reference", example.reference),
-        ("output", example.hypothesis),
-    ]
-    rows = [
+    rows = []
+    for label, text in example.texts():
+        language = languages[label]
+        lang = "" if language is None else f' lang="{_escaped(language)}"'
         # Each text has the direction of its own first letter.
-        f'<dt>{label}</dt><dd dir="auto"{_lang(languages[label])} class="{label}">'
-        f"{_escaped(shortened(text)) or '<i>(empty)</i>'}</dd>"
-        for label, text in texts
-        if text is not None
-    ]
+        rows.append(
+            f'<dt>{label}</dt><dd dir="auto"{lang} class="{label}">'
+            f"{_escaped(shortened(text)) or '<i>(empty)</i>'}</dd>"
+        )
     return (
         f"<li><h3>line {example.line}: chrF2 {example.chrf:.1f}, BLEU "
         f"{example.bleu:.1f}</h3>\n<dl>\n" + "\n".join(rows) + "\n</dl></li>"
     )
-
-
-def _lang(language: str | None) -> str:
-    return "" if language is None else f' lang="{_escaped(language)}"'
 
 
 _WIDTH, _HEIGHT = 560, 230
@@ -262,40 +214,28 @@ def column_chart(
         f'y2="{_FLOOR}"/>'
     ]
     for index, group in enumerate(groups):
-        left = _LEFT + index * room
-        shapes += _group(group, left, room, largest, digits)
+        middle = _LEFT + (index + 0.5) * room
+        width = min(room * (1 - _GAP) / len(group.heights), _WIDEST)
+        start = middle - width * len(group.heights) / 2
+        shapes += [
+            _text(middle, _FLOOR + 17, group.label, "label"),
+            _text(middle, _FLOOR + 34, group.note, "note"),
+        ]
+        for series, height in enumerate(group.heights):
+            if height is None:
+                continue
+            x, tall = start + series * width, (_FLOOR - _TOP) * min(height / largest, 1)
+            above = f"{height:,.{digits}f}"
+            shapes += [
+                f'<rect class="series{series}" x="{x + 1:.1f}" '
+                f'y="{_FLOOR - tall:.1f}" width="{width - 2:.1f}" '
+                f'height="{tall:.1f}"/>',
+                _text(x + width / 2, _FLOOR - tall - 5, above, "value"),
+            ]
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{html.escape(title)}">\n' + "\n".join(shapes) + "\n</svg>"
     )
-
-
-def _group(
-    group: Columns, left: float, room: float, largest: float, digits: int
-) -> list[str]:
-    width = min(room * (1 - _GAP) / len(group.heights), _WIDEST)
-    middle = left + room / 2
-    start = middle - width * len(group.heights) / 2
-    shapes = [
-        _text(middle, _FLOOR + 17, group.label, "label"),
-        _text(middle, _FLOOR + 34, group.note, "note"),
-    ]
-    for series, height in enumerate(group.heights):
-        if height is not None:
-            x = start + series * width
-            shapes += _column(x, width, height, largest, digits, series)
-    return shapes
-
-
-def _column(
-    x: float, width: float, height: float, largest: float, digits: int, series: int
-) -> list[str]:
-    tall = (_FLOOR - _TOP) * min(height / largest, 1)
-    return [
-        f'<rect class="series{series}" x="{x + 1:.1f}" y="{_FLOOR - tall:.1f}" '
-        f'width="{width - 2:.1f}" height="{tall:.1f}"/>',
-        _text(x + width / 2, _FLOOR - tall - 5, f"{height:,.{digits}f}", "value"),
-    ]
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:

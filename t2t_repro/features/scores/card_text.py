@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections.abc import Sequence
 
 from t2t_repro.features.scores.card import DEFINITION, ScoreCard, ScoredSentence
@@ -13,6 +12,7 @@ from t2t_repro.text_tables import aligned, printable
 WIDTH = 100
 LONGEST_TEXT = 300  # characters shown of a sentence
 _BAR = 30
+_LABEL = 11  # columns of the name of a text
 _INDENT = "  "
 
 
@@ -144,21 +144,12 @@ def _example_lines(examples: Sequence[ScoredSentence]) -> list[str]:
         lines.append(
             f"line {example.line}: chrF2 {example.chrf:.1f}, BLEU {example.bleu:.1f}"
         )
-        for label, text in (
-            ("source", example.source),
-            ("reference", example.reference),
-            ("output", example.hypothesis),
-        ):
-            if text is not None:
-                lines += _labelled(f"{label:11}", text)
+        for label, text in example.texts():
+            room = WIDTH - 2 * len(_INDENT) - _LABEL
+            first, *more = wrapped(printable(shortened(text)), room)
+            lines.append(f"{_INDENT}{label:{_LABEL}}{first}")
+            lines += [f"{' ' * (len(_INDENT) + _LABEL)}{line}" for line in more]
     return lines
-
-
-def _labelled(label: str, text: str) -> list[str]:
-    """Wrap a text after a label, with further lines under the text."""
-    indent = " " * (len(_INDENT) + len(label))
-    body = wrapped(printable(shortened(text)), WIDTH - len(_INDENT) - len(indent))
-    return [f"{_INDENT}{label}{body[0]}", *(f"{indent}{line}" for line in body[1:])]
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -171,35 +162,9 @@ def wrapped(text: str, width: int) -> list[str]:
     Returns:
         At least one line; an empty text is shown as "(empty)".
     """
-    lines, line, room = [], "", width
-    for word in text.split():
-        while _columns(word) > width:  # longer than a line: break it anywhere
-            if line:
-                lines.append(line)
-            head = _fitting(word, width)
-            lines.append(head)
-            word, line, room = word[len(head) :], "", width
-        needed = _columns(word) + bool(line)
-        if needed > room:
-            lines.append(line)
-            line, room, needed = "", width, _columns(word)
-        line, room = f"{line} {word}" if line else word, room - needed
-    return [*lines, line] if line else lines or ["(empty)"]
+    from rich.console import Console
+    from rich.text import Text
 
-
-def _fitting(word: str, width: int) -> str:
-    """Return the longest beginning of a word that fits into a width."""
-    used = 0
-    for index, character in enumerate(word):
-        used += _columns(character)
-        if used > width:
-            return word[:index]
-    return word
-
-
-def _columns(text: str) -> int:
-    """Return the number of columns that a text takes on a terminal."""
-    return sum(
-        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in text
-    )
+    words = " ".join(text.split())
+    lines = Text(words).wrap(Console(width=width), width)
+    return [line.plain.rstrip() for line in lines] if words else ["(empty)"]

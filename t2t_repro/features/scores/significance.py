@@ -9,7 +9,6 @@ from typing import cast
 
 import numpy as np
 from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.metrics.base import Signature
 from sacrebleu.significance import PairedTest, Result
 
 from t2t_repro.choices import AUTO_TOKENIZER
@@ -76,25 +75,30 @@ def compare_translations(
         UserError: If there is only a baseline or no sentence, or the numbers of
             sentences differ, or the tokenizer needs a package that is not installed.
     """
-    streams = [references, *other_references]
+    streams = [list(stream) for stream in (references, *other_references)]
     _check(systems, streams)
-    metrics = _metrics(chosen_tokenizer(tokenizer, references), streams)
+    tokenizer = chosen_tokenizer(tokenizer, references)
+    metrics = {
+        "BLEU": bleu_metric(tokenizer, references=streams),
+        "chrF2": CHRF(references=streams),
+        "TER": TER(references=streams),
+    }
     named: list[tuple[str, Sequence[str]]] = [
         (name, list(translations)) for name, translations in systems.items()
     ]
     resamples = samples if test == BOOTSTRAP else 0
     signatures, scores = PairedTest(named, metrics, None, "bs", resamples)()
-    if test == RANDOMIZATION:
-        for signature in signatures.values():
-            signature.update("ar", samples or TRIALS)
     found = []
     for metric, by_system in scores.items():
         if metric == "System":  # the names
             continue
-        baseline, *others = cast("list[Result]", by_system)
-        found.append(_comparison(named[0][0], metric, baseline, None, signatures))
-        for (name, translations), result in zip(named[1:], others, strict=True):
-            if result.score == baseline.score:
+        if test == RANDOMIZATION:
+            signatures[metric].update("ar", samples or TRIALS)
+        baseline, *_ = results = cast("list[Result]", by_system)
+        for (name, translations), result in zip(named, results, strict=True):
+            if result is baseline:
+                p_value = None
+            elif result.score == baseline.score:
                 # Differs from sacreBLEU, which may give it the smallest p-value.
                 p_value = 1.0
             elif test == BOOTSTRAP:
@@ -102,7 +106,18 @@ def compare_translations(
             else:
                 pair = (named[0][1], translations)
                 p_value = _randomization(metrics[metric], pair, samples or TRIALS)
-            found.append(_comparison(name, metric, result, p_value, signatures))
+            found.append(
+                Comparison(
+                    system=name,
+                    metric=metric,
+                    # sacreBLEU returns NumPy numbers, which JSON cannot hold.
+                    score=float(result.score),
+                    p_value=p_value,
+                    mean=float(cast("float", result.mean)),
+                    confidence=float(cast("float", result.ci)),
+                    signature=str(signatures[metric]),
+                )
+            )
     return found
 
 
@@ -123,36 +138,6 @@ def _check(
                     f"and {quantity(len(references), 'reference')}, expected equal "
                     "numbers."
                 )
-
-
-def _metrics(
-    tokenizer: str, streams: Sequence[Sequence[str]]
-) -> dict[str, BLEU | CHRF | TER]:
-    references = [*map(list, streams)]
-    return {
-        "BLEU": bleu_metric(tokenizer, references=references),
-        "chrF2": CHRF(references=references),
-        "TER": TER(references=references),
-    }
-
-
-def _comparison(
-    system: str,
-    metric: str,
-    found: Result,
-    p_value: float | None,
-    signatures: Mapping[str, Signature],
-) -> Comparison:
-    return Comparison(
-        system=system,
-        metric=metric,
-        # sacreBLEU returns NumPy numbers, which JSON cannot hold.
-        score=float(found.score),
-        p_value=p_value,
-        mean=float(cast("float", found.mean)),
-        confidence=float(cast("float", found.ci)),
-        signature=str(signatures[metric]),
-    )
 
 
 def _randomization(
