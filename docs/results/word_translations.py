@@ -26,8 +26,8 @@ from t2t_repro.features.synthetic.german import (
     past_forms,
     zu_infinitive,
 )
+from t2t_repro.features.synthetic.lexicon import BE, COST, VERBS, Verb
 from t2t_repro.features.synthetic.tenses import Tense
-from t2t_repro.features.synthetic.verbs import BE, COST, VERBS, Verb
 
 # The words of one language that one word of the other translates, in order.
 Words = tuple[str, ...]

@@ -28,6 +28,7 @@ from t2t_repro.features.synthetic.clauses import (
 )
 from t2t_repro.features.synthetic.english import REFERENT
 from t2t_repro.features.synthetic.german import Case
+from t2t_repro.features.synthetic.lexicon import BE, Frame, Verb, find_verbs
 from t2t_repro.features.synthetic.phrases import NounPhrase
 from t2t_repro.features.synthetic.pronouns import anaphor
 from t2t_repro.features.synthetic.sentence_patterns import (
@@ -37,7 +38,6 @@ from t2t_repro.features.synthetic.sentence_patterns import (
     main_last,
 )
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
-from t2t_repro.features.synthetic.verbs import BE, Frame, Verb, find_verbs
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
 _MEN_AND_WOMEN = Trait.MAN | Trait.WOMAN

@@ -22,10 +22,10 @@ from t2t_repro.features.synthetic.german import (
     verb_brackets,
     zu_infinitive,
 )
+from t2t_repro.features.synthetic.lexicon import Frame, Verb, find_verbs
 from t2t_repro.features.synthetic.phrases import NounPhrase
 from t2t_repro.features.synthetic.pronouns import pronoun_instead
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
-from t2t_repro.features.synthetic.verbs import Frame, Verb, find_verbs
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
 

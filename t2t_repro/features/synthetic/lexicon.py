@@ -1,115 +1,37 @@
-"""The nouns and adjectives of the grammar, in both languages.
+"""The nouns, adjectives and verbs of the grammar, in both languages.
 
-Each English form has one reading and one German counterpart, so that the translation
-is a function; words with two readings are left out.
+The words are in `data/words.txt`. Each English form has one reading and one German
+counterpart, so that the translation is a function; words with two readings are left
+out. If only the simple past of a verb has two readings ("read"), the verb has no simple
+past here.
 """
 
 from __future__ import annotations
 
+import enum
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from t2t_repro.features.synthetic.english import plural
-from t2t_repro.features.synthetic.german import Gender, Noun
+from t2t_repro.features.synthetic.english import EnglishVerb, plural, verb_forms
+from t2t_repro.features.synthetic.german import (
+    HABEN,
+    SEIN,
+    Case,
+    Gender,
+    GermanVerb,
+    Noun,
+    participle,
+    past_forms,
+    present_forms,
+)
 from t2t_repro.features.synthetic.word_traits import (
+    NO_TRAITS,
+    PEOPLE,
     Trait,
     parse_traits,
-    table_rows,
     word_pairs,
+    word_table,
 )
-
-# English, German, gender (* = weak declension), plural, genitive ending, traits.
-_NOUNS = """
-man Mann m Männer es man
-father Vater m Väter s man,relation
-brother Bruder m Brüder s man,relation
-uncle Onkel m Onkel s man,relation
-teacher Lehrer m Lehrer s man,relation
-doctor Arzt m Ärzte es man,relation
-baker Bäcker m Bäcker s man
-gardener Gärtner m Gärtner s man
-king König m Könige s man
-farmer Bauer m* Bauern - man
-student Student m* Studenten - man
-boy Junge m* Jungen - man,relation
-neighbour Nachbar m* Nachbarn - man,relation
-woman Frau f Frauen - woman
-mother Mutter f Mütter - woman,relation
-sister Schwester f Schwestern - woman,relation
-daughter Tochter f Töchter - woman,relation
-aunt Tante f Tanten - woman,relation
-queen Königin f Königinnen - woman
-girl Mädchen n Mädchen s child,relation
-child Kind n Kinder es child,relation
-dog Hund m Hunde es animal
-cat Katze f Katzen - animal
-horse Pferd n Pferde es animal
-bird Vogel m Vögel s animal
-cow Kuh f Kühe - animal
-pig Schwein n Schweine s animal
-mouse Maus f Mäuse - animal
-bear Bär m* Bären - animal
-lion Löwe m* Löwen - animal
-duck Ente f Enten - animal
-book Buch n Bücher es thing,readable,compound_head
-letter Brief m Briefe es thing,readable,openable
-picture Bild n Bilder es thing,compound_head,building_part
-newspaper Zeitung f Zeitungen - thing,readable
-lamp Lampe f Lampen - thing,repairable,compound_head,hard
-map Karte f Karten - thing,compound_head
-table Tisch m Tische es thing,compound_head,hard
-chair Stuhl m Stühle s thing,repairable,compound_head,hard
-key Schlüssel m Schlüssel s thing,compound_head,building_part
-bag Tasche f Taschen - thing,accessory,openable,compound_head
-umbrella Regenschirm m Regenschirme s thing,accessory
-knife Messer n Messer s thing,washable
-cup Tasse f Tassen - thing,washable
-plate Teller m Teller s thing,washable,compound_head,hard
-bottle Flasche f Flaschen - thing,openable
-coat Mantel m Mäntel s thing,clothing,accessory,compound_head
-jacket Jacke f Jacken - thing,clothing,accessory,washable,compound_head
-hat Hut m Hüte es thing,accessory,compound_head
-shirt Hemd n Hemden es thing,clothing,accessory,washable,compound_head
-car Auto n Autos s thing,repairable,washable
-bicycle Fahrrad n Fahrräder s thing,repairable
-clock Uhr f Uhren - thing,repairable,compound_head,hard
-door Tür f Türen - thing,openable,building_part,compound_head,hard
-window Fenster n Fenster s thing,openable,building_part,compound_head
-box Kiste f Kisten - thing,openable
-suitcase Koffer m Koffer s thing,openable,accessory
-gift Geschenk n Geschenke s thing,openable
-bed Bett n Betten es thing,compound_head
-blanket Decke f Decken - thing,washable,compound_head
-ring Ring m Ringe s thing,compound_head,hard
-roll Brötchen n Brötchen s food
-apple Apfel m Äpfel s food
-cake Kuchen m Kuchen s food
-egg Ei n Eier s food
-soup Suppe f Suppen - food
-potato Kartoffel f Kartoffeln - food
-pear Birne f Birnen - food
-sausage Wurst f Würste - food
-tomato Tomate f Tomaten - food
-house Haus n Häuser es place,enterable,landmark,interior,compound_head,hard
-garden Garten m Gärten s place,enterable,compound_head
-kitchen Küche f Küchen - place,enterable,interior
-school Schule f Schulen - place,enterable,landmark,visitable,origin
-city Stadt f Städte - place,enterable,visitable,origin
-forest Wald m Wälder es place,enterable
-village Dorf n Dörfer es place,enterable,visitable,origin
-church Kirche f Kirchen - place,enterable,landmark,visitable
-hotel Hotel n Hotels s place,enterable,landmark,origin
-museum Museum n Museen s place,enterable,landmark,visitable,origin
-library Bibliothek f Bibliotheken - place,enterable,landmark,interior,origin
-park Park m Parks s place,enterable,visitable
-room Zimmer n Zimmer s place,enterable,interior,compound_head
-office Büro n Büros s place,enterable,interior
-bridge Brücke f Brücken - place,surface,landmark
-mountain Berg m Berge es place,surface
-island Insel f Inseln - place,surface,visitable
-station Bahnhof m Bahnhöfe s place,enterable,landmark,visitable
-tree Baum m Bäume es place,landmark
-"""
 
 # First parts of compounds and their German linking forms.
 MODIFIERS = word_pairs(
@@ -142,42 +64,6 @@ class Adjective:
     traits: Trait
 
 
-# English, German[/stem], comparatives or -, traits of the nouns that can have it.
-_ADJECTIVES = """
-old alt older älter man,woman,animal,thing,place
-young jung younger jünger people,animal
-big groß bigger größer animal,thing,food,place
-small klein smaller kleiner child,animal,thing,food,place
-strong stark stronger stärker man,woman,animal
-clever klug cleverer klüger people,animal
-friendly freundlich friendlier freundlicher people,animal
-tired müde/müd - - people,animal
-hungry hungrig - - people,animal
-sick krank - - people,animal
-happy glücklich happier glücklicher people
-sad traurig sadder trauriger people
-famous berühmt more-famous berühmter man,woman,place
-rich reich richer reicher man,woman
-new neu newer neuer thing,place
-red rot - - thing,clothing
-blue blau - - thing,clothing
-green grün - - thing
-white weiß - - thing,animal
-black schwarz - - thing,clothing,animal
-yellow gelb - - thing
-heavy schwer heavier schwerer thing
-expensive teuer/teur more-expensive teurer thing,food
-cheap billig cheaper billiger thing,food
-beautiful schön more-beautiful schöner thing,place,animal,woman
-dirty schmutzig dirtier schmutziger thing,place
-clean sauber cleaner sauberer thing,place
-dark dunkel/dunkl darker dunkler place
-quiet ruhig quieter ruhiger place
-fresh frisch fresher frischer food
-warm warm warmer wärmer food,place
-cold kalt colder kälter food,place
-"""
-
 _GENDERS = {"m": Gender.MASCULINE, "f": Gender.FEMININE, "n": Gender.NEUTER}
 
 
@@ -208,8 +94,8 @@ def _adjective(row: list[str]) -> Adjective:
     )
 
 
-NOUNS = tuple(_noun(row) for row in table_rows(_NOUNS))
-ADJECTIVES = tuple(_adjective(row) for row in table_rows(_ADJECTIVES))
+NOUNS = tuple(_noun(row) for row in word_table("nouns"))
+ADJECTIVES = tuple(_adjective(row) for row in word_table("adjectives"))
 
 
 @functools.cache
@@ -228,3 +114,158 @@ def adjectives(traits: Trait) -> tuple[Adjective, ...]:
 def comparable_adjectives(traits: Trait) -> tuple[Adjective, ...]:
     """Return the adjectives with a comparative for nouns with any of the traits."""
     return tuple(a for a in adjectives(traits) if a.english_comparative)
+
+
+class Frame(enum.Enum):
+    """The complements that a verb needs."""
+
+    INTRANSITIVE = enum.auto()
+    ACCUSATIVE = enum.auto()
+    DATIVE = enum.auto()
+    DITRANSITIVE = enum.auto()
+    PREPOSITIONAL = enum.auto()
+    MOTION = enum.auto()  # a direction
+    THAT = enum.auto()  # a clause with "that"
+    WHETHER = enum.auto()  # a clause with "whether"
+    CONTROL = enum.auto()  # an infinitive
+    COPULA = enum.auto()
+    PRICE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb in both languages.
+
+    Attributes:
+        english: Its English forms.
+        german: Its German forms.
+        frame: Its complements.
+        subjects: Nouns with any of these traits can be its subject.
+        objects: Nouns with any of these traits can be its object.
+        preposition: English preposition of the complement, or "".
+        german_preposition: German preposition of a prepositional frame, or "".
+        german_case: The case that `german_preposition` governs.
+        stative: Whether it has no progressive forms and no adverbs of manner.
+        only_simple: Whether it is used in the simple tenses only.
+        no_past: Whether its simple past equals another English form.
+    """
+
+    english: EnglishVerb
+    german: GermanVerb
+    frame: Frame
+    subjects: Trait
+    objects: Trait = NO_TRAITS
+    preposition: str = ""
+    german_preposition: str = ""
+    german_case: Case = Case.ACCUSATIVE
+    stative: bool = False
+    only_simple: bool = False
+    no_past: bool = False
+
+
+_PARTICLES = {
+    "up": " (PRT (RP up))",
+    "on": " (PRT (RP on))",
+    "away": " (PRT (RP away))",
+    "back": " (ADVP (RB back))",
+    "along": " (ADVP (RB along))",
+    "asleep": " (ADJP (JJ asleep))",
+}
+# The case that a preposition of these verbs governs.
+_GOVERNED_CASES = {"auf": Case.ACCUSATIVE, "über": Case.ACCUSATIVE, "von": Case.DATIVE}
+
+
+def _english_verb(text: str) -> tuple[EnglishVerb, str]:
+    """Parse the English column: the forms, and the preposition or ""."""
+    text, _, preposition = text.partition(">")
+    text, _, particle = text.partition("+")
+    base, past, third_form = (text + "//").split("/")[:3]
+    forms = verb_forms(base, past, third_form)
+    if base in ("read", "put"):
+        forms = replace(forms, participle=base)
+    return replace(forms, particle=_PARTICLES.get(particle, "")), preposition
+
+
+def _german_verb(
+    text: str, past_participle: str, auxiliary: tuple[str, ...]
+) -> GermanVerb:
+    prefix, _, rest = text.rpartition("+")
+    infinitive, _, changed = rest.partition("/")
+    if past_participle == "-":
+        past_participle = participle(prefix, infinitive)
+    present, preterite = present_forms(infinitive, changed), None
+    if infinitive == "wissen":
+        present = ("weiß", "weißt", "weiß", "wissen", "wissen")
+        preterite = past_forms("wusste")
+    if infinitive == "haben":
+        present, preterite = HABEN, past_forms("hatte")
+    return GermanVerb(
+        prefix, infinitive, present, past_participle, auxiliary, preterite
+    )
+
+
+def _verb(frame: Frame, row: list[str]) -> Verb:
+    english_column, german_column, past_participle, flag_column, subjects = row[:5]
+    objects = row[5] if len(row) > 5 else ""
+    english, preposition = _english_verb(english_column)
+    auxiliary, *flags = flag_column.split(",")
+    german_preposition, _, objects = objects.rpartition(":")
+    return Verb(
+        english=english,
+        german=_german_verb(
+            german_column, past_participle, SEIN if auxiliary == "sein" else HABEN
+        ),
+        frame=frame,
+        subjects=parse_traits(subjects),
+        objects=parse_traits(objects),
+        preposition=preposition,
+        german_preposition=german_preposition,
+        german_case=_GOVERNED_CASES.get(german_preposition, Case.ACCUSATIVE),
+        stative="stative" in flags,
+        only_simple="simple" in flags,
+        no_past="no_past" in flags,
+    )
+
+
+VERBS = tuple(
+    _verb(frame, row)
+    for frame in Frame
+    for row in word_table(f"verbs: {frame.name.lower()}")
+)
+BE = Verb(
+    english=EnglishVerb("be", "is", "was", "been", "being"),
+    german=GermanVerb("", "sein", SEIN, "gewesen", SEIN, past_forms("war")),
+    frame=Frame.COPULA,
+    subjects=PEOPLE | Trait.ANIMAL | Trait.THING | Trait.FOOD | Trait.PLACE,
+    stative=True,
+    only_simple=True,
+)
+COST = Verb(
+    english=verb_forms("cost", "cost"),
+    german=GermanVerb("", "kosten", present_forms("kosten"), "gekostet", HABEN),
+    frame=Frame.PRICE,
+    subjects=Trait.THING,
+    stative=True,
+    only_simple=True,
+    no_past=True,
+)
+
+
+@functools.cache
+def find_verbs(
+    frame: Frame, subjects: Trait, objects: Trait = NO_TRAITS
+) -> tuple[Verb, ...]:
+    """Return the verbs of a frame for nouns with any of these traits.
+
+    Args:
+        frame: The complements.
+        subjects: Traits of the subject.
+        objects: Traits of the object; without traits, every verb qualifies.
+    """
+    return tuple(
+        verb
+        for verb in VERBS
+        if verb.frame is frame
+        and verb.subjects & subjects
+        and (not objects or verb.objects & objects)
+    )

@@ -30,9 +30,9 @@ from t2t_repro.features.synthetic.german import (
     Gender,
     noun_form,
 )
+from t2t_repro.features.synthetic.lexicon import BE, COST, Frame, find_verbs
 from t2t_repro.features.synthetic.phrases import NounPhrase
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
-from t2t_repro.features.synthetic.verbs import BE, COST, Frame, find_verbs
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
 MAX_DEPTH = 3

@@ -29,9 +29,9 @@ from t2t_repro.features.synthetic.english import (
     with_last_child,
 )
 from t2t_repro.features.synthetic.german import Case
+from t2t_repro.features.synthetic.lexicon import Frame, find_verbs
 from t2t_repro.features.synthetic.relatives import MAX_DEPTH, draw_clause, relative
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
-from t2t_repro.features.synthetic.verbs import Frame, find_verbs
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
 
 _REASONS = (Pair("because", "weil"), Pair("although", "obwohl"))

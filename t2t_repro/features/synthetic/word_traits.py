@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import importlib.resources
 import operator
 import random
 from collections.abc import Sequence
@@ -30,9 +31,23 @@ def word_pairs(text: str) -> tuple[Pair, ...]:
     return tuple(Pair(english, german) for english, _, german in entries)
 
 
-def table_rows(table: str) -> list[list[str]]:
-    """Split a table of words into rows and columns."""
-    return [line.split() for line in table.strip().split("\n")]
+@functools.cache
+def _word_tables() -> dict[str, list[list[str]]]:
+    """Read `data/words.txt`: the rows of each section, in columns."""
+    file = importlib.resources.files(__package__) / "data" / "words.txt"
+    tables: dict[str, list[list[str]]] = {}
+    rows: list[list[str]] = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            rows = tables[line.strip("[]")] = []
+        elif line and not line.startswith("#"):
+            rows.append(line.split())
+    return tables
+
+
+def word_table(section: str) -> list[list[str]]:
+    """Return the rows of a section of `data/words.txt`; none if it is not there."""
+    return _word_tables().get(section, [])
 
 
 class Trait(enum.Flag):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.features.synthetic import german, lexicon, verbs
+from t2t_repro.features.synthetic import german, lexicon
 from t2t_repro.features.synthetic.german import Agreement, Case, Gender, VerbBrackets
 from t2t_repro.features.synthetic.tenses import Tense
 from t2t_repro.features.synthetic.word_traits import Pair
 
 NOUNS = {noun.german: noun for noun in lexicon.NOUNS}
 ADJECTIVES = {adjective.german: adjective for adjective in lexicon.ADJECTIVES}
-VERBS = {v.german.prefix + v.german.infinitive: v.german for v in verbs.VERBS}
+VERBS = {v.german.prefix + v.german.infinitive: v.german for v in lexicon.VERBS}
 
 
 def decline(determiner: str, adjective: str, noun: str, plural: bool) -> list[str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.features.synthetic import lexicon, verbs
+from t2t_repro.features.synthetic import lexicon
 
 ENGLISH = {
     "nouns": [n for noun in lexicon.NOUNS for n in (noun.english, noun.english_plural)],
@@ -17,5 +17,5 @@ def test_an_english_word_is_listed_once(kind):
 
 
 def test_an_english_verb_with_its_complements_is_listed_once():
-    found = [(v.english.base, v.english.particle, v.frame) for v in verbs.VERBS]
+    found = [(v.english.base, v.english.particle, v.frame) for v in lexicon.VERBS]
     assert len(set(found)) == len(found)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.features.synthetic import clauses, verbs
+from t2t_repro.features.synthetic import clauses, lexicon
 from t2t_repro.features.synthetic.german import Agreement
 from t2t_repro.features.synthetic.tenses import Tense
 
-VERBS = {v.german.prefix + v.german.infinitive: v for v in verbs.VERBS}
+VERBS = {v.german.prefix + v.german.infinitive: v for v in lexicon.VERBS}
 
 
 def clause(verb: str, tense: str, subject: str, **fields: str) -> clauses.Clause:

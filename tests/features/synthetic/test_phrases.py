@@ -8,7 +8,7 @@ import pytest
 
 from t2t_repro.features.synthetic import english, german, lexicon, phrases, pronouns
 from t2t_repro.features.synthetic.german import Case
-from t2t_repro.features.synthetic.verbs import Frame, find_verbs
+from t2t_repro.features.synthetic.lexicon import Frame, find_verbs
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Trait
 
 
