@@ -34,7 +34,9 @@ def word_pairs(text: str) -> tuple[Pair, ...]:
 @functools.cache
 def _word_tables() -> dict[str, list[list[str]]]:
     """Read `data/words.txt`: the rows of each section, in columns."""
-    file = importlib.resources.files(__package__) / "data" / "words.txt"
+    file = (
+        importlib.resources.files("t2t_repro.features.synthetic") / "data" / "words.txt"
+    )
     tables: dict[str, list[list[str]]] = {}
     rows: list[list[str]] = []
     for line in file.read_text(encoding="utf-8").splitlines():
