@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import Batch
-from t2t_repro.heap import keep_freed_memory
+from t2t_repro.machine import keep_freed_memory
 from t2t_repro.models.estimates import training_flops
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams

@@ -1,9 +1,16 @@
-"""Ids and feature names that all packages share; tensor2tensor's values.
+"""Ids, feature names and values of options that all packages share.
 
-Source: tensor2tensor data_generators/text_encoder.py (PAD_ID, EOS_ID); the unknown
-symbol's id is this project's, the next free one.
+Imports nothing, so that hparams can be parsed before Keras is loaded. A `Literal` is a
+choice whose values hparams and layers share. A mapping translates the value of an
+hparam, which is tensor2tensor's, to the value that the layers use.
 """
 
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+# tensor2tensor data_generators/text_encoder.py (PAD_ID, EOS_ID); the unknown symbol's
+# id is this project's, the next free one.
 PAD_ID = 0
 EOS_ID = 1
 UNK_ID = 2
@@ -23,3 +30,159 @@ TARGETS_POSITION = "targets_position"
 
 # Kappa and alpha of a Weighted Transformer at test time (section 4.4 of its paper).
 BRANCH_WEIGHT_MODES = ("learned", "random", "uniform")
+
+Compatibility = Literal["scaled_dot_product", "dot_product", "additive"]
+Norm = Literal["post", "pre"]
+FeedForwardKind = Literal["dense_relu_dense", "parameter_attention"]
+BranchNetwork = Literal["split", "shared"]
+Branched = Literal["none", "split", "shared"]
+BranchedInDecoder = Literal["memory", "self"]
+BranchNormalization = Literal["simplex", "softmax"]
+BranchResidual = Literal["around", "inside", "per_branch", "shared"]
+BranchGain = Literal["none", "unit", "initial"]
+BranchWeightsInit = Literal["random", "near_uniform", "uniform"]
+SinusoidForm = Literal["interleaved", "concatenated"]
+PositionKind = Literal["interleaved", "concatenated", "learned", "none"]
+ColumnOrder = Literal["reversed", "rolled"]
+
+
+# sacreBLEU's tokenizers (`BLEU.TOKENIZERS`); auto = the one that fits the text
+AUTO_TOKENIZER = "auto"
+BLEU_TOKENIZERS = (
+    AUTO_TOKENIZER,
+    "13a",
+    "intl",
+    "zh",
+    "ja-mecab",
+    "ko-mecab",
+    "char",
+    "flores101",
+    "flores200",
+    "spBLEU-1K",
+    "spm",
+    "none",
+)
+
+
+class Wiring(NamedTuple):
+    """The order of normalization, dropout and addition around a sublayer.
+
+    Attributes:
+        postprocess: Value of the hparam `layer_postprocess_sequence`.
+        norm: Value of the layers' option `norm`.
+    """
+
+    postprocess: str
+    norm: Norm
+
+
+class BuiltIn(NamedTuple):
+    """A registered class whose module is imported later.
+
+    Attributes:
+        module: Module that registers the class.
+        summary: One line for listings.
+    """
+
+    module: str
+    summary: str
+
+
+# hparam `layer_preprocess_sequence` -> post-norm, as in the paper, or tensor2tensor's
+# later pre-norm.
+WIRINGS = {"none": Wiring("dan", "post"), "n": Wiring("da", "pre")}
+
+# hparam `pos` -> kind of `layers.Positions`
+POSITIONS: dict[str, PositionKind] = {
+    "timing": "interleaved",
+    "timing_concat": "concatenated",
+    "emb": "learned",
+    "none": "none",
+}
+SINUSOIDS = tuple(
+    name for name, kind in POSITIONS.items() if kind in get_args(SinusoidForm)
+)
+
+# factors of the hparam `learning_rate_schedule`
+LEARNING_RATE_FACTORS = (
+    "constant",
+    "linear_warmup",
+    "rsqrt_decay",
+    "rsqrt_hidden_size",
+    "linear_decay",
+)
+
+# hparam `activation_dtype` -> Keras dtype policy
+DTYPE_POLICIES = {
+    "float32": "float32",
+    "bfloat16": "mixed_bfloat16",
+    "float16": "mixed_float16",
+}
+
+# hparam `self_attention_type` -> the class that registers under this name. A user's
+# package can add others with `registry.register_attention`.
+SELF_ATTENTIONS = {
+    "dot_product": BuiltIn(
+        "t2t_repro.layers.attention", "Attention to all positions (the paper's)."
+    ),
+    "restricted": BuiltIn(
+        "t2t_repro.layers.attention",
+        "Attention to a neighbourhood, computed in blocks.",
+    ),
+    "restricted_masked": BuiltIn(
+        "t2t_repro.layers.attention",
+        "Attention to a neighbourhood, computed under a mask, for comparison.",
+    ),
+}
+
+
+def check_choice(name: str, value: object, choice: Any) -> None:
+    """Check an argument of a layer.
+
+    Args:
+        name: Name of the argument.
+        value: Value of the argument.
+        choice: A `Literal` of the accepted values.
+
+    Raises:
+        ValueError: If the value is not accepted.
+    """
+    if value not in get_args(choice):
+        raise ValueError(
+            f"`{name}` must be one of {get_args(choice)}. Received: {value!r}"
+        )
+
+
+def network_in_attention(network: str, residual: BranchResidual) -> bool:
+    """Return whether branched attention contains the feed-forward network.
+
+    Args:
+        network: Form of the feed-forward network, "none", "split" or "shared".
+        residual: Place of residual connections and normalizations.
+    """
+    return network != "none" and residual in ("around", "inside")
+
+
+def branch_contradiction(
+    network: str, residual: BranchResidual, gain: BranchGain
+) -> str | None:
+    """Describe why options of branches do not fit together; None if they do.
+
+    Args:
+        network: Form of the feed-forward network, "none", "split" or "shared".
+        residual: Place of residual connections and normalizations.
+        gain: Factor of the branches.
+    """
+    if network == "shared" and residual == "shared":
+        return (
+            "one network after one residual connection gives every branch the same "
+            "output, so alpha has no effect; split the network, or choose another "
+            "residual connection."
+        )
+    if network == "shared" and residual == "per_branch" and gain != "none":
+        return (
+            "one network applied to the residual stream of every branch is an average "
+            "of whole networks already, which a gain multiplies by the number of "
+            "branches; split the network, or choose no gain."
+        )
+    return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from t2t_repro.errors import UserError
-from t2t_repro.local_paths import check_tensorflow_path
+from t2t_repro.files import check_tensorflow_path
 
 # The largest description is the manifest of prepared data, below a megabyte.
 MAX_BYTES = 32 * 2**20

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from t2t_repro.choices import SELF_ATTENTIONS
+from t2t_repro.constants import SELF_ATTENTIONS
 from t2t_repro.errors import UsageError, UserError, unknown_name
 
 REVERSED_SUFFIX = "_rev"

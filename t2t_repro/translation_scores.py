@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
 
-from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
 from t2t_repro.text.lines import check_scored
 
@@ -109,7 +109,7 @@ def chosen_tokenizer(
     """Return a tokenizer, or for "auto" the one that fits the texts.
 
     Args:
-        tokenizer: One of `choices.BLEU_TOKENIZERS`.
+        tokenizer: One of `constants.BLEU_TOKENIZERS`.
         texts: Texts in the target language, which decide if the language does not.
         language: Code of the target language, such as "zh" or "zh_Hans".
     """
@@ -266,7 +266,7 @@ def score_translations(
     Args:
         hypotheses: Untokenised translations.
         references: One untokenised reference per translation.
-        tokenizer: Tokenizer of BLEU, one of `choices.BLEU_TOKENIZERS`.
+        tokenizer: Tokenizer of BLEU, one of `constants.BLEU_TOKENIZERS`.
         other_references: Further references, in streams of one per translation.
 
     Raises:

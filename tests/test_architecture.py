@@ -18,17 +18,14 @@ from t2t_repro.features import NAMES, declared
 FLOORS = {
     "t2t_repro": 0,
     "t2t_repro._checkout": -1,
-    "t2t_repro.choices": 0,
     "t2t_repro.constants": 0,
     "t2t_repro.errors": 0,
-    "t2t_repro.files": 0.1,
-    "t2t_repro.local_paths": 0.05,
-    "t2t_repro.processor": 0,
-    "t2t_repro.heap": 0,
+    "t2t_repro.files": 0.05,
+    "t2t_repro.machine": 0,
     "t2t_repro.progress": 0,
     "t2t_repro.text_tables": 0,
     "t2t_repro.description_file": 0.1,
-    "t2t_repro.trusted_packages": 0.2,
+    "t2t_repro.user_packages": 0.2,
     "t2t_repro.settings": 0.2,
     "t2t_repro.registry": 0.1,
     "t2t_repro.features": 0.1,  # the table of features, not the features
@@ -38,7 +35,6 @@ FLOORS = {
     "t2t_repro.models": 2,
     "t2t_repro.data": 2,
     "t2t_repro.catalogue": 3,
-    "t2t_repro.error_report": 3.1,  # of the user's package, too
     "t2t_repro.training": 3,
     "t2t_repro.decoding": 3,
     "t2t_repro.runs": 5,
@@ -58,7 +54,6 @@ FEATURE_FLOOR = 6.5
 
 WITHOUT_TENSORFLOW = [
     "t2t_repro",
-    "t2t_repro.choices",
     "t2t_repro.constants",
     "t2t_repro.errors",
     "t2t_repro.files",
@@ -67,7 +62,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.settings.hparams",
     "t2t_repro.settings.prepare_settings",
     "t2t_repro.registry",
-    "t2t_repro.trusted_packages",
+    "t2t_repro.user_packages",
     "t2t_repro.features.tensor2tensor.package_advice",
     "t2t_repro.data.problem",
     "t2t_repro.data.encoding",
@@ -95,7 +90,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.cli.train",
     "t2t_repro.cli.decode",
     "t2t_repro.cli.score",
-    "t2t_repro.cli.hypothesis",
+    "t2t_repro.cli.evaluate",
     "t2t_repro.cli.export",
 ]
 FRAMEWORKS = ("tensorflow", "keras", "tensorflow_text", "tensorflow_datasets")

@@ -8,7 +8,7 @@ import pytest
 import sacrebleu
 from sacrebleu.metrics import BLEU
 
-from t2t_repro.choices import BLEU_TOKENIZERS
+from t2t_repro.constants import BLEU_TOKENIZERS
 from t2t_repro.errors import UserError
 from t2t_repro.features.scores.significance import compare_translations
 from t2t_repro.translation_scores import (

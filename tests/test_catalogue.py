@@ -11,6 +11,7 @@ from t2t_repro import catalogue, registry
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.tensor2tensor.old_names import SETS
 from t2t_repro.features.tensor2tensor.package_advice import set_here
+from t2t_repro.user_packages import located_error
 
 PACKAGE = """
     from t2t_repro.data.problem import Problem
@@ -254,7 +255,7 @@ def test_an_error_outside_of_the_users_package_is_not_located(users_package):
     catalogue.load(users_package)
     with pytest.raises(ValueError, match="Expecting") as caught:
         json.loads("{")
-    assert catalogue.located_error(caught.value) is None
+    assert located_error(caught.value) is None
 
 
 @pytest.mark.parametrize("name", ["problems", "hparams"])

@@ -19,7 +19,7 @@ from worker import Counts, serve
 
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import Batch
-from t2t_repro.heap import keep_freed_memory
+from t2t_repro.machine import keep_freed_memory
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.loop import Trainer
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from t2t_repro.cli.data_flags import add_data_flags
-from t2t_repro.cli.data_request import problem_and_settings, required_data_dir
+from t2t_repro.cli.data_flags import (
+    add_data_flags,
+    problem_and_settings,
+    required_data_dir,
+)
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.data.manifest import summary_lines
 from t2t_repro.data.request import requested_settings
@@ -24,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     data_dir = required_data_dir(args)
     import_tensorflow()
     from t2t_repro.data.prepare import prepare
-    from t2t_repro.processor import available_cores
+    from t2t_repro.machine import available_cores
 
     settings = requested_settings(problem, given)
     data = prepare(

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+import logging
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2t_repro.cli.decode_files import (
-    add_file_flags,
-    input_names,
-    open_inputs,
-    output_names,
-)
-from t2t_repro.cli.decode_output import Summary, json_line, text_line
-from t2t_repro.cli.engine import add_engine_flags, load_engine
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import warm_up
-from t2t_repro.cli.live_input import LiveLines, TypedLines
+from t2t_repro.cli.framework import add_engine_flags, load_engine, warm_up
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
+    LiveLines,
+    TypedLines,
     add_output_format_flag,
+    check_read_once,
+    check_replaces_no_input,
     check_writable,
+    open_input,
+    read_input,
     write_lines,
 )
-from t2t_repro.cli.target_prefix import add_prefix_flag, read_prefixes
-from t2t_repro.decoding.hypothesis import Hypothesis
+from t2t_repro.decoding.hypothesis import Hypothesis, count_repairs
 from t2t_repro.decoding.sentences import CHUNK_SIZE
-from t2t_repro.errors import UsageError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.progress import Progress
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from t2t_repro.text.lines import as_line, is_blank
+from t2t_repro.text_tables import quantity
 
 if TYPE_CHECKING:
-    from t2t_repro.runs import TranslatingSystem
+    from t2t_repro.runs import RankedHypothesis, TranslatingSystem
+
+logger = logging.getLogger(__name__)
+
 
 DESCRIPTION = (
     "Translate lines. The output has as many lines as the input, in the same order; "
@@ -149,3 +155,222 @@ def _without_bar(lines: Iterator[str], progress: Progress) -> Iterator[str]:
     for line in lines:
         progress.clear()
         yield line
+
+
+def add_file_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that name files."""
+    parser.add_argument(
+        "--decode_from_file",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help="UTF-8 text, plain or .gz, one sentence per line; - = standard input "
+        "(default); the model is loaded once for several files",
+    )
+    parser.add_argument(
+        "--decode_to_file",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help="file for the translations, plain or .gz, one per input file; - = "
+        "standard output (default)",
+    )
+    parser.add_argument(
+        "--translations_dir",
+        metavar="DIR",
+        help="existing folder for the translations instead; each file is named like "
+        "its input, without .gz",
+    )
+
+
+def input_names(args: argparse.Namespace) -> list[str]:
+    """Return the names of the inputs.
+
+    Raises:
+        UsageError: If standard input is named twice.
+    """
+    names = args.decode_from_file or [STANDARD_STREAM]
+    check_read_once([*names, args.target_prefix])
+    return names
+
+
+def output_names(args: argparse.Namespace, inputs: Sequence[str]) -> list[str]:
+    """Return the name of the output of each input.
+
+    Raises:
+        UsageError: If the inputs and outputs do not match one to one.
+    """
+    if args.translations_dir is not None:
+        outputs = _names_in_folder(args, inputs)
+    else:
+        outputs = args.decode_to_file or [STANDARD_STREAM]
+    flag = "--decode_to_file" if args.translations_dir is None else "--translations_dir"
+    for output in outputs:
+        check_replaces_no_input(flag, output, [*inputs, args.target_prefix])
+    if len(outputs) != len(inputs):
+        raise UsageError(
+            f"received {len(inputs)} --decode_from_file and "
+            f"{len(args.decode_to_file or [])} "
+            "--decode_to_file, expected one output per input, or --translations_dir."
+        )
+    places = [str(Path(name).resolve()) for name in outputs if name != STANDARD_STREAM]
+    places += [name for name in outputs if name == STANDARD_STREAM]
+    name, count = Counter(places).most_common(1)[0]
+    if count > 1:
+        raise UsageError(
+            f"received {count} inputs whose translations would go to {name}, expected "
+            "different names: give each its own --decode_to_file."
+        )
+    return outputs
+
+
+def _names_in_folder(args: argparse.Namespace, inputs: Sequence[str]) -> list[str]:
+    if args.decode_to_file:
+        raise UsageError("give either --decode_to_file or --translations_dir.")
+    if STANDARD_STREAM in inputs:
+        raise UsageError(
+            "standard input has no name for a file in --translations_dir: give "
+            "--decode_to_file."
+        )
+    folder = Path(args.translations_dir)
+    if not folder.is_dir():
+        raise UserError(
+            f"received --translations_dir {folder}, expected an existing folder."
+        )
+    return [str(folder / Path(name).name.removesuffix(".gz")) for name in inputs]
+
+
+def open_inputs(names: Sequence[str]) -> list[list[str] | LiveLines | TypedLines]:
+    """Read the inputs. A single one may be a stream that stays open.
+
+    Raises:
+        UserError: If one cannot be read, or is not UTF-8 text.
+    """
+    if len(names) == 1:
+        return [open_input(names[0])]
+    return [read_input(name) for name in names]
+
+
+def add_prefix_flag(parser: argparse.ArgumentParser) -> None:
+    """Add `--target_prefix`."""
+    parser.add_argument(
+        "--target_prefix",
+        metavar="FILE",
+        help="text that each translation must begin with, one line per sentence; an "
+        "empty line forces nothing, and a blank source stays without a translation",
+    )
+
+
+def read_prefixes(
+    args: argparse.Namespace, sources: Sequence[list[str] | LiveLines | TypedLines]
+) -> list[str] | None:
+    """Read the file of the flag, or return None if it is not given.
+
+    Args:
+        args: Flags of the command.
+        sources: Lines of every file to translate.
+
+    Raises:
+        UserError: If it cannot be read, or does not have one line per sentence.
+        UsageError: If there are several files, or the number of lines is not known.
+    """
+    if args.target_prefix is None:
+        return None
+    sentences = sources[0]
+    if len(sources) > 1 or not isinstance(sentences, list):
+        raise UsageError(
+            "received --target_prefix with several files or an open stream, expected "
+            "one file to translate: give it as --decode_from_file."
+        )
+    if args.engine != "tensorflow":
+        raise UsageError(
+            f"received --target_prefix and --engine {args.engine}, expected "
+            "--engine tensorflow, the only engine that follows prefixes."
+        )
+    prefixes = read_input(args.target_prefix)
+    if len(prefixes) != len(sentences):
+        raise UserError(
+            f"received {quantity(len(sentences), 'line')} to translate and "
+            f"{quantity(len(prefixes), 'line')} of --target_prefix "
+            f"{args.target_prefix}, expected one line per sentence."
+        )
+    return prefixes
+
+
+DECIMALS = 6
+
+
+def text_line(hypotheses: Sequence[Hypothesis], hparams: DecodeHParams) -> str:
+    """Format a sentence's hypotheses as tensor2tensor does, separated by tabs.
+
+    With several columns, a tab inside a translation becomes a space.
+    """
+    texts = [as_line(hypothesis.text) for hypothesis in hypotheses]
+    if not (hparams.return_beams or hparams.write_beam_scores):
+        return texts[0]
+    cells = []
+    for text, hypothesis in zip(texts, hypotheses, strict=True):
+        cells.append(text.replace("\t", " "))
+        if hparams.write_beam_scores:
+            cells.append(f"{hypothesis.score:.4f}")
+    return "\t".join(cells)
+
+
+def json_line(number: int, hypotheses: Sequence[RankedHypothesis]) -> str:
+    """Format a sentence's hypotheses as a JSON object on one line.
+
+    Args:
+        number: Number of the line, counted from 1.
+        hypotheses: Its translations, best first.
+    """
+    found = [
+        dataclasses.asdict(hypothesis)
+        | {
+            "score": _rounded(hypothesis.score),
+            "log_prob": _rounded(hypothesis.log_prob),
+        }
+        for hypothesis in hypotheses
+    ]
+    return json.dumps({"line": number, "hypotheses": found}, ensure_ascii=False)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DECIMALS)
+
+
+class Summary:
+    """Counts of the outputs that a user should know about.
+
+    Args:
+        wanted: Number of hypotheses per sentence that the user asked for.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._outputs = self._too_few = 0
+        self._repaired: list[Hypothesis] = []
+
+    def add(self, source: str, hypotheses: Sequence[Hypothesis]) -> None:
+        """Count the hypotheses of a sentence."""
+        self._outputs += 1
+        self._too_few += len(hypotheses) < self._wanted and not is_blank(source)
+        self._repaired += [best for best in hypotheses[:1] if best.repairs]
+
+    def log(self) -> None:
+        """Log the number of repaired outputs, and of lines with too few hypotheses."""
+        if self._repaired:
+            repairs = count_repairs(self._repaired).items()
+            logger.info(
+                "repaired %d of %d: %s",
+                len(self._repaired),
+                self._outputs,
+                ", ".join(f"{count} x {fault}" for fault, count in repairs),
+            )
+        if self._too_few:
+            logger.info(
+                "%d of %s have fewer than %d hypotheses: the search ended no "
+                "more of them within the length limit (extra_length)",
+                self._too_few,
+                quantity(self._outputs, "line"),
+                self._wanted,
+            )

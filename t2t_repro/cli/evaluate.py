@@ -8,8 +8,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from t2t_repro.choices import AUTO_TOKENIZER
-from t2t_repro.cli.engine import TENSORFLOW, add_engine_flags, load_engine
 from t2t_repro.cli.flags import (
     add_bleu_tokenizer_flag,
     add_decode_hparams_flag,
@@ -17,8 +15,13 @@ from t2t_repro.cli.flags import (
     add_system_flags,
     number_in_range,
 )
-from t2t_repro.cli.framework import import_tensorflow, warm_up
-from t2t_repro.cli.hypothesis import add_hypothesis_flag, score_hypothesis
+from t2t_repro.cli.framework import (
+    TENSORFLOW,
+    add_engine_flags,
+    import_tensorflow,
+    load_engine,
+    warm_up,
+)
 from t2t_repro.cli.report import (
     Scored,
     add_report_flags,
@@ -38,16 +41,18 @@ from t2t_repro.cli.streams import (
     warn_of_equal_texts,
     write_lines,
 )
-from t2t_repro.constants import BRANCH_WEIGHT_MODES
+from t2t_repro.constants import AUTO_TOKENIZER, BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.progress import Progress
 from t2t_repro.runs.prepared_training import check_bleu_tokenizer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
+from t2t_repro.text_tables import quantity
 from t2t_repro.translation_scores import announced_tokenizer, check_usable
 
 if TYPE_CHECKING:
     from t2t_repro.runs import Evaluation, System, TranslatingSystem
+
 
 DEFAULT_SPLIT = "test"
 DESCRIPTION = (
@@ -247,3 +252,89 @@ def _read_files(
     texts = named_references(args.reference, streams)
     warn_of_equal_texts([(f"--source {args.source}", sources), *texts])
     return (sources, streams[0]), streams[1:]
+
+
+# Flags that name a run, or say what it translates.
+_OF_A_RUN = (
+    "output_dir",
+    "checkpoint_path",
+    "t2t_usr_dir",
+    "split",
+    "data_dir",
+    "decode_to_file",
+    "decode_hparams",
+    "branch_weights",
+    "branch_seed",
+    "quantization",
+    "export_dir",
+)
+
+
+def add_hypothesis_flag(parser: argparse.ArgumentParser) -> None:
+    """Add `--hypothesis`."""
+    parser.add_argument(
+        "--hypothesis",
+        metavar="FILE",
+        help="translations to score against --reference, without a run; - = standard "
+        "input",
+    )
+
+
+def score_hypothesis(args: argparse.Namespace) -> int:
+    """Score the translations of `--hypothesis` and print the scores.
+
+    The score card also reads `--source`, to find sentences that were copied.
+
+    Raises:
+        UsageError: If the flags do not fit.
+        UserError: If a file cannot be read, or the numbers of lines differ.
+    """
+    if args.reference is None:
+        raise UsageError("--hypothesis and --reference go together: give both.")
+    given = [name for name in _OF_A_RUN if getattr(args, name) not in (None, "")]
+    if args.engine != TENSORFLOW:  # its default
+        given.append("engine")
+    if given:
+        raise UsageError(
+            f"received --hypothesis and --{given[0]}: scoring existing translations "
+            "needs no run. Leave one of them out."
+        )
+    if args.source and not wants_report(args):
+        raise UsageError(
+            "received --hypothesis and --source, which only a report reads: add "
+            f"{report_flags()}, or leave out --source."
+        )
+    check_read_once((args.hypothesis, *args.reference, args.source))
+    check_report_flags(args)
+    hypotheses = read_input(args.hypothesis)
+    references, *others = (
+        _read_aligned(name, args.hypothesis, len(hypotheses)) for name in args.reference
+    )
+    sources = None
+    if args.source:
+        sources = _read_aligned(args.source, args.hypothesis, len(hypotheses))
+    texts = [(f"--hypothesis {args.hypothesis}", hypotheses)]
+    texts += named_references(args.reference, [references, *others])
+    texts += [(f"--source {args.source}", sources)] if sources else []
+    warn_of_equal_texts(texts)
+    from t2t_repro.translation_scores import announced_tokenizer, score_translations
+
+    tokenizer = announced_tokenizer(args.bleu_tokenizer or AUTO_TOKENIZER, references)
+    scores = score_translations(hypotheses, references, tokenizer, others)
+    named = args.reference if others else args.reference[0]
+    data = {"hypothesis": args.hypothesis, "reference": named}
+    report = dataclasses.asdict(scores) | data
+    scored = Scored(report, hypotheses, references, sources, tokenizer=tokenizer)
+    show_report(args, scored)
+    return 0
+
+
+def _read_aligned(name: str, hypothesis: str, num_lines: int) -> list[str]:
+    """Read the lines of a file that must have as many as the hypotheses."""
+    lines = read_input(name)
+    if len(lines) != num_lines:
+        raise UserError(
+            f"received {quantity(num_lines, 'line')} in {hypothesis} and "
+            f"{len(lines)} in {name}, expected equal numbers."
+        )
+    return lines

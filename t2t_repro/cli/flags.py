@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
-from t2t_repro.choices import BLEU_TOKENIZERS
+from t2t_repro.constants import BLEU_TOKENIZERS
 from t2t_repro.errors import UsageError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.typed_settings import TypedSettings

@@ -16,13 +16,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from t2t_repro import __version__
-from t2t_repro.cli.terminal import guarded
 from t2t_repro.errors import UsageError, UserError, unknown_name
 from t2t_repro.features import Command, declared
-from t2t_repro.local_paths import check_local_path
+from t2t_repro.files import check_local_path
 
 # The commands of the core, in the order of use.
 _CORE = {
@@ -141,7 +140,7 @@ def run_reported(prog: str, action: Callable[[], int]) -> int:
         _discard_stdout()
         return BROKEN_PIPE
     except Exception as error:
-        from t2t_repro.error_report import as_user_error
+        from t2t_repro.user_packages import as_user_error
 
         if isinstance(error, OSError) and not error.filename:
             error.filename = "cannot write standard output"
@@ -272,6 +271,34 @@ def _discard_stdout() -> None:
     """Keep Python from writing what standard output did not take again at exit."""
     with suppress(OSError):  # in Python, standard output may be no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# C0 without TAB and LF, DEL, C1, and the embeddings, overrides and isolates of
+# Unicode's bidirectional algorithm.
+_COMMANDS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def escaped(text: str) -> str:
+    r"""Write characters that control a terminal as escapes, such as `\x1b`."""
+    return _COMMANDS.sub(lambda m: ascii(m.group())[1:-1], text)
+
+
+def guarded(stream: TextIO) -> TextIO:
+    """Return a stream that escapes text for a terminal; others stay as they are."""
+    return cast("TextIO", _Guard(stream)) if stream.isatty() else stream
+
+
+class _Guard:
+    """A stream of a terminal whose text is `escaped`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(escaped(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.evaluate import DEFAULT_SPLIT
-from t2t_repro.local_paths import has_pattern
+from t2t_repro.files import has_pattern
 from t2t_repro.runs.run import group_of
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import quantity

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro import registry
-from t2t_repro.cli.data_request import problem_and_settings
+from t2t_repro.cli.data_flags import problem_and_settings
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UsageError
 from t2t_repro.runs.prepared_training import recorded_data_dir, resumed_settings

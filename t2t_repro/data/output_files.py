@@ -14,8 +14,13 @@ from t2t_repro.data.manifest import manifest_name
 from t2t_repro.data.text_files import identity
 from t2t_repro.description_file import read_json
 from t2t_repro.errors import UserError
-from t2t_repro.files import INCOMPLETE, complete_name, folder_lock, incomplete_name
-from t2t_repro.local_paths import matching
+from t2t_repro.files import (
+    INCOMPLETE,
+    complete_name,
+    folder_lock,
+    incomplete_name,
+    matching,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from t2t_repro.data.request import requested_settings
 from t2t_repro.data.shard_writer import write_splits
 from t2t_repro.data.vocabulary import given_tokenizers, learn_tokenizers
 from t2t_repro.errors import UsageError
-from t2t_repro.local_paths import check_local_path
+from t2t_repro.files import check_local_path
 from t2t_repro.progress import bars_allowed
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer

@@ -19,7 +19,7 @@ from t2t_repro.data.request import OWN_MODEL
 from t2t_repro.data.text_files import identity, read_lines
 from t2t_repro.description_file import differences
 from t2t_repro.errors import UserError
-from t2t_repro.local_paths import path_inside
+from t2t_repro.files import path_inside
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.tokenizer_files import load_tokenizers

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
-from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.progress import Progress
 from t2t_repro.registry import REVERSED_SUFFIX, snake_case

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from t2t_repro.errors import UserError
-from t2t_repro.local_paths import check_local_path
+from t2t_repro.files import check_local_path
 
 _GZIP_MAGIC = b"\x1f\x8b"
 

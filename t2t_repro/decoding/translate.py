@@ -36,7 +36,7 @@ from t2t_repro.decoding.sentences import (
     longest_piece,
 )
 from t2t_repro.decoding.source_pieces import Piece, row_arrays
-from t2t_repro.processor import available_cores
+from t2t_repro.machine import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
 

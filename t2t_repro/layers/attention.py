@@ -31,8 +31,7 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.choices import Compatibility, check_choice
-from t2t_repro.constants import PAD_ID
+from t2t_repro.constants import PAD_ID, Compatibility, check_choice
 from t2t_repro.layers.options import AttentionRole, LayerOptions
 from t2t_repro.layers.residual import Dropout
 from t2t_repro.registry import register_attention

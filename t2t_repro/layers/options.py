@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_repro.choices import (
+from t2t_repro.constants import (
     Branched,
     BranchedInDecoder,
     BranchGain,

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import KerasTensor, ops
 
-from t2t_repro.choices import ColumnOrder, PositionKind, SinusoidForm, check_choice
+from t2t_repro.constants import ColumnOrder, PositionKind, SinusoidForm, check_choice
 
 MAX_WAVELENGTH = 10_000.0  # in units of 2 pi; paper section 3.5
 

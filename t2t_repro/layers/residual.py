@@ -16,8 +16,7 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.choices import Norm, check_choice
-from t2t_repro.constants import PAD_ID
+from t2t_repro.constants import PAD_ID, Norm, check_choice
 from t2t_repro.layers.options import LayerOptions
 
 GOLDEN_RATIO = 0x9E3779B9  # 2^32 / phi; odd, so its multiples visit every word

@@ -38,7 +38,7 @@ from typing import Any, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.choices import (
+from t2t_repro.constants import (
     BranchGain,
     BranchNetwork,
     BranchNormalization,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
-from t2t_repro.choices import ColumnOrder, PositionKind
+from t2t_repro.constants import ColumnOrder, PositionKind
 from t2t_repro.layers.embedding import TokenEmbedding
 from t2t_repro.layers.options import LayerOptions
 from t2t_repro.layers.positions import CountedPositions, Positions

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from t2t_repro.choices import network_in_attention
+from t2t_repro.constants import network_in_attention
 from t2t_repro.settings.hparams import HParams
 
 

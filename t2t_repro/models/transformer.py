@@ -10,15 +10,18 @@ from typing import Any, NamedTuple, Self
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.choices import DTYPE_POLICIES, POSITIONS, WIRINGS, PositionKind
 from t2t_repro.constants import (
+    DTYPE_POLICIES,
     INPUTS,
     INPUTS_POSITION,
     INPUTS_SEGMENTATION,
     PAD_ID,
+    POSITIONS,
     TARGETS,
     TARGETS_POSITION,
     TARGETS_SEGMENTATION,
+    WIRINGS,
+    PositionKind,
 )
 from t2t_repro.layers.attention import padding_mask, segment_mask
 from t2t_repro.layers.encoder_decoder import Decoder, Encoder

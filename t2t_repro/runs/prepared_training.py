@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro import catalogue
-from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.data.manifest import missing_data_folder
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import with_problem_defaults

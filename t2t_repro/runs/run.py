@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import t2t_repro
 from t2t_repro import catalogue, features
-from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.description_file import (
     description_text,
     differences,
@@ -29,7 +29,7 @@ from t2t_repro.text.tokenizer_files import (
     load_tokenizers,
     tokenizer_file_names,
 )
-from t2t_repro.trusted_packages import is_remembered
+from t2t_repro.user_packages import is_imported, is_remembered
 
 if TYPE_CHECKING:
     import keras
@@ -241,7 +241,7 @@ class Run:
                 f"the run needs the package {folder}, which does not exist: give its "
                 "new folder as t2t_usr_dir."
             )
-        if not (catalogue.is_imported(folder) or is_remembered(folder)):
+        if not (is_imported(folder) or is_remembered(folder)):
             raise UserError(
                 f"the run's {RUN_FILE} names the package {Path(folder).resolve()}, "
                 "and importing it runs its code.\nIf you trust that code, give the "

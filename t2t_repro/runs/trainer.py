@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from t2t_repro import registry
-from t2t_repro.choices import SELF_ATTENTIONS
+from t2t_repro.constants import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from t2t_repro.errors import UserError
-from t2t_repro.settings.declarations import setting
-from t2t_repro.settings.typed_settings import TypedSettings
+from t2t_repro.settings.typed_settings import TypedSettings, setting
 
 _SEARCHES = ("decode", "evaluate", "export", "attention", "train")
 _SCORES = (*_SEARCHES, "score")

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from t2t_repro.choices import SINUSOIDS, WIRINGS, branch_contradiction
-from t2t_repro.settings.hparam_fields import LEARNING_RATE_FACTORS, HParamFields
+from t2t_repro.constants import (
+    LEARNING_RATE_FACTORS,
+    SINUSOIDS,
+    WIRINGS,
+    branch_contradiction,
+)
+
+if TYPE_CHECKING:
+    from t2t_repro.settings.hparams import HParams
 
 
-def contradictions(h: HParamFields) -> Iterator[str]:
+def contradictions(h: HParams) -> Iterator[str]:
     """Yield a message for every combination of values that cannot make a model."""
     yield from _schedule_contradictions(h)
     yield from _head_contradictions(h)
@@ -33,7 +41,7 @@ def contradictions(h: HParamFields) -> Iterator[str]:
         )
 
 
-def _schedule_contradictions(h: HParamFields) -> Iterator[str]:
+def _schedule_contradictions(h: HParams) -> Iterator[str]:
     factors = h.learning_rate_factors
     if not set(factors) <= set(LEARNING_RATE_FACTORS) or len(set(factors)) < len(
         factors
@@ -44,7 +52,7 @@ def _schedule_contradictions(h: HParamFields) -> Iterator[str]:
         )
 
 
-def _head_contradictions(h: HParamFields) -> Iterator[str]:
+def _head_contradictions(h: HParams) -> Iterator[str]:
     channels = {
         "attention_key_channels": h.attention_key_channels,
         "attention_value_channels": h.attention_value_channels,
@@ -59,7 +67,7 @@ def _head_contradictions(h: HParamFields) -> Iterator[str]:
             )
 
 
-def _self_attention_contradictions(h: HParamFields) -> Iterator[str]:
+def _self_attention_contradictions(h: HParams) -> Iterator[str]:
     neighbourhood = h.attention_neighbourhood
     if h.self_attention_type == "dot_product":
         if neighbourhood:
@@ -78,7 +86,7 @@ def _self_attention_contradictions(h: HParamFields) -> Iterator[str]:
         )
 
 
-def _packing_contradictions(h: HParamFields) -> Iterator[str]:
+def _packing_contradictions(h: HParams) -> Iterator[str]:
     if h.packed_length < h.max_length:
         yield (
             "packed_length must be at least max_length, or the longest pairs fit no "
@@ -98,7 +106,7 @@ def _packing_contradictions(h: HParamFields) -> Iterator[str]:
         )
 
 
-def _parameter_attention_contradictions(h: HParamFields) -> Iterator[str]:
+def _parameter_attention_contradictions(h: HParams) -> Iterator[str]:
     heads = h.parameter_attention_heads or h.num_heads
     channels = {
         "parameter_attention_key_channels": h.parameter_attention_key_channels,
@@ -113,7 +121,7 @@ def _parameter_attention_contradictions(h: HParamFields) -> Iterator[str]:
             )
 
 
-def _branched_contradictions(h: HParamFields) -> Iterator[str]:
+def _branched_contradictions(h: HParams) -> Iterator[str]:
     if h.ffn_layer != "dense_relu_dense":
         yield (
             "branched_attention contains the feed-forward network: received "
@@ -147,7 +155,7 @@ def _branched_contradictions(h: HParamFields) -> Iterator[str]:
         )
 
 
-def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
+def ineffective(h: HParams) -> Iterator[tuple[str, str]]:
     """Yield the name of every setting that has no effect, and the reason."""
     factors = h.learning_rate_factors
     schedule = f"learning_rate_schedule={h.learning_rate_schedule} has no factor "
@@ -196,5 +204,5 @@ def ineffective(h: HParamFields) -> Iterator[tuple[str, str]]:
         yield "length_bucket_step", reason
 
 
-def _names_with(h: HParamFields, *prefixes: str) -> list[str]:
+def _names_with(h: HParams, *prefixes: str) -> list[str]:
     return [name for name in h.names() if name.startswith(prefixes)]

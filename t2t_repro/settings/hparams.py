@@ -1,28 +1,55 @@
-"""The settings of a model and its training, read from a registered set and overrides.
+"""The settings of a model and its training: name, type, unit, help, accepted values.
 
-`hparam_fields` declares the names; `hparam_checks` checks how values fit together.
+Names are tensor2tensor's (layers/common_hparams.py, models/transformer.py). Most
+fields have no default, because a value is written once, in the registered set that it
+belongs to (the catalogue `hparams/`). A field that is added later needs a default that
+does not change existing models, so that the `hparams.json` of earlier runs can still be
+read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from t2t_repro import registry
+from t2t_repro.constants import (
+    DTYPE_POLICIES,
+    LEARNING_RATE_FACTORS,
+    POSITIONS,
+    WIRINGS,
+    Branched,
+    BranchedInDecoder,
+    BranchGain,
+    BranchNormalization,
+    BranchResidual,
+    BranchWeightsInit,
+    Compatibility,
+    FeedForwardKind,
+)
 from t2t_repro.errors import UserError
 from t2t_repro.settings.hparam_checks import contradictions, ineffective
-from t2t_repro.settings.hparam_fields import HParamFields
+from t2t_repro.settings.typed_settings import TypedSettings, setting
+
+# Far above every model and batch of today. They stop a slip or a damaged file before
+# all memory is gone.
+MAX_LAYERS = 1000
+MAX_WIDTH = 1_000_000
+MAX_LENGTH = 1_000_000
+MAX_TOKENS = 2**31 - 1  # of a batch: its shapes are int32
+
 
 # Settings that earlier versions wrote to `hparams.json` and that nothing ever read.
 RETIRED = ("optimizer",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class HParams(HParamFields):
+class HParams(TypedSettings):
     """Settings of a model and its training, all explicit, typed and checked.
 
     `register_hparams` calls `with_origin` to record the set that a value comes from.
+    `hparam_checks` says how the values must fit together.
     """
 
     flag: ClassVar[str] = "--hparams"
@@ -30,6 +57,297 @@ class HParams(HParamFields):
     how_to_list: ClassVar[str] = (
         "`t2t show transformer_base` explains every name and value."
     )
+
+    hidden_size: int = setting(
+        "width of embeddings and of every sublayer (d_model)",
+        unit="units",
+        at_least=1,
+        at_most=MAX_WIDTH,
+    )
+    filter_size: int = setting(
+        "inner width of the position-wise feed-forward layer (d_ff)",
+        unit="units",
+        at_least=1,
+        at_most=MAX_WIDTH,
+    )
+    num_heads: int = setting(
+        "attention heads (h); divides key and value channels",
+        unit="heads",
+        at_least=1,
+        at_most=MAX_WIDTH,
+    )
+    num_hidden_layers: int = setting(
+        "layers of each stack that does not set its own number (N)",
+        unit="layers",
+        at_least=1,
+        at_most=MAX_LAYERS,
+    )
+    num_encoder_layers: int = setting(
+        "layers of the encoder; 0 = num_hidden_layers",
+        unit="layers",
+        at_least=0,
+        at_most=MAX_LAYERS,
+    )
+    num_decoder_layers: int = setting(
+        "layers of the decoder; 0 = num_hidden_layers",
+        unit="layers",
+        at_least=0,
+        at_most=MAX_LAYERS,
+    )
+    attention_key_channels: int = setting(
+        "queries and keys of all heads together (h d_k); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+        at_most=MAX_WIDTH,
+    )
+    attention_value_channels: int = setting(
+        "values of all heads together (h d_v); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+        at_most=MAX_WIDTH,
+    )
+    attention_compatibility: Compatibility = setting(
+        "function of queries and keys; section 3.2.1 of the paper compares the three",
+        choices=get_args(Compatibility),
+    )
+    self_attention_type: str = setting(
+        "self-attention of both stacks: dot_product = all positions, restricted = a "
+        "neighbourhood, computed in blocks, restricted_masked = the same under a mask, "
+        "or a name that a package in t2t_usr_dir registers"
+    )
+    attention_neighbourhood: int = setting(
+        "positions seen around each position, odd (r of section 4); 0 = all",
+        unit="positions",
+        at_least=0,
+        at_most=MAX_LENGTH,
+    )
+    ffn_layer: FeedForwardKind = setting(
+        "the position-wise sublayer; parameter_attention has filter_size rows",
+        choices=get_args(FeedForwardKind),
+    )
+    parameter_attention_heads: int = setting(
+        "heads of attention over parameters (h_p); 0 = num_heads",
+        unit="heads",
+        at_least=0,
+        at_most=MAX_WIDTH,
+    )
+    parameter_attention_key_channels: int = setting(
+        "its queries and keys of all heads together (h_p d_pk); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+        at_most=MAX_WIDTH,
+    )
+    parameter_attention_value_channels: int = setting(
+        "its values of all heads together (h_p d_pv); 0 = hidden_size",
+        unit="units",
+        at_least=0,
+        at_most=MAX_WIDTH,
+    )
+    branched_attention: Branched = setting(
+        "the Weighted Transformer's sublayer of num_heads branches; split or shared is "
+        "the form of its feed-forward network",
+        choices=get_args(Branched),
+    )
+    branched_in_decoder: BranchedInDecoder = setting(
+        "attention of a decoder layer that is branched",
+        choices=get_args(BranchedInDecoder),
+    )
+    branch_normalization: BranchNormalization = setting(
+        "function that keeps the sum of kappa and of alpha at one",
+        choices=get_args(BranchNormalization),
+    )
+    branch_top_k: int = setting(
+        "branches with the largest alphas that are summed; 0 = all",
+        unit="branches",
+        at_least=0,
+    )
+    branch_residual: BranchResidual = setting(
+        "residual connections of branches: around = one for attention and network "
+        "together, inside = besides, one in each branch, per_branch = both of the "
+        "Transformer's, in each branch, shared = both, for the sums of branches",
+        default="around",
+        choices=get_args(BranchResidual),
+    )
+    branch_gain: BranchGain = setting(
+        "size of branches: none = kappa and alpha alone, unit = both times num_heads, "
+        "initial = the initial output matrices times num_heads",
+        default="none",
+        choices=get_args(BranchGain),
+    )
+    branch_weights_init: BranchWeightsInit = setting(
+        "initial kappa and alpha: random = uniform numbers divided by their sum, "
+        "near_uniform = (1 + 0.1 N(0, 1)) / num_heads, uniform = 1 / num_heads",
+        default="random",
+        choices=get_args(BranchWeightsInit),
+    )
+    branch_learning_rate_constant: float = setting(
+        "factor of the learning rate of kappa and alpha; 0 = they never change",
+        default=1.0,
+        at_least=0,
+    )
+    branch_learning_rate_warmup_steps: int = setting(
+        "warm-up of the learning rate of kappa and alpha", unit="steps", at_least=1
+    )
+    branch_frozen_after_steps: int = setting(
+        "number of updates after which kappa and alpha are frozen; 0 = never",
+        unit="steps",
+        at_least=0,
+    )
+    pos: str = setting(
+        "positions: timing = the paper's interleaved sinusoids (not tensor2tensor's "
+        "timing, which is timing_concat here), emb = a learned table, or none",
+        choices=tuple(POSITIONS),
+    )
+    layer_preprocess_sequence: str = setting(
+        "before a sublayer: n = layer normalization", choices=tuple(WIRINGS)
+    )
+    layer_postprocess_sequence: str = setting(
+        "after a sublayer: d = dropout, a = add the residual, n = layer normalization",
+        choices=tuple(wiring.postprocess for wiring in WIRINGS.values()),
+    )
+    norm_epsilon: float = setting(
+        "added to the variance in layer normalization", above=0
+    )
+    layer_prepostprocess_dropout: float = setting(
+        "dropout of sublayer outputs and of embeddings plus positions (P_drop)",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    attention_dropout: float = setting(
+        "dropout of attention weights", unit="probability", at_least=0, below=1
+    )
+    relu_dropout: float = setting(
+        "dropout after the ReLU of the feed-forward layer",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    symbol_dropout: float = setting(
+        "dropout of whole source and target symbols: their embedding is zero",
+        0.0,
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    word_positions: bool = setting(
+        "also encode positions counted in words: of a source token, the index of its "
+        "word; of a target position, the number of words written before",
+        False,
+    )
+    depth_positions: bool = setting(
+        "also encode the number of open brackets at each target position, of problems "
+        "whose targets have brackets",
+        False,
+    )
+    label_smoothing: float = setting(
+        "probability moved from the correct symbol to the others (epsilon_ls)",
+        unit="probability",
+        at_least=0,
+        below=1,
+    )
+    rdrop_weight: float = setting(
+        "weight of the divergence between two passes with different dropout (alpha of "
+        "Liang et al. 2021, R-Drop); 0 = one pass",
+        0.0,
+        at_least=0,
+    )
+    rdrop_after_steps: int = setting(
+        "updates of one pass, which take half the time, before those of rdrop_weight",
+        0,
+        unit="updates",
+        at_least=0,
+    )
+    shared_embedding_and_softmax_weights: bool = setting(
+        "one matrix for both embeddings and the projection before the softmax"
+    )
+    activation_dtype: str = setting(
+        "dtype in which layers compute; variables stay float32",
+        choices=tuple(DTYPE_POLICIES),
+    )
+    batch_size: int = setting(
+        "batch of one replica: sentences times the padded length of the longer side",
+        unit="tokens per replica",
+        at_least=1,
+        at_most=MAX_TOKENS,
+    )
+    update_tokens: int = setting(
+        "tokens of one update on all replicas together, at most batch_size per replica "
+        "at a time: the gradients of several micro-batches are added up; 0 = one "
+        "micro-batch of batch_size",
+        0,
+        unit="tokens",
+        at_least=0,
+        at_most=MAX_TOKENS,
+    )
+    max_length: int = setting(
+        "longest training pair that is used (longer side, EOS included); longer "
+        "sources are translated in pieces; rows of learned positions",
+        unit="tokens",
+        at_least=1,
+        at_most=MAX_LENGTH,
+    )
+    min_length_bucket: int = setting(
+        "length of the shortest bucket", unit="tokens", at_least=1, at_most=MAX_LENGTH
+    )
+    length_bucket_step: float = setting(
+        "length of a bucket relative to the next shorter one", unit="ratio", above=1
+    )
+    packed_length: int = setting(
+        "length of training rows that hold several pairs, in place of buckets; 0 = a "
+        "row per pair",
+        unit="tokens",
+        default=0,
+        at_least=0,
+        at_most=MAX_LENGTH,
+    )
+    packed_source_length: int = setting(
+        "length of the source side of packed rows, if sources are shorter than "
+        "targets; training leaves out longer sources; 0 = packed_length",
+        unit="tokens",
+        default=0,
+        at_least=0,
+        at_most=MAX_LENGTH,
+    )
+    optimizer_adam_beta1: float = setting(
+        "decay of Adam's mean of gradients", at_least=0, below=1
+    )
+    optimizer_adam_beta2: float = setting(
+        "decay of Adam's mean of squared gradients", at_least=0, below=1
+    )
+    optimizer_adam_epsilon: float = setting("Adam's epsilon", above=0)
+    learning_rate_schedule: str = setting(
+        f"product of {', '.join(LEARNING_RATE_FACTORS)}, joined by *"
+    )
+    learning_rate_constant: float = setting("the factor `constant`", above=0)
+    learning_rate_warmup_steps: int = setting(
+        "steps of rising learning rate, read by linear_warmup and rsqrt_decay",
+        unit="steps",
+        at_least=1,
+    )
+    learning_rate_decay_steps: int = setting(
+        "steps at the end of training in which linear_decay lowers the learning "
+        "rate to zero",
+        5_000,
+        unit="steps",
+        at_least=1,
+    )
+    clip_grad_norm: float = setting(
+        "largest global gradient norm; 0 = no clipping", at_least=0
+    )
+
+    ema_decay: float = setting(
+        "decay per update of an exponential moving average of the weights, which "
+        "evaluations and the averaged model use; 0 = none",
+        0.0,
+        at_least=0,
+        below=1,
+    )
+
+    @property
+    def learning_rate_factors(self) -> tuple[str, ...]:
+        """Factors of `learning_rate_schedule`."""
+        return tuple(self.learning_rate_schedule.split("*"))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t2t_repro.errors import UsageError
-from t2t_repro.settings.declarations import setting
-from t2t_repro.settings.typed_settings import TypedSettings
+from t2t_repro.settings.typed_settings import TypedSettings, setting
 
 # Manifests keep the names that these settings had when format 2 was introduced.
 _RECORDED_NAMES = {"max_pair_length": "max_length", "shuffle_seed": "seed"}

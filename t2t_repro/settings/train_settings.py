@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t2t_repro.choices import AUTO_TOKENIZER, BLEU_TOKENIZERS
-from t2t_repro.local_paths import check_local_path
-from t2t_repro.settings.declarations import setting
-from t2t_repro.settings.typed_settings import TypedSettings
+from t2t_repro.constants import AUTO_TOKENIZER, BLEU_TOKENIZERS
+from t2t_repro.files import check_local_path
+from t2t_repro.settings.typed_settings import TypedSettings, setting
 
 MAX_STEPS_BETWEEN_EVALUATIONS = 1000
 # The paper's base model trained 100,000 steps in 12 hours with a checkpoint every 10

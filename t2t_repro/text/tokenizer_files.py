@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from t2t_repro.local_paths import path_inside
+from t2t_repro.files import path_inside
 from t2t_repro.text import Tokenizer, load_tokenizer
 
 SIDES = ("inputs", "targets")

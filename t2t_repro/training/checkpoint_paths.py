@@ -7,8 +7,7 @@ from pathlib import Path
 
 from t2t_repro.description_file import read_json
 from t2t_repro.errors import UserError
-from t2t_repro.files import current_folder
-from t2t_repro.local_paths import check_tensorflow_path, matching
+from t2t_repro.files import check_tensorflow_path, current_folder, matching
 
 CHECKPOINT_NAME = "model.ckpt"
 STATE_FILE = "checkpoint"  # for programs that call tf.train.latest_checkpoint

@@ -22,8 +22,13 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.errors import UserError
-from t2t_repro.files import INCOMPLETE, atomic_folder, full_disk_as_user_error
-from t2t_repro.local_paths import matching, without_pattern
+from t2t_repro.files import (
+    INCOMPLETE,
+    atomic_folder,
+    full_disk_as_user_error,
+    matching,
+    without_pattern,
+)
 from t2t_repro.training.checkpoint_paths import (
     AVERAGED_FOLDER,
     CHECKPOINT_NAME,

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_repro.description_file import parse_json
-from t2t_repro.files import INCOMPLETE
-from t2t_repro.local_paths import matching
+from t2t_repro.files import INCOMPLETE, matching
 
 METRICS_FILE = "metrics.jsonl"
 

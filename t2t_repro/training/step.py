@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from t2t_repro.constants import INPUTS, PAD_ID, TARGETS
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, PACKED_SIGNATURE, Batch
-from t2t_repro.processor import multiplies_bfloat16
+from t2t_repro.machine import multiplies_bfloat16
 from t2t_repro.training.losses import rdrop_losses, token_losses, two_copies
 from t2t_repro.training.optimizer import learning_rates_of, loss_scales_of
 from t2t_repro.training.recovery import UpdateGuard, is_acceptable
@@ -64,7 +64,7 @@ def all_but_products() -> contextlib.AbstractContextManager[None]:
     On a CPU, XLA's products are no faster in bfloat16 than in float32. TensorFlow's
     call oneDNN, which uses the processor's instructions for bfloat16. Between them,
     XLA fuses what TensorFlow computes operation by operation. Where
-    `processor.multiplies_bfloat16` is false, this is slower than compiling the
+    `machine.multiplies_bfloat16` is false, this is slower than compiling the
     products as well (docs/training.md).
 
     The scope does not reach into the bodies of `tf.cond` and `tf.while_loop`. These

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from t2t_repro import registry
-from t2t_repro.cli.data_flags import add_data_flags
-from t2t_repro.cli.data_request import problem_and_settings
+from t2t_repro.cli.data_flags import add_data_flags, problem_and_settings
 from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.request import PairCorpora, PairFiles, requested_settings
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.processor import available_cores
+from t2t_repro.machine import available_cores
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from tests.support.recorder import spy
 

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from t2t_repro.cli import decode_output, streams
+from t2t_repro.cli import decode, streams
 from t2t_repro.cli.main import main
 from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.errors import UserError
@@ -140,16 +140,14 @@ def test_tabs_separate_hypotheses_and_scores(trained, expected, source):
 def test_tabs_inside_one_of_several_hypotheses_become_spaces():
     hypotheses = [Hypothesis("a\tb\nc\u2028d", -1.0), Hypothesis("e", -2.00004)]
     hparams = DecodeHParams(return_beams=True, write_beam_scores=True)
-    assert decode_output.text_line(hypotheses, hparams) == (
+    assert decode.text_line(hypotheses, hparams) == (
         "a b c\u2028d\t-1.0000\te\t-2.0000"
     )
 
 
 def test_a_line_of_one_translation_is_the_translation():
     texts = ["a\tb\u2028c\x85\x0cd", "a\nb\rc\r\nd"]
-    lines = [
-        decode_output.text_line([Hypothesis(t, -1.0)], DecodeHParams()) for t in texts
-    ]
+    lines = [decode.text_line([Hypothesis(t, -1.0)], DecodeHParams()) for t in texts]
     assert lines == [texts[0], "a b c  d"]
 
 

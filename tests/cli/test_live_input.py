@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from t2t_repro.cli import live_input
-from t2t_repro.cli.live_input import LiveLines
-from t2t_repro.cli.streams import open_input
+from t2t_repro.cli import streams
+from t2t_repro.cli.streams import LiveLines, open_input
 from t2t_repro.errors import UserError
 
 SECONDS = 10.0  # far more than a thread needs
@@ -97,7 +96,7 @@ def test_an_error_comes_after_the_lines_before_it(pipe):
 
 
 def test_a_writer_that_is_too_fast_has_to_wait(monkeypatch):
-    monkeypatch.setattr(live_input, "MOST_WAITING", 3)
+    monkeypatch.setattr(streams, "MOST_WAITING", 3)
     pipe = Pipe()
     pipe.write(b"".join(b"%d\n" % number for number in range(100)))
     pipe.end()

@@ -14,7 +14,7 @@ from t2t_repro.files import folder_lock
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.training import LOCK_FILE
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
-from t2t_repro.trusted_packages import remember
+from t2t_repro.user_packages import remember
 from tests.support.trained_system import HPARAMS, printed_by
 
 # Without what most tests here do not look at, and which takes most of the time.

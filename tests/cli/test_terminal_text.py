@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from t2t_repro.cli.main import main, run_reported
+from t2t_repro.cli.main import escaped, guarded, main, run_reported
 from t2t_repro.cli.streams import write_lines
-from t2t_repro.cli.terminal import escaped, guarded
 from t2t_repro.errors import UserError
 
 CLEAR = "\x1b[2J"  # clears the screen

@@ -16,7 +16,7 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.runs import TrainSettings
 from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
 from t2t_repro.text import SymbolTokenizer
-from t2t_repro.trusted_packages import remember
+from t2t_repro.user_packages import remember
 from tests.runs.test_run import DIGITS, LETTERS, make_run
 from tests.support.recorder import Recorder, record
 

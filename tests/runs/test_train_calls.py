@@ -18,7 +18,7 @@ from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.runs.run import Run
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.update_size import UpdateSize
-from t2t_repro.trusted_packages import remember
+from t2t_repro.user_packages import remember
 from tests.support.recorder import record, spy
 
 SOURCE, TARGET = SymbolTokenizer(list("0123")), SymbolTokenizer(list("abcdef"))

@@ -9,8 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorboard.compat.proto import summary_pb2
 
-from t2t_repro.choices import SELF_ATTENTIONS
-from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro.constants import EOS_ID, INPUTS, SELF_ATTENTIONS, TARGETS
 from t2t_repro.data.problem import Problem
 from t2t_repro.errors import UserError
 from t2t_repro.features.attention_view.capture import (

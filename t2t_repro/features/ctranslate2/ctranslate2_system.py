@@ -26,8 +26,7 @@ from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     import_ctranslate2,
     needed_positions,
 )
-from t2t_repro.files import atomic_write, folder_lock
-from t2t_repro.local_paths import check_new_folder, path_inside
+from t2t_repro.files import atomic_write, check_new_folder, folder_lock, path_inside
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import choose_checkpoint
 from t2t_repro.runs.translating import TranslatingSystem

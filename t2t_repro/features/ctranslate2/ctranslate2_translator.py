@@ -21,7 +21,7 @@ from t2t_repro.decoding.sentences import (
 )
 from t2t_repro.decoding.source_pieces import Piece
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.processor import available_cores
+from t2t_repro.machine import available_cores
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.text.tokenizer import Tokenizer

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro import catalogue
-from t2t_repro.error_report import as_user_error
 from t2t_repro.settings.train_settings import TrainSettings
+from t2t_repro.user_packages import as_user_error
 
 if TYPE_CHECKING:
     from t2t_repro.runs.training import TrainResult

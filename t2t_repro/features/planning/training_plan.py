@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from t2t_repro.choices import SELF_ATTENTIONS
+from t2t_repro.constants import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.manifest import Manifest, SplitCounts
 from t2t_repro.data.problem import Problem

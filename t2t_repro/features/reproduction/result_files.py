@@ -18,7 +18,7 @@ from pathlib import Path
 
 from t2t_repro.errors import UserError
 from t2t_repro.files import atomic_write
-from t2t_repro.processor import available_cores, processor_name
+from t2t_repro.machine import available_cores, processor_name
 
 FOLDER = "data/results"
 NOT_YET = "not yet measured"  # in place of a result

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.files import atomic_folder
-from t2t_repro.local_paths import check_new_folder, has_pattern
+from t2t_repro.files import atomic_folder, check_new_folder, has_pattern
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sacrebleu.metrics import CHRF
 
-from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
 from t2t_repro.features.scores.corpus_scores import NamedScore, corpus_scores
 from t2t_repro.features.scores.word_bands import (
@@ -131,7 +131,7 @@ def make_card(
         language: Code of the target language, for Moses's tokenizer. Without it, or if
             Moses does not know it, the papers' kinds of BLEU are left out.
         examples: Largest number of the best and of the worst sentences.
-        tokenizer: Tokenizer of BLEU and of words, one of `choices.BLEU_TOKENIZERS`.
+        tokenizer: Tokenizer of BLEU and of words, one of `constants.BLEU_TOKENIZERS`.
 
     Raises:
         UserError: If the numbers of sentences differ or are zero, or the tokenizer

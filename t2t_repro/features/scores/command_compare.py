@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from t2t_repro.choices import AUTO_TOKENIZER
 from t2t_repro.cli.flags import (
     add_bleu_tokenizer_flag,
     add_reference_flag,
@@ -20,6 +19,7 @@ from t2t_repro.cli.streams import (
     read_input,
     warn_of_equal_texts,
 )
+from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.errors import UsageError
 from t2t_repro.features.scores.significance import (
     TESTS,

@@ -11,7 +11,7 @@ import numpy as np
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result
 
-from t2t_repro.choices import AUTO_TOKENIZER
+from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
 from t2t_repro.text_tables import quantity
 from t2t_repro.translation_scores import bleu_metric, chosen_tokenizer
@@ -65,7 +65,7 @@ def compare_translations(
         samples: Number of resamples or trials; 0 for sacreBLEU's defaults, 1,000
             resamples or 10,000 trials. The confidence intervals of approximate
             randomisation always have 1,000 resamples.
-        tokenizer: Tokenizer of BLEU, one of `choices.BLEU_TOKENIZERS`.
+        tokenizer: Tokenizer of BLEU, one of `constants.BLEU_TOKENIZERS`.
         other_references: Further references, in streams of one per sentence.
 
     Returns:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from sacrebleu.metrics import CHRF
 
-from t2t_repro.choices import AUTO_TOKENIZER
-from t2t_repro.constants import TARGETS
+from t2t_repro.constants import AUTO_TOKENIZER, TARGETS
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.translation_scores import (
     DEFAULT_TOKENIZER,

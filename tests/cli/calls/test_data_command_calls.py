@@ -48,8 +48,7 @@ def test_datagen_needs_a_folder(stage, capsys):
 
 def request(*flags):
     """Return what the flags of data request."""
-    from t2t_repro.cli.data_flags import add_data_flags
-    from t2t_repro.cli.data_request import problem_and_settings
+    from t2t_repro.cli.data_flags import add_data_flags, problem_and_settings
     from t2t_repro.cli.main import CommandParser
 
     parser = CommandParser()

@@ -17,7 +17,7 @@ from t2t_repro.features.ensembles import command_ensemble, members
 from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainSettings
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.trusted_packages import remember
+from t2t_repro.user_packages import remember
 from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of, paths_of
 from tests.support.recorder import Recorder, record
 
