@@ -23,12 +23,12 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro import catalogue
-from t2t_repro.features.attention_view.attention_page import html_page
 from t2t_repro.features.attention_view.attention_summaries import (
     IdPair,
     attention_evaluator,
 )
 from t2t_repro.features.attention_view.capture import capture_attention
+from t2t_repro.features.attention_view.sentence_attention import html_page
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import MAX_STEPS_BETWEEN_EVALUATIONS

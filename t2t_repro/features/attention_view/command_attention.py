@@ -256,7 +256,7 @@ def _captured(
 
 def write_page(name: str, system: System, captured: Iterable[Attention]) -> None:
     """Write the page of several sentences, and print the name of the file."""
-    from t2t_repro.features.attention_view.attention_page import html_page
+    from t2t_repro.features.attention_view.sentence_attention import html_page
 
     title = f"{system.run.hparams_set} on {system.run.problem}"
     page = html_page([attention.to_document() for attention in captured], title)

@@ -98,8 +98,8 @@ def figure_3(
         UserError: If there is no such layer, head or word.
     """
     shown = _Shown.of(attention, kind, layer)
-    chosen = shown.check_heads(heads) or list(range(shown.heads))
-    query = shown.find_or_choose(word, PAPER_WORDS[3], chosen)
+    chosen = shown.check_heads(heads) or list(range(len(shown.weights)))
+    query = shown.find(word, PAPER_WORDS[3], chosen)
     return _figure(shown, chosen, [shown.panel(chosen, query)])
 
 
@@ -126,7 +126,7 @@ def figure_4(
     """
     shown = _Shown.of(attention, kind, layer)
     given = shown.check_heads(heads)
-    query = shown.find_or_choose(word, PAPER_WORDS[4], given or range(shown.heads))
+    query = shown.find(word, PAPER_WORDS[4], given or range(len(shown.weights)))
     chosen = given or _two_best(shown.distant[:, query].max(axis=-1))
     panels = [shown.panel([head]) for head in chosen]
     return _figure(shown, chosen, [*panels, shown.panel(chosen, query)])
@@ -195,73 +195,54 @@ class _Shown:
         )
 
     @property
-    def heads(self) -> int:
-        return len(self.weights)
-
-    @property
     def distant(self) -> np.ndarray:
         """Weights `[head, query, key]`; zero beside a word, on itself and on EOS."""
         weights = self.weights.copy()
         weights[..., [key == EOS_SIGN for key in self.keys]] = 0.0
         weights[:, [query == EOS_SIGN for query in self.queries]] = 0.0
         if self.same:
-            weights *= self._distances > 1
+            words = np.arange(len(self.queries))
+            weights *= np.abs(words[:, None] - words) > 1
         return weights
-
-    @property
-    def _distances(self) -> np.ndarray:
-        words = np.arange(len(self.queries))
-        return np.abs(words[:, None] - words[None])
 
     def check_heads(self, heads: Sequence[int] | None) -> list[int]:
         """Return heads counted from 0, or [] if none are given."""
         for head in heads or ():
-            check_number("head", head, self.heads)
+            check_number("head", head, len(self.weights))
         return [head - 1 for head in heads or ()]
 
-    def find(self, word: str | int) -> int:
-        """Return the index of a word that attends.
-
-        Raises:
-            UserError: If there is no such word.
-        """
-        if isinstance(word, str):
-            for spelled in (str, comparable):
-                labels = list(map(spelled, self.queries))
-                if spelled(word) in labels:
-                    return labels.index(spelled(word))
-        position = int(word) if str(word).isdecimal() else 0
-        if 1 <= position <= len(self.queries):
-            return position - 1
-        raise UserError(
-            f"received word {word!r}, expected a position from 1 to "
-            f"{len(self.queries)} or one of the words: {' '.join(self.queries)}"
-        )
-
-    def find_or_choose(
+    def find(
         self, word: str | int | None, usual: Sequence[str], heads: Sequence[int]
     ) -> int:
         """Return the index of a given word, of a usual one, or of the best one.
 
         The best one is the word with the most weight on distant words, in the mean over
         the heads.
+
+        Raises:
+            UserError: If there is no such word.
         """
-        if word is not None:
-            return self.find(word)
         words = list(map(comparable, self.queries))
-        found = [words.index(name) for name in usual if name in words]
-        if found:
-            return found[0]
-        return int(self.distant[list(heads)].sum(axis=-1).mean(axis=0).argmax())
+        for name in usual if word is None else ():
+            if name in words:
+                return words.index(name)
+        if word is None:
+            return int(self.distant[list(heads)].sum(axis=-1).mean(axis=0).argmax())
+        if word in self.queries:
+            return self.queries.index(str(word))
+        if comparable(str(word)) in words and isinstance(word, str):
+            return words.index(comparable(word))
+        position = int(word) if str(word).isdecimal() else 0
+        if 1 <= position <= len(words):
+            return position - 1
+        raise UserError(
+            f"received word {word!r}, expected a position from 1 to {len(words)} or "
+            f"one of the words: {' '.join(self.queries)}"
+        )
 
     def panel(self, heads: Sequence[int], query: int | None = None) -> Panel:
-        return Panel(
-            heads=tuple(heads),
-            weights=self.weights[list(heads)],
-            queries=self.queries,
-            keys=self.keys,
-            query=query,
-        )
+        """Return a panel of some heads."""
+        return Panel(heads, self.weights[list(heads)], self.queries, self.keys, query)
 
 
 def _figure(shown: _Shown, heads: Sequence[int], panels: Sequence[Panel]) -> Figure:

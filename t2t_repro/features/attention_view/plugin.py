@@ -3,6 +3,9 @@
 TensorBoard finds it by the entry point `tensorboard_plugins`. The view in
 `static/attention_view.js` reads the routes below through `static/plugin.js`.
 
+TensorBoard stops reading a file at a wrong checksum, shows the steps before it and says
+nothing on the page: `find_damage` does.
+
 This module imports no TensorFlow: TensorBoard loads it when it starts.
 """
 
@@ -12,20 +15,29 @@ import argparse
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from google.protobuf.message import DecodeError
 from tensorboard import context as tensorboard_context
 from tensorboard import plugin_util
 from tensorboard.backend import http_util
+from tensorboard.compat.proto import event_pb2
 from tensorboard.context import RequestContext
 from tensorboard.data.provider import DataProvider, RunTagFilter
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from t2t_repro.features.attention_view.event_damage import find_damage
+from t2t_repro.data.records import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    DamagedRecordError,
+    check_data,
+    record_length,
+)
 from t2t_repro.features.attention_view.event_format import (
     BRANCHES_TAG,
     PLUGIN_NAME,
@@ -45,6 +57,11 @@ _STATIC = Path(__file__).parent / "static"
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css"}
 _BAD_REQUEST = 400
 _MAX_STEP_DIGITS = 19  # those of the largest int64
+# TensorBoard wants a limit here. It has already dropped the steps it does not keep.
+_ALL_STEPS = 1_000_000
+_NOT_FOUND, _UNPROCESSABLE = 404, 422
+# A record that ends early may just be in writing, until the file is this old.
+_SECONDS_OF_WRITING = 10.0
 
 
 class AttentionPlugin(base_plugin.TBPlugin):
@@ -155,11 +172,6 @@ def _serve_file(
     request = wrappers.Request(environ)
     response = http_util.Respond(request, path.read_bytes(), _MEDIA_TYPES[path.suffix])
     return response(environ, start_response)
-
-
-# TensorBoard wants a limit here. It has already dropped the steps it does not keep.
-_ALL_STEPS = 1_000_000
-_NOT_FOUND, _UNPROCESSABLE = 404, 422
 
 
 class ReadError(Exception):
@@ -317,3 +329,67 @@ def _natural_order(name: str) -> list[tuple[int, str]]:
         else (-1, part)
         for part in re.split(r"(\d+)", name)
     ]
+
+
+def find_damage(folder: Path, run: str, shown: Collection[int]) -> str | None:
+    """Return a sentence about the last damage in the event files of a run, or None.
+
+    Args:
+        folder: Folder of the run.
+        run: Name of the run.
+        shown: Steps that TensorBoard has read. The checksums of their data are not
+            computed again, because that is slow.
+    """
+    for path in sorted(folder.glob("*tfevents*"), reverse=True):
+        try:
+            place = _damage_in(path, shown)
+        except OSError:  # TensorBoard has read it; it may have been removed since
+            continue
+        if place:
+            return (
+                f'An event file of the run "{run}" is damaged {place} may be missing '
+                f"here ({path.name})."
+            )
+    return None
+
+
+def _damage_in(path: Path, shown: Collection[int]) -> str:
+    """Return what is damaged in a file, such as "after step 2, so later steps"."""
+    last_step = None
+    with path.open("rb") as file:
+        try:
+            while (step := _next_step(file, shown)) is not None:
+                last_step = step
+            return ""
+        except DamagedRecordError:
+            pass
+        except EOFError:
+            if time.time() - path.stat().st_mtime <= _SECONDS_OF_WRITING:
+                return ""
+    if last_step is None:
+        return "at its beginning, so its steps"
+    return f"after step {last_step}, so later steps"
+
+
+def _next_step(file: BinaryIO, shown: Collection[int]) -> int | None:
+    """Return the step of the next event, or None at the end of the file.
+
+    Raises:
+        EOFError: If the file ends within the event.
+        DamagedRecordError: If a checksum is wrong, or the data are not an event.
+    """
+    header = file.read(HEADER_BYTES)
+    if not header:
+        return None
+    length = record_length(header)
+    record = file.read(length + FOOTER_BYTES)
+    if len(record) < length + FOOTER_BYTES:
+        raise EOFError
+    data, footer = record[:length], record[length:]
+    try:
+        step = event_pb2.Event.FromString(data).step
+    except DecodeError as error:
+        raise DamagedRecordError("a record is not an event") from error
+    if step not in shown:
+        check_data(data, footer)
+    return step

@@ -1,21 +1,32 @@
-"""The attention of one sentence pair: its weights, its tokens and its words."""
+"""The attention of one sentence pair: its weights, its tokens, its words, its page.
+
+SentencePiece spells a character outside its vocabulary in the bytes of its UTF-8, one
+piece per byte: "日" is "<0xE6>", "<0x97>", "<0xA5>". Labels join them. Bytes that form
+no character stay as they are written, and so do control characters, which cannot be
+seen.
+
+The page needs no network and no other file. Its Content-Security-Policy allows the
+script and the style of this package by their hashes, and nothing else.
+"""
 
 from __future__ import annotations
 
 import base64
 import dataclasses
+import hashlib
 import html
 import itertools
+import json
 import re
 import reprlib
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.attention_view.attention_page import html_page
 from t2t_repro.text.tokenizer import SPECIAL_SYMBOLS, Tokenizer
 
 DOCUMENT_VERSION = 1
@@ -32,6 +43,13 @@ _KINDS = (
 )
 
 Span = tuple[int, int]
+EOS = SPECIAL_SYMBOLS[1]
+EOS_SIGN = "<EOS>"  # how pages and figures write EOS, as the paper's figures do
+_SPACE = "\u2581"  # how SentencePiece writes a space
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_NO_CHARACTER = range(0xDC80, 0xDD00)  # where "surrogateescape" puts other bytes
+# Characters that could end the script element; U+2028 and U+2029 end a line of script.
+JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def check_number(kind: str, received: int | None, count: int) -> None:
@@ -294,13 +312,6 @@ def _map_document(attention: AttentionMap) -> dict[str, Any]:
     return names | {"layers": layers, "heads": heads, "weights": weights}
 
 
-EOS = SPECIAL_SYMBOLS[1]
-EOS_SIGN = "<EOS>"  # how pages and figures write EOS, as the paper's figures do
-_SPACE = "\u2581"  # how SentencePiece writes a space
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_NO_CHARACTER = range(0xDC80, 0xDD00)  # where "surrogateescape" puts other bytes
-
-
 def with_eos_sign(pieces: Iterable[str]) -> list[str]:
     """Return pieces with EOS as "<EOS>"."""
     return [EOS_SIGN if piece == EOS else piece for piece in pieces]
@@ -353,3 +364,48 @@ def spans_without_eos(sequence: TokenSequence) -> list[Span]:
 def comparable(word: str) -> str:
     """Return a word in lower case and without punctuation around it."""
     return word.lower().strip(".,;:!?\"'()") or word
+
+
+def html_page(documents: Sequence[Mapping[str, Any]], title: str) -> str:
+    """Return a page that shows the attention of sentence pairs.
+
+    Args:
+        documents: One document per sentence pair, from `Attention.to_document`.
+        title: Title of the page.
+
+    Returns:
+        The text of an HTML file, to be written as UTF-8.
+    """
+    style = _static("page.css") + _static("attention_view.css")
+    script = _static("attention_view.js") + _static("page.js")
+    return _static("page.html").format(
+        policy=_policy(script, style),
+        title=html.escape(title),
+        style=style,
+        data=_embedded({"title": title, "documents": list(documents)}),
+        script=script,
+    )
+
+
+def _static(name: str) -> str:
+    folder = resources.files("t2t_repro.features.attention_view") / "static"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _embedded(data: Mapping[str, Any]) -> str:
+    """Return JSON that can't end the script element that holds it."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(JSON_ESCAPES)
+
+
+def _policy(script: str, style: str) -> str:
+    """Return a policy that allows exactly this script and this style."""
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; "
+        f"style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import t2t_repro.features.attention_view
-from t2t_repro.features.attention_view.attention_page import html_page
+from t2t_repro.features.attention_view.sentence_attention import html_page
 from tests.support.attention_documents import make_document
 
 STATIC = Path(t2t_repro.features.attention_view.__file__).parent / "static"

@@ -11,12 +11,13 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from tensorboard.compat.proto import summary_pb2
 from tensorboard.util import tensor_util
 
-from t2t_repro.features.attention_view import map_image
+from t2t_repro.features.attention_view import attention_summaries
 from t2t_repro.features.attention_view.attention_summaries import (
+    draw_map,
+    layer_means,
     write_attention,
     write_branches,
 )
-from t2t_repro.features.attention_view.map_image import draw_map, layer_means
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.attention_documents import (
     SOURCE,
@@ -138,8 +139,8 @@ def one_head(weights, queries=TARGET, keys=SOURCE):
 
 def cells(pixels, rows, columns):
     """Return the color in the middle of every cell of a picture of one layer."""
-    size = map_image.CELL
-    bottom = pixels.shape[0] - 2 * map_image.MARGIN - 1
+    size = attention_summaries.CELL
+    bottom = pixels.shape[0] - 2 * attention_summaries.MARGIN - 1
     right = next(
         x
         for x in range(pixels.shape[1] - 1, 0, -1)
@@ -178,15 +179,18 @@ def test_only_the_first_tokens_of_a_long_sentence_are_drawn():
     words = ["▁ab"] * 200
     weights = np.full((1, 1, 200, 200), 0.005)
     pixels = draw_map(one_head(weights, words, words), "memory", "x")
-    assert max(pixels.shape) < 100 + map_image.MAX_TOKENS * map_image.CELL + 100
+    assert (
+        max(pixels.shape)
+        < 100 + attention_summaries.MAX_TOKENS * attention_summaries.CELL + 100
+    )
 
 
 @pytest.mark.parametrize(
     "token", ["", "\n", "<script>", "x" * 10_000, "עברית", "\u202e", "中", "\ud800"]
 )
-@pytest.mark.parametrize("fonts", [map_image.FONTS, ()])
+@pytest.mark.parametrize("fonts", [attention_summaries.FONTS, ()])
 def test_any_token_can_be_drawn(monkeypatch, token, fonts):
-    monkeypatch.setattr(map_image, "FONTS", fonts)
+    monkeypatch.setattr(attention_summaries, "FONTS", fonts)
     weights = np.full((1, 1, 2, 2), 0.5)
     pixels = draw_map(one_head(weights, [token, "a"], [token, "b"]), "memory", token)
     assert pixels.dtype == np.uint8
@@ -201,7 +205,7 @@ def test_without_tokens_there_is_no_picture():
 
 
 def test_without_a_font_umlauts_lose_their_dots(monkeypatch):
-    monkeypatch.setattr(map_image, "FONTS", ())
+    monkeypatch.setattr(attention_summaries, "FONTS", ())
     weights = np.full((1, 1, 1, 1), 0.5)
     with_dots = draw_map(one_head(weights, ["▁Männer"], ["a"]), "memory", "x")
     without = draw_map(one_head(weights, ["▁Manner"], ["a"]), "memory", "x")

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote
 
 import pytest
 
-from t2t_repro.features.attention_view.attention_page import html_page
+from t2t_repro.features.attention_view.sentence_attention import html_page
 from tests.support.attention_documents import make_document
 from tests.support.waiting import until
 

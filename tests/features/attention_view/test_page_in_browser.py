@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t2t_repro.features.attention_view.attention_page import html_page
+from t2t_repro.features.attention_view.sentence_attention import html_page
 from tests.support.attention_documents import (
     SOURCE,
     TARGET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2t_repro.features.attention_view.attention_page import html_page
+from t2t_repro.features.attention_view.sentence_attention import html_page
 from t2t_repro.features.scores.card import make_card
 from t2t_repro.features.scores.card_page import card_page
 from tests.support.attention_documents import make_document
