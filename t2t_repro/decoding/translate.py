@@ -1,4 +1,7 @@
-"""Work in threads, with results in order."""
+"""Translate text with a trained model, in batches.
+
+tensor2tensor: `utils/decoding.py: decode_from_file`.
+"""
 
 from __future__ import annotations
 

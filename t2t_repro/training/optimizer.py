@@ -1,4 +1,4 @@
-"""The optimizer of a training: its learning rates and its average of the weights.
+"""The optimizer: Adam, its learning rate schedules, and the average of the weights.
 
 Learning rates are products of tensor2tensor's factors (`utils/learning_rate.py:
 learning_rate_factor`). Let s be the step counted from 1, w the warm-up steps, d the
