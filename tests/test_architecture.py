@@ -87,6 +87,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.cli.list",
     "t2t_repro.cli.show",
     "t2t_repro.features.planning.command_plan",
+    "t2t_repro.features.scores.command_card",
     "t2t_repro.cli.train",
     "t2t_repro.cli.decode",
     "t2t_repro.cli.score",
