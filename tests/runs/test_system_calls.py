@@ -91,29 +91,8 @@ def test_a_system_is_loaded_from_the_parts_of_its_run(folder, loading):
     assert system.source_tokenizer.symbols == DIGITS.symbols
     assert system.target_tokenizer.symbols == LETTERS.symbols
     assert system.checkpoint == "path of the checkpoint"
-
-
-def test_the_named_checkpoint_is_restored_into_the_model(folder, loading):
-    System.load(folder, "best", folder / "package")
     assert loading["checkpoint"].call == {"output_dir": folder, "which": "best"}
-    assert loading["variables"].call == {"model": "the model"}
-    assert loading["restore"].call == {
-        "variables": "variables of the model",
-        "path": "path of the checkpoint",
-        "advice": system_module._OTHER_CHECKPOINT,
-        "optional": (),
-    }
-
-
-def test_a_system_is_loaded_with_the_given_package(folder, loading):
-    System.load(folder, "best", folder / "package")
     assert loading["catalogue"].call == {"usr_dir": str(folder / "package")}
-
-
-def test_without_a_checkpoint_and_a_package_the_choice_is_the_runs(folder, loading):
-    System.load(folder)
-    assert loading["checkpoint"].call["which"] is None
-    assert loading["catalogue"].call == {"usr_dir": None}
 
 
 def test_a_system_is_scored_with_the_tokenizer_of_its_run(folder, loading):
@@ -128,13 +107,6 @@ def test_a_system_is_scored_with_the_tokenizer_of_its_run(folder, loading):
 @pytest.fixture
 def translators(monkeypatch):
     return record(monkeypatch, system_module, "Translator")
-
-
-def test_the_limit_and_the_data_of_a_system_are_those_of_its_run(system):
-    system.run = SimpleNamespace(
-        hparams=SimpleNamespace(max_length=23), data_dir="the data"
-    )
-    assert (system.max_input_length, system.data_dir) == (23, "the data")
 
 
 def test_a_translator_gets_every_part_of_the_system(system, translators):
@@ -179,14 +151,6 @@ def test_pairs_are_scored_with_every_part_of_the_system(system, scorers):
     }
 
 
-def test_translations_and_scores_are_lists(system, scorers, monkeypatch):
-    translated = [[SimpleNamespace(text="x")]]
-    translator = SimpleNamespace(translate=lambda sentences: translated)
-    monkeypatch.setattr(system, "_new_translator", lambda hparams: translator)
-    assert system.translate(["a"]) == ["x"]
-    assert system.score(["a"], ["x"]) == ["a", "b"]
-
-
 def test_a_system_is_shown_with_its_checkpoint_set_and_problem(folder, loading):
     system = System.load(folder)
     name = system.run.hparams_set
@@ -208,12 +172,6 @@ def test_equal_settings_share_a_scorer_and_the_problem_has_defaults(system, scor
     assert system.scorer(HPARAMS) is not first
     expected = DecodeHParams(alpha=0.3, extra_length=7, batch_size=555)
     assert made.calls[0]["hparams"] == expected
-
-
-def test_branch_weights_are_replaced_in_the_model(system, monkeypatch):
-    replaced = record(monkeypatch, system_module, "replace_branch_weights")
-    system.replace_branch_weights("random", 17)
-    assert replaced.call == {"model": "model", "mode": "random", "seed": 17}
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import logging
 import math
@@ -25,7 +24,7 @@ from tests.support.tiny_training import tiny_settings
 
 PLAN = BatchPlan((5, 9), (8, 4))
 SHARDS = Shards(("a", "b"), swap_sides=True)
-STEP_OPTIONS = StepOptions(label_smoothing=0.17, clip_grad_norm=3.5)
+STEP_OPTIONS = StepOptions(label_smoothing=0.17, clip_grad_norm=3.5, jit_compile=True)
 BATCHES_PER_EPOCH = 4
 METRICS = {
     "loss": 3.0,
@@ -178,18 +177,6 @@ def stage(tmp_path, monkeypatch):
     return Stage(tmp_path, monkeypatch)
 
 
-def test_the_step_is_made_of_model_optimizer_strategy_and_options(stage):
-    trainer = stage.trainer()
-    assert stage.steps.call == {
-        "model": "model",
-        "optimizer": "optimizer",
-        "strategy": trainer.strategy,
-        "options": STEP_OPTIONS,
-        "guard": None,
-        "packed": False,
-    }
-
-
 def test_every_setting_reaches_what_reads_it(stage, monkeypatch):
     guards = record(monkeypatch, loop, "UpdateGuard", "guard")
     recoveries = record(monkeypatch, loop, "Recovery", "recovery")
@@ -198,7 +185,19 @@ def test_every_setting_reaches_what_reads_it(stage, monkeypatch):
         max_skipped_updates=13, spike_factor=6.5, keep_best=4, max_rollbacks=5
     )
     assert guards.call == {"spike_factor": 6.5, "warm_up": WARM_UP}
-    assert stage.steps.call["guard"] == "guard"
+    assert stage.steps.call == {
+        "model": "model",
+        "optimizer": "optimizer",
+        "strategy": trainer.strategy,
+        "options": STEP_OPTIONS,
+        "guard": "guard",
+        "packed": False,
+    }
+    assert stage.first.call == {
+        "strategy": trainer.strategy,
+        "num_shapes": 2,
+        "jit_compile": STEP_OPTIONS.jit_compile,
+    }
     assert stage.made.call == {
         "settings": trainer.settings,
         "model": "model",
@@ -229,17 +228,6 @@ def test_the_step_reads_packed_rows_if_the_plan_packs_them(stage, monkeypatch):
     monkeypatch.setattr("tests.training.test_loop_calls.PLAN", packed)
     stage.trainer()
     assert stage.steps.call["packed"]
-
-
-@pytest.mark.parametrize("jit_compile", [True, False])
-def test_first_updates_are_those_of_the_shapes_of_the_data(stage, jit_compile):
-    stage.step_options = dataclasses.replace(STEP_OPTIONS, jit_compile=jit_compile)
-    trainer = stage.trainer()
-    assert stage.first.call == {
-        "strategy": trainer.strategy,
-        "num_shapes": 2,
-        "jit_compile": jit_compile,
-    }
 
 
 @pytest.mark.parametrize("shows", [True, False])
