@@ -8,23 +8,20 @@ import itertools
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
-from tqdm import tqdm
+if TYPE_CHECKING:
+    import rich.progress
 
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LINES = 30.0
 SECONDS_BEFORE_RATE = 2.0  # a rate over a shorter time is unreliable
 
-
-_BAR_FORMAT = (
-    "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{time_left}, {rate_fmt}{postfix}]"
-)
+SECONDS_BETWEEN_DRAWINGS = 0.1
 _ERASED = "\r\033[K"  # back to the start of the line, erase to its end
-
 
 _allowed = contextvars.ContextVar("bars_allowed", default=True)
 
@@ -84,23 +81,16 @@ def _erase(record: logging.LogRecord) -> bool:
     return True
 
 
-class _Bar(tqdm):
-    """A bar whose estimate comes from `Progress`, which knows the weights of units."""
-
-    estimate: Callable[[], str | None] | None = None
-
-    @property
-    def format_dict(self) -> dict[str, Any]:
-        """Return the values that the bar shows."""
-        time_left = self.estimate() if self.estimate else None
-        return {**super().format_dict, "time_left": time_left or "?"}
-
-
 class Progress:
     """Progress bar or lines: how much work is done, and how long the rest takes.
 
     The first call of `advance` starts the clock: the first batch of a model takes
     far longer than the others, because TensorFlow traces and compiles it.
+
+    rich draws the bar. The estimate is our own, because rich's does not know which
+    units are long, or that a shape was compiled among them: for 80 batches of very
+    different length, with 51 seconds left, rich said 277, or 93 if it was told their
+    lengths; this says 50.
 
     Args:
         total: Number of units at the end; None = unknown.
@@ -133,32 +123,66 @@ class Progress:
         # Work done after a number of units
         self._work = [0.0, *itertools.accumulate(weights)] if weights else None
         self._seconds_between_lines = seconds_between_lines
-        self._last_line = time.monotonic()
-        self._clock: tuple[float, int] | None = None
-        self._bar = _Bar(
-            total=total,
-            initial=done,
-            unit=unit,
-            disable=not (draw_bar and may_draw_bars()),
-            dynamic_ncols=True,
-            miniters=1,  # else it may wait for as many units as came last time
-            leave=keep_bar,
-            bar_format=None if total is None else _BAR_FORMAT,
+        self._last_line = self._last_drawing = time.monotonic()
+        self._clock = (self._last_line, done) if warm else None
+        self._keep_bar = keep_bar
+        self._bar = self._new_bar() if draw_bar and may_draw_bars() else None
+        if self._bar is not None:
+            self._bar.add_task("", total=total, completed=done)
+            self._bar.start()
+
+    def _new_bar(self) -> rich.progress.Progress:
+        # Only a terminal needs the package.
+        from rich.console import Console
+        from rich.progress import BarColumn, ProgressColumn
+        from rich.progress import Progress as Bar
+        from rich.text import Text
+
+        class Numbers(ProgressColumn):
+            """The count, the seconds and the rate."""
+
+            render = staticmethod(lambda _: Text(self._numbers()))
+
+        columns = [] if self._total is None else [BarColumn(None)]
+        # Without the thread of rich: it draws when work is done.
+        return Bar(
+            *columns,
+            Numbers(),
+            console=Console(file=sys.stderr),
+            auto_refresh=False,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            expand=True,
         )
-        self._bar.estimate = self._time_left
-        if warm:
-            self._start_clock()
+
+    def _numbers(self) -> str:
+        """Return what stands beside the bar."""
+        rate = self._rate()
+        known = "" if self._total is None else f"/{self._total}"
+        seconds = time.monotonic() - self._clock[0] if self._clock else 0
+        left = f"<{self._time_left() or '?'}" if known else ""
+        speed = f"{rate:.2f} {self._unit}/s" if rate else f"? {self._unit}/s"
+        return f"{self._done}{known} [{_interval(seconds)}{left}, {speed}]"
 
     def advance(self, count: int = 1) -> None:
         """Count units that have been done since the last call."""
         self._done += count
         if self._clock is None:
-            self._start_clock()
-        else:
-            self._bar.update(count)
+            self._clock = time.monotonic(), self._done
+        self._draw()
         if self._line_is_due():
             rate = self._rate()
             self.message(f"{rate:.1f} per second" if rate else "")
+
+    def _draw(self) -> None:
+        if self._bar is None:
+            return
+        now = time.monotonic()
+        is_due = now - self._last_drawing >= SECONDS_BETWEEN_DRAWINGS
+        if is_due or not self._bar.live.is_started:
+            self._last_drawing = now
+            self._bar.start()
+            self._bar.update(self._bar.task_ids[0], completed=self._done, refresh=True)
 
     def message(self, text: str) -> None:
         """Show a line of text, with the position and the time left.
@@ -167,8 +191,9 @@ class Progress:
         """
         self._last_line = time.monotonic()
         position = f"{self._unit} {self._done}"
-        if not self._bar.disable:
-            self._bar.write("  ".join(filter(None, (position, text))), file=sys.stderr)
+        if self._bar is not None:
+            line = "  ".join(filter(None, (position, text)))
+            self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
             return
         left = self._time_left()
         known = position if self._total is None else f"{position}/{self._total}"
@@ -186,9 +211,8 @@ class Progress:
             text: Such as "compiling shape 3 of 6".
         """
         start = time.monotonic()
-        drawn = not self._bar.disable
-        if drawn:
-            self._bar.clear()
+        if self._bar is not None:
+            self.clear()
             _show(f"{text} ...")
         try:
             yield
@@ -196,27 +220,17 @@ class Progress:
             seconds = time.monotonic() - start
             if self._clock is not None:
                 self._clock = self._clock[0] + seconds, self._clock[1]
-            if drawn:
-                # The bar's rate is measured from these times.
-                self._bar.start_t += seconds
-                self._bar.last_print_t += seconds
+            if self._bar is not None:
                 _show(f" {seconds:.1f} s\n")
-                self._bar.refresh()
+                self._draw()
             else:
                 logger.info("%s: %.1f s", text, seconds)
 
     def _line_is_due(self) -> bool:
         seconds = self._seconds_between_lines
-        if seconds is None or not self._bar.disable:
+        if seconds is None or self._bar is not None:
             return False
         return time.monotonic() - self._last_line >= seconds
-
-    def _start_clock(self) -> None:
-        self._clock = time.monotonic(), self._done
-        if not self._bar.disable:
-            self._bar.reset()
-            self._bar.initial = self._bar.n = self._bar.last_print_n = self._done
-            self._bar.refresh()
 
     def _rate(self) -> float | None:
         """Return the units per second, or None while it is too early to tell."""
@@ -230,13 +244,13 @@ class Progress:
         if self._total is None:
             return None
         if self._done >= self._total:
-            return tqdm.format_interval(0)
+            return _interval(0)
         if self._clock is None or self._rate() is None:
             return None
         start, done_before = self._clock
         work = self._work_of(self._done) - self._work_of(done_before)
         left = self._work_of(self._total) - self._work_of(self._done)
-        return tqdm.format_interval((time.monotonic() - start) * left / work)
+        return _interval((time.monotonic() - start) * left / work)
 
     def _work_of(self, units: int) -> float:
         """Return the work of the first units."""
@@ -244,11 +258,19 @@ class Progress:
 
     def clear(self) -> None:
         """Erase the bar until the next `advance`, to print on the same terminal."""
-        self._bar.clear()
+        self._stop(keep=False)
 
     def close(self) -> None:
         """Finish the bar."""
-        self._bar.close()
+        if self._bar is not None and self._keep_bar:
+            self._last_drawing = -SECONDS_BETWEEN_DRAWINGS
+            self._draw()
+        self._stop(keep=self._keep_bar)
+
+    def _stop(self, *, keep: bool) -> None:
+        if self._bar is not None:
+            self._bar.live.transient = not keep
+            self._bar.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -260,3 +282,10 @@ class Progress:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _interval(seconds: float) -> str:
+    """Return seconds as minutes and seconds, such as "02:57", or "1:02:57"."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"

@@ -1,10 +1,17 @@
-"""Tables as aligned plain text and as Markdown."""
+"""Tables as aligned plain text and as Markdown.
+
+The width of a character is rich's, so that columns of Chinese or Japanese are aligned,
+too. tabulate would need wcwidth for that, and four of its settings turned off, to
+replace the ten lines of `aligned`.
+"""
 
 from __future__ import annotations
 
 import textwrap
 import unicodedata
 from collections.abc import Collection, Sequence
+
+from rich.cells import cell_len
 
 _SEPARATOR = "  "
 _NARROWEST = 25  # characters of a column of sentences
@@ -34,14 +41,16 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
     Raises:
         ValueError: If rows differ in their number of cells.
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        _SEPARATOR.join(
-            cell.rjust(width) if index in right else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        blanks = [" " * (w - cell_len(c)) for w, c in zip(widths, row, strict=True)]
+        cells = [
+            blank + cell if index in right else cell + blank
+            for index, (cell, blank) in enumerate(zip(row, blanks, strict=True))
+        ]
+        lines.append(_SEPARATOR.join(cells).rstrip())
+    return lines
 
 
 def fitted(rows: Sequence[Sequence[str]], width: int) -> list[str]:
@@ -54,7 +63,7 @@ def fitted(rows: Sequence[Sequence[str]], width: int) -> list[str]:
         width: Characters per line.
     """
     columns = list(zip(*rows, strict=True))[:-1]
-    room = width - sum(max(map(len, column)) + len(_SEPARATOR) for column in columns)
+    room = width - sum(max(map(cell_len, c)) + len(_SEPARATOR) for c in columns)
     if room < _NARROWEST and columns:
         return [line for row in rows for line in _stacked(row, width)]
     lines = []
@@ -75,7 +84,11 @@ def _stacked(row: Sequence[str], width: int) -> list[str]:
 
 
 def _broken(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False)
+    # textwrap counts characters: a mark makes two of a wide one, and may be cut off.
+    marked = "".join(c + "\0" * (cell_len(c) - 1) for c in text)
+    room = width - (marked != text)
+    lines = textwrap.wrap(marked, room, break_on_hyphens=False)
+    return [line.replace("\0", "") for line in lines]
 
 
 def markdown(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:

@@ -90,3 +90,19 @@ def test_a_last_column_without_room_is_below_the_others():
         "    length penalty",
         "b",
     ]
+
+
+def test_wide_characters_take_two_columns():
+    rows = [("source", "房子是红色的。", "7"), ("target", "the house is red.", "17")]
+    assert aligned(rows, right=(2,)) == [
+        "source  房子是红色的。      7",
+        "target  the house is red.  17",
+    ]
+
+
+def test_a_sentence_of_wide_characters_is_broken_at_the_width():
+    assert fitted([("a", "房子是红色的" * 5)], 28) == [
+        "a  房子是红色的房子是红色的",
+        "   房子是红色的房子是红色的",
+        "   房子是红色的",
+    ]

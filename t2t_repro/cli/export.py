@@ -8,33 +8,23 @@ exports and prints how to use the result.
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Mapping
 from types import ModuleType
 
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
 from t2t_repro.cli.framework import refuse_flags_of_others
-from t2t_repro.features import declared
+from t2t_repro.features import modules
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 DEFAULT_FORMAT = "saved_model"
 
 
-def formats() -> dict[str, ModuleType]:
-    """Return the module of each format by name."""
-    return {
-        name: importlib.import_module(module)
-        for feature in declared().values()
-        for name, module in feature.exports.items()
-    }
-
-
-def _default_first(found: Mapping[str, ModuleType]) -> list[str]:
-    return sorted(found, key=lambda name: name != DEFAULT_FORMAT)
+def _default_first(formats: Mapping[str, ModuleType]) -> list[str]:
+    return sorted(formats, key=lambda name: name != DEFAULT_FORMAT)
 
 
 DESCRIPTION = " ".join(
-    formats()[name].DESCRIPTION for name in _default_first(formats())
+    modules("exports")[name].DESCRIPTION for name in _default_first(modules("exports"))
 )
 
 
@@ -44,7 +34,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--export_dir", metavar="DIR", required=True, help="folder to create"
     )
-    found = formats()
+    found = modules("exports")
     names = _default_first(found)
     notes = [
         f"{name} needs {module.HELP}" for name, module in found.items() if module.HELP
@@ -63,7 +53,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export, and print how to use the result."""
     hparams = DecodeHParams().parse_for("export", args.decode_hparams)
-    found = formats()
+    found = modules("exports")
     refuse_flags_of_others(args, "format", found)
     found[args.format].run(args, hparams)
     return 0

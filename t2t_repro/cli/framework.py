@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, cast
 from t2t_repro import catalogue
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features import declared
+from t2t_repro.features import modules
 from t2t_repro.machine import keep_freed_memory
 from t2t_repro.progress import status
 from t2t_repro.runs.run import Run, group_of, member_folders
@@ -218,18 +218,9 @@ def _without_banner() -> Iterator[None]:
 TENSORFLOW = "tensorflow"
 
 
-def engines() -> dict[str, ModuleType]:
-    """Return the module of each engine of a feature, by name."""
-    return {
-        name: importlib.import_module(module)
-        for feature in declared().values()
-        for name, module in feature.engines.items()
-    }
-
-
 def add_engine_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the engine."""
-    found = engines()
+    found = modules("engines")
     parser.add_argument(
         "--engine",
         choices=(TENSORFLOW, *found),
@@ -259,7 +250,7 @@ def load_engine(
         UserError: If the run, the checkpoint or the export is missing or damaged.
         UsageError: If flags contradict each other, or a setting does not fit.
     """
-    found = engines()
+    found = modules("engines")
     refuse_flags_of_others(args, "engine", found)
     if args.engine != TENSORFLOW:
         return found[args.engine].load(args, hparams)
@@ -267,20 +258,20 @@ def load_engine(
 
 
 def refuse_flags_of_others(
-    args: argparse.Namespace, chosen: str, modules: Mapping[str, ModuleType]
+    args: argparse.Namespace, chosen: str, choices: Mapping[str, ModuleType]
 ) -> None:
     """Refuse flags that have no effect with the chosen engine or format.
 
     Args:
         args: Flags of the command.
         chosen: Name of the flag that chooses: "engine" or "format".
-        modules: The module of each choice, with its `FLAGS`.
+        choices: The module of each choice, with its `FLAGS`.
 
     Raises:
         UsageError: If one of them is given without effect.
     """
-    own = getattr(modules.get(getattr(args, chosen)), "FLAGS", ())
-    for choice, module in modules.items():
+    own = getattr(choices.get(getattr(args, chosen)), "FLAGS", ())
+    for choice, module in choices.items():
         for name in module.FLAGS:
             if name not in own and getattr(args, name) is not None:
                 raise UsageError(

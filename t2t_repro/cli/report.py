@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from t2t_repro.cli.streams import on_terminal
-from t2t_repro.features import declared
+from t2t_repro.features import modules
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text_tables import aligned, printable
 from t2t_repro.translation_scores import DEFAULT_TOKENIZER
@@ -56,11 +55,7 @@ class Scored:
 
 def reports() -> list[ModuleType]:
     """Return the modules of the features' reports."""
-    return [
-        importlib.import_module(module)
-        for feature in declared().values()
-        for module in feature.reports
-    ]
+    return [*modules("reports").values()]
 
 
 def wants_report(args: argparse.Namespace) -> bool:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import logging
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.data_flags import add_data_flags
@@ -19,7 +17,7 @@ from t2t_repro.cli.framework import (
 )
 from t2t_repro.cli.train_report import print_report
 from t2t_repro.cli.training_request import requested_training
-from t2t_repro.features import declared
+from t2t_repro.features import modules
 from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.signals import SIGNALLED
@@ -50,7 +48,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--schedule",
         "`t2t train` always trains, evaluates and saves; leave it out",
     )
-    for module in _other_trainers():
+    for module in modules("trainers").values():
         module.add_flags(parser)
     training = parser.add_argument_group("training")
     devices = parser.add_argument_group("devices")
@@ -73,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
     # Report a mistake before TensorFlow is imported.
     request = requested_training(args)
     settings, problem = request.settings, request.problem
-    asked = (module.requested(args, settings) for module in _other_trainers())
+    trainers = modules("trainers").values()
+    asked = (module.requested(args, settings) for module in trainers)
     trainer = next(filter(None, asked), None)
     if trainer is not None:
         training = trainer.check(problem)
@@ -110,20 +109,6 @@ def run(args: argparse.Namespace) -> int:
             with_scores=not args.no_final_score,
         )
     return 0
-
-
-def _other_trainers() -> list[ModuleType]:
-    """Return the modules of features that train in another way on request.
-
-    Each has `add_flags(parser)` and `requested(args, settings)`, which returns None
-    or an object with `train(data)` and `check(problem)`, which returns a
-    `PreparedTraining` of one of the runs.
-    """
-    return [
-        importlib.import_module(name)
-        for feature in declared().values()
-        for name in feature.trainers
-    ]
 
 
 def _stopped(results: Sequence[TrainResult], settings: TrainSettings) -> int:

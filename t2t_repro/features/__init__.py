@@ -58,7 +58,9 @@ class Feature:
             `cli/framework.py`.
         evaluators: Modules whose `make_evaluators(training)` returns functions that run
             at every evaluation of a training run; see `runs/evaluators.py`.
-        trainers: Modules that train in another way on request; see `cli/train.py`.
+        trainers: Modules that train in another way on request, with `add_flags(parser)`
+            and `requested(args, settings)`, which returns None or an object with
+            `train(data)` and `check(problem)`; see `cli/train.py`.
         groups: Modules that load several runs as one system; see `runs/run.py`.
         reports: Modules with a report that `t2t evaluate` prints on request; see
             `cli/report.py`.
@@ -81,6 +83,24 @@ def declared() -> dict[str, Feature]:
     return {
         name: importlib.import_module(f"{__name__}.{name}").FEATURE for name in NAMES
     }
+
+
+def modules(field: str) -> dict[str, ModuleType]:
+    """Import the modules that the features name in a field.
+
+    Args:
+        field: A field of `Feature`, such as "engines" or "reports".
+
+    Returns:
+        The modules, by the names that the field gives them, or else by their own.
+    """
+    found = {}
+    for feature in declared().values():
+        named = getattr(feature, field)
+        if not isinstance(named, Mapping):
+            named = dict(zip(named, named, strict=True))
+        found |= {key: importlib.import_module(name) for key, name in named.items()}
+    return found
 
 
 def load(name: str, module: str) -> ModuleType:

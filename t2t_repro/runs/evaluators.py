@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import logging
 import math
 import re
@@ -22,7 +21,7 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.problem_defaults import own_defaults
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.features import declared
+from t2t_repro.features import modules
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
@@ -67,9 +66,8 @@ def make_evaluators(training: Training) -> list[Evaluator]:
     evaluators = [likelihood_evaluator(training.model, batches)]
     if training.settings.eval_sentences:
         evaluators.append(_translation_evaluator(training))
-    for feature in declared().values():
-        for name in feature.evaluators:
-            evaluators += importlib.import_module(name).make_evaluators(training)
+    for module in modules("evaluators").values():
+        evaluators += module.make_evaluators(training)
     return evaluators + made
 
 

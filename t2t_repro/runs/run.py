@@ -365,22 +365,14 @@ class RunGroup(Protocol):
         ...
 
 
-def groups() -> list[RunGroup]:
-    """Return the kinds of groups that this installation knows."""
-    return [
-        cast("RunGroup", importlib.import_module(name))
-        for feature in features.declared().values()
-        for name in feature.groups
-    ]
-
-
 def member_folders(output_dir: str | Path) -> list[Path]:
     """Return the folders of the runs of a group; none if the folder has no group.
 
     Raises:
         UserError: If the description of the group is damaged.
     """
-    return next(filter(None, (g.member_folders(output_dir) for g in groups())), [])
+    groups = features.modules("groups").values()
+    return next(filter(None, (g.member_folders(output_dir) for g in groups)), [])
 
 
 def group_of(output_dir: str | Path) -> RunGroup:
@@ -389,8 +381,9 @@ def group_of(output_dir: str | Path) -> RunGroup:
     Raises:
         UsageError: If this installation knows none.
     """
-    for group in sorted(groups(), key=lambda g: not g.member_folders(output_dir)):
-        return group
+    groups = features.modules("groups").values()
+    for group in sorted(groups, key=lambda g: not g.member_folders(output_dir)):
+        return cast("RunGroup", group)
     raise UsageError(
         "received several checkpoints, expected one: this installation lacks the "
         "feature that loads them as an ensemble."

@@ -27,6 +27,9 @@ from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.progress import status
 
 class UpperCase:
+    def with_problem_defaults(self, hparams):
+        return hparams
+
     def warm_up(self, hparams):
         pass
 

@@ -18,7 +18,7 @@ HIDDEN = (
     "tensorboard",
     "sentencepiece",
     "sacrebleu",
-    "tqdm",
+    "rich",
     "PIL",
 )
 # Environment in which XLA makes slow code quickly.
