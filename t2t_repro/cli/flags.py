@@ -91,8 +91,8 @@ def add_setting_flag(
         settings: Class of the setting.
         name: Name of the setting and of the flag.
     """
-    about, kind = settings.about(name), settings.type_of(name).kind
-    default = settings.default_of(name)
+    about = settings.about(name)
+    kind, default = about.kind, about.default
     shown = "" if default in (None, "") else f" (default: {default})"
     if about.choices:
         options: dict[str, Any] = {"choices": about.choices}

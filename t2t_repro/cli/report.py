@@ -158,7 +158,7 @@ def _text(name: str, value: Any) -> str:
         value = {
             setting: given
             for setting, given in value.items()
-            if setting in _ALWAYS_SHOWN or given != DecodeHParams.default_of(setting)
+            if setting in _ALWAYS_SHOWN or given != DecodeHParams.about(setting).default
         }
     if isinstance(value, Mapping):
         return ", ".join(f"{part}={number}" for part, number in value.items())

@@ -14,6 +14,9 @@ _SCORES = (*_SEARCHES, "score")
 _SAMPLERS = ("decode", "evaluate", "attention", "train")
 
 
+_TOKENS = {"unit": "tokens", "at_least": 0, "at_most": 10_000}
+
+
 @dataclass(frozen=True, kw_only=True)
 class DecodeHParams(TypedSettings):
     """Settings of the search for translations, independent of the training run.
@@ -46,10 +49,8 @@ class DecodeHParams(TypedSettings):
     extra_length: int = setting(
         "tokens by which a translation may be longer than its source",
         50,
-        unit="tokens",
-        at_least=0,
-        at_most=10_000,
         read_by=_SCORES,
+        **_TOKENS,
     )
     batch_size: int = setting(
         "sentences per batch times the padded length of the longest",
@@ -73,7 +74,7 @@ class DecodeHParams(TypedSettings):
         "rank hypotheses that need no repair above the others; for problems that "
         "repair the model's output",
         False,
-        read_by=("decode", "evaluate", "attention", "train"),
+        read_by=_SAMPLERS,
     )
     mbr_scale: float = setting(
         "choose the hypothesis of the beam that is most like the others in expectation "
@@ -81,7 +82,7 @@ class DecodeHParams(TypedSettings):
         "best score",
         0.0,
         at_least=0,
-        read_by=("decode", "evaluate", "attention", "train"),
+        read_by=_SAMPLERS,
     )
     mbr_consensus: bool = setting(
         "mbr_scale: write what hypotheses with more than half of these weights agree "
@@ -93,19 +94,15 @@ class DecodeHParams(TypedSettings):
     min_length: int = setting(
         "least number of tokens of a translation before its end",
         0,
-        unit="tokens",
-        at_least=0,
-        at_most=10_000,
         read_by=_SEARCHES,
+        **_TOKENS,
     )
     no_repeat_ngram_size: int = setting(
         "length of n-grams of tokens that a translation may contain only once; 0 = "
         "any may repeat",
         0,
-        unit="tokens",
-        at_least=0,
-        at_most=10_000,
         read_by=_SEARCHES,
+        **_TOKENS,
     )
     coverage_penalty: float = setting(
         "factor beta of GNMT's penalty for source tokens without attention; 0 = none",
@@ -156,10 +153,7 @@ class DecodeHParams(TypedSettings):
         read_by=_SAMPLERS,
     )
     sampling_seed: int = setting(
-        "seed of the random numbers",
-        0,
-        at_least=0,
-        read_by=_SAMPLERS,
+        "seed of the random numbers", 0, at_least=0, read_by=_SAMPLERS
     )
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self
 
 from t2t_repro import registry
 from t2t_repro.constants import (
@@ -39,6 +39,14 @@ MAX_WIDTH = 1_000_000
 MAX_LENGTH = 1_000_000
 MAX_TOKENS = 2**31 - 1  # of a batch: its shapes are int32
 
+# Ranges of several hparams
+_UNITS = {"unit": "units", "at_least": 1, "at_most": MAX_WIDTH}
+_UNITS_OR_0 = {"unit": "units", "at_least": 0, "at_most": MAX_WIDTH}
+_LAYERS_OR_0 = {"unit": "layers", "at_least": 0, "at_most": MAX_LAYERS}
+_LENGTH = {"unit": "tokens", "at_least": 1, "at_most": MAX_LENGTH}
+_LENGTH_OR_0 = {"unit": "tokens", "at_least": 0, "at_most": MAX_LENGTH}
+_SHARE = {"at_least": 0, "below": 1}
+_PROBABILITY = {"unit": "probability", "at_least": 0, "below": 1}
 
 # Settings that earlier versions wrote to `hparams.json` and that nothing ever read.
 RETIRED = ("optimizer",)
@@ -59,16 +67,10 @@ class HParams(TypedSettings):
     )
 
     hidden_size: int = setting(
-        "width of embeddings and of every sublayer (d_model)",
-        unit="units",
-        at_least=1,
-        at_most=MAX_WIDTH,
+        "width of embeddings and of every sublayer (d_model)", **_UNITS
     )
     filter_size: int = setting(
-        "inner width of the position-wise feed-forward layer (d_ff)",
-        unit="units",
-        at_least=1,
-        at_most=MAX_WIDTH,
+        "inner width of the position-wise feed-forward layer (d_ff)", **_UNITS
     )
     num_heads: int = setting(
         "attention heads (h); divides key and value channels",
@@ -83,32 +85,19 @@ class HParams(TypedSettings):
         at_most=MAX_LAYERS,
     )
     num_encoder_layers: int = setting(
-        "layers of the encoder; 0 = num_hidden_layers",
-        unit="layers",
-        at_least=0,
-        at_most=MAX_LAYERS,
+        "layers of the encoder; 0 = num_hidden_layers", **_LAYERS_OR_0
     )
     num_decoder_layers: int = setting(
-        "layers of the decoder; 0 = num_hidden_layers",
-        unit="layers",
-        at_least=0,
-        at_most=MAX_LAYERS,
+        "layers of the decoder; 0 = num_hidden_layers", **_LAYERS_OR_0
     )
     attention_key_channels: int = setting(
-        "queries and keys of all heads together (h d_k); 0 = hidden_size",
-        unit="units",
-        at_least=0,
-        at_most=MAX_WIDTH,
+        "queries and keys of all heads together (h d_k); 0 = hidden_size", **_UNITS_OR_0
     )
     attention_value_channels: int = setting(
-        "values of all heads together (h d_v); 0 = hidden_size",
-        unit="units",
-        at_least=0,
-        at_most=MAX_WIDTH,
+        "values of all heads together (h d_v); 0 = hidden_size", **_UNITS_OR_0
     )
     attention_compatibility: Compatibility = setting(
-        "function of queries and keys; section 3.2.1 of the paper compares the three",
-        choices=get_args(Compatibility),
+        "function of queries and keys; section 3.2.1 of the paper compares the three"
     )
     self_attention_type: str = setting(
         "self-attention of both stacks: dot_product = all positions, restricted = a "
@@ -122,8 +111,7 @@ class HParams(TypedSettings):
         at_most=MAX_LENGTH,
     )
     ffn_layer: FeedForwardKind = setting(
-        "the position-wise sublayer; parameter_attention has filter_size rows",
-        choices=get_args(FeedForwardKind),
+        "the position-wise sublayer; parameter_attention has filter_size rows"
     )
     parameter_attention_heads: int = setting(
         "heads of attention over parameters (h_p); 0 = num_heads",
@@ -133,28 +121,20 @@ class HParams(TypedSettings):
     )
     parameter_attention_key_channels: int = setting(
         "its queries and keys of all heads together (h_p d_pk); 0 = hidden_size",
-        unit="units",
-        at_least=0,
-        at_most=MAX_WIDTH,
+        **_UNITS_OR_0,
     )
     parameter_attention_value_channels: int = setting(
-        "its values of all heads together (h_p d_pv); 0 = hidden_size",
-        unit="units",
-        at_least=0,
-        at_most=MAX_WIDTH,
+        "its values of all heads together (h_p d_pv); 0 = hidden_size", **_UNITS_OR_0
     )
     branched_attention: Branched = setting(
         "the Weighted Transformer's sublayer of num_heads branches; split or shared is "
-        "the form of its feed-forward network",
-        choices=get_args(Branched),
+        "the form of its feed-forward network"
     )
     branched_in_decoder: BranchedInDecoder = setting(
-        "attention of a decoder layer that is branched",
-        choices=get_args(BranchedInDecoder),
+        "attention of a decoder layer that is branched"
     )
     branch_normalization: BranchNormalization = setting(
-        "function that keeps the sum of kappa and of alpha at one",
-        choices=get_args(BranchNormalization),
+        "function that keeps the sum of kappa and of alpha at one"
     )
     branch_top_k: int = setting(
         "branches with the largest alphas that are summed; 0 = all",
@@ -165,24 +145,21 @@ class HParams(TypedSettings):
         "residual connections of branches: around = one for attention and network "
         "together, inside = besides, one in each branch, per_branch = both of the "
         "Transformer's, in each branch, shared = both, for the sums of branches",
-        default="around",
-        choices=get_args(BranchResidual),
+        "around",
     )
     branch_gain: BranchGain = setting(
         "size of branches: none = kappa and alpha alone, unit = both times num_heads, "
         "initial = the initial output matrices times num_heads",
-        default="none",
-        choices=get_args(BranchGain),
+        "none",
     )
     branch_weights_init: BranchWeightsInit = setting(
         "initial kappa and alpha: random = uniform numbers divided by their sum, "
         "near_uniform = (1 + 0.1 N(0, 1)) / num_heads, uniform = 1 / num_heads",
-        default="random",
-        choices=get_args(BranchWeightsInit),
+        "random",
     )
     branch_learning_rate_constant: float = setting(
         "factor of the learning rate of kappa and alpha; 0 = they never change",
-        default=1.0,
+        1.0,
         at_least=0,
     )
     branch_learning_rate_warmup_steps: int = setting(
@@ -210,25 +187,16 @@ class HParams(TypedSettings):
     )
     layer_prepostprocess_dropout: float = setting(
         "dropout of sublayer outputs and of embeddings plus positions (P_drop)",
-        unit="probability",
-        at_least=0,
-        below=1,
+        **_PROBABILITY,
     )
-    attention_dropout: float = setting(
-        "dropout of attention weights", unit="probability", at_least=0, below=1
-    )
+    attention_dropout: float = setting("dropout of attention weights", **_PROBABILITY)
     relu_dropout: float = setting(
-        "dropout after the ReLU of the feed-forward layer",
-        unit="probability",
-        at_least=0,
-        below=1,
+        "dropout after the ReLU of the feed-forward layer", **_PROBABILITY
     )
     symbol_dropout: float = setting(
         "dropout of whole source and target symbols: their embedding is zero",
         0.0,
-        unit="probability",
-        at_least=0,
-        below=1,
+        **_PROBABILITY,
     )
     word_positions: bool = setting(
         "also encode positions counted in words: of a source token, the index of its "
@@ -242,9 +210,7 @@ class HParams(TypedSettings):
     )
     label_smoothing: float = setting(
         "probability moved from the correct symbol to the others (epsilon_ls)",
-        unit="probability",
-        at_least=0,
-        below=1,
+        **_PROBABILITY,
     )
     rdrop_weight: float = setting(
         "weight of the divergence between two passes with different dropout (alpha of "
@@ -283,37 +249,27 @@ class HParams(TypedSettings):
     max_length: int = setting(
         "longest training pair that is used (longer side, EOS included); longer "
         "sources are translated in pieces; rows of learned positions",
-        unit="tokens",
-        at_least=1,
-        at_most=MAX_LENGTH,
+        **_LENGTH,
     )
-    min_length_bucket: int = setting(
-        "length of the shortest bucket", unit="tokens", at_least=1, at_most=MAX_LENGTH
-    )
+    min_length_bucket: int = setting("length of the shortest bucket", **_LENGTH)
     length_bucket_step: float = setting(
         "length of a bucket relative to the next shorter one", unit="ratio", above=1
     )
     packed_length: int = setting(
         "length of training rows that hold several pairs, in place of buckets; 0 = a "
         "row per pair",
-        unit="tokens",
-        default=0,
-        at_least=0,
-        at_most=MAX_LENGTH,
+        0,
+        **_LENGTH_OR_0,
     )
     packed_source_length: int = setting(
         "length of the source side of packed rows, if sources are shorter than "
         "targets; training leaves out longer sources; 0 = packed_length",
-        unit="tokens",
-        default=0,
-        at_least=0,
-        at_most=MAX_LENGTH,
+        0,
+        **_LENGTH_OR_0,
     )
-    optimizer_adam_beta1: float = setting(
-        "decay of Adam's mean of gradients", at_least=0, below=1
-    )
+    optimizer_adam_beta1: float = setting("decay of Adam's mean of gradients", **_SHARE)
     optimizer_adam_beta2: float = setting(
-        "decay of Adam's mean of squared gradients", at_least=0, below=1
+        "decay of Adam's mean of squared gradients", **_SHARE
     )
     optimizer_adam_epsilon: float = setting("Adam's epsilon", above=0)
     learning_rate_schedule: str = setting(
@@ -340,8 +296,7 @@ class HParams(TypedSettings):
         "decay per update of an exponential moving average of the weights, which "
         "evaluations and the averaged model use; 0 = none",
         0.0,
-        at_least=0,
-        below=1,
+        **_SHARE,
     )
 
     @property

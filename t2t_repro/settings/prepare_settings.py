@@ -95,7 +95,7 @@ class PrepareSettings(TypedSettings):
         return {
             _RECORDED_NAMES.get(name, name): value
             for name, value in self.values().items()
-            if name not in _RECORDED_IF_GIVEN or value != self.default_of(name)
+            if name not in _RECORDED_IF_GIVEN or value != self.about(name).default
         }
 
     @classmethod
@@ -106,5 +106,5 @@ class PrepareSettings(TypedSettings):
             recorded: Return value of `recorded`.
             name: Name of the setting.
         """
-        default = cls.default_of(name) if name in _RECORDED_IF_GIVEN else None
+        default = cls.about(name).default if name in _RECORDED_IF_GIVEN else None
         return recorded.get(_RECORDED_NAMES.get(name, name), default)

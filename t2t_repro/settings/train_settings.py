@@ -130,8 +130,7 @@ class TrainSettings(TypedSettings):
         at_least=0,
     )
     warm_start_from: str | None = setting(
-        "run or checkpoint whose weights a new run begins with, where they fit",
-        None,
+        "run or checkpoint whose weights a new run begins with, where they fit", None
     )
     cpu_replicas: int = setting(
         "replicas on the CPU, to try data parallelism; 0 = one per GPU, or one on the "

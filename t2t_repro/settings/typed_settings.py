@@ -1,4 +1,9 @@
-"""Declarations of settings: their types, units, ranges and lines of help."""
+"""Frozen, typed settings with units, ranges, text overrides and JSON.
+
+The base class of `HParams`, `DecodeHParams`, `PrepareSettings` and `TrainSettings`.
+Differs from tensor2tensor's `HParams` (utils/hparam.py), which also accepts attributes
+that nothing reads.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,7 @@ import os
 import types
 from collections.abc import Mapping
 from functools import cache
-from typing import (
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Self,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 from t2t_repro.errors import UsageError, UserError, unknown_name
 
@@ -34,17 +30,22 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclasses.dataclass(frozen=True)
 class About:
-    """Description of a setting beyond its type.
+    """Description of a setting, which `setting` and its annotation declare.
 
     Attributes:
         help: One line for listings.
         unit: Unit of the number; empty for pure numbers and choices.
-        choices: Accepted values; empty if any value of the type is accepted.
+        choices: Accepted values; empty if any value of the type is accepted. Those of a
+            `Literal` need not be repeated.
         at_least: Smallest accepted value.
         above: Exclusive lower bound.
         at_most: Largest accepted value.
         below: Exclusive upper bound.
         read_by: Commands that read the setting; `parse_for` refuses it elsewhere.
+        kind: Type of the value: int, float, bool or str.
+        optional: Whether None is accepted as well.
+        required: Whether the setting has no default.
+        default: Value if the setting is not given; None if it is required.
     """
 
     help: str
@@ -55,13 +56,48 @@ class About:
     at_most: float | None = None
     below: float | None = None
     read_by: tuple[str, ...] = ()
+    kind: type = str
+    optional: bool = False
+    required: bool = False
+    default: Value = None
 
-    def expectation(self, value: Value) -> str | None:
+    def typed(self, name: str, value: object) -> Value:
+        """Return a value with the type of the setting; a float may be given as an int.
+
+        Raises:
+            UserError: If the value has another type, or is not accepted.
+        """
+        if value is None and self.optional:
+            return None
+        if self.kind is float and type(value) is int:
+            value = float(value)
+        if self.kind is str and isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        wanted = self._expectation(value)
+        if wanted is not None:
+            raise UserError(f"{name}: received {value!r}, expected {wanted}.")
+        return value  # type: ignore[return-value]
+
+    def parsed(self, name: str, text: str) -> Value:
+        """Parse one value that the user wrote.
+
+        Raises:
+            UserError: If the text is no value of this type.
+        """
+        try:
+            return _BOOLEANS[text.lower()] if self.kind is bool else self.kind(text)
+        except (KeyError, ValueError):
+            message = f"{name}: received {text!r}, expected {_EXPECTED[self.kind]}."
+            raise UserError(message) from None
+
+    def _expectation(self, value: Any) -> str | None:
         """Describe the accepted values if `value` is not one, else return None."""
+        if type(value) is not self.kind:
+            return _EXPECTED[self.kind]
         if self.choices:
             accepted = ", ".join(map(str, self.choices))
             return None if value in self.choices else f"one of {accepted}"
-        if value is None or isinstance(value, str):
+        if self.kind is str:
             return None
         if not math.isfinite(value):
             return "a finite number"
@@ -87,68 +123,26 @@ def setting(help: str, default: Any = dataclasses.MISSING, **about: Any) -> Any:
     return dataclasses.field(default=default, metadata={"about": About(help, **about)})
 
 
-class SettingType(NamedTuple):
-    """Type of a setting.
-
-    Attributes:
-        kind: int, float, bool or str.
-        optional: Whether None is accepted as well.
-    """
-
-    kind: type
-    optional: bool
-
-
-def setting_type(hint: Any) -> SettingType:
-    """Return the type of a setting from its annotation."""
-    if isinstance(hint, types.UnionType):
-        (kind,) = (member for member in get_args(hint) if member is not type(None))
-        return SettingType(kind, optional=True)
-    if get_origin(hint) is Literal:
-        return SettingType(type(get_args(hint)[0]), optional=False)
-    return SettingType(hint, optional=False)
-
-
-def typed_value(name: str, value: object, expected: SettingType) -> Value:
-    """Return a value with the type of its field; a float may be given as an int.
-
-    Raises:
-        UserError: If the value has another type.
-    """
-    if value is None and expected.optional:
-        return None
-    if expected.kind is float and type(value) is int:
-        return float(value)
-    if expected.kind is str and isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if type(value) is not expected.kind:
-        wanted = _EXPECTED[expected.kind]
-        raise UserError(f"{name}: received {value!r}, expected {wanted}.")
-    return value  # type: ignore[return-value]
-
-
-def value_from_text(name: str, text: str, kind: type) -> Value:
-    """Parse one value that the user wrote.
-
-    Raises:
-        UserError: If the text is no value of this type.
-    """
-    try:
-        return _BOOLEANS[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError):
-        message = f"{name}: received {text!r}, expected {_EXPECTED[kind]}."
-        raise UserError(message) from None
-
-
 @cache
-def _types(cls: type[TypedSettings]) -> dict[str, SettingType]:
-    """Return the type of every setting by name, in the order of declaration."""
+def _settings(cls: type[TypedSettings]) -> dict[str, About]:
+    """Return the description of every setting by name, in the order of declaration."""
     hints = get_type_hints(cls)
-    return {
-        field.name: setting_type(hints[field.name])
-        for field in dataclasses.fields(cls)
-        if "about" in field.metadata
-    }
+    found = {}
+    for field in dataclasses.fields(cls):
+        if "about" in field.metadata:
+            hint, about = hints[field.name], field.metadata["about"]
+            optional = isinstance(hint, types.UnionType)
+            if optional:
+                (hint,) = {*get_args(hint)} - {type(None)}
+            if get_origin(hint) is Literal:
+                about = dataclasses.replace(about, choices=get_args(hint))
+                hint = type(about.choices[0])
+            required = field.default is dataclasses.MISSING
+            default = None if required else field.default
+            found[field.name] = dataclasses.replace(
+                about, kind=hint, optional=optional, required=required, default=default
+            )
+    return found
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -174,12 +168,8 @@ class TypedSettings:
         return cls.flag.removeprefix("--")
 
     def __post_init__(self) -> None:
-        for name, expected in _types(type(self)).items():
-            value = typed_value(name, getattr(self, name), expected)
-            wanted = self.about(name).expectation(value)
-            if wanted is not None:
-                raise UserError(f"{name}: received {value!r}, expected {wanted}.")
-            object.__setattr__(self, name, value)
+        for name, about in _settings(type(self)).items():
+            object.__setattr__(self, name, about.typed(name, getattr(self, name)))
         self.check_together()
 
     def check_together(self) -> None:
@@ -192,23 +182,12 @@ class TypedSettings:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Return the names of the settings, in the order of declaration."""
-        return tuple(_types(cls))
-
-    @classmethod
-    def type_of(cls, name: str) -> SettingType:
-        """Return the type of a setting."""
-        return _types(cls)[name]
-
-    @classmethod
-    def default_of(cls, name: str) -> Value:
-        """Return the default of a setting, None if it has none."""
-        default = cls.__dataclass_fields__[name].default
-        return None if default is dataclasses.MISSING else default
+        return tuple(_settings(cls))
 
     @classmethod
     def about(cls, name: str) -> About:
-        """Return help, unit and accepted values of a setting."""
-        return cls.__dataclass_fields__[name].metadata["about"]
+        """Return type, default, help, unit and accepted values of a setting."""
+        return _settings(cls)[name]
 
     def values(self) -> dict[str, Value]:
         """Return the values by name, in the order of declaration."""
@@ -255,7 +234,7 @@ class TypedSettings:
         return changed
 
     def _assignments(self, text: str) -> dict[str, Value]:
-        known = _types(type(self))
+        known = _settings(type(self))
         given: dict[str, Value] = {}
         for piece in text.split(",") if text.strip() else []:
             name, equals, value = (part.strip() for part in piece.partition("="))
@@ -265,7 +244,7 @@ class TypedSettings:
                 raise self._unknown(name)
             if name in given:
                 raise UserError(f"{name} is given twice; give it once.")
-            given[name] = value_from_text(name, value, known[name].kind)
+            given[name] = known[name].parsed(name, value)
         return given
 
     @classmethod
@@ -309,12 +288,11 @@ class TypedSettings:
         for name in values:
             if name not in (*cls.names(), "origins"):
                 raise cls._unknown(name)
-        required = [
-            field.name
-            for field in dataclasses.fields(cls)
-            if field.default is dataclasses.MISSING and "about" in field.metadata
+        missing = [
+            name
+            for name, about in _settings(cls).items()
+            if about.required and name not in values
         ]
-        missing = [name for name in required if name not in values]
         if missing:
             raise UserError(
                 f"received settings without {', '.join(missing)}, expected a value for "

@@ -91,7 +91,7 @@ def test_one_default_holds_for_training_the_command_and_the_library(capsys):
     assert main(["average", "--help"]) == 0
     assert "number of checkpoints (default: 5)" in capsys.readouterr().out
     assert inspect.signature(library.average).parameters["last"].default == 5
-    assert library.TrainSettings.default_of("average_last") == 5
+    assert library.TrainSettings.about("average_last").default == 5
 
 
 def test_a_run_without_checkpoints_is_reported(own_run, capsys):
