@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from t2t_repro.features.reproduction import layer_complexity
 from t2t_repro.features.reproduction.complexity_report import (
     complexity_report,
@@ -95,3 +97,13 @@ def test_json_has_the_measured_times():
     assert line["published"]["complexity"] == "n d^2"
     assert line["measured"]["seconds_by_length"] == {"64": 0.5, "128": 1.5}
     assert line["sizes"]["length_of_widths"] == 64
+
+
+def test_a_plot_is_a_png(tmp_path):
+    pytest.importorskip("matplotlib", reason="plots need the extra `plot`")
+    from t2t_repro.features.reproduction.complexity_plot import plot_complexity
+
+    seconds = {64: 0.01, 128: 0.02}
+    measured = Measured(seconds, seconds, 1.0, 1.0, {8: 3}, {9: 1})
+    plot_complexity({"convolution": measured}, str(tmp_path / "table1.png"))
+    assert (tmp_path / "table1.png").read_bytes().startswith(b"\x89PNG")

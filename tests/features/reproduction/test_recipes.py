@@ -1,10 +1,18 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from pathlib import Path
 
+import pytest
+
+from t2t_repro import catalogue
 from t2t_repro.data.request import PairFiles, TreeFile
-from t2t_repro.features.reproduction.recipes import Recipe
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.reproduction import recipes
+from t2t_repro.features.reproduction.paper_tables import TABLES
+from t2t_repro.features.reproduction.paper_tables import find_table as table
+from t2t_repro.features.reproduction.recipes import PARSING, TRANSLATION, Recipe
 
 PAIRS = Recipe("p", 1, ("dev",), text={"train": ("a", "b"), "test": ("c", "d")})
 TREES = Recipe("p", 1, ("dev",), text={"train": ("a",), "dev": ("b",)})
@@ -48,3 +56,183 @@ def test_a_problem_with_its_own_text_needs_no_files():
     recipe = Recipe("p", 1, ("dev",))
     assert (list(recipe.text_flags()), recipe.text_files(Path())) == ([], {})
     assert recipe.text_digests(Path("nowhere")) == {}
+
+
+OWN = sorted(
+    {
+        row.hparams_set
+        for each in TABLES
+        for row in each.rows
+        if row.hparams_set and each.task == "translation"
+    }
+)
+
+
+def recipe(name, scale="small"):
+    """Return the recipe of TABLE/ROW."""
+    table_name, _, row_name = name.partition("/")
+    found = table(table_name)
+    row = found.row(row_name)
+    hparams = catalogue.hparams(row.hparams_set)
+    return recipes.reduced_recipe(found, row, hparams, scale)
+
+
+@pytest.mark.parametrize("scale", ["small", "long"])
+@pytest.mark.parametrize("row", table("forms").rows, ids=lambda row: row.name)
+def test_every_form_trains_with_exactly_its_changes(row, scale):
+    found = recipe(f"forms/{row.name}", scale)
+    hparams = catalogue.hparams(row.hparams_set)
+    trained, unchanged = (
+        hparams.parse(found.hparams),
+        recipes.scaled(hparams, scale),
+    )
+    changed = {name for name, _ in (x.split("=") for x in row.hparams.split(",") if x)}
+    idle = {"branch_learning_rate_warmup_steps", "branch_frozen_after_steps"}
+    assert {*unchanged.diff(trained)} - idle == changed
+    assert (row.name == "around_fixed") == (trained.branch_learning_rate_constant == 0)
+
+
+@pytest.mark.parametrize("scale", ["small", "long"])
+def test_a_translator_to_french_has_the_recipe_of_german_but_its_text(scale):
+    french = recipe("enfr/weighted_transformer_large", scale)
+    german = recipe("weighted/weighted_transformer_large", scale)
+    assert french.text == {
+        "train": ("train.en", "train.fr"),
+        "dev": ("val.en", "val.fr"),
+        "test": ("test2016.en", "test2016.fr"),
+    }
+    assert dataclasses.replace(french, text=german.text) == german
+
+
+def test_the_semi_supervised_parser_differs_only_in_its_training_trees():
+    gold = recipe("table4/transformer_4_layers_wsj_only")
+    semi = recipe("table4/transformer_4_layers_semi_supervised")
+    assert semi.text == {"train": ("craft.semi.mrg",), "dev": ("craft.dev.mrg",)}
+    assert "silver trees" in semi.text_source
+    changed = {"text": gold.text, "text_source": gold.text_source}
+    assert dataclasses.replace(semi, **changed) == gold
+
+
+def test_branch_weights_move_in_the_papers_share_of_the_training():
+    """Map each set to the paper's steps and the step after which they are frozen."""
+    paper = catalogue.hparams("weighted_transformer_base")
+    share = paper.branch_frozen_after_steps / 60_000
+    small = recipes.scaled(paper)
+    assert small.branch_frozen_after_steps == round(2_500 * share) == 2_083
+    assert small.branch_learning_rate_warmup_steps == 50
+    # The paper's warm-up is a tenth of the other weights', too.
+    assert paper.branch_learning_rate_warmup_steps == 400
+    assert paper.learning_rate_warmup_steps == 4_000
+
+
+def test_without_branches_their_settings_stay():
+    base = catalogue.hparams("transformer_base")
+    small = recipes.scaled(base)
+    for name in ("branch_learning_rate_warmup_steps", "branch_frozen_after_steps"):
+        assert getattr(small, name) == getattr(base, name)
+
+
+def test_widths_are_a_quarter_and_layers_half():
+    base = recipes.scaled(catalogue.hparams("transformer_base"))
+    assert (base.hidden_size, base.filter_size, base.num_hidden_layers) == (128, 512, 3)
+    assert (base.num_heads, base.layer_prepostprocess_dropout) == (8, 0.1)
+    row = recipes.scaled(catalogue.hparams("transformer_base_b_dk16"))
+    assert row.attention_key_channels == 8 * 4
+
+
+def test_every_width_and_depth_is_scaled():
+    full = catalogue.hparams("transformer_base").replace(
+        hidden_size=800,
+        filter_size=832,
+        attention_key_channels=864,
+        attention_value_channels=896,
+        parameter_attention_key_channels=928,
+        parameter_attention_value_channels=960,
+        num_hidden_layers=6,
+        num_encoder_layers=8,
+        num_decoder_layers=10,
+    )
+    small = recipes.scaled(full)
+    assert (small.hidden_size, small.filter_size) == (200, 208)
+    assert (small.attention_key_channels, small.attention_value_channels) == (216, 224)
+    assert small.parameter_attention_key_channels == 232
+    assert small.parameter_attention_value_channels == 240
+    assert small.num_hidden_layers == 3
+    assert (small.num_encoder_layers, small.num_decoder_layers) == (4, 5)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_every_row_differs_from_the_base_as_at_full_size(name):
+    """The same settings differ, with any values."""
+    base, row = catalogue.hparams("transformer_base"), catalogue.hparams(name)
+    small = recipes.scaled(base).diff(recipes.scaled(row))
+    same_for_all = {"max_length", "learning_rate_constant", "batch_size"}
+    own = {"learning_rate_warmup_steps", "branch_learning_rate_warmup_steps"}
+    assert set(small) - own == set(base.diff(row)) - same_for_all - own
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_overrides_say_what_the_scale_changes(name):
+    hparams = catalogue.hparams(name)
+    assert hparams.parse(recipes.overrides(hparams)) == recipes.scaled(hparams)
+
+
+def test_text_is_found_with_its_digests(tmp_path):
+    contents = {name: f"text of {name}" for name in PARSING.file_names}
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    assert PARSING.text_digests(tmp_path) == {
+        name: hashlib.sha256(content.encode()).hexdigest()
+        for name, content in contents.items()
+    }
+
+
+def test_missing_text_is_a_user_error(tmp_path):
+    (tmp_path / "train.en").write_text("a\n")
+    with pytest.raises(UserError, match=r"train\.de is missing"):
+        TRANSLATION.text_digests(tmp_path)
+
+
+def test_the_long_scale_peaks_at_one_thousandth():
+    hparams = recipes.scaled(catalogue.hparams("transformer_base"), "long")
+    width, warmup = hparams.hidden_size, hparams.learning_rate_warmup_steps
+    assert hparams.learning_rate_constant * (width * warmup) ** -0.5 == pytest.approx(
+        1e-3
+    )
+
+
+def test_a_parser_has_no_long_scale():
+    with pytest.raises(UsageError, match="has no long scale"):
+        recipe("table4/transformer_4_layers_wsj_only", "long")
+
+
+def test_the_long_scale_has_more_steps_and_ranks_systems_by_their_averages():
+    found, small = recipe("table3/base", "long"), recipe("table3/base")
+    assert (found.train_steps, found.save_checkpoints_steps) == (10_000, 200)
+    assert (found.average_last, found.ranks_systems) == (5, True)
+    changed = ("hparams", "train_steps", "save_checkpoints_steps", "average_last")
+    changes = {name: getattr(small, name) for name in (*changed, "ranks_systems")}
+    assert dataclasses.replace(found, **changes) == small
+
+
+def test_a_row_without_steps_is_refused():
+    table4 = table("table4")
+    row = table4.row("transformer_4_layers_wsj_only")
+    with pytest.raises(UsageError, match="does not give the number of training steps"):
+        recipes.paper_recipe(table4, row)
+
+
+def test_a_row_that_changes_its_set_has_its_changes():
+    attention = table("attention")
+    recipe = recipes.paper_recipe(attention, attention.row("additive_dk256"))
+    assert recipe.hparams_set == "transformer_base"
+    assert recipe.hparams == (
+        "attention_compatibility=additive,attention_key_channels=2048"
+    )
+
+
+def test_a_translator_to_french_is_trained_on_french():
+    enfr = table("enfr")
+    recipe = recipes.paper_recipe(enfr, enfr.row("transformer_big"))
+    assert recipe.problem == "translate_enfr_wmt14"
+    assert recipe.hparams_set == "transformer_big_enfr"

@@ -1,0 +1,160 @@
+"""The registered sets: their values, peaks of the learning rate, and parameters."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+
+import pytest
+import tensorflow as tf
+
+from t2t_repro import catalogue, registry
+from t2t_repro.errors import UsageError
+from t2t_repro.models.estimates import parameter_count
+from t2t_repro.models.transformer import Transformer
+from t2t_repro.training.optimizer import make_schedule
+from tests.golden import make_values
+
+GOLDEN = json.loads(make_values.HPARAMS.read_text(encoding="utf-8"))
+# Row of the papers' tables -> its parameters at 37,000 subwords, counted by hand.
+PARAMETERS = {
+    **dict.fromkeys(["a_h1", "a_h4", "a_h16", "a_h32"], 63_045_632),
+    **dict.fromkeys(["d_dr0", "d_dr2", "d_ls0", "d_ls2"], 63_045_632),
+    # No biases where the feed-forward network has 2,560 per layer.
+    **dict.fromkeys(["aop1", "aop2"], 63_045_632 - 12 * 2_560),
+    "b_dk16": 55_967_744,
+    "b_dk32": 58_327_040,
+    "c_n2": 33_644_544,
+    "c_n4": 48_345_088,
+    "c_n8": 77_746_176,
+    "c_d256": 26_816_512,
+    "c_d1024": 163_815_424,
+    "c_dff1024": 50_450_432,
+    "c_dff4096": 88_236_032,
+    "e_learned": 63_045_632 + 2 * 256 * 512,
+}
+# tensor2tensor's name -> ours, as rows of Table 3 are named.
+ALIASES = {
+    "transformer_big_dr1": "transformer_big_enfr",
+    "transformer_big_dr3": "transformer_big",
+    "transformer_parameter_attention_a": "transformer_base_aop1",
+    **{
+        f"transformer_{theirs}": f"transformer_base_{ours}"
+        for theirs, ours in (
+            *(("dr0", "d_dr0"), ("dr2", "d_dr2"), ("ls0", "d_ls0"), ("ls2", "d_ls2")),
+            *(("h1", "a_h1"), ("h4", "a_h4"), ("h16", "a_h16"), ("h32", "a_h32")),
+            *(("ff1024", "c_dff1024"), ("ff4096", "c_dff4096")),
+            *(("hs256", "c_d256"), ("hs1024", "c_d1024")),
+            *(("k128", "b_dk16"), ("k256", "b_dk32")),
+            *(("l2", "c_n2"), ("l4", "c_n4"), ("l8", "c_n8")),
+        )
+    },
+}
+# Of the paper's and of tensor2tensor's sets: reference values worked out by hand.
+PEAKS = {
+    "transformer_base": 6.99e-4,
+    "transformer_big": 4.94e-4,
+    "transformer_base_v3": 9.88e-4,
+    "transformer_big_v3": 6.99e-4,
+    "transformer_tiny": 2.21e-3,
+    "transformer_multi30k": 1.98e-3,
+}
+
+
+def test_a_registered_set_never_changes_its_meaning():
+    """For a new set, run `python tests/golden/make_values.py`."""
+    assert make_values.all_sets() == GOLDEN
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN.keys() - ALIASES.keys()))
+def test_every_set_has_a_card_with_its_lines(name):
+    catalogue.load()
+    lines = (inspect.getdoc(registry.hparams_sets.get(name)) or "").splitlines()
+    for label in ("Source", "Published", "Measured", "Command"):
+        assert len([x for x in lines if x.startswith(f"{label}: ")]) == 1, label
+
+
+@pytest.mark.parametrize("name", PEAKS)
+def test_the_learning_rate_peaks_where_the_card_says(name):
+    hparams = catalogue.hparams(name)
+    warmup = hparams.learning_rate_warmup_steps
+    schedule = make_schedule(hparams, train_steps=20_000)
+    before, peak, after = (float(schedule(warmup - 1 + n)) for n in (-1, 0, 1))
+    assert peak == pytest.approx(PEAKS[name], rel=5e-3)
+    assert max(before, after) < peak
+
+
+def test_eight_replicas_of_the_papers_sets_make_the_papers_batch():
+    assert 8 * catalogue.hparams("transformer_big").batch_size == 25_000
+
+
+@functools.cache  # Some rows change only the number of layers or the training run.
+def parameters_with(layers, hparams):
+    """Count the parameters of a model with so many layers on each side."""
+    # Variables of a graph take no memory before a session runs it.
+    with tf.Graph().as_default():
+        hparams = hparams.replace(num_hidden_layers=layers)
+        return Transformer.from_hparams(hparams, 37_000, 37_000).count_params()
+
+
+@pytest.mark.parametrize("row", PARAMETERS)
+def test_a_row_has_its_parameters(row):
+    hparams = catalogue.hparams(f"transformer_base_{row}")
+    assert parameter_count(hparams, 37_000, 37_000) == PARAMETERS[row]
+    # All layers of a side have the same size.
+    same = hparams.replace(label_smoothing=0.0, num_hidden_layers=1)
+    one, two = (parameters_with(layers, same) for layers in (1, 2))
+    assert one + (hparams.num_hidden_layers - 1) * (two - one) == PARAMETERS[row]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "branch_weights"),
+    [
+        ("weighted_transformer_base", "transformer_base", 12 * 2 * 8),
+        ("weighted_transformer_big", "transformer_big", 12 * 2 * 16),
+    ],
+)
+def test_only_branch_weights_are_added(name, plain, branch_weights):
+    found, expected = (
+        parameter_count(catalogue.hparams(x), 37_000, 37_000) for x in (name, plain)
+    )
+    assert found == expected + branch_weights
+
+
+@pytest.mark.parametrize(
+    ("size", "dropout", "steps"),
+    [
+        ("n2", 0.1, 60_000),
+        ("n4", 0.1, 60_000),
+        ("base", 0.1, 60_000),
+        ("n8", 0.3, 60_000),
+        ("big", 0.3, 250_000),
+    ],
+)
+def test_the_sensitivity_rows_have_their_dropout_and_their_last_steps(
+    size, dropout, steps
+):
+    """P_drop and steps as the paper's table of the sensitivity analysis prints them."""
+    hparams = catalogue.hparams(f"weighted_transformer_{size}")
+    assert hparams.layer_prepostprocess_dropout == dropout
+    assert hparams.branch_frozen_after_steps == steps - 10_000
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_tensor2tensors_names_are_accepted_if_they_mean_the_same(alias):
+    assert catalogue.hparams(alias) == catalogue.hparams(ALIASES[alias])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("transformer_parameter_attention_b", "transformer_base_aop2"),
+        ("transformer_l10", "num_hidden_layers=10"),
+        ("transformer_base_v2", "transformer_base_v3"),
+    ],
+)
+def test_other_names_are_refused_with_an_explanation(name, answer):
+    catalogue.load()
+    with pytest.raises(UsageError, match=answer):
+        registry.hparams_sets.get(name)
