@@ -151,55 +151,6 @@ def stage(tmp_path, monkeypatch):
     return stage
 
 
-PREPARATION = {
-    "vocab_size": 350,
-    "vocab_type": "unigram",
-    "max_pair_length": 70,
-    "max_length_ratio": 1.5,
-    "subword_copies": 3,
-    "subword_sampling": 0.25,
-    "num_shards": 4,
-    "shuffle_seed": 9,
-    "character_coverage": 0.99,
-}
-SETTINGS = {
-    "vocab_size": 350,
-    "model_type": "unigram",
-    "shared_vocabulary": False,
-    "max_pair_length": 70,
-    "max_length_ratio": 1.5,
-    "drop_duplicates": False,
-    "subword_copies": 3,
-    "subword_sampling": 0.25,
-    "num_shards": 4,
-    "shuffle_seed": 9,
-    "character_coverage": 0.99,
-}
-
-
-def data_flags(stage):
-    """Return every flag of data, with files of each split."""
-    flags = [f"--{name}={value}" for name, value in PREPARATION.items()]
-    for split in ("train", "dev", "test"):
-        for side in ("source", "target"):
-            path = stage.file(f"{split}.{side}", f"{split} {side}")
-            flags.append(f"--{split}_{side}={path}")
-    return [
-        *("--problem", "text_pairs", "--separate_vocabularies", "--keep_duplicates"),
-        *("--data_dir", str(stage.folder / "other_data")),
-        *("--tmp_dir", str(stage.folder / "tmp"), "--t2t_usr_dir", stage.package),
-        *flags,
-    ]
-
-
-def files_of(stage):
-    """Return the paths of the two sides of each split."""
-    return {
-        split: (stage.folder / f"{split}.source", stage.folder / f"{split}.target")
-        for split in ("train", "dev", "test")
-    }
-
-
 def paths_of(problem):
     """Return the paths of a problem's files by split."""
     return {

@@ -1,4 +1,4 @@
-"""Every flag of data reaches its preparation; all values differ."""
+"""The flags of text files, and what contradicts them."""
 
 from __future__ import annotations
 
@@ -7,38 +7,7 @@ from pathlib import Path
 import pytest
 
 from t2t_repro.cli.main import main
-from t2t_repro.data import prepare as prepare_module
-from tests.cli.calls.conftest import SETTINGS, data_flags, files_of, paths_of
-from tests.support.recorder import record
-
-
-def test_datagen_prepares_with_every_flag(stage, monkeypatch, capsys):
-    prepared = record(monkeypatch, prepare_module, "prepare", "the data")
-    from t2t_repro.cli import datagen
-
-    monkeypatch.setattr(datagen, "summary_lines", lambda data: [f"counts of {data}"])
-    assert main(["datagen", *data_flags(stage)]) == 0
-    call = prepared.call
-    problem = call.pop("problem")
-    assert (problem.name, paths_of(problem)) == ("text_pairs", files_of(stage))
-    settings = call.pop("settings")
-    assert settings.values() == SETTINGS
-    assert Path(call["data_dir"]) == stage.folder / "other_data"
-    assert Path(call["tmp_dir"]) == stage.folder / "tmp"
-    assert capsys.readouterr().out == "counts of the data\n"
-    assert {"usr_dir": stage.package} in stage.catalogue.calls
-
-
-def test_without_a_folder_for_downloads_the_source_chooses_its_own(stage, monkeypatch):
-    prepared = record(monkeypatch, prepare_module, "prepare", "the data")
-    from t2t_repro.cli import datagen
-
-    monkeypatch.setattr(datagen, "summary_lines", lambda data: [])
-    data_dir = stage.folder / "other_data"
-    flags = ["--problem", "algorithmic_sort", "--data_dir", str(data_dir)]
-    assert main(["datagen", *flags]) == 0
-    call = prepared.call
-    assert (call["data_dir"], call["tmp_dir"]) == (data_dir, None)
+from tests.cli.stand_ins.conftest import paths_of
 
 
 def test_datagen_needs_a_folder(stage, capsys):

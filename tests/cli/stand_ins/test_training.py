@@ -1,4 +1,4 @@
-"""Every flag of a training run reaches it; all values differ."""
+"""`t2t train` around a training that a stand-in does: errors, order and report."""
 
 from __future__ import annotations
 
@@ -9,43 +9,29 @@ from types import SimpleNamespace
 
 import pytest
 
-from t2t_repro import runs
-from t2t_repro.cli.framework import import_tensorflow_silently
 from t2t_repro.cli.main import main
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.features.ensembles import command_ensemble, members
 from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainSettings
+from t2t_repro.runs import training as training_module
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.user_packages import remember
-from tests.cli.calls.conftest import SETTINGS, FakeData, data_flags, files_of, paths_of
+from tests.cli.stand_ins.conftest import (
+    FakeData,
+)
 from tests.support.recorder import Recorder, record
 
 TRAINING = {
-    "model": "transformer",
     "hparams_set": "transformer_tiny",
     "hparams": "filter_size=48",
     "random_seed": 11,
     "train_steps": 170,
     "log_step_count_steps": 3,
-    "local_eval_frequency": 7,
-    "eval_sentences": 5,
-    "bleu_tokenizer": "intl",
     "save_checkpoints_steps": 9,
-    "save_checkpoints_secs": 4000.0,
-    "keep_checkpoint_max": 12,
     "average_last": 6,
     "decode_hparams": "beam_size=3,alpha=0.25,batch_size=640",
-    "max_skipped_updates": 13,
-    "spike_factor": 6.5,
-    "max_rollbacks": 2,
-    "keep_best": 8,
-    "early_stopping_patience": 13,
-    "cpu_replicas": 4,
-    "cluster": "slurm",
     "xla": "off",
-    "deterministic": True,
-    "try_largest_batch": "off",
 }
 
 
@@ -69,66 +55,17 @@ def training(stage, monkeypatch):
         averaged="average",
         is_chief=True,
     )
-    trained = Recorder(runs.train, result)
-    monkeypatch.setattr(runs, "train", trained)
-    # An earlier layout imports it from its module.
-    monkeypatch.setattr("t2t_repro.runs.training.train", trained)
+    trained = record(monkeypatch, training_module, "train_prepared", result)
     opened = record(monkeypatch, prepare_module, "open_or_prepare", data)
     return Training(opened, trained, result, data)
 
 
 def train(stage, *more):
-    values = {k: v for k, v in TRAINING.items() if k != "deterministic"}
-    flags = ["--deterministic", *(f"--{k}={v}" for k, v in values.items())]
+    flags = [f"--{name}={value}" for name, value in TRAINING.items()]
+    data = ["--problem", "algorithmic_reverse", "--t2t_usr_dir", stage.package]
+    data += ["--data_dir", str(stage.folder / "other_data")]
     place = ["--output_dir", str(stage.folder / "new")]
-    return main(["train", *data_flags(stage), *flags, *place, *more])
-
-
-def test_train_opens_the_data_with_every_flag(stage, training):
-    assert train(stage) == 0
-    call = training.opened.call
-    problem = call.pop("problem")
-    assert (problem.name, paths_of(problem)) == ("text_pairs", files_of(stage))
-    assert call["given_settings"] == SETTINGS
-    assert Path(call["data_dir"]) == stage.folder / "other_data"
-    assert Path(call["tmp_dir"]) == stage.folder / "tmp"
-
-
-def test_train_trains_with_every_flag(stage, training):
-    train(stage)
-    assert training.trained.call["data"] is training.data
-    assert training.trained.call["settings"] == TrainSettings(
-        output_dir=str(stage.folder / "new"), t2t_usr_dir=stage.package, **TRAINING
-    )
-    assert {"usr_dir": stage.package} in stage.catalogue.calls
-
-
-def test_an_ensemble_trains_with_every_flag(stage, training, monkeypatch, capsys):
-    results = [training.result, training.result]
-    trained = record(monkeypatch, command_ensemble, "train_ensemble", results)
-    loaded = record(monkeypatch, members, "load_ensemble", stage.system)
-    assert train(stage, "--ensemble", "2") == 0
-    new = stage.folder / "new"
-    assert trained.call == {
-        "settings": TrainSettings(
-            output_dir=str(new), t2t_usr_dir=stage.package, **TRAINING
-        ),
-        "members": 2,
-        "data": training.data,
-        "prepare_process": import_tensorflow_silently,
-    }
-    assert not training.trained.calls
-    assert loaded.call["output_dir"] == new
-    shown = capsys.readouterr().out
-    assert "scores: test (7 sentences, beam 3, alpha 0.25)" in shown
-    search = "--decode_hparams beam_size=3,alpha=0.25,batch_size=640"
-    assert shown.splitlines()[-5:] == [
-        "Next:",
-        f"  t2t decode --output_dir {new} {search}",
-        f"  t2t evaluate --output_dir {new} {search}",
-        f"  t2t export --output_dir {new} {search} --export_dir {new}/export",
-        f"  tensorboard --logdir {new}",
-    ]
+    return main(["train", *data, *flags, *place, *more])
 
 
 def test_the_members_of_a_folder_are_trained_without_the_flag(
@@ -232,7 +169,7 @@ def test_the_next_commands_have_the_settings_that_they_read(stage, training, cap
     [
         ("beem_size=3", "Did you mean beam_size"),
         ("return_beams=true", "`t2t train` does not read it"),
-        ("constrain=tree", "text_pairs has no grammar"),
+        ("constrain=tree", "algorithmic_reverse has no grammar"),
     ],
 )
 def test_a_wrong_search_is_refused_before_training(
@@ -284,7 +221,7 @@ def resume(stage, *flags):
         problem="algorithmic_reverse",
         data_dir=str(stage.folder / "data"),
         random_seed=11,
-        training=kept | {"save_checkpoints_steps": 9},
+        training=kept,
     )
     return main(["train", "--output_dir", stage.run, *flags])
 
@@ -295,7 +232,7 @@ def test_the_folder_alone_resumes_problem_data_and_settings(stage, training):
     assert call["problem"].name == "algorithmic_reverse"
     assert Path(call["data_dir"]) == stage.folder / "data"
     assert (call["given_settings"], call["tmp_dir"]) == ({}, None)
-    settings = training.trained.call["settings"]
+    settings = training.trained.call["training"].settings
     assert settings == TrainSettings(
         output_dir=stage.run, **(TRAINING | {"hparams": ""})
     )
@@ -308,7 +245,7 @@ def test_given_flags_come_before_those_of_the_run(stage, training):
     flags = ["--train_steps", "180", "--data_dir", str(other), "--xla", "on"]
     assert resume(stage, *flags) == 0
     assert Path(training.opened.call["data_dir"]) == other
-    settings = training.trained.call["settings"]
+    settings = training.trained.call["training"].settings
     assert (settings.train_steps, settings.xla) == (180, "on")
     assert settings.log_step_count_steps == 3
 
@@ -330,7 +267,7 @@ def test_the_package_of_the_run_is_loaded_to_resume_it(stage, training):
     stage.catalogue.calls.clear()
     assert main(["train", "--output_dir", stage.run, "--t2t_usr_dir", other]) == 0
     assert stage.catalogue.calls[0] == {"usr_dir": other}
-    assert training.trained.calls[-1]["settings"].t2t_usr_dir == other
+    assert training.trained.calls[-1]["training"].settings.t2t_usr_dir == other
 
 
 def test_the_demonstration_has_its_own_settings(stage, training, monkeypatch):
@@ -339,7 +276,7 @@ def test_the_demonstration_has_its_own_settings(stage, training, monkeypatch):
     call = training.opened.call
     assert call["problem"].name == "translate_ende_synthetic"
     assert Path(call["data_dir"]) == Path("t2t_demo/data")
-    assert training.trained.call["settings"] == TrainSettings(
+    assert training.trained.call["training"].settings == TrainSettings(
         output_dir="t2t_demo/run", hparams_set="transformer_tiny", train_steps=1300
     )
 
@@ -348,8 +285,8 @@ def test_the_demonstration_takes_flags(stage, training, monkeypatch):
     monkeypatch.chdir(stage.folder)
     assert main(["train", "--train_steps", "7", "--data_dir", "here"]) == 0
     assert training.opened.call["data_dir"] == "here"
-    assert training.trained.call["settings"].train_steps == 7
-    assert training.trained.call["settings"].hparams_set == "transformer_tiny"
+    assert training.trained.call["training"].settings.train_steps == 7
+    assert training.trained.call["training"].settings.hparams_set == "transformer_tiny"
 
 
 @pytest.mark.parametrize("missing", ["hparams_set", "data_dir", "output_dir"])
