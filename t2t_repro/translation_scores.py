@@ -13,12 +13,14 @@ import importlib.util
 import logging
 import re
 from collections.abc import Sequence
-
-from sacrebleu.metrics import BLEU, CHRF
+from typing import TYPE_CHECKING
 
 from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.errors import UserError
 from t2t_repro.text.lines import check_scored
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics import BLEU
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,9 @@ def bleu_metric(
     Raises:
         UserError: If the tokenizer needs a package or a file that is not there.
     """
+    # It takes long to import, and most commands score nothing.
+    from sacrebleu.metrics import BLEU
+
     try:
         return BLEU(
             tokenize=tokenizer,
@@ -279,6 +284,8 @@ def score_translations(
     streams = list(hypotheses), [*map(list, all_references)]
     chosen = chosen_tokenizer(tokenizer, references)
     cased, lowercase = bleu_metric(chosen), bleu_metric(chosen, lowercase=True)
+    from sacrebleu.metrics import CHRF
+
     chrf = CHRF()
     cased_score = cased.corpus_score(*streams)
     lowercase_score = lowercase.corpus_score(*streams)

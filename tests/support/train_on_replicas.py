@@ -184,7 +184,10 @@ def dropout_masks(
     trainer makes no update; it prepares the replicas as it does before the first.
     """
     resumed = bool(all_checkpoints(output_dir))
-    trainer = _trainer(strategy, output_dir, shards, steps=int(resumed))
+    trainer = _trainer(strategy, output_dir, shards, steps=1)
+    if not resumed:
+        # No user can ask for this.
+        object.__setattr__(trainer.settings, "train_steps", 0)
     trainer.train()
     if not resumed:
         trainer.checkpoints.save(1)

@@ -119,11 +119,12 @@ def test_a_tree_can_have_a_prefix(model):
 
 def test_without_a_grammar_no_search_can_follow_it(model):
     hparams = DecodeHParams(constrain="tree")
-    for made in (Translator, ServedTranslator):
-        with pytest.raises(
-            UserError, match="received constrain=tree without a grammar"
-        ):
-            made(model, WORDS, SYMBOLS, hparams, LONGEST)
+    given = (model, WORDS, SYMBOLS, hparams, LONGEST)
+    message = "received constrain=tree without a grammar"
+    with pytest.raises(UserError, match=message):
+        Translator(*given)
+    with pytest.raises(UserError, match=message):
+        ServedTranslator(*given, max_source_tokens=16)
 
 
 def test_a_served_model_writes_the_same_trees(model):
