@@ -1,4 +1,4 @@
-"""Personal pronouns: where they are chosen, and which."""
+"""Choose personal pronouns; `clauses` and `anaphora` say how often."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The processes of an ensemble's members; none trains here.
 
-tests/cli/test_train_ensemble.py trains real ones.
+tests/features/ensembles/test_train_ensemble.py trains real ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a member's process does, called in the process of the test.
 
-tests/cli/test_train_ensemble.py starts real ones.
+tests/features/ensembles/test_train_ensemble.py starts real ones.
 """
 
 from __future__ import annotations
