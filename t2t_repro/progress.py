@@ -9,8 +9,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import rich.progress
@@ -81,7 +80,7 @@ def _erase(record: logging.LogRecord) -> bool:
     return True
 
 
-class Progress:
+class Progress(contextlib.AbstractContextManager):
     """Progress bar or lines: how much work is done, and how long the rest takes.
 
     The first call of `advance` starts the clock: the first batch of a model takes
@@ -170,7 +169,9 @@ class Progress:
         if self._clock is None:
             self._clock = time.monotonic(), self._done
         self._draw()
-        if self._line_is_due():
+        if self._bar is not None or self._seconds_between_lines is None:
+            return
+        if time.monotonic() - self._last_line >= self._seconds_between_lines:
             rate = self._rate()
             self.message(f"{rate:.1f} per second" if rate else "")
 
@@ -226,12 +227,6 @@ class Progress:
             else:
                 logger.info("%s: %.1f s", text, seconds)
 
-    def _line_is_due(self) -> bool:
-        seconds = self._seconds_between_lines
-        if seconds is None or self._bar is not None:
-            return False
-        return time.monotonic() - self._last_line >= seconds
-
     def _rate(self) -> float | None:
         """Return the units per second, or None while it is too early to tell."""
         if self._clock is None:
@@ -248,13 +243,11 @@ class Progress:
         if self._clock is None or self._rate() is None:
             return None
         start, done_before = self._clock
-        work = self._work_of(self._done) - self._work_of(done_before)
-        left = self._work_of(self._total) - self._work_of(self._done)
-        return _interval((time.monotonic() - start) * left / work)
-
-    def _work_of(self, units: int) -> float:
-        """Return the work of the first units."""
-        return units if self._work is None else self._work[units]
+        before, now, end = (
+            units if self._work is None else self._work[units]
+            for units in (done_before, self._done, self._total)
+        )
+        return _interval((time.monotonic() - start) * (end - now) / (now - before))
 
     def clear(self) -> None:
         """Erase the bar until the next `advance`, to print on the same terminal."""
@@ -272,15 +265,7 @@ class Progress:
             self._bar.live.transient = not keep
             self._bar.stop()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

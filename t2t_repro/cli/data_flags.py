@@ -15,6 +15,7 @@ from t2t_repro import catalogue
 from t2t_repro.cli.flags import (
     FlagContainer,
     add_refused_flag,
+    add_setting_flag,
     add_usr_dir_flag,
     number_in_range,
 )
@@ -104,12 +105,8 @@ def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "vocabulary", "Learned from the training text; defaults are the problem's own."
     )
-    _add_number(
-        group,
-        "vocab_size",
-        int,
-        "text_pairs: 8000; 32000 suits a million pairs and more",
-    )
+    remark = "text_pairs: 8000; 32000 suits a million pairs and more"
+    _add_number(group, "vocab_size", remark)
     group.add_argument(
         "--vocab_type",
         dest="model_type",
@@ -124,7 +121,7 @@ def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="one vocabulary per side: shared_vocabulary=False (default: one for both)",
     )
-    _add_number(group, "character_coverage", float)
+    _add_number(group, "character_coverage")
     group.add_argument(
         "--source_model",
         metavar="FILE",
@@ -139,9 +136,9 @@ def _add_vocabulary_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("preparation")
-    usual = PrepareSettings().max_pair_length
-    _add_number(group, "max_pair_length", int, f"default: {usual}, or the problem's")
-    _add_number(group, "max_length_ratio", float)
+    usual = PrepareSettings.about("max_pair_length").default
+    _add_number(group, "max_pair_length", f"default: {usual}, or the problem's")
+    _add_number(group, "max_length_ratio")
     repeats = group.add_mutually_exclusive_group()
     repeats.add_argument(
         "--drop_duplicates",
@@ -157,10 +154,10 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="keep them (default for other problems)",
     )
-    _add_number(group, "subword_copies", int)
-    _add_number(group, "subword_sampling", float)
-    _add_number(group, "num_shards", int)
-    _add_number(group, "shuffle_seed", int)
+    _add_number(group, "subword_copies")
+    _add_number(group, "subword_sampling")
+    _add_number(group, "num_shards")
+    _add_number(group, "shuffle_seed")
     group.add_argument(
         "--num_workers",
         metavar="N",
@@ -182,28 +179,12 @@ def _add_shard_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_number(
-    group: FlagContainer,
-    name: str,
-    kind: type[int | float],
-    remark: str | None = None,
-) -> None:
-    """Add the flag of a numeric setting of `PrepareSettings`.
-
-    Args:
-        group: Group of flags.
-        name: Name of the setting.
-        kind: Type of the number.
-        remark: Last part of the help; by default the setting's default.
-    """
+def _add_number(group: FlagContainer, name: str, remark: str = "") -> None:
+    """Add the flag of a number; the remark ends its help, or else the default does."""
     about = PrepareSettings.about(name)
-    remark = remark or f"default: {getattr(PrepareSettings(), name):g}"
-    group.add_argument(
-        f"--{name}",
-        metavar="N" if kind is int else "X",
-        type=number_in_range(about.at_least or 0, kind, about.at_most),
-        help=f"{about.help} ({remark})",
-    )
+    remark = remark or f"default: {about.default:g}"
+    metavar = "N" if about.kind is int else "X"
+    add_setting_flag(group, PrepareSettings, name, f" ({remark})", metavar)
 
 
 def problem_and_settings(

@@ -83,6 +83,8 @@ def add_setting_flag(
     parser: FlagContainer,
     settings: type[TypedSettings],
     name: str,
+    remark: str | None = None,
+    metavar: str = "N",
 ) -> None:
     """Add the flag of a setting, which is None if the flag is not given.
 
@@ -90,20 +92,23 @@ def add_setting_flag(
         parser: Parser or group.
         settings: Class of the setting.
         name: Name of the setting and of the flag.
+        remark: End of the help; by default the setting's default.
+        metavar: What the help shows for a number.
     """
     about = settings.about(name)
-    kind, default = about.kind, about.default
-    shown = "" if default in (None, "") else f" (default: {default})"
+    if remark is None:
+        has_default = about.default not in (None, "")
+        remark = f" (default: {about.default})" if has_default else ""
     if about.choices:
         options: dict[str, Any] = {"choices": about.choices}
-    elif kind is bool:
+    elif about.kind is bool:
         options = {"action": argparse.BooleanOptionalAction}
-    elif kind is str:
+    elif about.kind is str:
         options = {"metavar": METAVARS.get(name, "NAME")}
     else:
-        limits = number_in_range(about.at_least, kind, about.at_most)
-        options = {"metavar": "N", "type": limits}
-    parser.add_argument(f"--{name}", help=about.help + shown, **options)
+        limits = number_in_range(about.at_least, about.kind, about.at_most)
+        options = {"metavar": metavar, "type": limits}
+    parser.add_argument(f"--{name}", help=about.help + remark, **options)
 
 
 def add_bleu_tokenizer_flag(parser: FlagContainer, default: str) -> None:

@@ -9,6 +9,7 @@ An engine of a feature is a module with `HELP`, the names of its own flags in `F
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import os
 import re
@@ -27,7 +28,6 @@ from t2t_repro.machine import keep_freed_memory
 from t2t_repro.progress import status
 from t2t_repro.runs.run import Run, group_of, member_folders
 from t2t_repro.settings.decode_hparams import DecodeHParams
-from t2t_repro.training.checkpoint_paths import find_checkpoint
 from t2t_repro.user_packages import remember
 
 if TYPE_CHECKING:
@@ -155,20 +155,27 @@ def load_system(
     several = several_checkpoints(args.checkpoint_path) if ensembles else []
     if folders and args.checkpoint_path and not several:
         several = [args.checkpoint_path]
-    group = group_of(args.output_dir) if folders or several else None
-    if group is not None:
+    if folders or several:
+        group = group_of(args.output_dir)
         group.find_members(args.output_dir, several)
+        found = args.output_dir, several, args.t2t_usr_dir
+        load = functools.partial(group.load_ensemble, *found)
     else:
-        find_checkpoint(args.output_dir, args.checkpoint_path or "latest")
+        from t2t_repro.runs.run_checkpoints import choose_checkpoint
+
+        checkpoint = choose_checkpoint(args.output_dir, args.checkpoint_path)
+        load = functools.partial(_restored, run, args.output_dir, checkpoint)
     import_tensorflow()
     if parallel_batches:
         _use_one_thread_per_operation()
     with status("loading the model"):
-        if group is not None:
-            return group.load_ensemble(args.output_dir, several, args.t2t_usr_dir)
-        from t2t_repro.runs import System
+        return load()
 
-        return System.load(args.output_dir, args.checkpoint_path, args.t2t_usr_dir)
+
+def _restored(run: Run, output_dir: str, checkpoint: str) -> System:
+    from t2t_repro.runs import System
+
+    return System.of_run(run, output_dir, checkpoint)
 
 
 def warm_up(system: TranslatingSystem, hparams: DecodeHParams) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from t2t_repro import catalogue, registry
 from t2t_repro.cli.flags import add_usr_dir_flag
 from t2t_repro.cli.framework import load_catalogue
+from t2t_repro.cli.list import KINDS
 from t2t_repro.cli.streams import table_lines
 from t2t_repro.errors import UsageError, unknown_name
 from t2t_repro.settings.hparams import HParams
@@ -53,13 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _all_names() -> list[str]:
-    kinds = (
-        registry.problems,
-        registry.hparams_sets,
-        registry.models,
-        registry.attentions,
-    )
-    return [name for kind in kinds for name in kind.names()]
+    return [name for registered, _ in KINDS.values() for name in registered.names()]
 
 
 def _is_problem(name: str) -> bool:
@@ -126,16 +121,18 @@ def _problem(name: str) -> str:
 
 
 def _model(name: str) -> str:
-    entry = registry.models.entry(name)
-    rows = [("defined in", entry.module), ("used by", f"t2t train --model {name}")]
-    return "\n\n".join((f"model {name}", entry.summary, _table(rows)))
+    return _entry("model", registry.models, f"t2t train --model {name}", name)
 
 
 def _attention(name: str) -> str:
-    entry = registry.attentions.entry(name)
-    selected = f"t2t train --hparams self_attention_type={name}"
-    rows = [("defined in", entry.module), ("used by", selected)]
-    return "\n\n".join((f"attention {name}", entry.summary, _table(rows)))
+    used_by = f"t2t train --hparams self_attention_type={name}"
+    return _entry("attention", registry.attentions, used_by, name)
+
+
+def _entry(kind: str, registered: registry.Registry, used_by: str, name: str) -> str:
+    entry = registered.entry(name)
+    rows = [("defined in", entry.module), ("used by", used_by)]
+    return "\n\n".join((f"{kind} {name}", entry.summary, _table(rows)))
 
 
 def _text(docstring: str | None) -> str:

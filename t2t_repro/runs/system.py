@@ -83,13 +83,26 @@ class System(TranslatingSystem):
         """
         run = Run.load_existing(output_dir)
         run.load_catalogue(t2t_usr_dir)
-        path = choose_checkpoint(output_dir, checkpoint)
+        return cls.of_run(run, output_dir, choose_checkpoint(output_dir, checkpoint))
+
+    @classmethod
+    def of_run(cls, run: Run, output_dir: str | Path, checkpoint: str) -> System:
+        """Load the system of a run whose description and checkpoint are known.
+
+        Args:
+            run: Description of the run; its package is loaded.
+            output_dir: Folder of the run.
+            checkpoint: Path of the checkpoint.
+
+        Raises:
+            UserError: If a file of the run is missing or damaged.
+        """
         tokenizers = run.load_tokenizers(output_dir)
-        check_fits(run, output_dir, tokenizers, path)
+        check_fits(run, output_dir, tokenizers, checkpoint)
         model = run.build_model(*tokenizers)
-        restore(model_variables(model), path, advice=_OTHER_CHECKPOINT)
+        restore(model_variables(model), checkpoint, advice=_OTHER_CHECKPOINT)
         problem = catalogue.problem(run.problem).with_bleu_tokenizer(run.bleu_tokenizer)
-        return cls(run, problem, model, tokenizers, path)
+        return cls(run, problem, model, tokenizers, checkpoint)
 
     @property
     def max_input_length(self) -> int:

@@ -107,6 +107,7 @@ class Stage:
     folder: Path
     system: FakeSystem
     loaded: Recorder
+    reported: Recorder
     catalogue: Recorder
 
     @property
@@ -139,14 +140,16 @@ def stage(tmp_path, monkeypatch):
     load = catalogue.load
     loaded = record(monkeypatch, catalogue, "load", lambda _=None: load())
     system = FakeSystem(str(tmp_path / "data"))
-    made = Recorder(runs.System.load, system)
-    monkeypatch.setattr(runs, "System", SimpleNamespace(load=made))
+    made = Recorder(runs.System.of_run, system)
+    reported = Recorder(runs.System.load, system)
+    stand_in = SimpleNamespace(of_run=made, load=reported)
+    monkeypatch.setattr(runs, "System", stand_in)
     for name in ("run", "run/best", "run/averaged"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.ckpt-60.index").touch()
     (tmp_path / "run" / "model.ckpt-40.index").touch()
     DIGITS.save(tmp_path / "run" / "shared.symbols")
-    stage = Stage(tmp_path, system, made, loaded)
+    stage = Stage(tmp_path, system, made, reported, loaded)
     stage.save(problem="algorithmic_reverse", data_dir=str(tmp_path / "data"))
     return stage
 

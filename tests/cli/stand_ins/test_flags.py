@@ -21,8 +21,8 @@ from tests.support.recorder import Recorder, record
 SEARCH = "beam_size=3,alpha=0.9"
 SYSTEM = {
     "output_dir": ("{run}", "load.output_dir"),
-    "checkpoint_path": ("best", "load.checkpoint"),
-    "t2t_usr_dir": ("{package}", "load.t2t_usr_dir"),
+    "checkpoint_path": ("{run}/best/model.ckpt-60", "load.checkpoint"),
+    "t2t_usr_dir": ("{package}", "catalogue.usr_dir"),
 }
 # Flag -> its text, the argument of a function that receives it, and there its value if
 # that is not the text.

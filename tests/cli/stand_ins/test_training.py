@@ -87,7 +87,7 @@ def test_train_names_the_changes_to_the_set(stage, training, capsys):
 
 def test_train_scores_the_average_of_the_test_split(stage, training, capsys):
     train(stage)
-    assert stage.loaded.call == {
+    assert stage.reported.call == {
         "output_dir": stage.folder / "new",
         "checkpoint": None,
         "t2t_usr_dir": None,
@@ -121,7 +121,7 @@ def test_train_scores_the_checkpoint_that_the_next_commands_use(
 ):
     training.result.averaged = averaged
     train(stage)
-    assert stage.loaded.call["checkpoint"] is None
+    assert stage.reported.call["checkpoint"] is None
     assert "--checkpoint_path" not in capsys.readouterr().out
 
 
@@ -139,7 +139,7 @@ def test_train_scores_nothing_without_dev_and_test(stage, training, capsys):
     out = capsys.readouterr().out
     assert out.startswith("trained; no dev or test split to score")
     assert "t2t evaluate" not in out
-    assert stage.loaded.calls == []
+    assert stage.reported.calls == []
 
 
 def test_the_next_commands_name_no_export_folder_that_export_refuses(
@@ -190,14 +190,14 @@ def test_the_batch_of_the_score_holds_the_longest_source(stage, training, capsys
 def test_train_scores_nothing_on_request(stage, training, capsys):
     train(stage, "--no_final_score")
     assert "scores:" not in capsys.readouterr().out
-    assert stage.loaded.calls == []
+    assert stage.reported.calls == []
 
 
 def test_a_worker_that_is_not_the_chief_prints_no_report(stage, training, capsys):
     training.result.is_chief = False
     assert train(stage) == 0
     assert capsys.readouterr().out == ""
-    assert stage.loaded.calls == []
+    assert stage.reported.calls == []
 
 
 @pytest.mark.parametrize(

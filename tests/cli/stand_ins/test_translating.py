@@ -19,15 +19,16 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.features.ensembles import members
 from t2t_repro.features.ensembles.members import EnsembleFolder, member_folders
+from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.recorder import Recorder, record
 
 
 def loaded_call(stage):
     return {
+        "run": Run.load_existing(stage.run),
         "output_dir": stage.run,
-        "checkpoint": "best",
-        "t2t_usr_dir": stage.package,
+        "checkpoint": f"{stage.run}/best/model.ckpt-60",
     }
 
 
