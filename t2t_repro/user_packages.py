@@ -19,9 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from t2t_repro import features
-from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.files import atomic_write
+from t2t_repro.files import atomic_write, description_text, load_description
 
 logger = logging.getLogger(__name__)
 

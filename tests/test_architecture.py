@@ -24,7 +24,6 @@ FLOORS = {
     "t2t_repro.machine": 0,
     "t2t_repro.progress": 0,
     "t2t_repro.text_tables": 0,
-    "t2t_repro.description_file": 0.1,
     "t2t_repro.user_packages": 0.2,
     "t2t_repro.settings": 0.2,
     "t2t_repro.registry": 0.1,

@@ -5,13 +5,13 @@ import os
 
 import pytest
 
-from t2t_repro.description_file import (
+from t2t_repro.errors import UserError
+from t2t_repro.files import (
     MAX_BYTES,
     description_text,
     differences,
     load_description,
 )
-from t2t_repro.errors import UserError
 
 
 def load(path):

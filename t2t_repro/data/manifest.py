@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from t2t_repro.data.problem import Problem
-from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UserError
+from t2t_repro.files import description_text, load_description
 from t2t_repro.text_tables import aligned
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from typing import Any, Self
 
 from t2t_repro.data.manifest import manifest_name
 from t2t_repro.data.text_files import identity
-from t2t_repro.description_file import read_json
 from t2t_repro.errors import UserError
 from t2t_repro.files import (
     INCOMPLETE,
@@ -20,6 +19,7 @@ from t2t_repro.files import (
     folder_lock,
     incomplete_name,
     matching,
+    read_json,
 )
 
 logger = logging.getLogger(__name__)

@@ -17,9 +17,8 @@ from t2t_repro.data.pipeline import Shards
 from t2t_repro.data.problem import Problem
 from t2t_repro.data.request import OWN_MODEL
 from t2t_repro.data.text_files import identity, read_lines
-from t2t_repro.description_file import differences
 from t2t_repro.errors import UserError
-from t2t_repro.files import path_inside
+from t2t_repro.files import differences, path_inside
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
 from t2t_repro.text.tokenizer_files import load_tokenizers

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import t2t_repro
 from t2t_repro import catalogue, features
 from t2t_repro.constants import AUTO_TOKENIZER
-from t2t_repro.description_file import (
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.files import (
+    atomic_write,
     description_text,
     differences,
     load_description,
 )
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.files import atomic_write
 from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings

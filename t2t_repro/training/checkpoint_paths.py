@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from t2t_repro.description_file import read_json
 from t2t_repro.errors import UserError
-from t2t_repro.files import check_tensorflow_path, current_folder, matching
+from t2t_repro.files import check_tensorflow_path, current_folder, matching, read_json
 
 CHECKPOINT_NAME = "model.ckpt"
 STATE_FILE = "checkpoint"  # for programs that call tf.train.latest_checkpoint

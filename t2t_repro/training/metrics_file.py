@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from t2t_repro.description_file import parse_json
-from t2t_repro.files import INCOMPLETE, matching
+from t2t_repro.files import INCOMPLETE, matching, parse_json
 
 METRICS_FILE = "metrics.jsonl"
 

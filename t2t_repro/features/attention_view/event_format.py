@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from t2t_repro.description_file import parse_json
+from t2t_repro.files import parse_json
 
 PLUGIN_NAME = "attention"
 FORMAT = 1

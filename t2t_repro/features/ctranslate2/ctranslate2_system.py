@@ -16,7 +16,6 @@ from typing import Any
 from t2t_repro import catalogue
 from t2t_repro.data.text_files import identity
 from t2t_repro.decoding.problem_defaults import with_problem_defaults
-from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UserError
 from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     CTranslate2Translator,
@@ -26,7 +25,14 @@ from t2t_repro.features.ctranslate2.ctranslate2_translator import (
     import_ctranslate2,
     needed_positions,
 )
-from t2t_repro.files import atomic_write, check_new_folder, folder_lock, path_inside
+from t2t_repro.files import (
+    atomic_write,
+    check_new_folder,
+    description_text,
+    folder_lock,
+    load_description,
+    path_inside,
+)
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import choose_checkpoint
 from t2t_repro.runs.translating import TranslatingSystem

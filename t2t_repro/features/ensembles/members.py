@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from t2t_repro.description_file import description_text, load_description
 from t2t_repro.errors import UserError
-from t2t_repro.files import atomic_write
+from t2t_repro.files import atomic_write, description_text, load_description
 from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.training.checkpoint_paths import CHECKPOINT_WORDS, find_checkpoint
 
