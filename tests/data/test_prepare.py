@@ -1,3 +1,5 @@
+"""Preparing hands everything it receives on; all values differ."""
+
 from __future__ import annotations
 
 import contextlib
@@ -5,24 +7,28 @@ import dataclasses
 import hashlib
 import json
 import random
-import resource
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sentencepiece
 import tensorflow as tf
 from sentencepiece import sentencepiece_model_pb2
 
+from t2t_repro import __version__
 from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.manifest import FORMAT, Manifest
 from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import PrepareSettings, Problem, ReversedProblem, Vocabulary
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.text import train_sentencepiece
+from t2t_repro.text import SymbolTokenizer, train_sentencepiece
+from tests.support.file_limit import largest_file
+from tests.support.pairs_problem import DIGITS, LETTERS, Pairs
+from tests.support.pairs_problem import SETTINGS as OF_PAIRS
+from tests.support.recorder import record
 
 SETTINGS = PrepareSettings(vocab_size=330, num_shards=3, max_pair_length=60)
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven")
@@ -220,29 +226,32 @@ def test_prepared_data_is_found_again_and_not_rewritten(data_dir, caplog):
     assert before == {path.name: path.stat().st_mtime_ns for path in data_dir.iterdir()}
 
 
-DIFFERENCES = {
-    "vocab_size": (300, "vocab_size is 330 there, 300 now"),
-    "model_type": ("unigram", "model_type is 'bpe' there, 'unigram' now"),
-    "shared_vocabulary": (False, "shared_vocabulary is True there, False now"),
-    "max_pair_length": (9, "max_pair_length is 60 there, 9 now"),
-    "max_length_ratio": (1.5, "max_length_ratio is 0.0 there, 1.5 now"),
-    "drop_duplicates": (True, "drop_duplicates is False there, True now"),
-    "num_shards": (4, "num_shards is 3 there, 4 now"),
-    "subword_sampling": (0.1, "subword_sampling is 0.0 there, 0.1 now"),
-    "shuffle_seed": (2, "shuffle_seed is 1 there, 2 now"),
-    "character_coverage": (0.99, "character_coverage is 0.9999 there, 0.99 now"),
+OTHERS = {
+    "vocab_size": 300,
+    "model_type": "unigram",
+    "shared_vocabulary": False,
+    "max_pair_length": 9,
+    "max_length_ratio": 1.5,
+    "drop_duplicates": True,
+    "num_shards": 4,
+    "subword_sampling": 0.1,
+    "shuffle_seed": 2,
+    "character_coverage": 0.99,
 }
 
 
 def test_the_differences_cover_every_setting():
     # `test_subword_sampling` has the copies, which need a second setting.
-    assert set(PrepareSettings.names()) - {"subword_copies"} == set(DIFFERENCES)
+    assert set(PrepareSettings.names()) - {"subword_copies"} == set(OTHERS)
 
 
-@pytest.mark.parametrize("name", DIFFERENCES)
+@pytest.mark.parametrize(
+    "name", sorted({*PrepareSettings.names()} - {"subword_copies"})
+)
 def test_data_of_another_setting_is_refused_with_only_that_difference(data_dir, name):
-    value, message = DIFFERENCES[name]
-    settings = dataclasses.replace(SETTINGS, **{name: value})
+    before, now = getattr(SETTINGS, name), OTHERS[name]
+    settings = dataclasses.replace(SETTINGS, **{name: now})
+    message = f"{name} is {before!r} there, {now!r} now"
     with pytest.raises(UserError, match=rf"prepared otherwise: {message}\.\n"):
         prepare(Numbers(), data_dir, settings=settings)
 
@@ -394,10 +403,13 @@ def damaged_copy(data_dir: Path, tmp_path: Path, name: str, content: bytes) -> P
 SHARD = "numbers-train-00001-of-00003"
 
 
-def test_a_shard_cut_short_is_refused(data_dir, tmp_path):
+def test_a_shard_that_is_cut_short_or_missing_is_refused(data_dir, tmp_path):
     content = contents(data_dir)[SHARD]
     folder = damaged_copy(data_dir, tmp_path, SHARD, content[:-3])
     with pytest.raises(UserError, match=f"{SHARD} has .* bytes, expected"):
+        PreparedData.load(folder, Numbers()).shards("train")
+    (folder / SHARD).unlink()
+    with pytest.raises(UserError, match=f"{SHARD} is missing"):
         PreparedData.load(folder, Numbers()).shards("train")
 
 
@@ -454,17 +466,21 @@ def test_the_symbols_of_a_problem_are_its_vocabulary(tmp_path):
     assert examples(tmp_path, Digits(), "dev") == [([3, 4, 1], [4, 1])]
 
 
-def test_a_model_of_the_users_own_is_copied_and_used(tmp_path):
-    own = tmp_path / "own.model"
-    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Write a model of the user's own."""
+    path = tmp_path / "own.model"
+    path.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+    return path
+
+
+def test_a_model_of_the_users_own_is_copied_and_used(tmp_path, own):
     settings = dataclasses.replace(SETTINGS, source_model=str(own))
     prepare(Numbers(), tmp_path / "data", settings=settings)
     assert (tmp_path / "data" / "numbers.model").read_bytes() == own.read_bytes()
 
 
-def test_another_model_of_the_users_own_is_refused(tmp_path):
-    own = tmp_path / "own.model"
-    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+def test_another_model_of_the_users_own_is_refused(tmp_path, own):
     settings = dataclasses.replace(SETTINGS, source_model=str(own))
     prepare(Numbers(), tmp_path / "data", settings=settings)
     own.write_bytes(train_sentencepiece(["four five six"] * 9, vocab_size=280))
@@ -472,9 +488,7 @@ def test_another_model_of_the_users_own_is_refused(tmp_path):
         prepare(Numbers(), tmp_path / "data", settings=settings)
 
 
-def test_data_of_a_users_own_model_is_opened_without_it(tmp_path):
-    own = tmp_path / "own.model"
-    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+def test_data_of_a_users_own_model_is_opened_without_it(tmp_path, own):
     settings = dataclasses.replace(SETTINGS, source_model=str(own))
     prepared = prepare(Numbers(), tmp_path / "data", settings=settings)
     own.unlink()
@@ -485,20 +499,10 @@ def test_data_of_a_users_own_model_is_opened_without_it(tmp_path):
     assert (tmp_path / "data" / "numbers.model").stat().st_mtime_ns == before
 
 
-def test_a_users_own_model_is_refused_for_data_without_it(tmp_path):
-    own = tmp_path / "own.model"
-    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
+def test_a_users_own_model_is_refused_for_data_without_it(tmp_path, own):
     prepare(Numbers(), tmp_path / "data", settings=SETTINGS)
     with pytest.raises(UserError, match="source_model was not given there"):
         open_or_prepare(Numbers(), tmp_path / "data", {"source_model": str(own)})
-
-
-def test_a_model_for_the_targets_alone_is_refused(tmp_path):
-    own = tmp_path / "own.model"
-    own.write_bytes(train_sentencepiece(["one two three"] * 9, vocab_size=280))
-    settings = dataclasses.replace(SETTINGS, target_model=str(own))
-    with pytest.raises(UserError, match="targets only"):
-        prepare(Numbers(), tmp_path / "data", settings=settings)
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
@@ -625,19 +629,6 @@ def test_a_shard_that_the_manifest_does_not_list_is_neither_read_nor_changed(
     assert contents(folder) == before
 
 
-@contextlib.contextmanager
-def files_limited_to(size: int) -> Iterator[None]:
-    """Make writing fail at this size of a file, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # By default, the signal ends the process; Python ignores it from its start.
-    assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 class LongDev(Digits):
     """A problem whose dev text is longer than everything else."""
 
@@ -683,7 +674,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
         folder.mkdir()
         (folder / "mine.txt").write_text("keep")
     with (
-        files_limited_to(size),
+        largest_file(size),
         pytest.raises(UserError) as caught,
     ):
         prepare(problem(), folder)
@@ -833,7 +824,99 @@ def test_a_line_feed_in_generated_text_does_not_put_the_raw_text_out_of_step(tmp
 
 
 @pytest.mark.parametrize("num_workers", [0, -1])
-def test_fewer_than_one_process_is_refused(tmp_path, num_workers):
+@pytest.mark.parametrize("function", [prepare, open_or_prepare])
+def test_fewer_than_one_process_is_refused(tmp_path, function, num_workers):
     with pytest.raises(UsageError, match=f"num_workers={num_workers}, expected at"):
-        prepare(Digits(), tmp_path / "data", num_workers=num_workers)
+        function(Digits(), tmp_path / "data", num_workers=num_workers)
     assert not (tmp_path / "data").exists()
+
+
+@pytest.fixture
+def tokenizers(monkeypatch):
+    """Put given tokenizers in place of learned ones, and record the learning."""
+    monkeypatch.setattr(prepare_module, "given_tokenizers", lambda *_: None)
+    return record(monkeypatch, prepare_module, "learn_tokenizers", (DIGITS, LETTERS))
+
+
+def test_given_tokenizers_are_not_learned(tmp_path, tokenizers, monkeypatch):
+    record(monkeypatch, prepare_module, "given_tokenizers", (LETTERS, DIGITS))
+    data = prepare(Pairs(), tmp_path, None, OF_PAIRS)
+    assert tokenizers.calls == []
+    assert data.manifest.vocab_sizes == {
+        "inputs": LETTERS.vocab_size,
+        "targets": DIGITS.vocab_size,
+    }
+
+
+def test_everything_is_read_from_the_base_and_the_folder_for_downloads(
+    tmp_path, tokenizers
+):
+    problem = Pairs()
+    prepare(ReversedProblem(problem), tmp_path / "data", tmp_path / "tmp", OF_PAIRS)
+    names = ["identities", "check", "test", "dev", "train"]
+    assert problem.read == [(name, tmp_path / "tmp") for name in names]
+
+
+def test_opening_reads_from_the_folder_for_downloads(tmp_path, tokenizers):
+    for names in (["identities", "check", "test", "dev", "train"], ["identities"]):
+        problem = Pairs()
+        given = {"vocab_size": 330}
+        open_or_prepare(problem, tmp_path / "data", given, tmp_path / "tmp")
+        assert problem.read == [(name, tmp_path / "tmp") for name in names]
+
+
+def test_the_manifest_has_every_value_under_its_name(tmp_path, tokenizers):
+    problem = Pairs()
+    manifest = prepare(problem, tmp_path / "data", None, OF_PAIRS).manifest
+    assert (manifest.problem, manifest.problem_version) == ("pairs", 7)
+    assert manifest.settings == OF_PAIRS.recorded()
+    assert manifest.sources == {"text": {"lines": 9}}
+    assert manifest.tokenizers == {
+        "inputs": "pairs.inputs.symbols",
+        "targets": "pairs.targets.symbols",
+    }
+    assert manifest.vocab_sizes == {
+        "inputs": DIGITS.vocab_size,
+        "targets": LETTERS.vocab_size,
+    }
+    assert manifest.versions == {
+        "t2t_repro": __version__,
+        "sentencepiece": sentencepiece.__version__,
+    }
+    assert manifest == PreparedData.load(tmp_path / "data", problem).manifest
+    for name, facts in manifest.files.items():
+        content = (tmp_path / "data" / name).read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        assert facts == {"bytes": len(content), "sha256": digest}
+    source, target = PreparedData.load(tmp_path / "data", problem).tokenizers()
+    assert (source.symbols, target.symbols) == (DIGITS.symbols, LETTERS.symbols)
+
+
+class Model(SymbolTokenizer):
+    """A tokenizer whose file has another suffix than that of symbols."""
+
+    filename_suffix = ".model"
+
+
+def test_each_side_has_a_file_of_its_kind(tmp_path, monkeypatch):
+    sides = Model(list("1234")), LETTERS
+    record(monkeypatch, prepare_module, "given_tokenizers", sides)
+    manifest = prepare(Pairs(), tmp_path, None, OF_PAIRS).manifest
+    assert manifest.tokenizers == {
+        "inputs": "pairs.inputs.model",
+        "targets": "pairs.targets.symbols",
+    }
+    written = (tmp_path / "pairs.inputs.model").read_bytes()
+    assert written == sides[0].to_bytes()
+
+
+def test_missing_data_is_summarized_and_existing_data_is_not(
+    tmp_path, tokenizers, caplog
+):
+    caplog.set_level("INFO", "t2t_repro")
+    data = open_or_prepare(Pairs(), tmp_path)
+    assert data.manifest.settings["vocab_size"] == 340
+    assert "vocabulary of" in caplog.text
+    caplog.clear()
+    open_or_prepare(Pairs(), tmp_path)
+    assert caplog.text == ""

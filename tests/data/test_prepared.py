@@ -1,9 +1,13 @@
+"""The files of prepared data are checked as far as each use needs."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
+from t2t_repro.data import prepare as prepare_module
+from t2t_repro.data import prepared
 from t2t_repro.data.pipeline import (
     BatchPlan,
     Shards,
@@ -19,6 +23,9 @@ from t2t_repro.runs.run import RUN_FILE
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from tests.runs.test_run import make_run
 from tests.support.corpus import rows_of
+from tests.support.pairs_problem import DIGITS, LETTERS, Pairs
+from tests.support.pairs_problem import SETTINGS as PAIRS_SETTINGS
+from tests.support.recorder import spy
 
 SETTINGS = PrepareSettings(vocab_size=300, num_shards=2, shared_vocabulary=False)
 PLAN = BatchPlan((64,), (4,))
@@ -55,14 +62,11 @@ def reverse(folder) -> PreparedData:
     return PreparedData.load(folder, ReversedProblem(Animals()))
 
 
-def test_splits_are_the_prepared_ones(data):
-    assert data.splits == ("train", "dev", "test")
-
-
 def test_shards_are_the_paths_of_a_split(data, folder):
     first, second = (
         f"{folder}/animals-train-0000{number}-of-00002" for number in (0, 1)
     )
+    assert data.splits == ("train", "dev", "test")
     assert data.shards("train") == Shards((first, second))
     assert data.shards("dev") == Shards((f"{folder}/animals-dev-00000-of-00001",))
 
@@ -72,9 +76,11 @@ def test_raw_text_is_lists_of_lines(data):
     assert data.raw_text("test") == (["three dogs"], ["drei Hunde"])
 
 
-def test_there_is_no_raw_text_of_the_training_split(data):
+def test_other_splits_are_refused(data):
     with pytest.raises(UserError, match="'train', expected one of dev, test"):
         data.raw_text("train")
+    with pytest.raises(UserError, match="'valid', expected one of train, dev, test"):
+        data.shards("valid")
 
 
 def decoded(tokenizers, batches) -> list[tuple[str, str]]:
@@ -170,3 +176,53 @@ def test_an_unknown_setting_is_refused_with_the_closest_one(folder):
 def test_a_value_out_of_range_is_refused(tmp_path):
     with pytest.raises(UserError, match="num_shards: received 0, expected at least 1"):
         open_or_prepare(Animals(), tmp_path, {"num_shards": 0})
+
+
+@pytest.fixture
+def digits(tmp_path, monkeypatch):
+    """Prepare digits and letters, without learning a vocabulary."""
+    sides = (DIGITS, LETTERS)
+    monkeypatch.setattr(prepare_module, "given_tokenizers", lambda *_: sides)
+    return prepare(Pairs(), tmp_path / "data", None, PAIRS_SETTINGS)
+
+
+def test_reading_shards_checks_sizes_without_reading_the_files(digits, monkeypatch):
+    """Checksums of a large corpus take minutes."""
+    read = spy(monkeypatch, prepared, "identity")
+    shards = digits.shards("train")
+    assert read.calls == []
+    names = digits.manifest.splits["train"].shards
+    assert shards == Shards(tuple(str(digits.folder / name) for name in names), False)
+    digits.check_files(checksums=True)
+    paths = [call["path"] for call in read.calls]
+    assert paths == [digits.folder / name for name in digits.manifest.files]
+
+
+def test_a_shard_in_another_folder_is_refused(digits):
+    digits.manifest.splits["train"].shards.append("../elsewhere")
+    with pytest.raises(UserError, match=r"names the file '\.\./elsewhere'"):
+        digits.shards("train")
+
+
+def changed_file(digits, content):
+    path = digits.folder / "pairs-dev.targets.txt"
+    path.write_bytes(content)
+    return path
+
+
+def test_a_changed_file_of_the_same_size_is_found_by_its_checksum_alone(digits):
+    changed_file(digits, b"b\nc\nb c\n")
+    digits.check_files(checksums=False)
+    assert open_or_prepare(Pairs(), digits.folder) == digits
+    with pytest.raises(UserError, match=r"targets\.txt has changed since"):
+        prepare(Pairs(), digits.folder, None, PAIRS_SETTINGS)
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_a_file_of_another_size_or_without_a_file_is_found(digits, checksums):
+    path = changed_file(digits, b"b\n")
+    with pytest.raises(UserError, match="has 2 bytes, expected 8"):
+        digits.check_files(checksums=checksums)
+    path.unlink()
+    with pytest.raises(UserError, match="is missing"):
+        digits.check_files(checksums=checksums)

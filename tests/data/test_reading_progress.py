@@ -6,7 +6,7 @@ import pytest
 
 from t2t_repro.data import problem
 from t2t_repro.data.file_problem import TextPairProblem
-from t2t_repro.data.prepare import prepare
+from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.problem import counted
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from tests.support.recorder import spy
@@ -33,11 +33,15 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("draws", [True, False])
-def test_preparing_draws_bars_only_if_asked(tmp_path, monkeypatch, draws):
+@pytest.mark.parametrize("function", [prepare, open_or_prepare])
+def test_preparing_draws_bars_only_if_asked(tmp_path, monkeypatch, draws, function):
     lines = [f"a b {number}" for number in range(40)]
     problem = TextPairProblem.from_lists(lines, lines)
-    settings = PrepareSettings(vocab_size=290, num_shards=1)
+    settings = {"vocab_size": 290, "num_shards": 1}
+    if function is prepare:
+        settings = PrepareSettings(**settings)
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    prepare(problem, tmp_path, None, settings, show_progress=draws)
+    given = {"settings" if function is prepare else "given": settings}
+    function(problem, tmp_path, **given, show_progress=draws)
     assert ("pair/s" in terminal.getvalue()) == draws

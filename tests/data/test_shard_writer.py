@@ -8,14 +8,12 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.data import shard_writer
-from t2t_repro.data.encoding import pair_digests
 from t2t_repro.data.manifest import SplitCounts
 from t2t_repro.data.output_files import OutputFiles
 from t2t_repro.data.problem import RepeatedPair
 from t2t_repro.data.shard_writer import write_splits
 from t2t_repro.errors import UserError
 from tests.support.pairs_problem import DIGITS, LETTERS, SETTINGS, TEXT, Pairs
-from tests.support.recorder import spy
 
 
 def examples(paths):
@@ -37,15 +35,9 @@ def examples(paths):
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch):
-    """Write the splits, and record filters, files and readings."""
-    calls = {
-        name: spy(monkeypatch, shard_writer, name)
-        for name in ("PairFilter", "checked_pairs")
-    }
-    problem = Pairs()
-    counts = write(problem, tmp_path, "prefix")
-    return problem, counts, calls
+def counts(tmp_path):
+    """Write the splits."""
+    return write(Pairs(), tmp_path, "prefix")
 
 
 def write(problem, folder, prefix):
@@ -60,27 +52,16 @@ def write(problem, folder, prefix):
         )
 
 
-def test_every_split_is_read_once_with_training_last(written, tmp_path):
-    problem, _, calls = written
-    expected = [
-        {"problem": problem, "split": split, "tmp_dir": tmp_path / "tmp"}
-        for split in ("test", "dev", "train")
-    ]
-    assert calls["checked_pairs"].calls == expected
+def test_only_training_pairs_are_filtered_as_such(tmp_path):
+    repeated = [("1", "a"), ("1", "a"), ("1", "b b b")]
+    problem = Pairs(train=[*repeated, ("2", "b")], dev=repeated)
+    counts = write(problem, tmp_path, "prefix")
+    assert counts["train"].dropped == {"exact_repeat": 1, "length_ratio": 1}
+    assert counts["train"].also_held_out == 1
+    assert (counts["dev"].pairs_written, counts["dev"].dropped) == (3, {})
 
 
-def test_only_training_pairs_are_filtered_as_such(written):
-    _, _, calls = written
-    held_out = {*pair_digests(TEXT["dev"] + TEXT["test"]).tolist()}
-    assert calls["PairFilter"].calls == [
-        {"settings": SETTINGS, "split": "test", "held_out": frozenset()},
-        {"settings": SETTINGS, "split": "dev", "held_out": frozenset()},
-        {"settings": SETTINGS, "split": "train", "held_out": held_out},
-    ]
-
-
-def test_the_counts_are_those_of_each_split_in_order(written):
-    _, counts, _ = written
+def test_the_counts_are_those_of_each_split_in_order(counts):
     assert [*counts] == ["train", "dev", "test"]
     assert counts["train"] == SplitCounts(
         pairs_read=5,
@@ -106,7 +87,7 @@ def test_the_counts_are_those_of_each_split_in_order(written):
     assert counts["test"].target_subwords == 3
 
 
-def test_each_side_is_encoded_by_its_own_tokenizer(written, tmp_path):
+def test_each_side_is_encoded_by_its_own_tokenizer(counts, tmp_path):
     (file,) = examples([tmp_path / "prefix-dev-00000-of-00001"])
     one, two, three, _ = (DIGITS.encode(digit)[0] for digit in "1234")
     b, c = (LETTERS.encode(letter)[0] for letter in "BC")
@@ -119,7 +100,7 @@ def test_each_side_is_encoded_by_its_own_tokenizer(written, tmp_path):
     assert [len(file) for file in files] == [2, 1]
 
 
-def test_the_raw_text_has_every_pair_on_its_own_side(written, tmp_path):
+def test_the_raw_text_has_every_pair_on_its_own_side(counts, tmp_path):
     lines = {
         path.name: path.read_text().splitlines() for path in tmp_path.glob("*.txt")
     }
@@ -133,17 +114,17 @@ def test_the_raw_text_has_every_pair_on_its_own_side(written, tmp_path):
 
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_pairs_are_encoded_in_batches_with_the_same_result(
-    tmp_path, monkeypatch, written, size
+    tmp_path, monkeypatch, counts, size
 ):
     monkeypatch.setattr(shard_writer, "_PAIRS_AT_A_TIME", size)
-    counts = write(Pairs(), tmp_path, "again")
+    again = write(Pairs(), tmp_path, "again")
     for split in ("train", "dev", "test"):
         first, second = (
             examples(sorted(tmp_path.glob(f"{name}-{split}-*-of-*")))
             for name in ("prefix", "again")
         )
         assert first == second
-        assert counts[split].pairs_read == len(TEXT[split])
+        assert again[split].pairs_read == counts[split].pairs_read == len(TEXT[split])
 
 
 def test_a_split_without_pairs_names_the_reasons(tmp_path):

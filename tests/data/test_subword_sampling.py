@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +21,8 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text import Tokenizer
+from tests.data.test_interrupted_preparation import SETTINGS as NUMBERS_SETTINGS
+from tests.data.test_interrupted_preparation import Numbers, contents
 
 PLAIN = PrepareSettings(vocab_size=300, num_shards=3, drop_duplicates=True)
 SAMPLED = PLAIN.replace(subword_copies=4, subword_sampling=0.3)
@@ -62,10 +63,6 @@ def plain(small_batches, tmp_path_factory) -> PreparedData:
 @pytest.fixture(scope="module")
 def sampled(small_batches, tmp_path_factory) -> PreparedData:
     return prepare(Jumps(), tmp_path_factory.mktemp("sampled"), None, SAMPLED)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def shards_of(data: PreparedData, split: str = "train"):
@@ -271,26 +268,6 @@ def test_symbols_of_trees_stay_whole_beside_sampled_sentences(tmp_path):
     assert {symbols.decode(target) for target in targets} == {"(S XX XX XX )S"}
 
 
-class Numbers(Problem):
-    """Pairs of digits, some repeated, some empty, some too long, some twice."""
-
-    name = "numbers"
-    splits = ("train", "dev")
-    vocabulary = Vocabulary(kind="symbols", symbols=tuple("0123456789"))
-
-    def pairs(self, split, tmp_dir):
-        for number in range(95 if split == "train" else 4):
-            source = " ".join(str(number % 61))
-            target = "" if number % 17 == 5 else " ".join(str(number % 61 * 7))
-            if number % 19 == 3:
-                target = f"{target} 1 1 1 1 1 1"
-            twice = number % 3 == 1
-            yield RepeatedPair(source, target, 2) if twice else (source, target)
-
-
-NUMBERS = PrepareSettings(num_shards=3, drop_duplicates=True, max_pair_length=6)
-
-
 def test_a_problem_of_symbols_refuses_sampling(tmp_path):
     problem = Numbers()
     for given in ({"subword_sampling": 0.1}, {"subword_copies": 2}):
@@ -316,7 +293,7 @@ BEFORE = {
 
 
 def test_without_sampling_the_bytes_are_those_of_earlier_versions(tmp_path):
-    prepare(Numbers(), tmp_path, None, NUMBERS)
+    prepare(Numbers(), tmp_path, None, NUMBERS_SETTINGS)
     found = contents(tmp_path)
     manifest = json.loads(found["numbers.manifest.json"])
     del manifest["versions"]

@@ -90,7 +90,6 @@ def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
     [
         ("beam_size=2", "none", True),
         ("beam_size=2,constrain=tree", "tree", True),
-        ("beam_size=3,constrain=tree,mbr_scale=1", "tree", True),
         ("beam_size=3,constrain=tree,mbr_scale=1,mbr_consensus=true", "tree", True),
         ("beam_size=2,prefer_unrepaired=false", "none", False),
     ],
@@ -107,7 +106,9 @@ def test_only_trees_are_written_where_the_grammar_is_requested(
         assert scores.get("repaired", 0) == 0
 
 
-@pytest.mark.parametrize("constrain", ["none", "tree"])
+@pytest.mark.parametrize(
+    "constrain", ["tree", pytest.param("none", marks=pytest.mark.slow)]
+)
 def test_an_export_counts_words_and_brackets(trained, tmp_path, constrain):
     folder, _ = trained
     system = System.load(folder / "run")

@@ -160,13 +160,13 @@ def test_an_english_sentence_has_one_translation_and_one_tree():
     """A choice that does not change the English text must not change anything."""
     places = random.Random(0)
     unchanged = 0
-    for seed in map(str, range(20_000)):
+    for seed in map(str, range(6_000)):
         sentence = draw_sentence(Draw(seed))
         changed = draw_sentence(ChangedDraw(seed, places.randrange(1, 30)))
         if changed.english == sentence.english:
             unchanged += 1
             assert changed == sentence
-    assert unchanged > 5_000
+    assert unchanged > 1_500
 
 
 def treebank_tokens(text: str) -> list[str]:
