@@ -93,16 +93,10 @@ def flipped(pairs) -> list[tuple[str, str]]:
     return [(target, source) for source, target in pairs]
 
 
-def test_training_reads_the_pairs_of_a_problem(data):
-    batches = training_epoch(data.shards("train"), PLAN, seed=1, epoch=0)
-    pairs = decoded(data.tokenizers(), batches)
-    assert sorted(pairs) == sorted(TEXT["train"])
-
-
-def test_training_reads_the_swapped_pairs_of_a_reversed_problem(reverse):
-    batches = training_epoch(reverse.shards("train"), PLAN, seed=1, epoch=0)
-    pairs = decoded(reverse.tokenizers(), batches)
-    assert sorted(pairs) == sorted(flipped(TEXT["train"]))
+def test_training_reads_the_pairs_swapped_if_the_problem_is_reversed(data, reverse):
+    for read, expected in ((data, TEXT["train"]), (reverse, flipped(TEXT["train"]))):
+        batches = training_epoch(read.shards("train"), PLAN, seed=1, epoch=0)
+        assert sorted(decoded(read.tokenizers(), batches)) == sorted(expected)
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])

@@ -40,36 +40,30 @@ def test_a_file_with_the_line_ends_of_old_macs_is_refused(tmp_path, content):
         lines_of(tmp_path, gzip.compress(content))
 
 
-def test_a_single_line_may_have_a_carriage_return(tmp_path):
-    assert lines_of(tmp_path, b"one\rtwo") == ["one\rtwo"]
-    assert lines_of(tmp_path, b"one\rtwo\r\n") == ["one\rtwo"]
-
-
-def test_a_last_line_without_line_feed_counts(tmp_path):
-    assert lines_of(tmp_path, b"a\nb") == ["a", "b"]
-
-
-def test_empty_lines_are_kept(tmp_path):
-    assert lines_of(tmp_path, b"\na\n\n") == ["", "a", ""]
-
-
-def test_one_carriage_return_belongs_to_the_line_end(tmp_path):
-    assert lines_of(tmp_path, b"a\r\nb\r\r\n") == ["a", "b\r"]
-
-
-def test_a_byte_order_mark_is_left_out_at_the_start_only(tmp_path):
-    content = "\ufeffa\n\ufeffb\n".encode()
-    assert lines_of(tmp_path, content) == ["a", "\ufeffb"]
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        # A single line may have a carriage return; one belongs to the line end.
+        (b"one\rtwo", ["one\rtwo"]),
+        (b"one\rtwo\r\n", ["one\rtwo"]),
+        (b"a\r\nb\r\r\n", ["a", "b\r"]),
+        # The last line needs no line feed, and empty lines are kept.
+        (b"a\nb", ["a", "b"]),
+        (b"\na\n\n", ["", "a", ""]),
+        # A byte-order mark is left out at the start only.
+        ("\ufeffa\n\ufeffb\n".encode(), ["a", "\ufeffb"]),
+        # Gzip is recognised by its content.
+        (gzip.compress("ä\nb\n".encode(), mtime=0), ["ä", "b"]),
+    ],
+)
+def test_a_text_has_its_lines(tmp_path, content, lines):
+    assert lines_of(tmp_path, content) == lines
 
 
 def test_a_byte_order_mark_is_noticed(tmp_path):
     marked = written(tmp_path / "marked", "\ufeffa\n".encode())
     plain = written(tmp_path / "plain", b"a\n")
     assert (has_byte_order_mark(marked), has_byte_order_mark(plain)) == (True, False)
-
-
-def test_gzip_is_recognised_by_its_content(tmp_path):
-    assert lines_of(tmp_path, gzip.compress("ä\nb\n".encode())) == ["ä", "b"]
 
 
 def test_a_plain_file_called_gz_is_read(tmp_path):

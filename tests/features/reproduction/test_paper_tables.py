@@ -7,7 +7,6 @@ import json
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.errors import UsageError
 from t2t_repro.features.reproduction.paper_tables import TABLES, Row, find_row, select
 from t2t_repro.features.reproduction.paper_tables import find_table as table
 from tests.golden import make_values
@@ -90,19 +89,6 @@ def test_parsers_have_their_subwords_and_56_symbols():
     """26 constituents of the Penn Treebank open and close; XX; three special ones."""
     sizes = [row.vocab_sizes for row in table("table4").rows if row.hparams_set]
     assert sizes == [(16_000, 56), (32_000, 56)]
-
-
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [
-        ("table33/base", "Did you mean table3"),
-        ("table3/a_h2", "Did you mean a_h"),
-        ("table3", "expected TABLE/ROW"),
-    ],
-)
-def test_an_unknown_row_is_refused(name, answer):
-    with pytest.raises(UsageError, match=answer):
-        find_row(name)
 
 
 def test_a_selected_row_keeps_everything_else_of_its_table():
