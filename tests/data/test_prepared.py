@@ -207,7 +207,7 @@ def changed_file(digits, content):
 def test_a_changed_file_of_the_same_size_is_found_by_its_checksum_alone(digits):
     changed_file(digits, b"b\nc\nb c\n")
     digits.check_files(checksums=False)
-    assert open_or_prepare(Pairs(), digits.folder) == digits
+    assert open_or_prepare(digits.problem, digits.folder) == digits
     with pytest.raises(UserError, match=r"targets\.txt has changed since"):
         prepare(Pairs(), digits.folder, None, PAIRS_SETTINGS)
 

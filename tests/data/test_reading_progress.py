@@ -37,11 +37,11 @@ class Terminal(io.StringIO):
 def test_preparing_draws_bars_only_if_asked(tmp_path, monkeypatch, draws, function):
     lines = [f"a b {number}" for number in range(40)]
     problem = TextPairProblem.from_lists(lines, lines)
-    settings = {"vocab_size": 290, "num_shards": 1}
-    if function is prepare:
-        settings = PrepareSettings(**settings)
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    given = {"settings" if function is prepare else "given": settings}
-    function(problem, tmp_path, **given, show_progress=draws)
+    given = {"vocab_size": 290, "num_shards": 1}
+    if function is prepare:
+        prepare(problem, tmp_path, None, PrepareSettings(**given), show_progress=draws)
+    else:
+        open_or_prepare(problem, tmp_path, given, show_progress=draws)
     assert ("pair/s" in terminal.getvalue()) == draws

@@ -57,7 +57,7 @@ def test_only_training_pairs_are_filtered_as_such(tmp_path):
     problem = Pairs(train=[*repeated, ("2", "b")], dev=repeated)
     counts = write(problem, tmp_path, "prefix")
     assert counts["train"].dropped == {"exact_repeat": 1, "length_ratio": 1}
-    assert counts["train"].also_held_out == 1
+    assert counts["train"].also_held_out == 3
     assert (counts["dev"].pairs_written, counts["dev"].dropped) == (3, {})
 
 
