@@ -24,10 +24,8 @@ from t2t_repro.cli.framework import (
 )
 from t2t_repro.cli.report import (
     Scored,
-    add_report_flags,
-    check_report_flags,
-    check_report_problem,
     report_flags,
+    reports,
     show_report,
     wants_report,
 )
@@ -97,7 +95,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     add_bleu_tokenizer_flag(parser, "the run's; without a run, auto")
     add_decode_hparams_flag(parser, "evaluate")
-    add_report_flags(parser)
+    for report in reports():
+        report.add_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -111,12 +110,14 @@ def run(args: argparse.Namespace) -> int:
         )
     hparams = DecodeHParams().parse_for("evaluate", args.decode_hparams)
     _check_flags(args)
-    check_report_flags(args)
+    for report in reports():
+        report.check_flags(args)
     check_usable(args.bleu_tokenizer or AUTO_TOKENIZER)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs, others = _read_files(args)
     system = load_engine(args, hparams, parallel_batches=True)
-    check_report_problem(args, system.problem)
+    for report in reports():
+        report.check_problem(args, system.problem)
     if args.bleu_tokenizer is not None:
         check_bleu_tokenizer(args.bleu_tokenizer, system.problem)
         system.problem = system.problem.with_bleu_tokenizer(args.bleu_tokenizer)
@@ -137,10 +138,10 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.decode_to_file:
         write_lines(args.decode_to_file, evaluation.hypotheses)
-    report = _report(args, system, hparams, evaluation)
+    values = _report(args, system, hparams, evaluation)
     sources, references = pairs
     scored = Scored(
-        report, evaluation.hypotheses, references, sources, system, tokenizer
+        values, evaluation.hypotheses, references, sources, system, tokenizer
     )
     show_report(args, scored)
     return 0
@@ -305,7 +306,8 @@ def score_hypothesis(args: argparse.Namespace) -> int:
             f"{report_flags()}, or leave out --source."
         )
     check_read_once((args.hypothesis, *args.reference, args.source))
-    check_report_flags(args)
+    for report in reports():
+        report.check_flags(args)
     hypotheses = read_input(args.hypothesis)
     references, *others = (
         _read_aligned(name, args.hypothesis, len(hypotheses)) for name in args.reference
@@ -323,8 +325,8 @@ def score_hypothesis(args: argparse.Namespace) -> int:
     scores = score_translations(hypotheses, references, tokenizer, others)
     named = args.reference if others else args.reference[0]
     data = {"hypothesis": args.hypothesis, "reference": named}
-    report = dataclasses.asdict(scores) | data
-    scored = Scored(report, hypotheses, references, sources, tokenizer=tokenizer)
+    values = dataclasses.asdict(scores) | data
+    scored = Scored(values, hypotheses, references, sources, tokenizer=tokenizer)
     show_report(args, scored)
     return 0
 

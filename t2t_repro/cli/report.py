@@ -2,8 +2,9 @@
 
 Scores are JSON for programs, and a table for people at a terminal. A report is a module
 of a feature with the names of its flags in `FLAGS`, `add_flags(parser)`,
-`is_wanted(args)`, `check_flags(args)`, `check_problem(args, problem)` and
-`show(args, scored)`, which prints it.
+`is_wanted(args)`, `check_flags(args)`, which refuses what cannot be followed before any
+work, `check_problem(args, problem)`, which refuses a report that does not fit the
+problem, and `show(args, scored)`, which prints it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from t2t_repro.text_tables import aligned, printable
 from t2t_repro.translation_scores import DEFAULT_TOKENIZER
 
 if TYPE_CHECKING:
-    from t2t_repro.data.problem import Problem
     from t2t_repro.runs import TranslatingSystem
 
 _DIGITS = 9  # after the point
@@ -61,32 +61,6 @@ def reports() -> list[ModuleType]:
 def wants_report(args: argparse.Namespace) -> bool:
     """Return whether the user asked for a report."""
     return any(report.is_wanted(args) for report in reports())
-
-
-def add_report_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of the reports."""
-    for report in reports():
-        report.add_flags(parser)
-
-
-def check_report_flags(args: argparse.Namespace) -> None:
-    """Refuse flags of reports that cannot be followed, before any work.
-
-    Raises:
-        UserError: If there is one.
-    """
-    for report in reports():
-        report.check_flags(args)
-
-
-def check_report_problem(args: argparse.Namespace, problem: Problem) -> None:
-    """Refuse a report that does not fit the problem.
-
-    Raises:
-        UsageError: If there should be one.
-    """
-    for report in reports():
-        report.check_problem(args, problem)
 
 
 def report_flags() -> str:
