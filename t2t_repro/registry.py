@@ -245,7 +245,7 @@ def register_model(name: str | type | None = None) -> Any:
 def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
     """Register the attention that `self_attention_type` selects by this name.
 
-    Decorates a subclass of `layers.MultiheadAttention`, or a function
+    Decorates a subclass of `layers.MultiHeadAttention`, or a function
     `(options: LayerOptions, role: AttentionRole, **kwargs)` that returns such a layer
     and passes `kwargs` (`name`, `dtype`) to it. See docs/extending.md.
     """

@@ -1,8 +1,8 @@
-"""Layers of the papers, in `keras.ops`, with explicit arguments."""
+"""Layers of the papers, in `keras.ops`, for any Keras model."""
 
 from t2t_repro.layers.attention import (
     BlockedAttention,
-    MultiheadAttention,
+    MultiHeadAttention,
     causal_mask,
     dot_product,
     masked_softmax,
@@ -24,9 +24,10 @@ from t2t_repro.layers.encoder_decoder import (
     Encoder,
     EncoderLayer,
     LayerCache,
+    LayerOptions,
 )
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.options import AttentionRole, LayerOptions
+from t2t_repro.layers.options import AttentionRole
 from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.positions import CountedPositions, Positions, sinusoidal_positions
 from t2t_repro.layers.residual import Dropout, ResidualConnection
@@ -50,7 +51,7 @@ __all__ = [
     "FeedForward",
     "LayerCache",
     "LayerOptions",
-    "MultiheadAttention",
+    "MultiHeadAttention",
     "NearUniformOnSimplex",
     "ParameterAttention",
     "Positions",

@@ -32,9 +32,13 @@ import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID, Compatibility, check_choice
-from t2t_repro.layers.options import AttentionRole, LayerOptions
+from t2t_repro.layers.options import (
+    AttentionRole,
+    LayerStructure,
+    Sublayer,
+    build_dense,
+)
 from t2t_repro.layers.residual import Dropout
-from t2t_repro.registry import register_attention
 
 
 def padding_mask(ids: KerasTensor) -> KerasTensor:
@@ -93,6 +97,21 @@ def neighbourhood_mask(length: int | KerasTensor, neighbourhood: int) -> KerasTe
     positions = ops.arange(length)
     distances = ops.abs(positions[:, None] - positions[None, :])
     return (distances <= neighbourhood // 2)[None, None, :, :]
+
+
+def with_padding_mask(
+    attention_mask: KerasTensor | None, padding_mask: KerasTensor | None
+) -> KerasTensor | None:
+    """Return a mask that also hides the padding of `padding_mask`, if there is one.
+
+    Args:
+        attention_mask: `[batch or 1, 1, query_length or 1, key_length]`.
+        padding_mask: `[batch, key_length]`, False at padding, of any dtype.
+    """
+    if padding_mask is None:
+        return attention_mask
+    visible = ops.cast(padding_mask, "bool")[:, None, None, :]
+    return combine_masks(attention_mask, visible)
 
 
 def combine_masks(first: KerasTensor | None, second: KerasTensor) -> KerasTensor:
@@ -191,9 +210,15 @@ def keep_weights(layer: keras.layers.Layer, weights: Callable[[], KerasTensor]) 
 
 
 def projection(name: str, channels: int, dtype: object) -> keras.layers.Dense:
-    """Make W^Q, W^K, W^V or W^O: no bias, initially Glorot uniform."""
+    """Make W^Q, W^K, W^V or W^O: no bias, initially Glorot uniform.
+
+    Args:
+        name: Name of the layer.
+        channels: Width of the output; 0 if `build_dense` will say it.
+        dtype: Dtype or dtype policy.
+    """
     return keras.layers.Dense(
-        channels,
+        max(channels, 1),
         use_bias=False,
         kernel_initializer="glorot_uniform",
         name=name,
@@ -201,24 +226,22 @@ def projection(name: str, channels: int, dtype: object) -> keras.layers.Dense:
     )
 
 
-def check_heads(num_heads: int, key_channels: int, value_channels: int) -> None:
+def check_heads(num_heads: int, **channels: int) -> None:
     """Check that every head gets an equal part of the channels.
 
     Raises:
         ValueError: If `num_heads` does not divide the channels.
     """
-    for name, channels in [("key", key_channels), ("value", value_channels)]:
-        if channels % num_heads:
+    for name, each in channels.items():
+        if each % num_heads:
             raise ValueError(
-                f"`num_heads` must divide `{name}_channels`. "
-                f"Received: num_heads={num_heads}, {name}_channels={channels}"
+                f"`num_heads` must divide `{name}`. "
+                f"Received: num_heads={num_heads}, {name}={each}"
             )
 
 
-@register_attention("dot_product")
-@register_attention("restricted_masked")
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class MultiheadAttention(keras.layers.Layer):
+class MultiHeadAttention(Sublayer):
     """Multi-head attention with separate key and value depths (section 3.2.2).
 
     MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O with
@@ -232,20 +255,22 @@ class MultiheadAttention(keras.layers.Layer):
     whole sequences, and `attend`, on cached keys and values, both follow.
 
     Args:
-        hidden_size: Width of the inputs and of the output (d_model).
         num_heads: Number of heads (h).
-        key_channels: Total width of queries and keys over all heads (h d_k).
-        value_channels: Total width of values over all heads (h d_v).
-        compatibility: Function of queries and keys: "scaled_dot_product", equation (1);
-            "dot_product", the same without 1 / sqrt(d_k); or "additive", Bahdanau et
-            al.'s v^T tanh(q + k) with a vector v per head, which section 3.2.1
-            compares with the other two.
+        attention_key_channels: Total width of queries and keys over all heads (h d_k);
+            0 = `hidden_size`.
+        attention_value_channels: Total width of values over all heads (h d_v); 0 =
+            `hidden_size`.
+        attention_compatibility: Function of queries and keys: "scaled_dot_product",
+            equation (1); "dot_product", the same without 1 / sqrt(d_k); or "additive",
+            Bahdanau et al.'s v^T tanh(q + k) with a vector v per head, which section
+            3.2.1 compares with the other two.
         causal: Whether a position cannot see later positions.
-        neighbourhood: Number of positions that each position sees in self-attention (r
-            of section 4), odd, with the position itself in the middle; 0 means all.
-        dropout_rate: Dropout on the attention weights (not in the paper's base;
-            tensor2tensor `attention_dropout`).
-        **kwargs: Arguments of `keras.layers.Layer`.
+        attention_neighbourhood: Number of positions that each position sees in
+            self-attention (r of section 4), odd, with the position itself in the
+            middle; 0 means all.
+        attention_dropout: Dropout on the attention weights (not in the paper's base).
+        **kwargs: `hidden_size`, by default that of the query, and arguments of
+            `keras.layers.Layer`.
 
     Call arguments:
         query_input: `[batch, query_length, hidden_size]`.
@@ -253,56 +278,71 @@ class MultiheadAttention(keras.layers.Layer):
             `query_input` for self-attention.
         attention_mask: Boolean, True = may attend, broadcastable to
             `[batch, num_heads, query_length, key_length]`.
+        padding_mask: Boolean `[batch, key_length]`, False at padding; by default, the
+            mask that Keras attached to `memory_input`, if there is one.
         training: Whether dropout is active.
+        return_attention_scores: Whether to return the weights, too.
 
     Returns:
-        `[batch, query_length, hidden_size]`.
+        `[batch, query_length, hidden_size]`; if asked for, also the weights before
+        dropout, float32 `[batch, num_heads, query_length, key_length]`.
 
     Raises:
-        ValueError: If `num_heads` does not divide the channels, `compatibility` is
-            unknown, or `neighbourhood` is even.
+        ValueError: If `num_heads` does not divide the channels,
+            `attention_compatibility` is unknown, or `attention_neighbourhood` is even.
+
+    Example:
+    ```python
+    attention = MultiHeadAttention(num_heads=8, causal=True)
+    x = keras.random.normal((2, 10, 512))
+    output, scores = attention(x, x, return_attention_scores=True)
+    assert output.shape == (2, 10, 512)
+    assert scores.shape == (2, 8, 10, 10)
+    ```
     """
 
     def __init__(
         self,
         *,
-        hidden_size: int,
         num_heads: int,
-        key_channels: int,
-        value_channels: int,
-        compatibility: Compatibility = "scaled_dot_product",
+        attention_key_channels: int = 0,
+        attention_value_channels: int = 0,
+        attention_compatibility: Compatibility = "scaled_dot_product",
         causal: bool = False,
-        neighbourhood: int = 0,
-        dropout_rate: float = 0.0,
+        attention_neighbourhood: int = 0,
+        attention_dropout: float = 0.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_heads(num_heads, key_channels, value_channels)
-        check_choice("compatibility", compatibility, Compatibility)
-        if neighbourhood and (neighbourhood < 0 or neighbourhood % 2 == 0):
+        check_choice("attention_compatibility", attention_compatibility, Compatibility)
+        if attention_neighbourhood and (
+            attention_neighbourhood < 0 or attention_neighbourhood % 2 == 0
+        ):
             raise ValueError(
-                "`neighbourhood` must be 0, or odd and positive. "
-                f"Received: neighbourhood={neighbourhood}"
+                "`attention_neighbourhood` must be 0, or odd and positive. "
+                f"Received: attention_neighbourhood={attention_neighbourhood}"
             )
-        self.hidden_size = hidden_size
         self.num_heads = num_heads
-        self.key_channels = key_channels
-        self.value_channels = value_channels
-        self.compatibility = compatibility
+        self.attention_key_channels = attention_key_channels
+        self.attention_value_channels = attention_value_channels
+        self.attention_compatibility = attention_compatibility
         self.causal = causal
-        self.neighbourhood = neighbourhood
-        self.dropout_rate = dropout_rate
-        self.query_projection = projection("query", key_channels, self.dtype_policy)
-        self.key_projection = projection("key", key_channels, self.dtype_policy)
-        self.value_projection = projection("value", value_channels, self.dtype_policy)
-        self.output_projection = projection("output", hidden_size, self.dtype_policy)
+        self.attention_neighbourhood = attention_neighbourhood
+        self.attention_dropout = attention_dropout
+        self._check_channels(self.hidden_size or 0)
+        policy = self.dtype_policy
+        key, value = self.attention_key_channels, self.attention_value_channels
+        self.query_projection = projection("query", key, policy)
+        self.key_projection = projection("key", key, policy)
+        self.value_projection = projection("value", value, policy)
+        self.output_projection = projection("output", self.hidden_size or 0, policy)
         self.weights_dropout = Dropout(
-            dropout_rate, name="weights_dropout", dtype=self.dtype_policy
+            attention_dropout, name="weights_dropout", dtype=policy
         )
 
     @classmethod
     def from_options(
-        cls, options: LayerOptions, role: AttentionRole, **kwargs: Any
+        cls, options: LayerStructure, role: AttentionRole, **kwargs: Any
     ) -> Self:
         """Make the attention sublayer of an encoder or decoder layer.
 
@@ -311,30 +351,32 @@ class MultiheadAttention(keras.layers.Layer):
             role: Place of the sublayer.
             **kwargs: Other arguments of the class.
         """
-        return cls(
-            hidden_size=options.hidden_size,
-            num_heads=options.num_heads,
-            key_channels=options.key_channels,
-            value_channels=options.value_channels,
-            compatibility=options.compatibility,
-            causal=role.is_causal,
-            neighbourhood=options.neighbourhood if role.is_self_attention else 0,
-            dropout_rate=options.attention_dropout,
-            **kwargs,
+        if not role.is_self_attention:
+            kwargs = {"attention_neighbourhood": 0} | kwargs
+        return super().from_options(options, causal=role.is_causal, **kwargs)
+
+    def _check_channels(self, width: int) -> None:
+        """Replace channels of 0 by a width, and check that heads divide them."""
+        self.attention_key_channels = self.attention_key_channels or width
+        self.attention_value_channels = self.attention_value_channels or width
+        check_heads(
+            self.num_heads,
+            attention_key_channels=self.attention_key_channels,
+            attention_value_channels=self.attention_value_channels,
         )
 
-    def build(self, input_shape: object = None) -> None:
-        for layer in (
-            self.query_projection,
-            self.key_projection,
-            self.value_projection,
-        ):
-            layer.build((None, None, self.hidden_size))
-        self.output_projection.build((None, None, self.value_channels))
-        if self.compatibility == "additive":
+    def build(self, input_shape: Any = None) -> None:
+        width = self.width(input_shape)
+        self._check_channels(width)
+        key, value = self.attention_key_channels, self.attention_value_channels
+        build_dense(self.query_projection, width, key)
+        build_dense(self.key_projection, width, key)
+        build_dense(self.value_projection, width, value)
+        build_dense(self.output_projection, value, width)
+        if self.attention_compatibility == "additive":
             self.compatibility_vector = self.add_weight(
                 name="compatibility_vector",
-                shape=(self.num_heads, self.key_channels // self.num_heads),
+                shape=(self.num_heads, key // self.num_heads),
                 initializer="glorot_uniform",
             )
 
@@ -343,13 +385,34 @@ class MultiheadAttention(keras.layers.Layer):
         query_input: KerasTensor,
         memory_input: KerasTensor,
         attention_mask: KerasTensor | None = None,
+        padding_mask: KerasTensor | None = None,
         training: bool | None = None,
+        return_attention_scores: bool = False,
+    ) -> KerasTensor | tuple[KerasTensor, KerasTensor]:
+        if padding_mask is None:
+            padding_mask = getattr(memory_input, "_keras_mask", None)
+        mask = with_padding_mask(attention_mask, padding_mask)
+        if not return_attention_scores:
+            return self.attend_to_all(query_input, memory_input, mask, training)
+        with capture_weights() as captured:
+            output = self.attend_to_all(query_input, memory_input, mask, training)
+        scores = captured[self]
+        keep_weights(self, lambda: scores)
+        return output, scores
+
+    def attend_to_all(
+        self,
+        query_input: KerasTensor,
+        memory_input: KerasTensor,
+        attention_mask: KerasTensor | None,
+        training: bool | None,
     ) -> KerasTensor:
+        """Attend to whole sequences, with the masks of the layer's own arguments."""
         length = ops.shape(query_input)[1]
         if self.causal:
             attention_mask = combine_masks(attention_mask, causal_mask(length))
-        if self.neighbourhood:
-            near = neighbourhood_mask(length, self.neighbourhood)
+        if self.attention_neighbourhood:
+            near = neighbourhood_mask(length, self.attention_neighbourhood)
             attention_mask = combine_masks(attention_mask, near)
         key, value = self.project_memory(memory_input)
         return self.attend(query_input, key, value, attention_mask, training=training)
@@ -385,9 +448,9 @@ class MultiheadAttention(keras.layers.Layer):
         Returns:
             `[batch, num_heads, ..., query_length, key_length]`.
         """
-        if self.compatibility == "dot_product":
+        if self.attention_compatibility == "dot_product":
             return dot_product(query, key)
-        if self.compatibility == "scaled_dot_product":
+        if self.attention_compatibility == "scaled_dot_product":
             return scaled_dot_product(query, key)
         hidden = ops.tanh(query[..., :, None, :] + key[..., None, :, :])
         vector = ops.convert_to_tensor(self.compatibility_vector, self.compute_dtype)
@@ -427,7 +490,7 @@ class MultiheadAttention(keras.layers.Layer):
             key: Keys from `project_memory`.
             value: Values from `project_memory`.
             attention_mask: See the class. It is used as it is: neither `causal` nor
-                `neighbourhood` is added.
+                `attention_neighbourhood` is added.
             training: Whether dropout is active.
 
         Returns:
@@ -470,90 +533,59 @@ class MultiheadAttention(keras.layers.Layer):
         Returns:
             Boolean, of the shape of `history`.
         """
-        if not self.neighbourhood:
+        if not self.attention_neighbourhood:
             return history
         beam_size, slots = history.shape[2], ops.shape(history)[3]
-        oldest = first_slot - (self.neighbourhood // 2) * beam_size
+        oldest = first_slot - (self.attention_neighbourhood // 2) * beam_size
         return history & (ops.arange(slots) >= oldest)
 
-    def get_config(self) -> dict[str, object]:
-        return super().get_config() | {
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "key_channels": self.key_channels,
-            "value_channels": self.value_channels,
-            "compatibility": self.compatibility,
-            "causal": self.causal,
-            "neighbourhood": self.neighbourhood,
-            "dropout_rate": self.dropout_rate,
-        }
 
-
-@register_attention("restricted")
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class BlockedAttention(MultiheadAttention):
-    """Multi-head self-attention to a neighbourhood, computed block by block.
+class BlockedAttention(MultiHeadAttention):
+    """Self-attention to a neighbourhood, computed block by block (paper section 4).
 
-    It returns the same numbers as `MultiheadAttention` with the same `neighbourhood`,
-    except for queries whose whole neighbourhood is padding.
+    "Self-attention could be restricted to considering only a neighborhood of size r in
+    the input sequence centered around the respective output position." A mask does this
+    with all n^2 logits; this layer computes blocks, in O(r n d) time and memory. It
+    returns the same numbers as `MultiHeadAttention` with the same
+    `attention_neighbourhood`, except for queries whose whole neighbourhood is padding.
+    Differs from tensor2tensor's `local_attention_1d`, whose windows begin at block
+    boundaries and so are not centered.
 
     Args:
-        hidden_size: Width of the inputs and of the output (d_model).
-        num_heads: Number of heads (h).
-        key_channels: Total width of queries and keys over all heads (h d_k).
-        value_channels: Total width of values over all heads (h d_v).
-        neighbourhood: Number of positions that each position sees (r), odd.
-        compatibility: See `MultiheadAttention`.
-        causal: Whether a position cannot see later positions.
-        dropout_rate: Dropout on the attention weights.
-        **kwargs: Arguments of `keras.layers.Layer`.
+        attention_neighbourhood: Number of positions that each position sees (r), odd.
+        **kwargs: Other arguments of `MultiHeadAttention`.
 
     Call arguments:
-        query_input: `[batch, length, hidden_size]`.
-        memory_input: The same tensor.
-        attention_mask: Boolean, True = may attend, `[batch, 1, 1, length]`.
-        training: Whether dropout is active.
+        As for `MultiHeadAttention`. All queries have the same `attention_mask`,
+        `[batch, 1, 1, length]`.
 
     Returns:
-        `[batch, length, hidden_size]`.
+        `[batch, length, hidden_size]`; see `MultiHeadAttention`.
 
     Raises:
-        ValueError: If `neighbourhood` is not positive, or as for `MultiheadAttention`.
+        ValueError: If `attention_neighbourhood` is not positive, or as for
+            `MultiHeadAttention`.
+
+    Example:
+    ```python
+    attention = BlockedAttention(num_heads=8, attention_neighbourhood=31)
+    x = keras.random.normal((2, 100, 64))
+    assert attention(x, x).shape == (2, 100, 64)
+    ```
     """
 
-    def __init__(
-        self,
-        *,
-        hidden_size: int,
-        num_heads: int,
-        key_channels: int,
-        value_channels: int,
-        neighbourhood: int,
-        compatibility: Compatibility = "scaled_dot_product",
-        causal: bool = False,
-        dropout_rate: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            hidden_size=hidden_size,
-            num_heads=num_heads,
-            key_channels=key_channels,
-            value_channels=value_channels,
-            compatibility=compatibility,
-            causal=causal,
-            neighbourhood=neighbourhood,
-            dropout_rate=dropout_rate,
-            **kwargs,
-        )
-        if not neighbourhood:
-            raise ValueError("`neighbourhood` must be positive. Received: 0")
+    def __init__(self, *, attention_neighbourhood: int, **kwargs: Any) -> None:
+        super().__init__(attention_neighbourhood=attention_neighbourhood, **kwargs)
+        if not attention_neighbourhood:
+            raise ValueError("`attention_neighbourhood` must be positive. Received: 0")
 
-    def call(
+    def attend_to_all(
         self,
         query_input: KerasTensor,
         memory_input: KerasTensor,
-        attention_mask: KerasTensor | None = None,
-        training: bool | None = None,
+        attention_mask: KerasTensor | None,
+        training: bool | None,
     ) -> KerasTensor:
         if attention_mask is not None and attention_mask.shape[2] != 1:
             raise ValueError(
@@ -563,7 +595,7 @@ class BlockedAttention(MultiheadAttention):
         key, value = self.project_memory(memory_input)
         query = self.project_query(query_input)
         length = ops.shape(query)[2]
-        reach = self.neighbourhood // 2
+        reach = self.attention_neighbourhood // 2
         if attention_mask is None:
             attention_mask = ops.ones((1, 1, 1, length), dtype="bool")
         block = max(reach, 1)

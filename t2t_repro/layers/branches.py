@@ -5,7 +5,6 @@ kappa and alpha are at least zero and sum to one (Ahmed et al. 2017, section 3).
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Self
 
 import keras
@@ -18,8 +17,8 @@ from t2t_repro.constants import (
     BranchWeightsInit,
     check_choice,
 )
-from t2t_repro.layers.attention import MultiheadAttention
-from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.attention import MultiHeadAttention
+from t2t_repro.layers.options import Sublayer
 from t2t_repro.layers.residual import Dropout
 
 
@@ -106,58 +105,68 @@ class NearUniformOnSimplex(keras.initializers.Initializer):
         return {"spread": self.spread, "seed": self.seed}
 
 
-@dataclasses.dataclass(frozen=True)
-class Branches:
-    """The branches of a layer: their number, and the settings of kappa and alpha.
+class Branches(Sublayer):
+    """Base class of layers with branches: kappa and alpha, and their settings.
 
-    Attributes:
-        num_heads: Number of branches (M).
-        normalization: "simplex" or "softmax".
-        gain: "none"; "unit", which applies M kappa_i and M alpha_i; or "initial", which
-            makes the initial output matrices M times as large.
-        weights_init: "random": uniform numbers divided by their sum. "near_uniform":
-            (1 + 0.1 N(0, 1)) / M projected. "uniform": 1 / M. Before a softmax, the
-            weight holds their logarithms.
-        top_k: Number of branches with the largest alphas that are summed; 0 means all.
+    The other base class, or the class itself, has the argument `num_heads`: the number
+    of branches (M).
+
+    Args:
+        branch_normalization: "simplex", the paper's, or "softmax", which the paper
+            found worse.
+        branch_gain: "none"; "unit", which applies M kappa_i and M alpha_i; or
+            "initial", which makes the initial output matrices M times as large.
+        branch_weights_init: Initial kappa and alpha. "random": uniform numbers divided
+            by their sum. "near_uniform": (1 + 0.1 N(0, 1)) / M projected. "uniform":
+            1 / M. Before a softmax, the weight holds their logarithms.
+        branch_top_k: Number of branches with the largest alphas that are summed (the
+            paper's gating experiment); 0 means all.
+        **kwargs: Arguments of the other base class.
 
     Raises:
-        ValueError: If an option is unknown, or `top_k` is not from 0 to `num_heads`.
+        ValueError: If an option is unknown, or `branch_top_k` is not from 0 to
+            `num_heads`.
     """
 
     num_heads: int
-    normalization: BranchNormalization
-    gain: BranchGain
-    weights_init: BranchWeightsInit
-    top_k: int = 0
 
-    def __post_init__(self) -> None:
-        check_choice("normalization", self.normalization, BranchNormalization)
-        check_choice("gain", self.gain, BranchGain)
-        check_choice("weights_init", self.weights_init, BranchWeightsInit)
-        if not 0 <= self.top_k <= self.num_heads:
+    def __init__(
+        self,
+        *,
+        branch_normalization: BranchNormalization = "simplex",
+        branch_gain: BranchGain = "none",
+        branch_weights_init: BranchWeightsInit = "random",
+        branch_top_k: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choice("branch_normalization", branch_normalization, BranchNormalization)
+        check_choice("branch_gain", branch_gain, BranchGain)
+        check_choice("branch_weights_init", branch_weights_init, BranchWeightsInit)
+        if not 0 <= branch_top_k <= self.num_heads:
             raise ValueError(
-                "`top_k` must be from 0 to `num_heads`. "
-                f"Received: top_k={self.top_k}, num_heads={self.num_heads}"
+                "`branch_top_k` must be from 0 to `num_heads`. "
+                f"Received: branch_top_k={branch_top_k}, num_heads={self.num_heads}"
             )
+        self.branch_normalization = branch_normalization
+        self.branch_gain = branch_gain
+        self.branch_weights_init = branch_weights_init
+        self.branch_top_k = branch_top_k
 
     @property
     def factor(self) -> float:
         """Factor of kappa and alpha: M for "unit", otherwise 1."""
-        return float(self.num_heads) if self.gain == "unit" else 1.0
+        return float(self.num_heads) if self.branch_gain == "unit" else 1.0
 
-    def add_weight(self, layer: keras.layers.Layer, name: str) -> keras.Variable:
-        """Add kappa or alpha to a layer, one value per branch.
+    def add_branch_weight(self, name: str) -> keras.Variable:
+        """Add a weight with one value per branch, `[num_heads]`.
 
         Args:
-            layer: Layer that owns the weight.
             name: "kappa" or "alpha". The optimizer finds the weight by it.
-
-        Returns:
-            The weight, `[num_heads]`, for `kappa` or `alpha`.
         """
-        on_simplex = self.normalization == "simplex"
-        initializer = _initializer(self.weights_init)
-        return layer.add_weight(
+        on_simplex = self.branch_normalization == "simplex"
+        initializer = _initializer(self.branch_weights_init)
+        return self.add_weight(
             name=name,
             shape=(self.num_heads,),
             initializer=initializer if on_simplex else Logarithm(initializer),
@@ -165,33 +174,34 @@ class Branches:
             autocast=False,
         )
 
-    def kappa(self, weight: keras.Variable) -> KerasTensor:
-        """Return kappa as it is applied, without `factor`, float32 `[num_heads]`."""
-        values = ops.cast(weight, "float32")
-        return ops.softmax(values) if self.normalization == "softmax" else values
+    def branch_weights(self) -> dict[str, KerasTensor]:
+        """Return "kappa", "alpha" or both, as applied, without `factor`.
 
-    def alpha(self, weight: keras.Variable) -> KerasTensor:
-        """Return alpha as it is applied, without `factor`, float32 `[num_heads]`."""
-        values = self.kappa(weight)
-        if self.top_k:
-            _, largest = ops.top_k(values, self.top_k)
-            values *= ops.sum(ops.one_hot(largest, self.num_heads), axis=0)
-        return values
+        Returns:
+            float32 `[num_heads]` by name.
+        """
+        found = {}
+        for name in ("kappa", "alpha"):
+            if hasattr(self, name):
+                values = ops.cast(getattr(self, name), "float32")
+                if self.branch_normalization == "softmax":
+                    values = ops.softmax(values)
+                found[name] = values
+        if "alpha" in found and self.branch_top_k:
+            _, largest = ops.top_k(found["alpha"], self.branch_top_k)
+            found["alpha"] *= ops.sum(ops.one_hot(largest, self.num_heads), axis=0)
+        return found
 
     def initial(
         self, initializer: keras.initializers.Initializer
     ) -> keras.initializers.Initializer:
         """Return an initializer of output matrices, times M for "initial"."""
-        is_scaled = self.gain == "initial"
+        is_scaled = self.branch_gain == "initial"
         return Scaled(initializer, self.num_heads) if is_scaled else initializer
 
-    def config(self) -> dict[str, object]:
-        """Return the arguments of a layer that all layers with branches have."""
-        return {
-            "normalization": self.normalization,
-            "gain": self.gain,
-            "weights_init": self.weights_init,
-        }
+    def scale_initial(self, projection: keras.layers.Dense) -> None:
+        """Give a layer that is not built yet the initial values of `initial`."""
+        projection.kernel_initializer = self.initial(projection.kernel_initializer)
 
 
 def _initializer(init: BranchWeightsInit) -> keras.initializers.Initializer:
@@ -200,11 +210,11 @@ def _initializer(init: BranchWeightsInit) -> keras.initializers.Initializer:
     return NearUniformOnSimplex(spread=0.1 if init == "near_uniform" else 0.0)
 
 
-def output_matrices(attention: MultiheadAttention) -> KerasTensor:
+def output_matrices(attention: MultiHeadAttention) -> KerasTensor:
     """Return W_i^O of every branch, `[num_heads, value_depth, hidden_size]`."""
     kernel = ops.convert_to_tensor(attention.output_projection.kernel)
-    depth = attention.value_channels // attention.num_heads
-    shape = (attention.num_heads, depth, attention.hidden_size)
+    depth = attention.attention_value_channels // attention.num_heads
+    shape = (attention.num_heads, depth, kernel.shape[-1])
     return ops.reshape(ops.cast(kernel, attention.compute_dtype), shape)
 
 
@@ -280,35 +290,49 @@ def check_split(filter_size: int, num_heads: int) -> None:
         )
 
 
-class BranchNetworks(keras.layers.Layer):
-    """Weights and second half of FFN_i, for layers that contain branches.
+class BranchNetworks(Branches):
+    """Base class of layers that contain the networks FFN_i of branches.
 
-    A base class. The subclass sets the attributes, and calls `build_networks`.
-
-    Attributes:
-        hidden_size: Width of the output (d_model).
+    Args:
         filter_size: Width of the network (d_ff), or of all of them if they are split.
-        feed_forward: "split" or "shared"; see `BranchedAttention`.
-        branches: The branches.
+        branched_attention: "split" or "shared"; see `BranchedAttention`.
         relu_dropout: Dropout after the ReLU.
+        **kwargs: Arguments of `Branches` and of the other base class.
+
+    Raises:
+        ValueError: If an option is unknown, or `num_heads` does not divide the
+            `filter_size` of split networks; and as for `Branches`.
     """
 
-    hidden_size: int
-    filter_size: int
-    feed_forward: BranchNetwork
-    branches: Branches
-    relu_dropout: keras.layers.Layer
+    def __init__(
+        self,
+        *,
+        filter_size: int,
+        branched_attention: BranchNetwork = "split",
+        relu_dropout: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choice("branched_attention", branched_attention, BranchNetwork)
+        if branched_attention == "split":
+            check_split(filter_size, self.num_heads)
+        self.filter_size = filter_size
+        self.branched_attention = branched_attention
+        self.relu_dropout = relu_dropout
+        self.hidden_dropout = Dropout(
+            relu_dropout, name="relu_dropout", dtype=self.dtype_policy
+        )
 
-    def build_networks(self) -> None:
+    def build_networks(self, hidden_size: int) -> None:
         """Add the weights. All networks have one output bias, a bias of their sum."""
-        networks = self.branches.num_heads
+        networks = self.num_heads
         width = self.filter_size // networks
-        if self.feed_forward == "shared":
+        if self.branched_attention == "shared":
             networks, width = 1, self.filter_size
         glorot = BranchwiseGlorot()
         self.filter_kernel = self.add_weight(
             name="filter_kernel",
-            shape=(networks, self.hidden_size, width),
+            shape=(networks, hidden_size, width),
             initializer=glorot,
         )
         self.filter_bias = self.add_weight(
@@ -316,11 +340,11 @@ class BranchNetworks(keras.layers.Layer):
         )
         self.feed_forward_kernel = self.add_weight(
             name="feed_forward_kernel",
-            shape=(networks, width, self.hidden_size),
-            initializer=self.branches.initial(glorot),
+            shape=(networks, width, hidden_size),
+            initializer=self.initial(glorot),
         )
         self.feed_forward_bias = self.add_weight(
-            name="feed_forward_bias", shape=(self.hidden_size,), initializer="zeros"
+            name="feed_forward_bias", shape=(hidden_size,), initializer="zeros"
         )
 
     def cast_weight(self, weight: keras.Variable | KerasTensor) -> KerasTensor:
@@ -337,7 +361,7 @@ class BranchNetworks(keras.layers.Layer):
             `[batch, length, num_heads, width]`.
         """
         kernel = self.cast_weight(self.filter_kernel)
-        if self.feed_forward == "shared":
+        if self.branched_attention == "shared":
             return ops.einsum("BNTD,DF->BTNF", x, kernel[0])
         return ops.einsum("BNTD,NDF->BTNF", x, kernel)
 
@@ -346,7 +370,7 @@ class BranchNetworks(keras.layers.Layer):
     ) -> KerasTensor:
         """Add the bias to `first_products`, and apply ReLU and dropout."""
         hidden = ops.relu(products + self.cast_weight(self.filter_bias))
-        return self.relu_dropout(hidden, training=training)
+        return self.hidden_dropout(hidden, training=training)
 
     def second_products(self, hidden: KerasTensor) -> KerasTensor:
         """Multiply hidden units by the second matrices, and add the bias.
@@ -358,7 +382,7 @@ class BranchNetworks(keras.layers.Layer):
             `[batch, num_heads, length, hidden_size]`.
         """
         second = self.cast_weight(self.feed_forward_kernel)
-        if self.feed_forward == "shared":
+        if self.branched_attention == "shared":
             output = ops.einsum("BTNF,FD->BNTD", hidden, second[0])
         else:
             output = ops.einsum("BTNF,NFD->BNTD", hidden, second)
@@ -379,8 +403,8 @@ class BranchNetworks(keras.layers.Layer):
             self.cast_weight(alpha),
             self.cast_weight(self.feed_forward_kernel),
         )
-        hidden = hidden * (alpha * self.branches.factor)[:, None]
-        if self.feed_forward == "shared":
+        hidden = hidden * (alpha * self.factor)[:, None]
+        if self.branched_attention == "shared":
             output = ops.einsum("BTF,FD->BTD", ops.sum(hidden, axis=2), second[0])
         else:
             output = ops.einsum("BTNF,NFD->BTD", hidden, second)
@@ -393,16 +417,10 @@ class BranchedFeedForward(BranchNetworks):
     """sum_i alpha_i FFN_i(u_i), where every network has its own input ("per_branch").
 
     Args:
-        hidden_size: Width of inputs and output (d_model).
-        filter_size: Width of the network (d_ff), or of all of them if they are split.
         num_heads: Number of branches (M).
-        feed_forward: "split" or "shared"; see `BranchedAttention`.
-        normalization: "simplex" or "softmax".
-        top_k: Number of branches with the largest alphas that are summed; 0 means all.
-        gain: "none", "unit" or "initial"; see `BranchedAttention`.
-        weights_init: Initial alpha; see `Branches`.
-        dropout_rate: Dropout after the ReLU.
-        **kwargs: Arguments of `keras.layers.Layer`.
+        **kwargs: Arguments of `BranchNetworks`, among them the required `filter_size`;
+            `hidden_size`, by default that of the input; and arguments of
+            `keras.layers.Layer`.
 
     Call arguments:
         x: u_i of every branch, `[batch, num_heads, length, hidden_size]`.
@@ -412,60 +430,23 @@ class BranchedFeedForward(BranchNetworks):
         `[batch, length, hidden_size]`.
 
     Raises:
-        ValueError: If an option is unknown, `num_heads` does not divide the
-            `filter_size` of split networks, or `top_k` is not from 0 to `num_heads`.
+        ValueError: As for `BranchNetworks`.
+
+    Example:
+    ```python
+    networks = BranchedFeedForward(num_heads=8, filter_size=2048)
+    branches = keras.random.normal((2, 8, 10, 64))
+    assert networks(branches).shape == (2, 10, 64)
+    ```
     """
 
-    def __init__(
-        self,
-        *,
-        hidden_size: int,
-        filter_size: int,
-        num_heads: int,
-        feed_forward: BranchNetwork = "split",
-        normalization: BranchNormalization = "simplex",
-        top_k: int = 0,
-        gain: BranchGain = "none",
-        weights_init: BranchWeightsInit = "random",
-        dropout_rate: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, num_heads: int, **kwargs: Any) -> None:
+        self.num_heads = num_heads
         super().__init__(**kwargs)
-        check_choice("feed_forward", feed_forward, BranchNetwork)
-        if feed_forward == "split":
-            check_split(filter_size, num_heads)
-        self.branches = Branches(num_heads, normalization, gain, weights_init, top_k)
-        self.hidden_size = hidden_size
-        self.filter_size = filter_size
-        self.feed_forward = feed_forward
-        self.dropout_rate = dropout_rate
-        self.relu_dropout = Dropout(
-            dropout_rate, name="relu_dropout", dtype=self.dtype_policy
-        )
 
-    @classmethod
-    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
-        """Make the sublayer from the options of a layer; `kwargs` go to the class."""
-        return cls(
-            hidden_size=options.hidden_size,
-            filter_size=options.filter_size,
-            num_heads=options.num_heads,
-            feed_forward="shared" if options.branched == "shared" else "split",
-            normalization=options.branch_normalization,
-            top_k=options.branch_top_k,
-            gain=options.branch_gain,
-            weights_init=options.branch_weights_init,
-            dropout_rate=options.relu_dropout,
-            **kwargs,
-        )
-
-    def build(self, input_shape: object = None) -> None:
-        self.build_networks()
-        self.alpha = self.branches.add_weight(self, "alpha")
-
-    def branch_weights(self) -> dict[str, KerasTensor]:
-        """Return "alpha" as applied, without gain, float32 `[num_heads]`."""
-        return {"alpha": self.branches.alpha(self.alpha)}
+    def build(self, input_shape: Any = None) -> None:
+        self.build_networks(self.width(input_shape))
+        self.alpha = self.add_branch_weight("alpha")
 
     def average(self, x: KerasTensor) -> KerasTensor:
         """Return sum_i alpha_i u_i, the residual of the sum, without a gain.
@@ -482,14 +463,3 @@ class BranchedFeedForward(BranchNetworks):
     def call(self, x: KerasTensor, training: bool | None = None) -> KerasTensor:
         hidden = self.hidden_units(self.first_products(x), training)
         return self.weighted_sum(hidden, self.branch_weights()["alpha"])
-
-    def get_config(self) -> dict[str, object]:
-        return super().get_config() | {
-            "hidden_size": self.hidden_size,
-            "filter_size": self.filter_size,
-            "num_heads": self.branches.num_heads,
-            "feed_forward": self.feed_forward,
-            "top_k": self.branches.top_k,
-            "dropout_rate": self.dropout_rate,
-            **self.branches.config(),
-        }

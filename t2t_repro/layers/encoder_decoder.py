@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import keras
 from keras import KerasTensor, ops
 
 from t2t_repro import registry
-from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.attention import (
+    BlockedAttention,
+    MultiHeadAttention,
+    with_padding_mask,
+)
 from t2t_repro.layers.branches import BranchedFeedForward
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.options import AttentionRole, LayerOptions, with_options
+from t2t_repro.layers.options import (
+    AttentionRole,
+    LayerStructure,
+    Sublayer,
+    arguments,
+)
 from t2t_repro.layers.parameter_attention import ParameterAttention
 from t2t_repro.layers.residual import ResidualConnection
 from t2t_repro.layers.weighted import (
@@ -22,10 +31,71 @@ from t2t_repro.layers.weighted import (
     WeightedHeads,
 )
 
+# Values of `self_attention_type`, which `constants.SELF_ATTENTIONS` describes.
+SELF_ATTENTIONS: Mapping[str, type[MultiHeadAttention]] = {
+    "dot_product": MultiHeadAttention,
+    "restricted": BlockedAttention,
+    "restricted_masked": MultiHeadAttention,
+}
+SUBLAYERS: tuple[type[Sublayer], ...] = (
+    MultiHeadAttention,
+    BlockedAttention,
+    FeedForward,
+    ParameterAttention,
+    ResidualConnection,
+    BranchedAttention,
+    WeightedHeads,
+    WeightedFeedForward,
+    BranchedFeedForward,
+)
+
+
+def _options_of_sublayers() -> list[tuple[str, Any, Any]]:
+    """Return the arguments of all sublayers that `LayerStructure` does not have."""
+    structure = {field.name for field in dataclasses.fields(LayerStructure)}
+    return [
+        (name, parameter.annotation, parameter.default)
+        for name, parameter in {
+            name: parameter
+            for layer_class in SUBLAYERS
+            for name, parameter in arguments(layer_class).items()
+        }.items()
+        if name not in {*structure, "causal"}  # the place of an attention decides
+    ]
+
+
+LayerOptions = dataclasses.make_dataclass(
+    "LayerOptions",
+    _options_of_sublayers(),
+    bases=(LayerStructure,),
+    namespace={
+        "__doc__": "Options of encoder and decoder layers: `LayerStructure`, and the "
+        "keyword arguments of all sublayers.",
+        "__module__": __name__,
+    },
+    frozen=True,
+    kw_only=True,
+)
+OPTION_NAMES = frozenset(field.name for field in dataclasses.fields(LayerOptions))
+
+
+def split_options(
+    keywords: Mapping[str, Any],
+) -> tuple[LayerStructure, dict[str, Any]]:
+    """Split keyword arguments into the options of layers and the other ones.
+
+    Raises:
+        ValueError: If an option has an unknown value, or two contradict each other.
+        TypeError: If `num_heads` or `filter_size` is missing.
+    """
+    options = {n: value for n, value in keywords.items() if n in OPTION_NAMES}
+    others = {n: value for n, value in keywords.items() if n not in OPTION_NAMES}
+    return LayerOptions(**options), others
+
 
 def make_attention(
-    options: LayerOptions, role: AttentionRole, **kwargs: Any
-) -> MultiheadAttention:
+    options: LayerStructure, role: AttentionRole, **kwargs: Any
+) -> MultiHeadAttention:
     """Make the attention sublayer of a role.
 
     Args:
@@ -37,20 +107,21 @@ def make_attention(
         The sublayer, not yet built.
 
     Raises:
-        UsageError: If no attention is registered under `options.self_attention`.
+        UsageError: If `options.self_attention_type` is not registered.
     """
     if options.is_branched(role) and not options.network_in_attention:
         return WeightedHeads.from_options(options, role, **kwargs)
     if options.is_branched(role):
         return BranchedAttention.from_options(options, role, **kwargs)
     if not role.is_self_attention:
-        return MultiheadAttention.from_options(options, role, **kwargs)
-    registered = registry.attentions.get(options.self_attention)
-    make = getattr(registered, "from_options", registered)
+        return MultiHeadAttention.from_options(options, role, **kwargs)
+    name = options.self_attention_type
+    registered = SELF_ATTENTIONS.get(name) or registry.attentions.get(name)
+    make: Any = getattr(registered, "from_options", registered)
     return make(options, role, **kwargs)
 
 
-def make_feed_forward(options: LayerOptions, **kwargs: Any) -> keras.layers.Layer:
+def make_feed_forward(options: LayerStructure, **kwargs: Any) -> keras.layers.Layer:
     """Make the position-wise sublayer of a layer that has a separate one.
 
     Args:
@@ -60,11 +131,11 @@ def make_feed_forward(options: LayerOptions, **kwargs: Any) -> keras.layers.Laye
     Returns:
         The sublayer, not yet built.
     """
-    if options.branched != "none":
+    if options.branched_attention != "none":
         per_branch = options.branch_residual == "per_branch"
         network = BranchedFeedForward if per_branch else WeightedFeedForward
         return network.from_options(options, **kwargs)
-    if options.feed_forward == "parameter_attention":
+    if options.ffn_layer == "parameter_attention":
         return ParameterAttention.from_options(options, **kwargs)
     return FeedForward.from_options(options, **kwargs)
 
@@ -93,77 +164,91 @@ def apply_with_residual(
     return residual(x, output, training=training)
 
 
+def _shape(options: LayerStructure, input_shape: Any) -> Any:
+    """Return the shape to build sublayers with."""
+    if options.hidden_size is not None:
+        return (None, None, options.hidden_size)
+    return input_shape
+
+
 class LayerWithOptions(keras.layers.Layer):
-    """A Keras layer that is configured by `LayerOptions`.
+    """Base class of encoder and decoder layers and of their stacks.
 
     Args:
-        options: Sizes and kinds of the sublayers.
-        name: Name of the layer.
-        dtype: Dtype or dtype policy.
-        trainable: Whether the layer's weights are trained.
+        num_heads: Number of attention heads (h).
+        filter_size: Inner width of the feed-forward network (d_ff).
+        **kwargs: Other fields of `LayerOptions`, and arguments of `keras.layers.Layer`.
     """
 
-    def __init__(
-        self,
-        options: LayerOptions,
-        *,
-        name: str | None = None,
-        dtype: object = None,
-        trainable: bool = True,
-    ) -> None:
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
+    def __init__(self, *, num_heads: int, filter_size: int, **kwargs: Any) -> None:
+        sizes = {"num_heads": num_heads, "filter_size": filter_size}
+        options, others = split_options(sizes | kwargs)
+        super().__init__(**others)
+        self.supports_masking = True
         self.options = options
 
-    def get_config(self) -> dict[str, object]:
-        return super().get_config() | {"options": dataclasses.asdict(self.options)}
+    def make_attention(self, role: AttentionRole, name: str) -> MultiHeadAttention:
+        """Make the attention of a role, not yet built."""
+        return make_attention(self.options, role, name=name, dtype=self.dtype_policy)
 
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        return cls(**with_options(config))
+    def make_residual(self, name: str) -> ResidualConnection:
+        """Make a residual connection, not yet built."""
+        return ResidualConnection.from_options(
+            self.options, name=name, dtype=self.dtype_policy
+        )
+
+    def make_network(self) -> None:
+        """Make the network and its residual, unless an attention contains it."""
+        self.feed_forward = None
+        if not self.options.network_in_attention:
+            self.feed_forward = make_feed_forward(
+                self.options, name="feed_forward", dtype=self.dtype_policy
+            )
+            self.feed_forward_residual = self.make_residual("feed_forward_residual")
+
+    def build_network(self, shape: Any) -> None:
+        """Build the network and its residual, if there is one."""
+        if self.feed_forward is not None:
+            self.feed_forward.build(shape)
+            self.feed_forward_residual.build(shape)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | dataclasses.asdict(self.options)
 
 
 class Stack(LayerWithOptions):
     """Layers of one class, followed by a normalization under pre-norm.
 
     Args:
-        options: Options of every layer.
         num_layers: Number of layers (N).
-        name: Name of the stack.
-        dtype: Dtype or dtype policy of the stack and its layers.
-        trainable: Whether the stack's weights are trained.
+        **kwargs: Arguments of every layer, and of `keras.layers.Layer`.
     """
 
     layer_class: ClassVar[type[LayerWithOptions]]
 
-    def __init__(
-        self,
-        options: LayerOptions,
-        *,
-        num_layers: int,
-        name: str | None = None,
-        dtype: object = None,
-        trainable: bool = True,
-    ) -> None:
-        super().__init__(options, name=name, dtype=dtype, trainable=trainable)
+    def __init__(self, *, num_layers: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.num_layers = num_layers
+        options, policy = dataclasses.asdict(self.options), self.dtype_policy
         self.layers = [
-            self.layer_class(options, name=f"layer_{i}", dtype=self.dtype_policy)
+            self.layer_class(**options, name=f"layer_{i}", dtype=policy)
             for i in range(num_layers)
         ]
         self.final_normalization = None
         # A post-norm layer ends in a normalization already.
-        if options.norm == "pre":
+        if self.options.norm == "pre":
             self.final_normalization = keras.layers.LayerNormalization(
-                epsilon=options.norm_epsilon,
+                epsilon=self.options.norm_epsilon,
                 name="final_normalization",
-                dtype=self.dtype_policy,
+                dtype=policy,
             )
 
-    def build(self, input_shape: object = None) -> None:
+    def build(self, input_shape: Any = None) -> None:
+        shape = _shape(self.options, input_shape)
         for layer in self.layers:
-            layer.build()
+            layer.build(shape)
         if self.final_normalization is not None:
-            self.final_normalization.build((None, None, self.options.hidden_size))
+            self.final_normalization.build(shape)
 
     def normalize(self, x: KerasTensor) -> KerasTensor:
         """Apply the final normalization, if there is one, to the last layer's output.
@@ -176,7 +261,7 @@ class Stack(LayerWithOptions):
         """
         return x if self.final_normalization is None else self.final_normalization(x)
 
-    def get_config(self) -> dict[str, object]:
+    def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"num_layers": self.num_layers}
 
 
@@ -185,69 +270,79 @@ class EncoderLayer(LayerWithOptions):
     """Self-attention and a feed-forward network, each with a residual connection.
 
     In the Weighted Transformer, one branched sublayer replaces the two, unless
-    `LayerOptions.branch_residual` is "per_branch" or "shared".
+    `branch_residual` is "per_branch" or "shared".
 
     Args:
-        options: Sizes and kinds of the sublayers.
-        name: Name of the layer.
-        dtype: Dtype or dtype policy.
-        trainable: Whether the layer's weights are trained.
+        num_heads: Number of attention heads (h).
+        filter_size: Inner width of the feed-forward network (d_ff).
+        **kwargs: Other options of `LayerStructure` and of the sublayers
+            (`MultiHeadAttention`, `FeedForward`, `ResidualConnection`, ...), such as
+            `norm`, `attention_dropout`, `relu_dropout` and
+            `layer_prepostprocess_dropout`; and arguments of `keras.layers.Layer`.
+            `hidden_size` is that of the input by default.
 
     Call arguments:
         x: `[batch, length, hidden_size]`.
         attention_mask: Boolean, True = may attend, `[batch, 1, 1 or length, length]`.
+        padding_mask: Boolean `[batch, length]`, False at padding; by default, the mask
+            that Keras attached to `x`, if there is one.
         training: Whether dropout is active.
+        return_attention_scores: Whether to return the weights of self-attention, too.
 
     Returns:
-        `[batch, length, hidden_size]`.
+        `[batch, length, hidden_size]`; if asked for, also the weights, see
+        `MultiHeadAttention`.
+
+    Example:
+    ```python
+    layer = EncoderLayer(
+        num_heads=8, filter_size=256, layer_prepostprocess_dropout=0.1
+    )
+    ids = np.array([[5, 3, 1, 0], [4, 6, 7, 1]])
+    x = keras.random.normal((2, 4, 64))
+    y, scores = layer(x, padding_mask=ids != 0, return_attention_scores=True)
+    assert y.shape == (2, 4, 64)
+    assert scores.shape == (2, 8, 4, 4)
+    assert not np.any(scores[0, :, :, 3])
+    ```
     """
 
-    def __init__(
-        self,
-        options: LayerOptions,
-        *,
-        name: str | None = None,
-        dtype: object = None,
-        trainable: bool = True,
-    ) -> None:
-        super().__init__(options, name=name, dtype=dtype, trainable=trainable)
-        role, policy = AttentionRole.ENCODER_SELF, self.dtype_policy
-        self.self_attention = make_attention(
-            options, role, name="self_attention", dtype=policy
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.self_attention = self.make_attention(
+            AttentionRole.ENCODER_SELF, "self_attention"
         )
-        self.self_attention_residual = ResidualConnection.from_options(
-            options, name="self_attention_residual", dtype=policy
-        )
-        self.feed_forward = None
-        if not options.network_in_attention:
-            self.feed_forward = make_feed_forward(
-                options, name="feed_forward", dtype=policy
-            )
-            self.feed_forward_residual = ResidualConnection.from_options(
-                options, name="feed_forward_residual", dtype=policy
-            )
+        self.self_attention_residual = self.make_residual("self_attention_residual")
+        self.make_network()
 
-    def build(self, input_shape: object = None) -> None:
-        self.self_attention.build()
-        self.self_attention_residual.build()
-        if self.feed_forward is not None:
-            self.feed_forward.build()
-            self.feed_forward_residual.build()
+    def build(self, input_shape: Any = None) -> None:
+        shape = _shape(self.options, input_shape)
+        self.self_attention.build(shape)
+        self.self_attention_residual.build(shape)
+        self.build_network(shape)
 
     def call(
         self,
         x: KerasTensor,
         attention_mask: KerasTensor | None = None,
+        padding_mask: KerasTensor | None = None,
         training: bool | None = None,
-    ) -> KerasTensor:
-        y = self.self_attention_residual.prepare(x)
-        y = self.self_attention(y, y, attention_mask, training=training)
+        return_attention_scores: bool = False,
+    ) -> KerasTensor | tuple[KerasTensor, KerasTensor]:
+        mask = with_padding_mask(attention_mask, padding_mask)
+        y, scores = self.self_attention_residual.prepare(x), None
+        if return_attention_scores:
+            y, scores = self.self_attention(
+                y, y, mask, training=training, return_attention_scores=True
+            )
+        else:
+            y = self.self_attention(y, y, mask, training=training)
         x = self.self_attention_residual(x, y, training=training)
-        if self.feed_forward is None:
-            return x
-        return apply_with_residual(
-            self.feed_forward, self.feed_forward_residual, x, training
-        )
+        if self.feed_forward is not None:
+            x = apply_with_residual(
+                self.feed_forward, self.feed_forward_residual, x, training
+            )
+        return x if scores is None else (x, scores)
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
@@ -255,19 +350,24 @@ class Encoder(Stack):
     """A stack of `EncoderLayer` layers, followed by a normalization under pre-norm.
 
     Args:
-        options: Options of every layer.
         num_layers: Number of layers (N).
-        name: Name of the stack.
-        dtype: Dtype or dtype policy of the stack and its layers.
-        trainable: Whether the stack's weights are trained.
+        **kwargs: Arguments of `EncoderLayer`.
 
     Call arguments:
         x: Embedded inputs, `[batch, length, hidden_size]`.
-        attention_mask: Boolean, True = may attend, `[batch, 1, 1 or length, length]`.
+        attention_mask: See `EncoderLayer`.
+        padding_mask: See `EncoderLayer`.
         training: Whether dropout is active.
 
     Returns:
         `[batch, length, hidden_size]`.
+
+    Example:
+    ```python
+    encoder = Encoder(num_layers=2, num_heads=8, filter_size=256, norm="pre")
+    x = keras.random.normal((2, 10, 64))
+    assert encoder(x, padding_mask=np.ones((2, 10))).shape == (2, 10, 64)
+    ```
     """
 
     layer_class = EncoderLayer
@@ -276,10 +376,12 @@ class Encoder(Stack):
         self,
         x: KerasTensor,
         attention_mask: KerasTensor | None = None,
+        padding_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
+        mask = with_padding_mask(attention_mask, padding_mask)
         for layer in self.layers:
-            x = layer(x, attention_mask=attention_mask, training=training)
+            x = layer(x, attention_mask=mask, training=training)
         return self.normalize(x)
 
 
@@ -305,14 +407,13 @@ class DecoderLayer(LayerWithOptions):
     """Causal self-attention, attention to the encoder's output, and a network.
 
     Each of the three has a residual connection. In the Weighted Transformer, one of the
-    two attentions has branches. `LayerOptions.branch_residual` decides whether it also
+    two attentions has branches. `branch_residual` decides whether it also
     replaces the network, or the network has separate branches.
 
     Args:
-        options: Sizes and kinds of the sublayers.
-        name: Name of the layer.
-        dtype: Dtype or dtype policy.
-        trainable: Whether the layer's weights are trained.
+        num_heads: Number of attention heads (h).
+        filter_size: Inner width of the feed-forward network (d_ff).
+        **kwargs: As for `EncoderLayer`.
 
     Call arguments:
         x: Target representation, `[batch, target_length, hidden_size]`.
@@ -321,54 +422,46 @@ class DecoderLayer(LayerWithOptions):
             `[batch, 1, 1 or target_length, source_length]`.
         self_attention_mask: Boolean, `[batch, 1, target_length, target_length]`, in
             addition to the causal mask.
+        padding_mask: Boolean `[batch, target_length]`, False at padding; by default,
+            the mask that Keras attached to `x`, if there is one.
+        memory_padding_mask: Boolean `[batch, source_length]`; by default, the mask that
+            Keras attached to `memory`.
         training: Whether dropout is active.
 
     Returns:
         `[batch, target_length, hidden_size]`. A position does not depend on later
         ones.
+
+    Example:
+    ```python
+    layer = DecoderLayer(num_heads=8, filter_size=256)
+    memory = keras.random.normal((2, 7, 64))
+    x = keras.random.normal((2, 10, 64))
+    assert layer(x, memory, memory_padding_mask=np.ones((2, 7))).shape == (2, 10, 64)
+    ```
     """
 
-    def __init__(
-        self,
-        options: LayerOptions,
-        *,
-        name: str | None = None,
-        dtype: object = None,
-        trainable: bool = True,
-    ) -> None:
-        super().__init__(options, name=name, dtype=dtype, trainable=trainable)
-        policy = self.dtype_policy
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         # The order of construction decides the initial weights of a seed.
-        self.self_attention = make_attention(
-            options, AttentionRole.DECODER_SELF, name="self_attention", dtype=policy
+        self.self_attention = self.make_attention(
+            AttentionRole.DECODER_SELF, "self_attention"
         )
-        self.self_attention_residual = ResidualConnection.from_options(
-            options, name="self_attention_residual", dtype=policy
+        self.self_attention_residual = self.make_residual("self_attention_residual")
+        self.network_role = self.options.network_role
+        self.make_network()
+        self.memory_attention = self.make_attention(
+            AttentionRole.MEMORY, "memory_attention"
         )
-        self.network_role = options.network_role
-        self.feed_forward = None
-        if not options.network_in_attention:
-            self.feed_forward = make_feed_forward(
-                options, name="feed_forward", dtype=policy
-            )
-            self.feed_forward_residual = ResidualConnection.from_options(
-                options, name="feed_forward_residual", dtype=policy
-            )
-        self.memory_attention = make_attention(
-            options, AttentionRole.MEMORY, name="memory_attention", dtype=policy
-        )
-        self.memory_attention_residual = ResidualConnection.from_options(
-            options, name="memory_attention_residual", dtype=policy
-        )
+        self.memory_attention_residual = self.make_residual("memory_attention_residual")
 
-    def build(self, input_shape: object = None) -> None:
-        self.self_attention.build()
-        self.self_attention_residual.build()
-        if self.feed_forward is not None:
-            self.feed_forward.build()
-            self.feed_forward_residual.build()
-        self.memory_attention.build()
-        self.memory_attention_residual.build()
+    def build(self, input_shape: Any = None) -> None:
+        shape = _shape(self.options, input_shape)
+        self.self_attention.build(shape)
+        self.self_attention_residual.build(shape)
+        self.build_network(shape)
+        self.memory_attention.build(shape)
+        self.memory_attention_residual.build(shape)
 
     def call(
         self,
@@ -376,14 +469,18 @@ class DecoderLayer(LayerWithOptions):
         memory: KerasTensor,
         memory_attention_mask: KerasTensor | None = None,
         self_attention_mask: KerasTensor | None = None,
+        padding_mask: KerasTensor | None = None,
+        memory_padding_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
+        self_mask = with_padding_mask(self_attention_mask, padding_mask)
+        memory_mask = with_padding_mask(memory_attention_mask, memory_padding_mask)
         y = self.self_attention_residual.prepare(x)
-        y = self.self_attention(y, y, self_attention_mask, training=training)
+        y = self.self_attention(y, y, self_mask, training=training)
         x = self.self_attention_residual(x, y, training=training)
         x = self._after(AttentionRole.DECODER_SELF, x, training)
         y = self.memory_attention_residual.prepare(x)
-        y = self.memory_attention(y, memory, memory_attention_mask, training=training)
+        y = self.memory_attention(y, memory, memory_mask, training=training)
         x = self.memory_attention_residual(x, y, training=training)
         return self._after(AttentionRole.MEMORY, x, training)
 
@@ -495,21 +592,27 @@ class Decoder(Stack):
     """A stack of `DecoderLayer` layers, followed by a normalization under pre-norm.
 
     Args:
-        options: Options of every layer.
         num_layers: Number of layers (N).
-        name: Name of the stack.
-        dtype: Dtype or dtype policy of the stack and its layers.
-        trainable: Whether the stack's weights are trained.
+        **kwargs: Arguments of `DecoderLayer`.
 
     Call arguments:
         x: Embedded, shifted targets, `[batch, target_length, hidden_size]`.
         memory: Encoder output, `[batch, source_length, hidden_size]`.
-        memory_attention_mask: See `DecoderLayer`.
+        memory_attention_mask: See `DecoderLayer`, as for the other masks.
         self_attention_mask: See `DecoderLayer`.
+        padding_mask: See `DecoderLayer`.
+        memory_padding_mask: See `DecoderLayer`.
         training: Whether dropout is active.
 
     Returns:
         `[batch, target_length, hidden_size]`.
+
+    Example:
+    ```python
+    decoder = Decoder(num_layers=2, num_heads=8, filter_size=256)
+    memory = keras.random.normal((2, 7, 64))
+    assert decoder(keras.random.normal((2, 10, 64)), memory).shape == (2, 10, 64)
+    ```
     """
 
     layer_class = DecoderLayer
@@ -520,14 +623,18 @@ class Decoder(Stack):
         memory: KerasTensor,
         memory_attention_mask: KerasTensor | None = None,
         self_attention_mask: KerasTensor | None = None,
+        padding_mask: KerasTensor | None = None,
+        memory_padding_mask: KerasTensor | None = None,
         training: bool | None = None,
     ) -> KerasTensor:
+        self_mask = with_padding_mask(self_attention_mask, padding_mask)
+        memory_mask = with_padding_mask(memory_attention_mask, memory_padding_mask)
         for layer in self.layers:
             x = layer(
                 x,
                 memory,
-                memory_attention_mask=memory_attention_mask,
-                self_attention_mask=self_attention_mask,
+                memory_attention_mask=memory_mask,
+                self_attention_mask=self_mask,
                 training=training,
             )
         return self.normalize(x)

@@ -1,20 +1,20 @@
-"""Options that all layers of an encoder or a decoder share."""
+"""How sublayers take their options, and the options that choose the sublayers."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+import functools
+import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+
+import keras
 
 from t2t_repro.constants import (
     Branched,
     BranchedInDecoder,
     BranchGain,
-    BranchNormalization,
     BranchResidual,
-    BranchWeightsInit,
-    Compatibility,
     FeedForwardKind,
     Norm,
     branch_contradiction,
@@ -42,105 +42,84 @@ class AttentionRole(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerOptions:
-    """Options that all layers of a stack share.
+class LayerStructure:
+    """The options that choose the sublayers of encoder and decoder layers.
+
+    `LayerOptions` adds the keyword arguments of the sublayers, under their names.
 
     Attributes:
-        hidden_size: Width of the representation (d_model).
+        num_heads: Number of attention heads (h), or branches of branched attention (M).
         filter_size: Inner width of the feed-forward network (d_ff), or rows of
             attention over parameters (n_p).
-        num_heads: Number of attention heads (h), or branches of branched attention (M).
-        key_channels: Width of queries and keys over all heads (h d_k).
-        value_channels: Width of values over all heads (h d_v).
+        hidden_size: Width of the representation (d_model); None = that of the input.
         norm: "post" (the paper) or "pre"; see `ResidualConnection`.
         norm_epsilon: Added to the variance in layer normalization.
-        residual_dropout: Dropout on the output of every sublayer (P_drop).
-        attention_dropout: Dropout on attention weights.
-        relu_dropout: Dropout after the ReLU.
-        compatibility: Function of queries and keys; see `MultiheadAttention`.
-        self_attention: Name of the self-attention of both stacks in
-            `registry.attentions`: "dot_product" (the paper), "restricted",
-            "restricted_masked", or a name that a user's package registers.
-        neighbourhood: Number of positions that each position sees in restricted
-            self-attention (r), odd; 0 means all.
-        feed_forward: "dense_relu_dense" (the paper) or "parameter_attention".
-        parameter_attention_heads: Number of heads of attention over parameters (h_p).
-        parameter_attention_key_channels: Width of its keys over all heads (h_p d_pk).
-        parameter_attention_value_channels: Width of its values over all heads
-            (h_p d_pv).
-        branched: "none", or the form of the feed-forward network inside branched
-            attention, "split" or "shared"; see `BranchedAttention`.
+        layer_prepostprocess_dropout: Dropout on the output of every sublayer (P_drop).
+        self_attention_type: Self-attention of both stacks: "dot_product" (the paper),
+            "restricted", "restricted_masked", or a name that a user's package
+            registers.
+        attention_neighbourhood: Number of positions that each position sees in
+            restricted self-attention (r), odd; 0 means all.
+        ffn_layer: "dense_relu_dense" (the paper) or "parameter_attention".
+        branched_attention: "none", or the form of the feed-forward network inside
+            branched attention, "split" or "shared"; see `BranchedAttention`.
         branched_in_decoder: Attention of a decoder layer that is branched, "memory" or
             "self". The other one is multi-head attention.
-        branch_normalization: "simplex" or "softmax"; see `BranchedAttention`.
-        branch_top_k: Number of branches that are summed; 0 means all.
         branch_residual: Residual connections and normalizations of the branches:
             "around" or "inside" (see `BranchedAttention`), or "per_branch" or "shared"
             (see `layers.weighted`).
         branch_gain: "none"; "unit", which multiplies kappa and alpha by M; or
             "initial", which multiplies the initial W^O and W_2 by M.
-        branch_weights_init: Initial kappa and alpha; see `Branches`.
 
     Raises:
         ValueError: If an option has an unknown value, or if two options contradict
             each other.
     """
 
-    hidden_size: int
-    filter_size: int
     num_heads: int
-    key_channels: int
-    value_channels: int
+    filter_size: int
+    hidden_size: int | None = None
     norm: Norm = "post"
     norm_epsilon: float = 1e-6
-    residual_dropout: float = 0.0
-    attention_dropout: float = 0.0
-    relu_dropout: float = 0.0
-    compatibility: Compatibility = "scaled_dot_product"
-    self_attention: str = "dot_product"
-    neighbourhood: int = 0
-    feed_forward: FeedForwardKind = "dense_relu_dense"
-    parameter_attention_heads: int = 0
-    parameter_attention_key_channels: int = 0
-    parameter_attention_value_channels: int = 0
-    branched: Branched = "none"
+    layer_prepostprocess_dropout: float = 0.0
+    self_attention_type: str = "dot_product"
+    attention_neighbourhood: int = 0
+    ffn_layer: FeedForwardKind = "dense_relu_dense"
+    branched_attention: Branched = "none"
     branched_in_decoder: BranchedInDecoder = "memory"
-    branch_normalization: BranchNormalization = "simplex"
-    branch_top_k: int = 0
     branch_residual: BranchResidual = "around"
     branch_gain: BranchGain = "none"
-    branch_weights_init: BranchWeightsInit = "random"
 
     def __post_init__(self) -> None:
-        check_choice("norm", self.norm, Norm)
-        check_choice("compatibility", self.compatibility, Compatibility)
-        check_choice("feed_forward", self.feed_forward, FeedForwardKind)
-        check_choice("branched", self.branched, Branched)
-        check_choice("branched_in_decoder", self.branched_in_decoder, BranchedInDecoder)
-        check_choice(
-            "branch_normalization", self.branch_normalization, BranchNormalization
-        )
-        check_choice("branch_residual", self.branch_residual, BranchResidual)
-        check_choice("branch_gain", self.branch_gain, BranchGain)
-        check_choice("branch_weights_init", self.branch_weights_init, BranchWeightsInit)
-        if self.neighbourhood and self.self_attention == "dot_product":
+        for name, choice in (
+            ("norm", Norm),
+            ("ffn_layer", FeedForwardKind),
+            ("branched_attention", Branched),
+            ("branched_in_decoder", BranchedInDecoder),
+            ("branch_residual", BranchResidual),
+            ("branch_gain", BranchGain),
+        ):
+            check_choice(name, getattr(self, name), choice)
+        plain = self.self_attention_type == "dot_product"
+        if self.attention_neighbourhood and plain:
             raise ValueError(
-                "`neighbourhood` needs another `self_attention` than 'dot_product', "
-                "which attends to all positions. "
-                f"Received: neighbourhood={self.neighbourhood}"
+                "`attention_neighbourhood` needs another `self_attention_type` than "
+                "'dot_product', which attends to all positions. "
+                f"Received: attention_neighbourhood={self.attention_neighbourhood}"
             )
-        if self.branched != "none" and self.self_attention != "dot_product":
+        if self.branched_attention != "none" and not plain:
             raise ValueError(
-                "`branched` takes the place of self-attention, so `self_attention` "
-                f"must be 'dot_product'. Received: branched={self.branched!r}, "
-                f"self_attention={self.self_attention!r}"
+                "`branched_attention` takes the place of self-attention, so "
+                "`self_attention_type` must be 'dot_product'. Received: "
+                f"branched_attention={self.branched_attention!r}, "
+                f"self_attention_type={self.self_attention_type!r}"
             )
         problem = branch_contradiction(
-            self.branched, self.branch_residual, self.branch_gain
+            self.branched_attention, self.branch_residual, self.branch_gain
         )
         if problem:
             raise ValueError(
-                f"{problem} Received: branched={self.branched!r}, "
+                f"{problem} Received: branched_attention={self.branched_attention!r}, "
                 f"branch_residual={self.branch_residual!r}, "
                 f"branch_gain={self.branch_gain!r}"
             )
@@ -148,7 +127,7 @@ class LayerOptions:
     @property
     def network_in_attention(self) -> bool:
         """Whether branched attention contains the feed-forward network."""
-        return network_in_attention(self.branched, self.branch_residual)
+        return network_in_attention(self.branched_attention, self.branch_residual)
 
     @property
     def network_role(self) -> AttentionRole:
@@ -157,20 +136,85 @@ class LayerOptions:
         A network with one input per branch must come after the branched attention.
         Any other network keeps its place in the Transformer.
         """
-        branches = self.branched != "none" and self.branch_residual == "per_branch"
-        if branches and self.branched_in_decoder == "self":
+        has_branches = self.branched_attention != "none"
+        per_branch = has_branches and self.branch_residual == "per_branch"
+        if per_branch and self.branched_in_decoder == "self":
             return AttentionRole.DECODER_SELF
         return AttentionRole.MEMORY
 
     def is_branched(self, role: AttentionRole) -> bool:
         """Return whether the attention of this role is branched attention."""
-        if self.branched == "none":
+        if self.branched_attention == "none":
             return False
         in_memory = self.branched_in_decoder == "memory"
         in_decoder = AttentionRole.MEMORY if in_memory else AttentionRole.DECODER_SELF
         return role in (AttentionRole.ENCODER_SELF, in_decoder)
 
 
-def with_options(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of a layer with its `LayerOptions` made from a dict."""
-    return {**config, "options": LayerOptions(**config["options"])}
+def build_dense(layer: keras.layers.Dense, width: int, units: int) -> None:
+    """Make the weights of a layer whose widths may be unknown until now."""
+    layer.units = units
+    layer.build((None, None, width))
+
+
+@functools.cache
+def arguments(layer_class: type) -> dict[str, inspect.Parameter]:
+    """Return the keyword-only arguments of a layer and of its bases, by name."""
+    found: dict[str, inspect.Parameter] = {}
+    for each in layer_class.__mro__:
+        if each is keras.layers.Layer:
+            break
+        if "__init__" in vars(each):
+            for name, parameter in inspect.signature(each.__init__).parameters.items():
+                if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                    found.setdefault(name, parameter)
+    return found
+
+
+class Sublayer(keras.layers.Layer):
+    """A layer whose keyword arguments are options and its configuration.
+
+    It keeps each argument in the attribute of the same name, from which `get_config`
+    reads it. In an encoder or decoder layer, an argument has the value of the option of
+    its name.
+
+    Args:
+        hidden_size: Width of the inputs and of the output (d_model). By default, the
+            width of the first input that the layer sees.
+        **kwargs: Arguments of `keras.layers.Layer`.
+    """
+
+    def __init__(self, *, hidden_size: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.hidden_size = hidden_size
+
+    @classmethod
+    def from_options(cls, options: LayerStructure, **kwargs: Any) -> Self:
+        """Make the sublayer of an encoder or decoder layer.
+
+        Args:
+            options: Options of the encoder or decoder layer.
+            **kwargs: Arguments that are no options, or that differ from them.
+        """
+        shared = {
+            name: getattr(options, name)
+            for name in arguments(cls)
+            if hasattr(options, name)
+        }
+        return cls(**shared | kwargs)
+
+    def width(self, input_shape: Any) -> int:
+        """Return `hidden_size`, which the shape of the first input decides if None."""
+        if self.hidden_size is None:
+            if input_shape is None:
+                raise ValueError(
+                    "`build` needs the shape of the input, or the layer a "
+                    "`hidden_size`. Received: input_shape=None, hidden_size=None"
+                )
+            self.hidden_size = int(input_shape[-1])
+        return self.hidden_size
+
+    def get_config(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in arguments(type(self))}
+        return super().get_config() | own

@@ -7,7 +7,7 @@ Parameters" (omitted from the published version); tensor2tensor
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import KerasTensor, ops
@@ -18,12 +18,12 @@ from t2t_repro.layers.attention import (
     masked_softmax,
     projection,
 )
-from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.options import Sublayer, build_dense
 from t2t_repro.layers.residual import Dropout
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class ParameterAttention(keras.layers.Layer):
+class ParameterAttention(Sublayer):
     """Multi-head attention whose keys and values are parameters.
 
     head_i = softmax(x W_i^Q (sqrt(d) K_i)^T / sqrt(d_pk)) sqrt(d) V_i. The heads are
@@ -32,14 +32,16 @@ class ParameterAttention(keras.layers.Layer):
     to activations".
 
     Args:
-        hidden_size: Width of input and output (d).
-        num_heads: Number of heads (h_p).
-        memory_rows: Number of key-value pairs per head (n_p).
-        key_channels: Width of queries and keys over all heads (h_p d_pk).
-        value_channels: Width of values over all heads (h_p d_pv).
-        dropout_rate: Probability that the value of a key-value pair is dropped, at all
-            positions at once (tensor2tensor's choice; 0 in the paper's base).
-        **kwargs: Arguments of `keras.layers.Layer`.
+        filter_size: Number of key-value pairs per head (n_p).
+        parameter_attention_heads: Number of heads (h_p).
+        parameter_attention_key_channels: Width of queries and keys over all heads
+            (h_p d_pk); 0 = `hidden_size`.
+        parameter_attention_value_channels: Width of values over all heads (h_p d_pv);
+            0 = `hidden_size`.
+        attention_dropout: Probability that the value of a key-value pair is dropped, at
+            all positions at once (tensor2tensor's choice; 0 in the paper's base).
+        **kwargs: `hidden_size` (d), by default that of the input, and arguments of
+            `keras.layers.Layer`.
 
     Call arguments:
         x: `[batch, length, hidden_size]`.
@@ -49,62 +51,70 @@ class ParameterAttention(keras.layers.Layer):
         `[batch, length, hidden_size]`.
 
     Raises:
-        ValueError: If `num_heads` does not divide the channels.
+        ValueError: If the number of heads does not divide the channels.
+
+    Example:
+    ```python
+    layer = ParameterAttention(filter_size=1536, parameter_attention_heads=4)
+    assert layer(keras.random.normal((2, 10, 64))).shape == (2, 10, 64)
+    ```
     """
 
     def __init__(
         self,
         *,
-        hidden_size: int,
-        num_heads: int,
-        memory_rows: int,
-        key_channels: int,
-        value_channels: int,
-        dropout_rate: float = 0.0,
+        filter_size: int,
+        parameter_attention_heads: int = 1,
+        parameter_attention_key_channels: int = 0,
+        parameter_attention_value_channels: int = 0,
+        attention_dropout: float = 0.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_heads(num_heads, key_channels, value_channels)
-        self.hidden_size = hidden_size
-        self.num_heads = num_heads
-        self.memory_rows = memory_rows
-        self.key_channels = key_channels
-        self.value_channels = value_channels
-        self.dropout_rate = dropout_rate
-        self.query = projection("query", key_channels, self.dtype_policy)
-        self.output_projection = projection("output", hidden_size, self.dtype_policy)
-        self.row_dropout = Dropout(
-            dropout_rate, name="row_dropout", dtype=self.dtype_policy
+        self.filter_size = filter_size
+        self.parameter_attention_heads = parameter_attention_heads
+        self.parameter_attention_key_channels = parameter_attention_key_channels
+        self.parameter_attention_value_channels = parameter_attention_value_channels
+        self.attention_dropout = attention_dropout
+        self._check_channels(self.hidden_size or 0)
+        policy = self.dtype_policy
+        key = self.parameter_attention_key_channels
+        self.query = projection("query", key, policy)
+        self.output_projection = projection("output", self.hidden_size or 0, policy)
+        self.row_dropout = Dropout(attention_dropout, name="row_dropout", dtype=policy)
+
+    def _check_channels(self, width: int) -> None:
+        """Replace channels of 0 by a width, and check that heads divide them."""
+        key = self.parameter_attention_key_channels or width
+        value = self.parameter_attention_value_channels or width
+        self.parameter_attention_key_channels = key
+        self.parameter_attention_value_channels = value
+        check_heads(
+            self.parameter_attention_heads,
+            parameter_attention_key_channels=key,
+            parameter_attention_value_channels=value,
         )
 
-    @classmethod
-    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
-        """Make the sublayer from the options of a layer; `kwargs` go to the class."""
-        return cls(
-            hidden_size=options.hidden_size,
-            num_heads=options.parameter_attention_heads,
-            memory_rows=options.filter_size,
-            key_channels=options.parameter_attention_key_channels,
-            value_channels=options.parameter_attention_value_channels,
-            dropout_rate=options.attention_dropout,
-            **kwargs,
-        )
+    def build(self, input_shape: Any = None) -> None:
+        width = self.width(input_shape)
+        self._check_channels(width)
+        key = self.parameter_attention_key_channels
+        value = self.parameter_attention_value_channels
+        build_dense(self.query, width, key)
+        build_dense(self.output_projection, value, width)
+        self.memory_key = self._memory("memory_key", width, key)
+        self.memory_value = self._memory("memory_value", width, value)
 
-    def build(self, input_shape: object = None) -> None:
-        self.query.build((None, None, self.hidden_size))
-        self.output_projection.build((None, None, self.value_channels))
-        self.memory_key = self._memory("memory_key", self.key_channels)
-        self.memory_value = self._memory("memory_value", self.value_channels)
-
-    def _memory(self, name: str, channels: int) -> keras.Variable:
+    def _memory(self, name: str, width: int, channels: int) -> keras.Variable:
+        heads = self.parameter_attention_heads
         return self.add_weight(
             name=name,
-            shape=(self.num_heads, self.memory_rows, channels // self.num_heads),
-            initializer=keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5),
+            shape=(heads, self.filter_size, channels // heads),
+            initializer=keras.initializers.RandomNormal(stddev=width**-0.5),
         )
 
     def call(self, x: KerasTensor, training: bool | None = None) -> KerasTensor:
-        scale = self.hidden_size**0.5
+        scale = x.shape[-1] ** 0.5
         key = ops.convert_to_tensor(self.memory_key, self.compute_dtype) * scale
         value = ops.convert_to_tensor(self.memory_value, self.compute_dtype) * scale
         value = value * self.row_dropout(
@@ -116,31 +126,23 @@ class ParameterAttention(keras.layers.Layer):
         keep_weights(self, lambda: self._by_sentence(weights, x))
         heads = ops.matmul(ops.cast(weights, self.compute_dtype), value)
         heads = ops.transpose(heads, (1, 0, 2))
-        merged = ops.reshape(heads, (*ops.shape(x)[:-1], self.value_channels))
+        channels = self.parameter_attention_value_channels
+        merged = ops.reshape(heads, (*ops.shape(x)[:-1], channels))
         return self.output_projection(merged)
 
     def _queries(self, x: KerasTensor) -> KerasTensor:
         """Project to scaled queries, `[num_heads, batch * length, depth]`.
 
         Heads come first, as in the memory. If sentences came first, XLA would
-        transpose the weights: memory_rows values per head and position.
+        transpose the weights: `filter_size` values per head and position.
         """
-        depth = self.key_channels // self.num_heads
-        query = ops.reshape(self.query(x), (-1, self.num_heads, depth))
+        heads = self.parameter_attention_heads
+        depth = self.parameter_attention_key_channels // heads
+        query = ops.reshape(self.query(x), (-1, heads, depth))
         return ops.transpose(query * depth**-0.5, (1, 0, 2))
 
     def _by_sentence(self, weights: KerasTensor, x: KerasTensor) -> KerasTensor:
         """Turn `[head, batch * length, row]` into `[batch, head, length, row]`."""
         batch, length = ops.shape(x)[:2]
-        shape = (self.num_heads, batch, length, self.memory_rows)
+        shape = (self.parameter_attention_heads, batch, length, self.filter_size)
         return ops.transpose(ops.reshape(weights, shape), (1, 0, 2, 3))
-
-    def get_config(self) -> dict[str, object]:
-        return super().get_config() | {
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "memory_rows": self.memory_rows,
-            "key_channels": self.key_channels,
-            "value_channels": self.value_channels,
-            "dropout_rate": self.dropout_rate,
-        }

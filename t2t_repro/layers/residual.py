@@ -11,13 +11,13 @@ Paper sections 3.1 and 5.4; tensor2tensor `common_layers.py: layer_prepostproces
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID, Norm, check_choice
-from t2t_repro.layers.options import LayerOptions
+from t2t_repro.layers.options import Sublayer
 
 GOLDEN_RATIO = 0x9E3779B9  # 2^32 / phi; odd, so its multiples visit every word
 
@@ -130,7 +130,7 @@ class SymbolDropout(Dropout):
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class ResidualConnection(keras.layers.Layer):
+class ResidualConnection(Sublayer):
     """The two steps around a sublayer F: `prepare` its input, then add its output.
 
     Post-norm (the paper; tensor2tensor's "none" and "dan")::
@@ -144,12 +144,12 @@ class ResidualConnection(keras.layers.Layer):
     In both cases `y = residual(x, F(residual.prepare(x)))`.
 
     Args:
-        hidden_size: Width of x (d_model).
         norm: "post" or "pre".
-        dropout_rate: The paper's P_drop.
-        epsilon: Added to the variance in layer normalization. The papers' systems use
-            1e-6; Keras's own default is 1e-3.
-        **kwargs: Arguments of `keras.layers.Layer`.
+        layer_prepostprocess_dropout: The paper's P_drop.
+        norm_epsilon: Added to the variance in layer normalization. The papers' systems
+            use 1e-6; Keras's own default is 1e-3.
+        **kwargs: `hidden_size`, by default that of the input, and arguments of
+            `keras.layers.Layer`.
 
     Call arguments:
         x: Input before `prepare`, `[batch, length, hidden_size]`.
@@ -162,41 +162,40 @@ class ResidualConnection(keras.layers.Layer):
 
     Raises:
         ValueError: If `norm` is unknown.
+
+    Example:
+    ```python
+    network = FeedForward(filter_size=2048)
+    residual = ResidualConnection(norm="pre", layer_prepostprocess_dropout=0.1)
+    x = keras.random.normal((2, 10, 512))
+    assert residual(x, network(residual.prepare(x))).shape == (2, 10, 512)
+    ```
     """
 
     def __init__(
         self,
         *,
-        hidden_size: int,
-        norm: Norm,
-        dropout_rate: float,
-        epsilon: float = 1e-6,
+        norm: Norm = "post",
+        layer_prepostprocess_dropout: float = 0.0,
+        norm_epsilon: float = 1e-6,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         check_choice("norm", norm, Norm)
-        self.hidden_size = hidden_size
         self.norm = norm
-        self.dropout_rate = dropout_rate
-        self.epsilon = epsilon
-        self.dropout = Dropout(dropout_rate, name="dropout", dtype=self.dtype_policy)
+        self.layer_prepostprocess_dropout = layer_prepostprocess_dropout
+        self.norm_epsilon = norm_epsilon
+        policy = self.dtype_policy
+        self.dropout = Dropout(
+            layer_prepostprocess_dropout, name="dropout", dtype=policy
+        )
         self.normalization = keras.layers.LayerNormalization(
-            epsilon=epsilon, name="normalization", dtype=self.dtype_policy
+            epsilon=norm_epsilon, name="normalization", dtype=policy
         )
 
-    @classmethod
-    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
-        """Make the layer from the options of a layer; `kwargs` go to the class."""
-        return cls(
-            hidden_size=options.hidden_size,
-            norm=options.norm,
-            dropout_rate=options.residual_dropout,
-            epsilon=options.norm_epsilon,
-            **kwargs,
-        )
-
-    def build(self, input_shape: object = None) -> None:
-        self.normalization.build((None, None, self.hidden_size))
+    def build(self, input_shape: Any = None) -> None:
+        if not self.normalization.built:  # by `prepare`
+            self.normalization.build((None, None, self.width(input_shape)))
 
     def prepare(self, x: KerasTensor) -> KerasTensor:
         """Return the input of the sublayer: x, normalized under pre-norm."""
@@ -209,11 +208,3 @@ class ResidualConnection(keras.layers.Layer):
             x = ops.expand_dims(x, axis=1)
         total = x + self.dropout(output, training=training)
         return total if self.norm == "pre" else self.normalization(total)
-
-    def get_config(self) -> dict[str, object]:
-        return super().get_config() | {
-            "hidden_size": self.hidden_size,
-            "norm": self.norm,
-            "dropout_rate": self.dropout_rate,
-            "epsilon": self.epsilon,
-        }

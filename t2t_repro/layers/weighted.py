@@ -33,21 +33,13 @@ Under pre-norm, LN1 and LN2 move to the inputs of the sublayers, as in the Trans
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import KerasTensor, ops
 
-from t2t_repro.constants import (
-    BranchGain,
-    BranchNetwork,
-    BranchNormalization,
-    BranchResidual,
-    BranchWeightsInit,
-    Compatibility,
-    check_choice,
-)
-from t2t_repro.layers.attention import MultiheadAttention, merge_heads
+from t2t_repro.constants import BranchResidual
+from t2t_repro.layers.attention import MultiHeadAttention, merge_heads
 from t2t_repro.layers.branches import (
     Branches,
     BranchNetworks,
@@ -55,21 +47,19 @@ from t2t_repro.layers.branches import (
     output_matrices,
 )
 from t2t_repro.layers.feed_forward import FeedForward
-from t2t_repro.layers.options import AttentionRole, LayerOptions
-from t2t_repro.layers.residual import Dropout
 
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class BranchedAttention(MultiheadAttention, BranchNetworks):
+class BranchedAttention(BranchNetworks, MultiHeadAttention):
     """Attention heads as branches, each with a feed-forward network, in a weighted sum.
 
     The paper prints one FFN, "identical to Equation (4)", and 192 additional weights.
-    Two readings agree with that count, and `feed_forward` chooses one of them:
+    Two readings agree with that count, and `branched_attention` chooses one:
 
     * "split": every branch has a network of width filter_size / M. The cost is that of
       the Transformer, and public implementations do the same. All branches share one
       output bias; because the alphas sum to one, it is a bias of the sum (unless each
-      branch is normalized on its own, as with `residual="inside"`).
+      branch is normalized on its own, as with `branch_residual="inside"`).
     * "shared": one network of full width is applied to every branch. This follows the
       text of the paper and computes M times as many hidden units.
 
@@ -77,11 +67,11 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
 
     * Its place in a decoder layer. 192 weights are one kappa and one alpha per branch
       in each of 12 layers, so one of the two attentions of a decoder layer is branched.
-      `LayerOptions.branched_in_decoder` chooses. The default is the attention over the
-      encoder's output, because the split network comes after it. The paper's "masked
-      in the decoder layers" supports the other one.
-    * Normalization and residuals, which "are retained". `residual` chooses one of two
-      places here; the module has two more, which keep both residual
+      `branched_in_decoder` of a decoder layer chooses. The default is the attention
+      over the encoder's output, because the split network comes after it. The paper's
+      "masked in the decoder layers" supports the other one.
+    * Normalization and residuals, which "are retained". `branch_residual` chooses one
+      of two places here; the module has two more, which keep both residual
       connections of a Transformer layer.
 
       - "around": two sublayers become one, with one residual connection and one
@@ -93,98 +83,56 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         and its 192 additional weights exclude it. It also cancels the size of kappa_i.
     * The size of the sum. kappa and alpha are about 1 / M, so the output is about M^-2
       of a Transformer's sublayer. The paper compensates for this nowhere: it forbids
-      kappa = alpha = 1 and calls the sum a weighted one. `gain` can compensate.
+      kappa = alpha = 1 and calls the sum a weighted one. `branch_gain` can compensate.
     * The initial kappa and alpha, "initialized randomly" (see `Branches`), and
-      the projection that keeps them on the simplex (see `simplex.Simplex`).
+      the projection that keeps them on the simplex (see `Simplex`).
 
     Args:
-        hidden_size: Width of the inputs and of the output (d_model).
         num_heads: Number of branches (M).
-        key_channels: Width of queries and keys over all branches (M d_k).
-        value_channels: Width of values over all branches (M d_v).
         filter_size: Width of the feed-forward network (d_ff), or of all of them
             together if they are split.
-        feed_forward: "split" or "shared".
-        normalization: "simplex", the paper's, or "softmax", which the paper found
-            worse.
-        top_k: Number of branches with the largest alphas that are summed (the paper's
-            gating experiment); 0 means all.
-        relu_dropout: Dropout after the ReLU.
-        residual: "around" or "inside".
-        gain: "none"; "unit", which applies M kappa_i and M alpha_i; or "initial", which
-            makes the initial W^O and second matrices M times as large.
-        weights_init: Initial kappa and alpha: "random", "near_uniform" or "uniform";
-            see `Branches`.
+        branched_attention: "split" or "shared".
+        branch_residual: "around" or "inside".
         norm_epsilon: Added to the variance in the normalization "inside".
-        compatibility: See `MultiheadAttention`.
-        causal: Whether a position cannot see later positions.
-        neighbourhood: See `MultiheadAttention`.
-        dropout_rate: Dropout on the attention weights.
-        **kwargs: Arguments of `keras.layers.Layer`.
+        **kwargs: Other arguments of `BranchNetworks`, `Branches` and
+            `MultiHeadAttention`.
 
     Call arguments:
-        As for `MultiheadAttention`.
+        As for `MultiHeadAttention`.
 
     Returns:
         `[batch, query_length, hidden_size]`.
 
     Raises:
-        ValueError: If an option is unknown, `num_heads` does not divide the
-            `filter_size` of split networks, `top_k` is not from 0 to `num_heads`, or as
-            for `MultiheadAttention`.
+        ValueError: If `branch_residual` is another one, or as for `BranchNetworks` and
+            `MultiHeadAttention`.
+
+    Example:
+    ```python
+    attention = BranchedAttention(num_heads=8, filter_size=2048)
+    x = keras.random.normal((2, 10, 64))
+    assert attention(x, x).shape == (2, 10, 64)
+    assert set(attention.branch_weights()) == {"kappa", "alpha"}
+    ```
     """
 
     def __init__(
         self,
         *,
-        hidden_size: int,
-        num_heads: int,
-        key_channels: int,
-        value_channels: int,
-        filter_size: int,
-        feed_forward: BranchNetwork = "split",
-        normalization: BranchNormalization = "simplex",
-        top_k: int = 0,
-        relu_dropout: float = 0.0,
-        residual: BranchResidual = "around",
-        gain: BranchGain = "none",
-        weights_init: BranchWeightsInit = "random",
+        branch_residual: BranchResidual = "around",
         norm_epsilon: float = 1e-6,
-        compatibility: Compatibility = "scaled_dot_product",
-        causal: bool = False,
-        neighbourhood: int = 0,
-        dropout_rate: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            hidden_size=hidden_size,
-            num_heads=num_heads,
-            key_channels=key_channels,
-            value_channels=value_channels,
-            compatibility=compatibility,
-            causal=causal,
-            neighbourhood=neighbourhood,
-            dropout_rate=dropout_rate,
-            **kwargs,
-        )
-        check_choice("feed_forward", feed_forward, BranchNetwork)
-        if feed_forward == "split":
-            check_split(filter_size, num_heads)
-        if residual not in ("around", "inside"):
+        super().__init__(**kwargs)
+        if branch_residual not in ("around", "inside"):
             raise ValueError(
-                "`residual` must be 'around' or 'inside'; `WeightedHeads` has the "
-                f"others. Received: {residual!r}"
+                "`branch_residual` must be 'around' or 'inside'; `WeightedHeads` has "
+                f"the others. Received: {branch_residual!r}"
             )
-        self.filter_size = filter_size
-        self.feed_forward = feed_forward
-        self.branches = Branches(num_heads, normalization, gain, weights_init, top_k)
-        self.residual = residual
+        self.branch_residual = branch_residual
         self.norm_epsilon = norm_epsilon
-        projection = self.output_projection
-        projection.kernel_initializer = self.branches.initial(
-            projection.kernel_initializer
-        )
-        if residual == "inside":
+        self.scale_initial(self.output_projection)
+        if branch_residual == "inside":
             self.inner_normalization = keras.layers.LayerNormalization(
                 center=False,
                 scale=False,
@@ -192,59 +140,23 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
                 name="inner_normalization",
                 dtype=self.dtype_policy,
             )
-        self.relu_dropout_rate = relu_dropout
-        self.relu_dropout = Dropout(
-            relu_dropout, name="relu_dropout", dtype=self.dtype_policy
-        )
 
-    @classmethod
-    def from_options(
-        cls, options: LayerOptions, role: AttentionRole, **kwargs: Any
-    ) -> Self:
-        """Make the branched sublayer of an encoder or decoder layer.
-
-        Args:
-            options: Options of the encoder or decoder layer.
-            role: Place of the sublayer.
-            **kwargs: Other arguments of the class.
-        """
-        return super().from_options(
-            options,
-            role,
-            filter_size=options.filter_size,
-            feed_forward=options.branched,
-            normalization=options.branch_normalization,
-            top_k=options.branch_top_k,
-            relu_dropout=options.relu_dropout,
-            residual=options.branch_residual,
-            gain=options.branch_gain,
-            weights_init=options.branch_weights_init,
-            norm_epsilon=options.norm_epsilon,
-            **kwargs,
-        )
-
-    def build(self, input_shape: object = None) -> None:
-        super().build()
-        self.build_networks()
-        self.kappa = self.branches.add_weight(self, "kappa")
-        self.alpha = self.branches.add_weight(self, "alpha")
-        if self.residual == "inside":
-            self.inner_normalization.build((None, None, None, self.hidden_size))
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        width = self.width(input_shape)
+        self.build_networks(width)
+        self.kappa = self.add_branch_weight("kappa")
+        self.alpha = self.add_branch_weight("alpha")
+        if self.branch_residual == "inside":
+            self.inner_normalization.build((None, None, None, width))
             # One gain and one bias per network.
-            shape = (self.filter_kernel.shape[0], 1, self.hidden_size)
+            shape = (self.filter_kernel.shape[0], 1, width)
             self.inner_gain = self.add_weight(
                 name="gamma", shape=shape, initializer="ones"
             )
             self.inner_bias = self.add_weight(
                 name="beta", shape=shape, initializer="zeros"
             )
-
-    def branch_weights(self) -> dict[str, KerasTensor]:
-        """Return "kappa" and "alpha" without gain, float32 `[num_heads]` each."""
-        return {
-            "kappa": self.branches.kappa(self.kappa),
-            "alpha": self.branches.alpha(self.alpha),
-        }
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
         """Apply equations (6) and (7).
@@ -257,9 +169,9 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
             `[batch, length, hidden_size]`.
         """
         kappa, alpha = self.branch_weights().values()
-        kappa = ops.cast(kappa, heads.dtype) * self.branches.factor
+        kappa = ops.cast(kappa, heads.dtype) * self.factor
         heads = heads * kappa[:, None, None]
-        if self.residual == "inside":
+        if self.branch_residual == "inside":
             return self._normalized_sum(heads, alpha, training)
         products = self._first_products(heads)
         return self.weighted_sum(self.hidden_units(products, training), alpha)
@@ -283,131 +195,73 @@ class BranchedAttention(MultiheadAttention, BranchNetworks):
         normalized = self.inner_normalization(total)
         normalized *= self.cast_weight(self.inner_gain)
         normalized += self.cast_weight(self.inner_bias)
-        alpha = self.cast_weight(alpha) * self.branches.factor
+        alpha = self.cast_weight(alpha) * self.factor
         return ops.einsum("BNTD,N->BTD", normalized, alpha)
 
     def _first_kernel(self) -> KerasTensor:
         """Return W_i^O times the first matrix of FFN_i, `[num_heads, H, width]`."""
         output, first = output_matrices(self), self.cast_weight(self.filter_kernel)
-        if self.feed_forward == "shared":
+        if self.branched_attention == "shared":
             return ops.einsum("NHD,DF->NHF", output, first[0])
         return ops.einsum("NHD,NDF->NHF", output, first)
 
-    def get_config(self) -> dict[str, object]:
-        return super().get_config() | {
-            "filter_size": self.filter_size,
-            "feed_forward": self.feed_forward,
-            "top_k": self.branches.top_k,
-            "relu_dropout": self.relu_dropout_rate,
-            "residual": self.residual,
-            "norm_epsilon": self.norm_epsilon,
-            **self.branches.config(),
-        }
-
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class WeightedHeads(MultiheadAttention):
+class WeightedHeads(Branches, MultiHeadAttention):
     """Multi-head attention with a weight kappa_i per head.
 
     Args:
-        separate: Whether the output holds kappa_i head_i W_i^O of every branch, for
-            "per_branch", instead of their sum.
-        normalization: "simplex" or "softmax".
-        gain: "none", "unit" or "initial"; see `BranchedAttention`.
-        weights_init: Initial kappa; see `Branches`.
-        **kwargs: Arguments of `MultiheadAttention`.
+        branch_residual: "per_branch", for which the output holds kappa_i head_i W_i^O
+            of every branch; or "shared", for which it is their sum.
+        **kwargs: Arguments of `Branches` and `MultiHeadAttention`.
 
     Call arguments:
-        As for `MultiheadAttention`.
+        As for `MultiHeadAttention`.
 
     Returns:
-        `[batch, query_length, hidden_size]`, or if `separate`,
+        `[batch, query_length, hidden_size]`, or for "per_branch",
         `[batch, num_heads, query_length, hidden_size]`.
 
     Raises:
-        ValueError: If an option is unknown, or as for `MultiheadAttention`.
+        ValueError: If an option is unknown, or as for `MultiHeadAttention`.
+
+    Example:
+    ```python
+    heads = WeightedHeads(num_heads=8)
+    x = keras.random.normal((2, 10, 64))
+    assert heads(x, x).shape == (2, 10, 64)
+    assert set(heads.branch_weights()) == {"kappa"}
+    ```
     """
 
     def __init__(
-        self,
-        *,
-        hidden_size: int,
-        num_heads: int,
-        key_channels: int,
-        value_channels: int,
-        separate: bool = False,
-        normalization: BranchNormalization = "simplex",
-        gain: BranchGain = "none",
-        weights_init: BranchWeightsInit = "random",
-        compatibility: Compatibility = "scaled_dot_product",
-        causal: bool = False,
-        neighbourhood: int = 0,
-        dropout_rate: float = 0.0,
-        **kwargs: Any,
+        self, *, branch_residual: BranchResidual = "shared", **kwargs: Any
     ) -> None:
-        super().__init__(
-            hidden_size=hidden_size,
-            num_heads=num_heads,
-            key_channels=key_channels,
-            value_channels=value_channels,
-            compatibility=compatibility,
-            causal=causal,
-            neighbourhood=neighbourhood,
-            dropout_rate=dropout_rate,
-            **kwargs,
-        )
-        self.branches = Branches(num_heads, normalization, gain, weights_init)
-        self.separate = separate
-        projection = self.output_projection
-        projection.kernel_initializer = self.branches.initial(
-            projection.kernel_initializer
-        )
+        super().__init__(**kwargs)
+        if branch_residual not in ("per_branch", "shared"):
+            raise ValueError(
+                "`branch_residual` must be 'per_branch' or 'shared'; "
+                f"`BranchedAttention` has the others. Received: {branch_residual!r}"
+            )
+        self.branch_residual = branch_residual
+        self.scale_initial(self.output_projection)
 
-    @classmethod
-    def from_options(
-        cls, options: LayerOptions, role: AttentionRole, **kwargs: Any
-    ) -> Self:
-        """Make the attention of an encoder or decoder layer with branches.
-
-        Args:
-            options: Options of the encoder or decoder layer.
-            role: Place of the sublayer.
-            **kwargs: Other arguments of the class.
-        """
-        return super().from_options(
-            options,
-            role,
-            separate=options.branch_residual == "per_branch",
-            normalization=options.branch_normalization,
-            gain=options.branch_gain,
-            weights_init=options.branch_weights_init,
-            **kwargs,
-        )
-
-    def build(self, input_shape: object = None) -> None:
-        super().build()
-        self.kappa = self.branches.add_weight(self, "kappa")
-
-    def branch_weights(self) -> dict[str, KerasTensor]:
-        """Return "kappa" as applied, without gain, float32 `[num_heads]`."""
-        return {"kappa": self.branches.kappa(self.kappa)}
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        self.kappa = self.add_branch_weight("kappa")
 
     def merge(self, heads: KerasTensor, training: bool | None = None) -> KerasTensor:
-        """Multiply heads by kappa, and project them; see `MultiheadAttention.merge`."""
+        """Multiply heads by kappa, and project them; see `MultiHeadAttention.merge`."""
         kappa = ops.cast(self.branch_weights()["kappa"], heads.dtype)
-        kappa *= self.branches.factor
+        kappa *= self.factor
         heads = heads * kappa[:, None, None]
-        if self.separate:
+        if self.branch_residual == "per_branch":
             return ops.einsum("BNTH,NHD->BNTD", heads, output_matrices(self))
         return self.output_projection(merge_heads(heads))
 
-    def get_config(self) -> dict[str, object]:
-        own = {"separate": self.separate, **self.branches.config()}
-        return super().get_config() | own
-
 
 @keras.saving.register_keras_serializable(package="t2t_repro")
-class WeightedFeedForward(FeedForward):
+class WeightedFeedForward(Branches, FeedForward):
     """sum_i alpha_i FFN_i(x) of networks that share one input ("shared").
 
     The FFN_i are the Transformer's network, divided along its inner width. The layer
@@ -416,77 +270,36 @@ class WeightedFeedForward(FeedForward):
 
     Args:
         num_heads: Number of branches (M).
-        normalization: "simplex" or "softmax".
-        top_k: Number of branches with the largest alphas that are summed; 0 means all.
-        gain: "none", "unit" or "initial"; see `BranchedAttention`.
-        weights_init: Initial alpha; see `Branches`.
-        **kwargs: Arguments of `FeedForward`.
+        **kwargs: Arguments of `Branches` and `FeedForward`, among them the required
+            `filter_size`.
 
     Call arguments:
         As for `FeedForward`.
 
     Raises:
-        ValueError: If an option is unknown, `num_heads` does not divide
-            `filter_size`, or `top_k` is not from 0 to `num_heads`.
+        ValueError: If an option is unknown, or `num_heads` does not divide
+            `filter_size`; and as for `Branches`.
+
+    Example:
+    ```python
+    network = WeightedFeedForward(num_heads=8, filter_size=2048)
+    assert network(keras.random.normal((2, 10, 64))).shape == (2, 10, 64)
+    ```
     """
 
-    def __init__(
-        self,
-        *,
-        hidden_size: int,
-        filter_size: int,
-        num_heads: int,
-        dropout_rate: float = 0.0,
-        normalization: BranchNormalization = "simplex",
-        top_k: int = 0,
-        gain: BranchGain = "none",
-        weights_init: BranchWeightsInit = "random",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            hidden_size=hidden_size,
-            filter_size=filter_size,
-            dropout_rate=dropout_rate,
-            **kwargs,
-        )
-        check_split(filter_size, num_heads)
-        self.branches = Branches(num_heads, normalization, gain, weights_init, top_k)
-        projection = self.output_projection
-        projection.kernel_initializer = self.branches.initial(
-            projection.kernel_initializer
-        )
+    def __init__(self, *, num_heads: int, **kwargs: Any) -> None:
+        self.num_heads = num_heads
+        super().__init__(**kwargs)
+        check_split(self.filter_size, num_heads)
+        self.scale_initial(self.output_projection)
 
-    @classmethod
-    def from_options(cls, options: LayerOptions, **kwargs: Any) -> Self:
-        """Make the sublayer from the options of a layer; `kwargs` go to the class."""
-        return super().from_options(
-            options,
-            num_heads=options.num_heads,
-            normalization=options.branch_normalization,
-            top_k=options.branch_top_k,
-            gain=options.branch_gain,
-            weights_init=options.branch_weights_init,
-            **kwargs,
-        )
-
-    def build(self, input_shape: object = None) -> None:
-        super().build()
-        self.alpha = self.branches.add_weight(self, "alpha")
-
-    def branch_weights(self) -> dict[str, KerasTensor]:
-        """Return "alpha" as applied, without gain, float32 `[num_heads]`."""
-        return {"alpha": self.branches.alpha(self.alpha)}
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        self.alpha = self.add_branch_weight("alpha")
 
     def call(self, x: KerasTensor, training: bool | None = None) -> KerasTensor:
-        hidden = self.relu_dropout(self.filter(x), training=training)
+        hidden = self.hidden_dropout(self.filter(x), training=training)
         alpha = ops.cast(self.branch_weights()["alpha"], hidden.dtype)
-        alpha *= self.branches.factor
-        per_unit = ops.repeat(alpha, self.filter_size // self.branches.num_heads)
+        alpha *= self.factor
+        per_unit = ops.repeat(alpha, self.filter_size // self.num_heads)
         return self.output_projection(hidden * per_unit)
-
-    def get_config(self) -> dict[str, object]:
-        return super().get_config() | {
-            "num_heads": self.branches.num_heads,
-            "top_k": self.branches.top_k,
-            **self.branches.config(),
-        }

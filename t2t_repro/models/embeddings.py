@@ -10,7 +10,6 @@ from typing import NamedTuple, get_args
 
 from t2t_repro.constants import ColumnOrder, PositionKind
 from t2t_repro.layers.embedding import TokenEmbedding
-from t2t_repro.layers.options import LayerOptions
 from t2t_repro.layers.positions import CountedPositions, Positions
 from t2t_repro.layers.residual import Dropout, SymbolDropout
 from t2t_repro.models.token_counters import TokenCounter
@@ -91,29 +90,30 @@ class InputLayers(NamedTuple):
 
 
 def input_layers(
-    options: LayerOptions,
     side: str,
     vocab_size: int,
     counters: Sequence[TokenCounter],
     *,
+    hidden_size: int,
     positions: PositionKind,
     max_positions: int,
     symbol_dropout: float,
+    dropout: float,
     dtype: object,
 ) -> InputLayers:
     """Make the layers of one side.
 
     Args:
-        options: Options of the stacks.
         side: "source" or "target", for the names of the layers.
         vocab_size: Size of the side's vocabulary.
         counters: What positions are counted in besides tokens, at most two.
+        hidden_size: Width of the embeddings (d_model).
         positions: Kind of `layers.Positions`.
         max_positions: Number of positions, if they are learned.
         symbol_dropout: Probability with which a token's embedding is zero.
+        dropout: Dropout of the sum of embeddings and encodings.
         dtype: Dtype or dtype policy.
     """
-    hidden_size = options.hidden_size
     counted = [
         CountedPositions(
             hidden_size=hidden_size,
@@ -136,5 +136,5 @@ def input_layers(
             dtype=dtype,
         ),
         counted=counted,
-        dropout=Dropout(options.residual_dropout, name=f"{side}_dropout", dtype=dtype),
+        dropout=Dropout(dropout, name=f"{side}_dropout", dtype=dtype),
     )

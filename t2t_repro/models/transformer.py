@@ -24,50 +24,17 @@ from t2t_repro.constants import (
     PositionKind,
 )
 from t2t_repro.layers.attention import padding_mask, segment_mask
-from t2t_repro.layers.encoder_decoder import Decoder, Encoder
-from t2t_repro.layers.options import LayerOptions, with_options
+from t2t_repro.layers.encoder_decoder import (
+    OPTION_NAMES,
+    Decoder,
+    Encoder,
+    split_options,
+)
 from t2t_repro.models.cached_decoding import CachedDecoding
 from t2t_repro.models.embeddings import input_layers, token_matrices
 from t2t_repro.models.token_counters import TokenCounters
 from t2t_repro.registry import register_model
 from t2t_repro.settings.hparams import HParams
-
-
-def layer_options(h: HParams) -> LayerOptions:
-    """Make the options of all layers.
-
-    Args:
-        h: Resolved hparams.
-
-    Returns:
-        The options of the encoder's and the decoder's layers.
-    """
-    return LayerOptions(
-        hidden_size=h.hidden_size,
-        filter_size=h.filter_size,
-        num_heads=h.num_heads,
-        key_channels=h.attention_key_channels,
-        value_channels=h.attention_value_channels,
-        norm=WIRINGS[h.layer_preprocess_sequence].norm,
-        norm_epsilon=h.norm_epsilon,
-        residual_dropout=h.layer_prepostprocess_dropout,
-        attention_dropout=h.attention_dropout,
-        relu_dropout=h.relu_dropout,
-        compatibility=h.attention_compatibility,
-        self_attention=h.self_attention_type,
-        neighbourhood=h.attention_neighbourhood,
-        feed_forward=h.ffn_layer,
-        parameter_attention_heads=h.parameter_attention_heads,
-        parameter_attention_key_channels=h.parameter_attention_key_channels,
-        parameter_attention_value_channels=h.parameter_attention_value_channels,
-        branched=h.branched_attention,
-        branched_in_decoder=h.branched_in_decoder,
-        branch_normalization=h.branch_normalization,
-        branch_top_k=h.branch_top_k,
-        branch_residual=h.branch_residual,
-        branch_gain=h.branch_gain,
-        branch_weights_init=h.branch_weights_init,
-    )
 
 
 class PackedRows(NamedTuple):
@@ -111,8 +78,7 @@ class Transformer(CachedDecoding, keras.Model):
     All weights exist after construction. The paper's names are in parentheses.
 
     Args:
-        options: Options of the layers of both stacks. Their `residual_dropout` is also
-            the dropout of the embeddings.
+        hidden_size: Width of the representation (d_model).
         source_vocab_size: Number of rows of the source embedding.
         target_vocab_size: Number of rows of the target embedding (V).
         num_encoder_layers: Number of encoder layers (N).
@@ -128,9 +94,10 @@ class Transformer(CachedDecoding, keras.Model):
         counters: What positions are counted in besides tokens; see
             `layers.CountedPositions`. A source token has the number after it, minus
             one; a target position has the number before it.
-        name: Name of the model.
-        dtype: Dtype or dtype policy.
-        trainable: Whether the weights are trained.
+        **kwargs: Options of the layers of both stacks; see `layers.EncoderLayer`.
+            `filter_size` and `num_heads` are required, and
+            `layer_prepostprocess_dropout` is also the dropout of the embeddings. And
+            arguments of `keras.Model`: `name`, `dtype` and `trainable`.
 
     Call arguments:
         features: Dict of "inputs", int32 `[batch, source_length]`, and "targets",
@@ -150,8 +117,8 @@ class Transformer(CachedDecoding, keras.Model):
 
     def __init__(
         self,
-        options: LayerOptions,
         *,
+        hidden_size: int,
         source_vocab_size: int,
         target_vocab_size: int,
         num_encoder_layers: int,
@@ -161,11 +128,12 @@ class Transformer(CachedDecoding, keras.Model):
         tie_embeddings: bool = True,
         symbol_dropout: float = 0.0,
         counters: TokenCounters | None = None,
-        name: str | None = None,
-        dtype: object = None,
-        trainable: bool = True,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        options, others = split_options({"hidden_size": hidden_size, **kwargs})
+        super().__init__(**others)
+        self.options = options
+        self.hidden_size = hidden_size
         self.source_vocab_size = source_vocab_size
         self.target_vocab_size = target_vocab_size
         self.positions = positions
@@ -173,20 +141,10 @@ class Transformer(CachedDecoding, keras.Model):
         self.tie_embeddings = tie_embeddings
         self.symbol_dropout = symbol_dropout
         self.counters = counters or TokenCounters()
-        self.options = options
         self._make_embeddings()
-        self.encoder = Encoder(
-            options,
-            num_layers=num_encoder_layers,
-            name="encoder",
-            dtype=self.dtype_policy,
-        )
-        self.decoder = Decoder(
-            options,
-            num_layers=num_decoder_layers,
-            name="decoder",
-            dtype=self.dtype_policy,
-        )
+        layers = {**dataclasses.asdict(self.options), "dtype": self.dtype_policy}
+        self.encoder = Encoder(num_layers=num_encoder_layers, name="encoder", **layers)
+        self.decoder = Decoder(num_layers=num_decoder_layers, name="decoder", **layers)
         self.build()
 
     @classmethod
@@ -199,7 +157,8 @@ class Transformer(CachedDecoding, keras.Model):
     ) -> Self:
         """Make a model from hparams.
 
-        This and `layer_options` are the only places where hparams become arguments.
+        This is the only place where hparams become arguments. The options of the layers
+        have the names of hparams.
 
         Args:
             hparams: Resolved or unresolved hparams.
@@ -221,8 +180,10 @@ class Transformer(CachedDecoding, keras.Model):
                 "`word_positions` and `depth_positions` need `counters`. "
                 f"Received: counters={counters}"
             )
+        options = {name: getattr(h, name) for name in OPTION_NAMES & set(h.names())}
         return cls(
-            layer_options(h),
+            **options,
+            norm=WIRINGS[h.layer_preprocess_sequence].norm,
             source_vocab_size=source_vocab_size,
             target_vocab_size=target_vocab_size,
             num_encoder_layers=h.num_encoder_layers,
@@ -241,16 +202,17 @@ class Transformer(CachedDecoding, keras.Model):
         self.source_embedding, self.target_embedding, self.softmax = token_matrices(
             source_vocab_size=self.source_vocab_size,
             target_vocab_size=self.target_vocab_size,
-            hidden_size=options.hidden_size,
+            hidden_size=self.hidden_size,
             tied=self.tie_embeddings,
             dtype=policy,
         )
         side_layers = functools.partial(
             input_layers,
-            options,
+            hidden_size=self.hidden_size,
             positions=self.positions,
             max_positions=self.max_positions,
             symbol_dropout=self.symbol_dropout,
+            dropout=options.layer_prepostprocess_dropout,
             dtype=policy,
         )
         counters = self.counters
@@ -359,7 +321,7 @@ class Transformer(CachedDecoding, keras.Model):
 
     def get_config(self) -> dict[str, object]:
         return super().get_config() | {
-            "options": dataclasses.asdict(self.options),
+            **dataclasses.asdict(self.options),
             "source_vocab_size": self.source_vocab_size,
             "target_vocab_size": self.target_vocab_size,
             "num_encoder_layers": self.encoder.num_layers,
@@ -373,6 +335,6 @@ class Transformer(CachedDecoding, keras.Model):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
-        # Files of earlier versions have no counters.
-        counters = TokenCounters.from_config(config.get("counters", ()))
-        return cls(**with_options(config) | {"counters": counters})
+        counters = TokenCounters.from_config(config["counters"])
+        values: dict[str, Any] = {**config, "counters": counters}
+        return cls(**values)

@@ -266,5 +266,5 @@ def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:
             (size,) = weight.shape
             draw = random.random(size) if mode == "random" else np.ones(size)
             values = draw / draw.sum()
-            is_softmax = owner.branches.normalization == "softmax"
+            is_softmax = owner.branch_normalization == "softmax"
             weight.assign(np.log(values) if is_softmax else values)

@@ -49,7 +49,11 @@ SENTENCES = [
 def model():
     """Return a model that has half learned to copy, so that translations differ."""
     keras.utils.set_random_seed(0)
-    sizes = {"hidden_size": 32, "key_channels": 32, "value_channels": 32}
+    sizes = {
+        "hidden_size": 32,
+        "attention_key_channels": 32,
+        "attention_value_channels": 32,
+    }
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     half_trained = Transformer(**tiny_arguments(**sizes, **layers))
     half_trained.compile(

@@ -57,7 +57,7 @@ def layer(kind: type[nn.Module], norm: str) -> nn.Module:
 
 
 def attention_case() -> tuple[nn.Module, dict[str, torch.Tensor]]:
-    block = nn.MultiheadAttention(HIDDEN_SIZE, NUM_HEADS, bias=False, batch_first=True)
+    block = nn.MultiHeadAttention(HIDDEN_SIZE, NUM_HEADS, bias=False, batch_first=True)
     randomize(block)
     query, memory = sequence(TARGET_LENGTHS), sequence(SOURCE_LENGTHS)
     output, weights = block(

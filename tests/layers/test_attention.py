@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.layers import (
-    MultiheadAttention,
+    MultiHeadAttention,
     causal_mask,
     masked_softmax,
     scaled_dot_product,
@@ -28,13 +28,13 @@ def attention_weights(query, key, mask=None):
     return masked_softmax(scaled_dot_product(query, key), mask)
 
 
-def block(dropout_rate: float = 0.0, **options: Any) -> MultiheadAttention:
-    attention = MultiheadAttention(
+def block(dropout_rate: float = 0.0, **options: Any) -> MultiHeadAttention:
+    attention = MultiHeadAttention(
         hidden_size=8,
         num_heads=2,
-        key_channels=8,
-        value_channels=6,
-        dropout_rate=dropout_rate,
+        attention_key_channels=8,
+        attention_value_channels=6,
+        attention_dropout=dropout_rate,
         **options,
     )
     attention.build()
@@ -56,7 +56,7 @@ def test_the_weights_of_a_query_sum_to_one():
 
 
 def written_out(
-    attention: MultiheadAttention,
+    attention: MultiHeadAttention,
     x: np.ndarray,
     memory: np.ndarray,
     mask: np.ndarray,
@@ -86,14 +86,14 @@ def test_a_block_equals_its_equations_under_any_mask():
 
 def test_without_scaling_the_logits_are_sqrt_d_k_times_as_large():
     scaled = block()
-    plain = block(compatibility="dot_product")
+    plain = block(attention_compatibility="dot_product")
     logits = [np.asarray(layer.logits(QUERY, KEY)) for layer in (scaled, plain)]
     # A sum of eight products of about 1 rounds to 1e-6, also where it is near 0.
     np.testing.assert_allclose(logits[1], np.sqrt(8) * logits[0], rtol=1e-5, atol=1e-6)
 
 
 def test_additive_attention_is_bahdanaus():
-    layer = block(compatibility="additive")
+    layer = block(attention_compatibility="additive")
     query, key = QUERY[:, :2, :, :4], KEY[:, :2, :, :4]
     vector = np.asarray(layer.compatibility_vector)
     logits = np.asarray(layer.logits(query, key))
@@ -123,15 +123,15 @@ def test_a_neighbourhood_combines_with_the_other_masks():
     real = np.arange(5) < np.array([5, 3])[:, None]
     steps = np.arange(5)[:, None] - np.arange(5)
     expected = real[:, None, None, :] & (np.abs(steps) <= 1) & (steps >= 0)
-    found = block(causal=True, neighbourhood=3)(x, x, real[:, None, None, :])
+    found = block(causal=True, attention_neighbourhood=3)(x, x, real[:, None, None, :])
     # Rows of padding may see no key; their weights are equal and meaningless.
     rows = expected.any(-1)[:, 0]
     np.testing.assert_array_equal(found[rows], block()(x, x, expected)[rows])
 
 
 def test_an_unknown_compatibility_is_refused():
-    with pytest.raises(ValueError, match="`compatibility` must be one of"):
-        block(compatibility="cosine")
+    with pytest.raises(ValueError, match="`attention_compatibility` must be one of"):
+        block(attention_compatibility="cosine")
 
 
 def test_a_masked_key_gets_no_weight_at_all():

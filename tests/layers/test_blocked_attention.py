@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from t2t_repro.layers import BlockedAttention, MultiheadAttention
+from t2t_repro.layers import BlockedAttention, MultiHeadAttention
 from tests.support.tiny_model import randomize
 
 RANDOM = np.random.default_rng(0)
@@ -13,9 +13,13 @@ def pair_of_layers(**options):
     """Return layers with the same weights, under a mask and in blocks."""
     layers = [
         layer_class(
-            hidden_size=8, num_heads=2, key_channels=8, value_channels=4, **options
+            hidden_size=8,
+            num_heads=2,
+            attention_key_channels=8,
+            attention_value_channels=4,
+            **options,
         )
-        for layer_class in (MultiheadAttention, BlockedAttention)
+        for layer_class in (MultiHeadAttention, BlockedAttention)
     ]
     for layer in layers:
         layer.build()
@@ -31,7 +35,9 @@ def test_blocks_equal_the_masked_full_attention(
     compatibility, causal, length, neighbourhood
 ):
     masked, blocked = pair_of_layers(
-        compatibility=compatibility, causal=causal, neighbourhood=neighbourhood
+        attention_compatibility=compatibility,
+        causal=causal,
+        attention_neighbourhood=neighbourhood,
     )
     x = RANDOM.normal(size=(3, length, 8)).astype("float32")
     real = np.arange(length) < np.array([length, max(length // 2, 1), 1])[:, None]
@@ -43,7 +49,7 @@ def test_blocks_equal_the_masked_full_attention(
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_only_the_neighbourhood_is_seen(causal):
-    _, blocked = pair_of_layers(causal=causal, neighbourhood=5)
+    _, blocked = pair_of_layers(causal=causal, attention_neighbourhood=5)
     x = RANDOM.normal(size=(1, 12, 8)).astype("float32")
     changed = x.copy()
     changed[0, 6] += 1.0
@@ -54,12 +60,12 @@ def test_only_the_neighbourhood_is_seen(causal):
 
 @pytest.mark.parametrize("neighbourhood", [2, -3])
 def test_a_neighbourhood_without_a_middle_is_refused(neighbourhood):
-    with pytest.raises(ValueError, match="`neighbourhood` must be"):
-        pair_of_layers(neighbourhood=neighbourhood)
+    with pytest.raises(ValueError, match="`attention_neighbourhood` must be"):
+        pair_of_layers(attention_neighbourhood=neighbourhood)
 
 
 def test_a_mask_that_differs_between_queries_is_refused():
-    _, blocked = pair_of_layers(neighbourhood=3)
+    _, blocked = pair_of_layers(attention_neighbourhood=3)
     x = RANDOM.normal(size=(1, 4, 8)).astype("float32")
     with pytest.raises(ValueError, match="the same for all queries"):
         blocked(x, x, np.tri(4, dtype=bool)[None, None])
@@ -67,4 +73,4 @@ def test_a_mask_that_differs_between_queries_is_refused():
 
 def test_blocks_need_a_neighbourhood():
     with pytest.raises(ValueError, match="must be positive"):
-        pair_of_layers(neighbourhood=0)
+        pair_of_layers(attention_neighbourhood=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 import numpy as np
 import pytest
@@ -12,7 +14,6 @@ from t2t_repro.layers import (
     BranchedFeedForward,
     DecoderLayer,
     EncoderLayer,
-    LayerOptions,
     WeightedFeedForward,
     WeightedHeads,
 )
@@ -54,12 +55,15 @@ def test_a_step_per_position_equals_the_whole_sequence(name):
 
 def plain_and_twin(layer_class, **changes):
     """Make a Transformer's layer, and one with "shared" residuals and its weights."""
-    plain = layer_class(LayerOptions(**SIZES, **changes))
-    options = {**SIZES, **changes, "branched": "split", "branch_residual": "shared"}
-    twin = layer_class(LayerOptions(**options, branch_weights_init="uniform"))
-    unit = layer_class(
-        LayerOptions(**options, branch_weights_init="uniform", branch_gain="unit")
-    )
+    plain = layer_class(**SIZES, **changes)
+    options = {
+        **SIZES,
+        **changes,
+        "branched_attention": "split",
+        "branch_residual": "shared",
+    }
+    twin = layer_class(**options, branch_weights_init="uniform")
+    unit = layer_class(**options, branch_weights_init="uniform", branch_gain="unit")
     for layer in (plain, twin, unit):
         layer.build()
     branch_probe.randomize(plain, 5)
@@ -96,9 +100,9 @@ def test_two_residual_connections_add_two_weights_per_branch_to_the_transformer(
     residual,
 ):
     for layer_class in (EncoderLayer, DecoderLayer):
-        plain = layer_class(LayerOptions(**SIZES))
-        options = SIZES | {"branched": "split", "branch_residual": residual}
-        branched = layer_class(LayerOptions(**options))
+        plain = layer_class(**SIZES)
+        options = SIZES | {"branched_attention": "split", "branch_residual": residual}
+        branched = layer_class(**options)
         plain.build()
         branched.build()
         assert branched.count_params() == plain.count_params() + 2 * 3
@@ -109,7 +113,7 @@ def test_networks_with_one_input_begin_as_the_transformers_network():
     layers = []
     for options in (SIZES, CASES["shared"]):
         keras.utils.set_random_seed(7)
-        layer = EncoderLayer(LayerOptions(**options))
+        layer = EncoderLayer(**options)
         layer.build()
         layers.append(weights_of(layer))
     plain, twin = layers
@@ -123,8 +127,12 @@ def test_an_initial_gain_multiplies_the_output_matrices_by_the_branches(residual
     spreads = []
     for gain in ("none", "initial"):
         options = CASES[residual] | {"branch_gain": gain, "hidden_size": 64}
-        options |= {"key_channels": 48, "value_channels": 48, "filter_size": 96}
-        layer = EncoderLayer(LayerOptions(**options))
+        options |= {
+            "attention_key_channels": 48,
+            "attention_value_channels": 48,
+            "filter_size": 96,
+        }
+        layer = EncoderLayer(**options)
         layer.build()
         spreads.append({k: w.std() for k, w in weights_of(layer).items()})
     plain, larger = spreads
@@ -152,13 +160,13 @@ def test_branch_weights_begin_on_the_simplex_with_their_spread(
     keras.utils.set_random_seed(3)
     options = CASES[residual] | {
         "num_heads": 16,
-        "key_channels": 16,
-        "value_channels": 16,
+        "attention_key_channels": 16,
+        "attention_value_channels": 16,
         "filter_size": 32,
         "branch_weights_init": init,
         "branch_normalization": normalization,
     }
-    layer = EncoderLayer(LayerOptions(**options))
+    layer = EncoderLayer(**options)
     layer.build()
     owner = layer.self_attention if layer.feed_forward is None else layer.feed_forward
     kappa, alpha = (
@@ -173,62 +181,61 @@ def test_branch_weights_begin_on_the_simplex_with_their_spread(
 
 
 # Distinct values of every option, so that an exchanged one is noticed.
-OPTIONS = LayerOptions(
-    hidden_size=20,
-    filter_size=36,
-    num_heads=4,
-    key_channels=8,
-    value_channels=12,
-    norm_epsilon=1e-3,
-    attention_dropout=0.2,
-    relu_dropout=0.3,
-    branched="split",
-    branch_normalization="softmax",
-    branch_top_k=3,
-    branch_gain="unit",
-    branch_weights_init="near_uniform",
-)
+OPTIONS: dict[str, Any] = {
+    "hidden_size": 20,
+    "filter_size": 36,
+    "num_heads": 4,
+    "attention_key_channels": 8,
+    "attention_value_channels": 12,
+    "norm_epsilon": 1e-3,
+    "attention_dropout": 0.2,
+    "relu_dropout": 0.3,
+    "branched_attention": "split",
+    "branch_normalization": "softmax",
+    "branch_top_k": 3,
+    "branch_gain": "unit",
+    "branch_weights_init": "near_uniform",
+}
 COMMON = {
-    "normalization": "softmax",
-    "gain": "unit",
-    "weights_init": "near_uniform",
+    "branch_normalization": "softmax",
+    "branch_top_k": 3,
+    "branch_gain": "unit",
+    "branch_weights_init": "near_uniform",
 }
 HEADS = {
     "hidden_size": 20,
     "num_heads": 4,
-    "key_channels": 8,
-    "value_channels": 12,
-    "compatibility": "scaled_dot_product",
+    "attention_key_channels": 8,
+    "attention_value_channels": 12,
+    "attention_compatibility": "scaled_dot_product",
     "causal": False,
-    "neighbourhood": 0,
-    "dropout_rate": 0.2,
+    "attention_neighbourhood": 0,
+    "attention_dropout": 0.2,
     **COMMON,
 }
 NETWORK = {
     "hidden_size": 20,
     "filter_size": 36,
     "num_heads": 4,
-    "top_k": 3,
-    "dropout_rate": 0.3,
+    "relu_dropout": 0.3,
     **COMMON,
 }
 ONE_SUBLAYER = {
     **HEADS,
     "filter_size": 36,
-    "feed_forward": "split",
-    "top_k": 3,
+    "branched_attention": "split",
     "relu_dropout": 0.3,
     "norm_epsilon": 1e-3,
 }
 PARTS = {
-    "around": [(BranchedAttention, {**ONE_SUBLAYER, "residual": "around"})],
-    "inside": [(BranchedAttention, {**ONE_SUBLAYER, "residual": "inside"})],
+    "around": [(BranchedAttention, {**ONE_SUBLAYER, "branch_residual": "around"})],
+    "inside": [(BranchedAttention, {**ONE_SUBLAYER, "branch_residual": "inside"})],
     "per_branch": [
-        (WeightedHeads, {**HEADS, "separate": True}),
-        (BranchedFeedForward, {**NETWORK, "feed_forward": "split"}),
+        (WeightedHeads, {**HEADS, "branch_residual": "per_branch"}),
+        (BranchedFeedForward, {**NETWORK, "branched_attention": "split"}),
     ],
     "shared": [
-        (WeightedHeads, {**HEADS, "separate": False}),
+        (WeightedHeads, {**HEADS, "branch_residual": "shared"}),
         (WeightedFeedForward, NETWORK),
     ],
 }
@@ -236,8 +243,7 @@ PARTS = {
 
 @pytest.mark.parametrize("residual", PARTS)
 def test_the_sublayers_of_a_reading_get_their_options(residual):
-    values = {name: getattr(OPTIONS, name) for name in OPTIONS.__dataclass_fields__}
-    layer = EncoderLayer(LayerOptions(**values | {"branch_residual": residual}))
+    layer = EncoderLayer(**OPTIONS, branch_residual=residual)
     parts = [layer.self_attention, layer.feed_forward][: len(PARTS[residual])]
     for part, (part_class, expected) in zip(parts, PARTS[residual], strict=True):
         assert type(part) is part_class
@@ -250,10 +256,13 @@ def test_the_sublayers_of_a_reading_get_their_options(residual):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"branched": "shared", "branch_residual": "shared"}, "alpha has no effect"),
+        (
+            {"branched_attention": "shared", "branch_residual": "shared"},
+            "alpha has no effect",
+        ),
         (
             {
-                "branched": "shared",
+                "branched_attention": "shared",
                 "branch_residual": "per_branch",
                 "branch_gain": "unit",
             },
@@ -266,7 +275,7 @@ def test_the_sublayers_of_a_reading_get_their_options(residual):
 )
 def test_readings_that_make_no_sense_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        LayerOptions(**SIZES | {"branched": "split"} | options)
+        EncoderLayer(**SIZES | {"branched_attention": "split"} | options)
 
 
 @pytest.mark.parametrize("layer_class", [WeightedFeedForward, BranchedFeedForward])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from t2t_repro.layers import BranchedAttention, FeedForward, MultiheadAttention
+from t2t_repro.layers import BranchedAttention, FeedForward, MultiHeadAttention
 from tests.support.tiny_model import randomize
 
 RANDOM = np.random.default_rng(0)
@@ -12,8 +12,8 @@ HEADS, VALUES = 2, 6
 ATTENTION = {
     "hidden_size": 8,
     "num_heads": HEADS,
-    "key_channels": 4,
-    "value_channels": VALUES,
+    "attention_key_channels": 4,
+    "attention_value_channels": VALUES,
 }
 
 
@@ -38,7 +38,7 @@ def heads_of(layer):
 
 def network(layer, i, x):
     """Compute FFN_i by equation (4)."""
-    i = 0 if layer.feed_forward == "shared" else i
+    i = 0 if layer.branched_attention == "shared" else i
     first, bias, second = (
         np.asarray(w)[i]
         for w in (layer.filter_kernel, layer.filter_bias, layer.feed_forward_kernel)
@@ -47,9 +47,9 @@ def network(layer, i, x):
     return hidden @ second + np.asarray(layer.feed_forward_bias)
 
 
-@pytest.mark.parametrize("feed_forward", ["split", "shared"])
-def test_it_equals_equations_5_to_7_written_out(feed_forward):
-    layer = branched(feed_forward=feed_forward)
+@pytest.mark.parametrize("form", ["split", "shared"])
+def test_it_equals_equations_5_to_7_written_out(form):
+    layer = branched(branched_attention=form)
     kappa, alpha = np.array([0.3, 0.7]), np.array([0.8, 0.2])
     expected = sum(
         alpha[i] * network(layer, i, kappa[i] * head)
@@ -59,8 +59,8 @@ def test_it_equals_equations_5_to_7_written_out(feed_forward):
 
 
 def test_without_weights_the_branches_before_the_network_are_multi_head_attention():
-    layer = branched(feed_forward="shared")
-    plain = MultiheadAttention(**ATTENTION)
+    layer = branched(branched_attention="shared")
+    plain = MultiHeadAttention(**ATTENTION)
     plain.build()
     plain.set_weights([np.asarray(w) for w in layer.weights if w.name == "kernel"])
     np.testing.assert_allclose(
@@ -70,12 +70,12 @@ def test_without_weights_the_branches_before_the_network_are_multi_head_attentio
 
 def test_a_linear_network_of_unweighted_branches_applies_to_the_whole_attention():
     """Then sum_i FFN(head_i W_i^O) is FFN(multi-head attention) plus more biases."""
-    layer = branched(feed_forward="shared")
+    layer = branched(branched_attention="shared")
     layer.kappa.assign(np.ones(HEADS))
     layer.alpha.assign(np.ones(HEADS))
     # The bias exceeds any activation, so that ReLU changes nothing.
     layer.filter_bias.assign(np.full((1, layer.filter_size), 50.0))
-    plain = MultiheadAttention(**ATTENTION)
+    plain = MultiHeadAttention(**ATTENTION)
     plain.build()
     plain.set_weights([np.asarray(w) for w in layer.weights if w.name == "kernel"])
     biases = (HEADS - 1) * network(layer, 0, np.zeros(layer.hidden_size))
@@ -84,13 +84,13 @@ def test_a_linear_network_of_unweighted_branches_applies_to_the_whole_attention(
 
 
 def test_one_branch_is_the_network_after_the_attention():
-    one = {"num_heads": 1, "key_channels": 8, "value_channels": 8}
+    one = {"num_heads": 1, "attention_key_channels": 8, "attention_value_channels": 8}
     layer = BranchedAttention(**(ATTENTION | one), filter_size=12)
     layer.build()
     randomize(layer, seed=2)
     layer.kappa.assign([1.0])
     layer.alpha.assign([1.0])
-    plain = MultiheadAttention(**(ATTENTION | one))
+    plain = MultiHeadAttention(**(ATTENTION | one))
     plain.build()
     plain.set_weights([np.asarray(w) for w in layer.weights if w.name == "kernel"])
     feed_forward = FeedForward(hidden_size=8, filter_size=12)
@@ -108,15 +108,15 @@ def test_one_branch_is_the_network_after_the_attention():
     )
 
 
-@pytest.mark.parametrize("feed_forward", ["split", "shared"])
-def test_only_kappa_and_alpha_are_added_to_the_transformers_parameters(feed_forward):
+@pytest.mark.parametrize("form", ["split", "shared"])
+def test_only_kappa_and_alpha_are_added_to_the_transformers_parameters(form):
     layer = BranchedAttention(
         hidden_size=512,
         num_heads=8,
-        key_channels=512,
-        value_channels=512,
+        attention_key_channels=512,
+        attention_value_channels=512,
         filter_size=2048,
-        feed_forward=feed_forward,
+        branched_attention=form,
     )
     layer.build()
     attention, biases = 4 * 512 * 512, 512
@@ -134,7 +134,7 @@ def test_branch_weights_begin_on_the_simplex():
 
 
 def test_softmax_normalises_any_learned_weights():
-    layer = branched(normalization="softmax")
+    layer = branched(branch_normalization="softmax")
     layer.kappa.assign([0.0, np.log(3.0)])
     kappa, alpha = layer.branch_weights().values()
     np.testing.assert_allclose(kappa, [0.25, 0.75], rtol=1e-6)
@@ -143,14 +143,14 @@ def test_softmax_normalises_any_learned_weights():
 
 
 def test_gating_sums_only_the_branches_with_the_largest_alphas():
-    layer = branched(top_k=1)
+    layer = branched(branch_top_k=1)
     np.testing.assert_allclose(layer.branch_weights()["alpha"], [0.8, 0.0], rtol=1e-6)
     expected = 0.8 * network(layer, 0, 0.3 * heads_of(layer)[0])
     np.testing.assert_allclose(layer(X, MEMORY), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_gating_sums_top_k_branches_if_alphas_are_equal():
-    layer = branched(top_k=1)
+    layer = branched(branch_top_k=1)
     layer.alpha.assign(np.full(HEADS, 1 / HEADS))
     assert np.count_nonzero(layer.branch_weights()["alpha"]) == 1
 
@@ -158,13 +158,13 @@ def test_gating_sums_top_k_branches_if_alphas_are_equal():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"feed_forward": "half"}, "`feed_forward` must be"),
-        ({"normalization": "none"}, "`normalization` must be"),
+        ({"branched_attention": "half"}, "`branched_attention` must be"),
+        ({"branch_normalization": "none"}, "`branch_normalization` must be"),
         ({"filter_size": 13}, "must divide `filter_size`"),
-        ({"top_k": 3}, "`top_k` must be"),
-        ({"residual": "shared"}, "`residual` must be"),
-        ({"gain": "two"}, "`gain` must be"),
-        ({"weights_init": "zeros"}, "`weights_init` must be"),
+        ({"branch_top_k": 3}, "`branch_top_k` must be"),
+        ({"branch_residual": "shared"}, "`branch_residual` must be"),
+        ({"branch_gain": "two"}, "`branch_gain` must be"),
+        ({"branch_weights_init": "zeros"}, "`branch_weights_init` must be"),
     ],
 )
 def test_invalid_options_are_refused(options, message):

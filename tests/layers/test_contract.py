@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import keras
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_repro import layers
+from t2t_repro.layers.options import arguments
 from tests.support.layer_contract import check_layer
 
 BATCH, LENGTH, MEMORY_LENGTH, WIDTH = 2, 5, 7, 8
@@ -20,48 +20,53 @@ SIZES: dict[str, Any] = {
     "hidden_size": WIDTH,
     "filter_size": 12,
     "num_heads": 2,
-    "key_channels": 4,
-    "value_channels": 6,
-    "residual_dropout": 0.1,
+    "attention_key_channels": 4,
+    "attention_value_channels": 6,
+    "layer_prepostprocess_dropout": 0.1,
     "attention_dropout": 0.2,
     "relu_dropout": 0.3,
 }
 HEADS = {
     name: SIZES[name]
-    for name in ("hidden_size", "num_heads", "key_channels", "value_channels")
+    for name in (
+        "hidden_size",
+        "num_heads",
+        "attention_key_channels",
+        "attention_value_channels",
+    )
 }
 
 
 def given(**changes: Any) -> dict[str, Any]:
-    """Return the argument `options` of a layer."""
-    return {"options": layers.LayerOptions(**(SIZES | changes))}
+    """Return the arguments of an encoder or decoder layer."""
+    return SIZES | changes
 
 
 # class, options, call, shape of the output, trainable arrays
 CONTRACTS = {
     "multi-head attention": (
-        layers.MultiheadAttention,
+        layers.MultiHeadAttention,
         {
             "hidden_size": WIDTH,
             "num_heads": 2,
-            "key_channels": 4,
-            "value_channels": 6,
-            "dropout_rate": 0.1,
+            "attention_key_channels": 4,
+            "attention_value_channels": 6,
+            "attention_dropout": 0.1,
         },
         lambda layer: layer(X, MEMORY),
         SHAPE,
         4,
     ),
     "additive causal attention": (
-        layers.MultiheadAttention,
+        layers.MultiHeadAttention,
         {
             "hidden_size": WIDTH,
             "num_heads": 2,
-            "key_channels": 4,
-            "value_channels": 6,
-            "compatibility": "additive",
+            "attention_key_channels": 4,
+            "attention_value_channels": 6,
+            "attention_compatibility": "additive",
             "causal": True,
-            "neighbourhood": 3,
+            "attention_neighbourhood": 3,
         },
         lambda layer: layer(X, X),
         SHAPE,
@@ -72,9 +77,9 @@ CONTRACTS = {
         {
             "hidden_size": WIDTH,
             "num_heads": 2,
-            "key_channels": 4,
-            "value_channels": 6,
-            "neighbourhood": 3,
+            "attention_key_channels": 4,
+            "attention_value_channels": 6,
+            "attention_neighbourhood": 3,
         },
         lambda layer: layer(X, X),
         SHAPE,
@@ -85,8 +90,8 @@ CONTRACTS = {
         {
             "hidden_size": WIDTH,
             "num_heads": 2,
-            "key_channels": 4,
-            "value_channels": 6,
+            "attention_key_channels": 4,
+            "attention_value_channels": 6,
             "filter_size": 12,
             "relu_dropout": 0.1,
         },
@@ -99,12 +104,12 @@ CONTRACTS = {
         {
             "hidden_size": WIDTH,
             "num_heads": 2,
-            "key_channels": 4,
-            "value_channels": 6,
+            "attention_key_channels": 4,
+            "attention_value_channels": 6,
             "filter_size": 12,
-            "residual": "inside",
-            "gain": "initial",
-            "weights_init": "near_uniform",
+            "branch_residual": "inside",
+            "branch_gain": "initial",
+            "branch_weights_init": "near_uniform",
             "norm_epsilon": 1e-4,
         },
         lambda layer: layer(X, MEMORY),
@@ -116,10 +121,10 @@ CONTRACTS = {
         {
             "hidden_size": WIDTH,
             "num_heads": 2,
-            "key_channels": 4,
-            "value_channels": 6,
-            "separate": True,
-            "gain": "unit",
+            "attention_key_channels": 4,
+            "attention_value_channels": 6,
+            "branch_residual": "per_branch",
+            "branch_gain": "unit",
         },
         lambda layer: layer(X, MEMORY),
         (BATCH, 2, LENGTH, WIDTH),
@@ -131,9 +136,9 @@ CONTRACTS = {
             "hidden_size": WIDTH,
             "filter_size": 12,
             "num_heads": 2,
-            "dropout_rate": 0.1,
-            "gain": "initial",
-            "weights_init": "near_uniform",
+            "relu_dropout": 0.1,
+            "branch_gain": "initial",
+            "branch_weights_init": "near_uniform",
         },
         lambda layer: layer(X),
         SHAPE,
@@ -145,9 +150,9 @@ CONTRACTS = {
             "hidden_size": WIDTH,
             "filter_size": 12,
             "num_heads": 2,
-            "dropout_rate": 0.1,
-            "gain": "unit",
-            "weights_init": "uniform",
+            "relu_dropout": 0.1,
+            "branch_gain": "unit",
+            "branch_weights_init": "uniform",
         },
         lambda layer: layer(np.stack([X, -X], axis=1)),
         SHAPE,
@@ -157,11 +162,11 @@ CONTRACTS = {
         layers.ParameterAttention,
         {
             "hidden_size": WIDTH,
-            "num_heads": 2,
-            "memory_rows": 5,
-            "key_channels": 4,
-            "value_channels": 6,
-            "dropout_rate": 0.1,
+            "filter_size": 5,
+            "parameter_attention_heads": 2,
+            "parameter_attention_key_channels": 4,
+            "parameter_attention_value_channels": 6,
+            "attention_dropout": 0.1,
         },
         lambda layer: layer(X),
         SHAPE,
@@ -169,7 +174,7 @@ CONTRACTS = {
     ),
     "feed-forward": (
         layers.FeedForward,
-        {"hidden_size": WIDTH, "filter_size": 12, "dropout_rate": 0.1},
+        {"hidden_size": WIDTH, "filter_size": 12, "relu_dropout": 0.1},
         lambda layer: layer(X),
         SHAPE,
         4,
@@ -212,7 +217,12 @@ CONTRACTS = {
     "dropout": (layers.Dropout, {"rate": 0.3}, lambda layer: layer(X), SHAPE, 0),
     "residual connection": (
         layers.ResidualConnection,
-        {"hidden_size": WIDTH, "norm": "post", "dropout_rate": 0.3, "epsilon": 1e-4},
+        {
+            "hidden_size": WIDTH,
+            "norm": "post",
+            "layer_prepostprocess_dropout": 0.3,
+            "norm_epsilon": 1e-4,
+        },
         lambda layer: layer(X, 2 * X),
         SHAPE,
         2,
@@ -226,7 +236,7 @@ CONTRACTS = {
     ),
     "branched decoder layer": (
         layers.DecoderLayer,
-        given(branched="split"),
+        given(branched_attention="split"),
         lambda layer: layer(X, MEMORY),
         SHAPE,
         4 + 4 + 4 + 2 + 2 * 2,
@@ -290,8 +300,11 @@ def test_layers_make_a_functional_model_of_any_length(tmp_path):
     x = keras.Input((None, WIDTH))
     memory = keras.Input((None, WIDTH))
     encoded = layers.EncoderLayer(**given())(memory)
-    y = layers.MultiheadAttention(
-        hidden_size=WIDTH, num_heads=2, key_channels=4, value_channels=6
+    y = layers.MultiHeadAttention(
+        hidden_size=WIDTH,
+        num_heads=2,
+        attention_key_channels=4,
+        attention_value_channels=6,
     )(x, encoded)
     y = layers.FeedForward(hidden_size=WIDTH, filter_size=12)(y)
     model = keras.Model([x, memory], y)
@@ -305,28 +318,43 @@ def test_layers_make_a_functional_model_of_any_length(tmp_path):
     ("layer_class", "options", "received"),
     [
         (
-            layers.MultiheadAttention,
-            {"hidden_size": 8, "num_heads": 3, "key_channels": 8, "value_channels": 9},
-            "Received: num_heads=3, key_channels=8",
+            layers.MultiHeadAttention,
+            {
+                "hidden_size": 8,
+                "num_heads": 3,
+                "attention_key_channels": 8,
+                "attention_value_channels": 9,
+            },
+            "Received: num_heads=3, attention_key_channels=8",
         ),
         (
-            layers.MultiheadAttention,
-            {"hidden_size": 8, "num_heads": 3, "key_channels": 9, "value_channels": 8},
-            "Received: num_heads=3, value_channels=8",
+            layers.MultiHeadAttention,
+            {
+                "hidden_size": 8,
+                "num_heads": 3,
+                "attention_key_channels": 9,
+                "attention_value_channels": 8,
+            },
+            "Received: num_heads=3, attention_value_channels=8",
         ),
         (
             layers.ParameterAttention,
-            HEADS | {"memory_rows": 5, "num_heads": 3, "value_channels": 9},
-            "Received: num_heads=3, key_channels=4",
+            {"hidden_size": 9, "filter_size": 5, "parameter_attention_heads": 2},
+            "Received: num_heads=2, parameter_attention_key_channels=9",
         ),
         (
             layers.ParameterAttention,
-            HEADS | {"memory_rows": 5, "num_heads": 4},
-            "Received: num_heads=4, value_channels=6",
+            {
+                "hidden_size": 8,
+                "filter_size": 5,
+                "parameter_attention_heads": 4,
+                "parameter_attention_value_channels": 6,
+            },
+            "Received: num_heads=4, parameter_attention_value_channels=6",
         ),
         (
             layers.ResidualConnection,
-            {"hidden_size": 8, "norm": "both", "dropout_rate": 0.0},
+            {"hidden_size": 8, "norm": "both"},
             "Received: 'both'",
         ),
         (layers.Positions, {"hidden_size": 8, "kind": "sine"}, "Received: 'sine'"),
@@ -340,17 +368,34 @@ def test_layers_make_a_functional_model_of_any_length(tmp_path):
             {"hidden_size": 8, "kind": "learned"},
             "Received: max_length=0",
         ),
-        (layers.LayerOptions, SIZES | {"norm": "both"}, "`norm`.*Received: 'both'"),
-        (layers.LayerOptions, SIZES | {"compatibility": "x"}, "`compatibility`"),
-        (layers.LayerOptions, SIZES | {"feed_forward": "x"}, "`feed_forward`"),
-        (layers.LayerOptions, SIZES | {"branched": "x"}, "`branched`"),
-        (layers.LayerOptions, SIZES | {"branched_in_decoder": "x"}, "`branched_in_dec"),
-        (layers.LayerOptions, SIZES | {"branch_normalization": "x"}, "`branch_norm"),
-        (layers.LayerOptions, SIZES | {"neighbourhood": 3}, "neighbourhood=3"),
+        (layers.EncoderLayer, SIZES | {"norm": "both"}, "`norm`.*Received: 'both'"),
         (
-            layers.LayerOptions,
-            SIZES | {"branched": "split", "self_attention": "restricted"},
-            "branched='split', self_attention='restricted'",
+            layers.EncoderLayer,
+            SIZES | {"attention_compatibility": "x"},
+            "`attention_compatibility`",
+        ),
+        (layers.EncoderLayer, SIZES | {"ffn_layer": "x"}, "`ffn_layer`"),
+        (
+            layers.EncoderLayer,
+            SIZES | {"branched_attention": "x"},
+            "`branched_attention`",
+        ),
+        (layers.EncoderLayer, SIZES | {"branched_in_decoder": "x"}, "`branched_in_dec"),
+        (
+            layers.EncoderLayer,
+            SIZES | {"branched_attention": "split", "branch_normalization": "x"},
+            "`branch_norm",
+        ),
+        (
+            layers.EncoderLayer,
+            SIZES | {"attention_neighbourhood": 3},
+            "attention_neighbourhood=3",
+        ),
+        (
+            layers.EncoderLayer,
+            SIZES
+            | {"branched_attention": "split", "self_attention_type": "restricted"},
+            "branched_attention='split', self_attention_type='restricted'",
         ),
     ],
 )
@@ -366,12 +411,12 @@ BRANCHED = {
     layers.WeightedHeads: HEADS,
 }
 IMPOSSIBLE = [
-    ({"normalization": "none"}, "`normalization`.*Received: 'none'"),
-    ({"gain": "M"}, "`gain`.*Received: 'M'"),
-    ({"weights_init": "normal"}, "`weights_init`.*Received: 'normal'"),
-    ({"top_k": 3}, "`top_k`.*Received: top_k=3, num_heads=2"),
-    ({"top_k": -1}, "`top_k`.*Received: top_k=-1, num_heads=2"),
-    ({"feed_forward": "both"}, "`feed_forward`.*Received: 'both'"),
+    ({"branch_normalization": "none"}, "`branch_normalization`.*Received: 'none'"),
+    ({"branch_gain": "M"}, "`branch_gain`.*Received: 'M'"),
+    ({"branch_weights_init": "normal"}, "`branch_weights_init`.*Received: 'normal'"),
+    ({"branch_top_k": 3}, "`branch_top_k`.*Received: branch_top_k=3, num_heads=2"),
+    ({"branch_top_k": -1}, "`branch_top_k`.*Received: branch_top_k=-1, num_heads=2"),
+    ({"branched_attention": "both"}, "`branched_attention`.*Received: 'both'"),
     ({"filter_size": 13}, "Received: num_heads=2, filter_size=13"),
 ]
 
@@ -382,7 +427,7 @@ IMPOSSIBLE = [
         (layer_class, changes, received)
         for layer_class in BRANCHED
         for changes, received in IMPOSSIBLE
-        if changes.keys() <= inspect.signature(layer_class).parameters.keys()
+        if changes.keys() <= arguments(layer_class).keys()
     ],
 )
 def test_impossible_options_of_branches_are_named(layer_class, changes, received):

@@ -9,7 +9,7 @@ X = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
 
 
 def network(dropout_rate: float = 0.0) -> FeedForward:
-    layer = FeedForward(hidden_size=4, filter_size=8, dropout_rate=dropout_rate)
+    layer = FeedForward(hidden_size=4, filter_size=8, relu_dropout=dropout_rate)
     layer.build()
     randomize(layer, seed=1)
     return layer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from typing import Any
 
 import pytest
 
@@ -10,40 +10,38 @@ from t2t_repro.layers import Decoder, Encoder, LayerOptions
 from t2t_repro.layers.encoder_decoder import DecoderLayer, EncoderLayer
 from t2t_repro.models.transformer import Transformer
 
-DENSE = LayerOptions(
-    hidden_size=8,
-    filter_size=12,
-    num_heads=2,
-    key_channels=4,
-    value_channels=6,
-    norm="pre",
-    parameter_attention_heads=2,
-    parameter_attention_key_channels=4,
-    parameter_attention_value_channels=6,
-)
+DENSE: dict[str, Any] = {
+    "hidden_size": 8,
+    "filter_size": 12,
+    "num_heads": 2,
+    "attention_key_channels": 4,
+    "attention_value_channels": 6,
+    "norm": "pre",
+    "parameter_attention_heads": 2,
+    "parameter_attention_key_channels": 4,
+    "parameter_attention_value_channels": 6,
+}
 KINDS = {
     "dense": DENSE,
-    "post-norm": dataclasses.replace(DENSE, norm="post"),
-    "additive": dataclasses.replace(DENSE, compatibility="additive"),
-    "attention over parameters": dataclasses.replace(
-        DENSE, feed_forward="parameter_attention"
+    "post-norm": dict(DENSE, norm="post"),
+    "additive": dict(DENSE, attention_compatibility="additive"),
+    "attention over parameters": dict(DENSE, ffn_layer="parameter_attention"),
+    "restricted": dict(
+        DENSE, self_attention_type="restricted", attention_neighbourhood=3
     ),
-    "restricted": dataclasses.replace(
-        DENSE, self_attention="restricted", neighbourhood=3
+    "split branches": dict(DENSE, branched_attention="split"),
+    "shared branches": dict(DENSE, branched_attention="shared"),
+    "branches with residuals inside": dict(
+        DENSE, branched_attention="split", branch_residual="inside"
     ),
-    "split branches": dataclasses.replace(DENSE, branched="split"),
-    "shared branches": dataclasses.replace(DENSE, branched="shared"),
-    "branches with residuals inside": dataclasses.replace(
-        DENSE, branched="split", branch_residual="inside"
+    "branches with a residual stream each": dict(
+        DENSE, branched_attention="split", branch_residual="per_branch"
     ),
-    "branches with a residual stream each": dataclasses.replace(
-        DENSE, branched="split", branch_residual="per_branch"
+    "branches with one residual stream": dict(
+        DENSE, branched_attention="split", branch_residual="shared"
     ),
-    "branches with one residual stream": dataclasses.replace(
-        DENSE, branched="split", branch_residual="shared"
-    ),
-    "branches in the decoder's self-attention": dataclasses.replace(
-        DENSE, branched="split", branched_in_decoder="self"
+    "branches in the decoder's self-attention": dict(
+        DENSE, branched_attention="split", branched_in_decoder="self"
     ),
 }
 POLICY = "mixed_bfloat16"
@@ -57,7 +55,7 @@ def parts(layer):
 def made(layer_class, options=DENSE, **given):
     if layer_class in (Encoder, Decoder):
         given = {"num_layers": 1} | given
-    return layer_class(options, **given)
+    return layer_class(**options, **given)
 
 
 @pytest.mark.parametrize("layer_class", [Encoder, Decoder])
@@ -73,7 +71,7 @@ def test_every_part_of_a_layer_has_its_dtype(layer_class, kind):
 @pytest.mark.parametrize("tie_embeddings", [True, False])
 def test_every_part_of_a_model_has_its_dtype(tie_embeddings):
     model = Transformer(
-        DENSE,
+        **DENSE,
         source_vocab_size=11,
         target_vocab_size=11,
         num_encoder_layers=1,
@@ -145,7 +143,7 @@ def test_a_layer_is_rebuilt_from_its_configuration(layer_class):
 
 def test_a_model_hands_its_options_and_numbers_to_its_parts():
     model = Transformer(
-        DENSE,
+        **DENSE,
         source_vocab_size=11,
         target_vocab_size=13,
         num_encoder_layers=1,
@@ -157,7 +155,7 @@ def test_a_model_hands_its_options_and_numbers_to_its_parts():
         trainable=False,
     )
     assert (model.name, model.trainable) == ("here", False)
-    assert model.encoder.options == model.decoder.options == DENSE
+    assert model.encoder.options == model.decoder.options == LayerOptions(**DENSE)
     assert (model.encoder.num_layers, model.decoder.num_layers) == (1, 2)
     tables = {
         name: getattr(model, name).table.shape
@@ -184,7 +182,7 @@ def test_a_model_hands_its_options_and_numbers_to_its_parts():
 def test_tied_embeddings_are_one_layer_of_the_targets_vocabulary():
     sizes = {"source_vocab_size": 11, "target_vocab_size": 11}
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    model = Transformer(DENSE, **sizes, **layers)
+    model = Transformer(**DENSE, **sizes, **layers)
     assert model.source_embedding is model.target_embedding is model.softmax
     assert model.softmax.name == "shared_embedding"
     assert model.softmax.table.shape == (11, 8)
@@ -192,9 +190,9 @@ def test_tied_embeddings_are_one_layer_of_the_targets_vocabulary():
 
 
 def test_embeddings_have_the_dropout_of_residuals():
-    options = dataclasses.replace(DENSE, residual_dropout=0.3, attention_dropout=0.2)
+    options = dict(DENSE, layer_prepostprocess_dropout=0.3, attention_dropout=0.2)
     model = Transformer(
-        options,
+        **options,
         source_vocab_size=11,
         target_vocab_size=11,
         num_encoder_layers=1,

@@ -13,11 +13,11 @@ D, HEADS, ROWS, KEYS, VALUES = 8, 2, 5, 6, 4
 def sublayer(dropout_rate=0.0):
     layer = ParameterAttention(
         hidden_size=D,
-        num_heads=HEADS,
-        memory_rows=ROWS,
-        key_channels=KEYS,
-        value_channels=VALUES,
-        dropout_rate=dropout_rate,
+        parameter_attention_heads=HEADS,
+        filter_size=ROWS,
+        parameter_attention_key_channels=KEYS,
+        parameter_attention_value_channels=VALUES,
+        attention_dropout=dropout_rate,
     )
     layer.build()
     randomize(layer, seed=1)
@@ -56,10 +56,10 @@ def test_a_sublayer_has_as_many_parameters_as_the_papers_feed_forward_network(
 ):
     layer = ParameterAttention(
         hidden_size=512,
-        num_heads=heads,
-        memory_rows=rows,
-        key_channels=channels,
-        value_channels=channels,
+        parameter_attention_heads=heads,
+        filter_size=rows,
+        parameter_attention_key_channels=channels,
+        parameter_attention_value_channels=channels,
     )
     layer.build()
     assert layer.count_params() == 2_097_152 == 2 * 512 * 2048
@@ -67,7 +67,11 @@ def test_a_sublayer_has_as_many_parameters_as_the_papers_feed_forward_network(
 
 def test_keys_and_values_begin_at_the_scale_of_embeddings():
     layer = ParameterAttention(
-        hidden_size=64, num_heads=4, memory_rows=100, key_channels=64, value_channels=64
+        hidden_size=64,
+        parameter_attention_heads=4,
+        filter_size=100,
+        parameter_attention_key_channels=64,
+        parameter_attention_value_channels=64,
     )
     layer.build()
     for memory in (layer.memory_key, layer.memory_value):

@@ -10,7 +10,9 @@ F = np.array([[[1.0, -2.0, 0.0, 1.0]]], "float32")
 
 
 def connection(norm: str, dropout_rate: float = 0.0) -> ResidualConnection:
-    layer = ResidualConnection(hidden_size=4, norm=norm, dropout_rate=dropout_rate)
+    layer = ResidualConnection(
+        hidden_size=4, norm=norm, layer_prepostprocess_dropout=dropout_rate
+    )
     layer.build()
     return layer
 
@@ -40,7 +42,9 @@ def test_dropout_applies_to_the_sublayer_and_never_to_the_input(norm):
 
 def test_dropout_is_active_only_in_training():
     ones = np.ones((1, 1, 1_000), "float32")
-    layer = ResidualConnection(hidden_size=1_000, norm="pre", dropout_rate=0.25)
+    layer = ResidualConnection(
+        hidden_size=1_000, norm="pre", layer_prepostprocess_dropout=0.25
+    )
     layer.build()
     np.testing.assert_array_equal(layer(0 * ones, ones), ones)
     dropped = layer(0 * ones, ones, training=True).numpy()
@@ -49,9 +53,7 @@ def test_dropout_is_active_only_in_training():
 
 
 def test_the_epsilon_is_that_of_the_normalization():
-    layer = ResidualConnection(
-        hidden_size=4, norm="post", dropout_rate=0.0, epsilon=2.5
-    )
+    layer = ResidualConnection(hidden_size=4, norm="post", norm_epsilon=2.5)
     layer.build()
     # Mean 3 and variance 3.5: the denominator is the root of 3.5 + 2.5.
     expected = (X - 3.0) / np.sqrt(6.0)

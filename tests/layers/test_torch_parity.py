@@ -11,12 +11,11 @@ import pytest
 from t2t_repro.layers import (
     DecoderLayer,
     EncoderLayer,
-    LayerOptions,
-    MultiheadAttention,
+    MultiHeadAttention,
 )
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "torch_layers.npz"
-HEADS = {"num_heads": 2, "key_channels": 8, "value_channels": 8}
+HEADS = {"num_heads": 2, "attention_key_channels": 8, "attention_value_channels": 8}
 LAYER = {"hidden_size": 8, "filter_size": 12, "norm_epsilon": 1e-6, **HEADS}
 
 # PyTorch's names -> ours, inside a layer
@@ -84,7 +83,7 @@ def assign(layer: keras.layers.Layer, weights: dict[str, np.ndarray]) -> None:
 
 def test_an_attention_block_equals_pytorchs(golden, memory_mask):
     arrays = part(golden, "attention")
-    attention = MultiheadAttention(hidden_size=8, **HEADS)
+    attention = MultiHeadAttention(hidden_size=8, **HEADS)
     assign(attention, attention_weights(arrays, ""))
     output = attention(arrays["query"], arrays["memory"], memory_mask)
     np.testing.assert_allclose(output, arrays["output"], atol=1e-5)
@@ -92,7 +91,7 @@ def test_an_attention_block_equals_pytorchs(golden, memory_mask):
 
 def test_attention_weights_equal_pytorchs(golden, memory_mask):
     arrays = part(golden, "attention")
-    attention = MultiheadAttention(hidden_size=8, **HEADS)
+    attention = MultiHeadAttention(hidden_size=8, **HEADS)
     assign(attention, attention_weights(arrays, ""))
     key, _ = attention.project_memory(arrays["memory"])
     weights = attention.weights_of(arrays["query"], key, memory_mask)
@@ -102,7 +101,7 @@ def test_attention_weights_equal_pytorchs(golden, memory_mask):
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_an_encoder_layer_equals_pytorchs(golden, memory_mask, norm):
     arrays = part(golden, "encoder_layer")
-    layer = EncoderLayer(LayerOptions(norm=norm, **LAYER))
+    layer = EncoderLayer(norm=norm, **LAYER)
     assign(layer, layer_weights(arrays, ENCODER_NAMES, {"self_attn": "self_attention"}))
     output = layer(arrays["x"], memory_mask).numpy()
     real = memory_mask[:, 0, 0]
@@ -114,7 +113,7 @@ def test_an_encoder_layer_equals_pytorchs(golden, memory_mask, norm):
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_a_decoder_layer_equals_pytorchs(golden, memory_mask, norm):
     arrays = part(golden, "decoder_layer")
-    layer = DecoderLayer(LayerOptions(norm=norm, **LAYER))
+    layer = DecoderLayer(norm=norm, **LAYER)
     attentions = {"self_attn": "self_attention", "multihead_attn": "memory_attention"}
     assign(layer, layer_weights(arrays, DECODER_NAMES, attentions))
     output = layer(arrays["x"], arrays["memory"], memory_mask)

@@ -100,9 +100,9 @@ def test_capturing_does_not_change_the_logits(known):
 
 @pytest.mark.parametrize("neighbourhood", [1, 3, 5, 9, 21])
 def test_blocks_show_the_weights_of_the_mask(neighbourhood):
-    options = {"neighbourhood": neighbourhood, **ONE_LAYER}
+    options = {"attention_neighbourhood": neighbourhood, **ONE_LAYER}
     blocked, masked = (
-        captured_from(tiny_transformer(seed=3, self_attention=name, **options))
+        captured_from(tiny_transformer(seed=3, self_attention_type=name, **options))
         for name in ("restricted", "restricted_masked")
     )
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
@@ -145,7 +145,7 @@ def test_the_first_layers_weights_follow_their_formula(kind):
 
 
 def test_additive_weights_follow_bahdanaus_formula():
-    options = {"compatibility": "additive"}
+    options = {"attention_compatibility": "additive"}
     model = tiny_transformer(seed=3, **options)
     found = captured_from(model).encoder_self
     weights = weights_by_name(model)
@@ -202,7 +202,7 @@ def test_a_traced_function_returns_the_same_weights():
 
 
 def test_a_function_traced_without_a_capture_has_the_same_operations_as_before():
-    options = {"self_attention": "restricted", "neighbourhood": 3}
+    options = {"self_attention_type": "restricted", "attention_neighbourhood": 3}
     model = tiny_transformer(seed=3, **options, **ONE_LAYER)
     specs = {name: tf.TensorSpec([None, None], tf.int32) for name in BATCH}
 

@@ -12,11 +12,11 @@ from t2t_repro.layers import (
     BlockedAttention,
     BranchedAttention,
     LayerOptions,
-    MultiheadAttention,
+    MultiHeadAttention,
     ParameterAttention,
 )
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
-from t2t_repro.models.transformer import Transformer, layer_options
+from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 
 SIZES = {
@@ -34,18 +34,10 @@ SIZES = {
     "relu_dropout": 0.3,
     "max_length": 9,
 }
-OPTIONS = {
-    "hidden_size": 20,
-    "filter_size": 36,
-    "num_heads": 4,
-    "key_channels": 8,
-    "value_channels": 12,
-    "norm_epsilon": 1e-3,
-    "residual_dropout": 0.1,
-    "attention_dropout": 0.2,
-    "relu_dropout": 0.3,
-}
-# hparams of a set -> options of its layers; other options keep their defaults
+# Not options of the layers.
+OTHERS = {"num_hidden_layers", "num_encoder_layers", "num_decoder_layers", "max_length"}
+OPTIONS = {name: value for name, value in SIZES.items() if name not in OTHERS}
+# hparams of a set -> options of other names or values; the others are equal
 KINDS = {
     "attention over parameters, restricted, pre-norm": (
         {
@@ -56,19 +48,9 @@ KINDS = {
             "parameter_attention_heads": 2,
             "parameter_attention_key_channels": 16,
             "parameter_attention_value_channels": 28,
-            "layer_preprocess_sequence": "n",
-            "layer_postprocess_sequence": "da",
         },
-        {
-            "compatibility": "additive",
-            "self_attention": "restricted",
-            "neighbourhood": 7,
-            "feed_forward": "parameter_attention",
-            "parameter_attention_heads": 2,
-            "parameter_attention_key_channels": 16,
-            "parameter_attention_value_channels": 28,
-            "norm": "pre",
-        },
+        {"layer_preprocess_sequence": "n", "layer_postprocess_sequence": "da"},
+        {"norm": "pre"},
     ),
     "branches, all of them unlike the defaults": (
         {
@@ -79,17 +61,9 @@ KINDS = {
             "branch_residual": "inside",
             "branch_gain": "unit",
             "branch_weights_init": "near_uniform",
-            # 0 means another setting.
-            "parameter_attention_heads": 0,
         },
+        {"parameter_attention_heads": 0},  # 0 means another setting.
         {
-            "branched": "shared",
-            "branched_in_decoder": "self",
-            "branch_normalization": "softmax",
-            "branch_top_k": 3,
-            "branch_residual": "inside",
-            "branch_gain": "unit",
-            "branch_weights_init": "near_uniform",
             "parameter_attention_heads": 4,
             "parameter_attention_key_channels": 20,
             "parameter_attention_value_channels": 20,
@@ -107,17 +81,10 @@ def model(**changes) -> Transformer:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_hparams_become_the_options_of_the_layers(kind):
-    changes, options = KINDS[kind]
-    found = layer_options(hparams(**changes).resolved())
-    assert found == LayerOptions(**(OPTIONS | options))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_both_stacks_and_all_their_layers_have_the_options(kind):
-    changes, options = KINDS[kind]
-    built = model(**changes)
-    expected = LayerOptions(**(OPTIONS | options))
+    changes, others, options = KINDS[kind]
+    built = model(**changes, **others)
+    expected = LayerOptions(**(OPTIONS | changes | options))
     for stack in (built.encoder, built.decoder):
         assert {part.options for part in (built, stack, *stack.layers)} == {expected}
 
@@ -234,9 +201,9 @@ def test_the_sequences_are_pre_norm_or_post_norm(pre, post, norm):
 @pytest.mark.parametrize(
     ("self_attention_type", "layer_class", "neighbourhood"),
     [
-        ("dot_product", MultiheadAttention, 0),
+        ("dot_product", MultiHeadAttention, 0),
         ("restricted", BlockedAttention, 7),
-        ("restricted_masked", MultiheadAttention, 7),
+        ("restricted_masked", MultiHeadAttention, 7),
     ],
 )
 def test_self_attention_type_applies_only_to_self_attention(
@@ -248,9 +215,9 @@ def test_self_attention_type_applies_only_to_self_attention(
     (encoder_layer,), (decoder_layer, *_) = built.encoder.layers, built.decoder.layers
     for attention in (encoder_layer.self_attention, decoder_layer.self_attention):
         assert type(attention) is layer_class
-        assert attention.neighbourhood == neighbourhood
-    assert type(decoder_layer.memory_attention) is MultiheadAttention
-    assert decoder_layer.memory_attention.neighbourhood == 0
+        assert attention.attention_neighbourhood == neighbourhood
+    assert type(decoder_layer.memory_attention) is MultiHeadAttention
+    assert decoder_layer.memory_attention.attention_neighbourhood == 0
     causal = [
         encoder_layer.self_attention.causal,
         decoder_layer.self_attention.causal,

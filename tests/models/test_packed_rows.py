@@ -19,7 +19,7 @@ SIZES = ("narrow keys", "wide values", "not tied", "another epsilon", "many head
 KINDS = {
     name: kind
     for name, kind in ALL_KINDS.items()
-    if name not in SIZES and kind.get("self_attention") != "restricted"
+    if name not in SIZES and kind.get("self_attention_type") != "restricted"
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from t2t_repro import catalogue, registry
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.layers import MultiheadAttention
+from t2t_repro.layers import MultiHeadAttention
 from t2t_repro.models.transformer import Transformer
 from t2t_repro.registry import register_attention
 from t2t_repro.settings.hparams import HParams
@@ -80,7 +80,7 @@ def test_a_package_registers_an_attention_and_a_set_that_uses_it(load_example):
         for layer in (model.encoder.layers[0], model.decoder.layers[1])
         for attention in (layer.self_attention, getattr(layer, "memory_attention", 0))
     ]
-    cosine, plain = "CosineAttention", "MultiheadAttention"
+    cosine, plain = "CosineAttention", "MultiHeadAttention"
     assert classes == [cosine, "int", cosine, plain]
     check_cached_decoding(model)
 
@@ -114,22 +114,24 @@ def test_a_function_chooses_by_role(load_example):
         self_attention_type="narrow_encoder", **SMALL
     )
     model = random_model(hparams)
-    assert model.encoder.layers[0].self_attention.neighbourhood == 5
-    assert model.decoder.layers[0].self_attention.neighbourhood == 0
+    assert model.encoder.layers[0].self_attention.attention_neighbourhood == 5
+    assert model.decoder.layers[0].self_attention.attention_neighbourhood == 0
     check_cached_decoding(model)
 
 
 def test_an_attention_may_read_the_neighbourhood_if_it_is_odd():
-    register_attention("mine")(MultiheadAttention)
+    register_attention("mine")(MultiHeadAttention)
     tiny = catalogue.hparams("transformer_tiny").replace(**SMALL)
     near = tiny.replace(self_attention_type="mine", attention_neighbourhood=3)
-    assert random_model(near).encoder.layers[0].self_attention.neighbourhood == 3
+    assert (
+        random_model(near).encoder.layers[0].self_attention.attention_neighbourhood == 3
+    )
     with pytest.raises(UserError, match="mine needs an odd attention_neighbourhood"):
         tiny.replace(self_attention_type="mine", attention_neighbourhood=4)
 
 
 def test_branches_take_the_place_of_a_registered_attention():
-    register_attention("mine")(MultiheadAttention)
+    register_attention("mine")(MultiHeadAttention)
     with pytest.raises(UserError, match="needs self_attention_type=dot_product"):
         catalogue.hparams("transformer_tiny").replace(
             self_attention_type="mine", branched_attention="split"
@@ -159,5 +161,8 @@ def test_a_model_with_a_registered_attention_is_saved_by_its_name(
 
 
 def test_a_name_is_registered_once():
+    class Mine(MultiHeadAttention):
+        pass
+
     with pytest.raises(UserError, match="'restricted' is registered twice"):
-        register_attention("restricted")(MultiheadAttention)
+        register_attention("restricted")(Mine)

@@ -35,16 +35,16 @@ KINDS = {
     "concatenated sinusoids": {"positions": "concatenated"},
     "learned positions, too few": {"positions": "learned", "max_positions": 5},
     "no positions": {"positions": "none"},
-    "narrow keys": {"key_channels": 4},
-    "wide values": {"value_channels": 16},
+    "narrow keys": {"attention_key_channels": 4},
+    "wide values": {"attention_value_channels": 16},
     "not tied": {"tie_embeddings": False},
     "two vocabularies": {
         "tie_embeddings": False,
         "source_vocab_size": 17,
         "norm": "pre",
         "positions": "concatenated",
-        "key_channels": 6,
-        "value_channels": 10,
+        "attention_key_channels": 6,
+        "attention_value_channels": 10,
     },
     "another epsilon": {"norm_epsilon": 0.1},
     "many heads": {"num_heads": 8},
@@ -80,31 +80,40 @@ def logits_of(model: Transformer, batch: dict, **options) -> np.ndarray:
 
 # Other tests compare them with formulas; these test properties of every model.
 VARIANTS = {
-    "restricted": {"self_attention": "restricted", "neighbourhood": 3},
+    "restricted": {"self_attention_type": "restricted", "attention_neighbourhood": 3},
     "restricted by a mask": {
-        "self_attention": "restricted_masked",
-        "neighbourhood": 5,
+        "self_attention_type": "restricted_masked",
+        "attention_neighbourhood": 5,
     },
     "additive": {
-        "compatibility": "additive",
-        "self_attention": "restricted",
-        "neighbourhood": 3,
+        "attention_compatibility": "additive",
+        "self_attention_type": "restricted",
+        "attention_neighbourhood": 3,
     },
-    "unscaled": {"compatibility": "dot_product"},
+    "unscaled": {"attention_compatibility": "dot_product"},
     "over parameters": {
-        "feed_forward": "parameter_attention",
+        "ffn_layer": "parameter_attention",
         "parameter_attention_heads": 2,
         "parameter_attention_key_channels": 4,
         "parameter_attention_value_channels": 6,
     },
-    "weighted": {"branched": "split"},
-    "weighted, shared": {"branched": "shared", "norm": "pre"},
-    "weighted self-attention": {"branched": "split", "branched_in_decoder": "self"},
-    "gated": {"branched": "split", "branch_top_k": 1},
-    "weighted, residuals inside": {"branched": "split", "branch_residual": "inside"},
-    "weighted, a stream each": {"branched": "split", "branch_residual": "per_branch"},
+    "weighted": {"branched_attention": "split"},
+    "weighted, shared": {"branched_attention": "shared", "norm": "pre"},
+    "weighted self-attention": {
+        "branched_attention": "split",
+        "branched_in_decoder": "self",
+    },
+    "gated": {"branched_attention": "split", "branch_top_k": 1},
+    "weighted, residuals inside": {
+        "branched_attention": "split",
+        "branch_residual": "inside",
+    },
+    "weighted, a stream each": {
+        "branched_attention": "split",
+        "branch_residual": "per_branch",
+    },
     "weighted, one stream": {
-        "branched": "split",
+        "branched_attention": "split",
         "branch_residual": "shared",
         "branched_in_decoder": "self",
     },
@@ -122,11 +131,11 @@ SINGLE = (
 SAVED = {name: kind for name, kind in ALL_KINDS.items() if name not in SINGLE} | {
     "single options": {
         "positions": "none",
-        "key_channels": 16,
-        "value_channels": 24,
+        "attention_key_channels": 16,
+        "attention_value_channels": 24,
         "norm_epsilon": 0.1,
         "num_heads": 8,
-        "compatibility": "dot_product",
+        "attention_compatibility": "dot_product",
     }
 }
 ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -451,7 +460,13 @@ def test_cached_decoding_follows_hypotheses_that_change_places(kind, append):
 
 
 @pytest.mark.parametrize(
-    "rate", ["residual_dropout", "attention_dropout", "relu_dropout", "symbol_dropout"]
+    "rate",
+    [
+        "layer_prepostprocess_dropout",
+        "attention_dropout",
+        "relu_dropout",
+        "symbol_dropout",
+    ],
 )
 def test_dropout_is_active_only_in_training(rate):
     model = tiny_transformer(seed=13, **ONE_LAYER, **{rate: 0.5})
@@ -463,7 +478,7 @@ def test_dropout_is_active_only_in_training(rate):
 
 def test_embeddings_of_both_sides_are_dropped_in_training():
     no_layers = {"num_encoder_layers": 0, "num_decoder_layers": 0}
-    model = tiny_transformer(seed=13, residual_dropout=0.5, **no_layers)
+    model = tiny_transformer(seed=13, layer_prepostprocess_dropout=0.5, **no_layers)
     source = model.encode(BATCH["inputs"]).numpy()
     dropped = model.encode(BATCH["inputs"], training=True).numpy()
     assert not np.allclose(dropped, source)
@@ -522,7 +537,11 @@ def test_mixed_precision_keeps_variables_and_logits_in_float32(policy, norm):
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_compile_and_fit_learn(tmp_path):
     keras.utils.set_random_seed(16)
-    wider = {"hidden_size": 16, "key_channels": 16, "value_channels": 16}
+    wider = {
+        "hidden_size": 16,
+        "attention_key_channels": 16,
+        "attention_value_channels": 16,
+    }
     model = Transformer(**tiny_arguments(**wider, **ONE_LAYER))
     model.compile(
         optimizer=keras.optimizers.Adam(0.01),
@@ -556,12 +575,12 @@ def test_compile_and_fit_learn(tmp_path):
                 "hidden_size": 512,
                 "filter_size": 2048,
                 "num_heads": 8,
-                "key_channels": 512,
-                "value_channels": 512,
+                "attention_key_channels": 512,
+                "attention_value_channels": 512,
                 "positions": "interleaved",
                 "norm": "post",
                 "norm_epsilon": 1e-6,
-                "residual_dropout": 0.1,
+                "layer_prepostprocess_dropout": 0.1,
                 "attention_dropout": 0.0,
                 "relu_dropout": 0.0,
                 "tie_embeddings": True,
@@ -572,7 +591,7 @@ def test_compile_and_fit_learn(tmp_path):
             {
                 "positions": "concatenated",
                 "norm": "pre",
-                "residual_dropout": 0.1,
+                "layer_prepostprocess_dropout": 0.1,
                 "attention_dropout": 0.1,
                 "relu_dropout": 0.1,
             },
@@ -583,7 +602,6 @@ def test_a_set_becomes_these_arguments(name, expected):
     hparams = catalogue.hparams(name)
     with tf.Graph().as_default():
         config = Transformer.from_hparams(hparams, 100, 100).get_config()
-    config |= config["options"]
     assert {argument: config[argument] for argument in expected} == expected
 
 

@@ -16,7 +16,7 @@ from tests.support.tiny_training import metrics_of
 
 @pytest.fixture
 def model():
-    model = tiny_transformer(branched="split")
+    model = tiny_transformer(branched_attention="split")
     for n, (_, owners) in enumerate(branched_layers(model)):
         owners["kappa"].kappa.assign([0.1 * n, 1 - 0.1 * n])
         owners["alpha"].alpha.assign([0.5, 0.5])
@@ -30,14 +30,14 @@ def test_every_layer_has_one_branched_sublayer(model):
 
 @pytest.mark.parametrize("which", ["memory", "self"])
 def test_the_branched_sublayer_is_found_at_both_places_in_the_decoder(which):
-    model = tiny_transformer(branched="shared", branched_in_decoder=which)
+    model = tiny_transformer(branched_attention="shared", branched_in_decoder=which)
     layers = dict(branched_layers(model))
     expected = getattr(model.decoder.layers[0], f"{which}_attention")
     assert layers["decoder/layer_0"] == {"kappa": expected, "alpha": expected}
 
 
 def test_kappa_and_alpha_may_belong_to_two_sublayers():
-    model = tiny_transformer(branched="split", branch_residual="shared")
+    model = tiny_transformer(branched_attention="split", branch_residual="shared")
     layer = model.decoder.layers[1]
     assert dict(branched_layers(model))["decoder/layer_1"] == {
         "kappa": layer.memory_attention,
@@ -99,8 +99,8 @@ def test_random_weights_lie_on_the_simplex_and_follow_the_seed(model):
 
 
 def test_weights_before_a_softmax_are_replaced_by_logarithms():
-    model = tiny_transformer(branched="split", branch_normalization="softmax")
-    random = tiny_transformer(branched="split")
+    model = tiny_transformer(branched_attention="split", branch_normalization="softmax")
+    random = tiny_transformer(branched_attention="split")
     for each in (model, random):
         replace_branch_weights(each, "random", seed=3)
     for one, other in zip(branch_values(model), branch_values(random), strict=True):

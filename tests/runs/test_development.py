@@ -49,7 +49,7 @@ class Dictionary:
 def model():
     # Dropout must be off in an evaluation.
     return tiny_transformer(
-        num_encoder_layers=1, num_decoder_layers=1, residual_dropout=0.5
+        num_encoder_layers=1, num_decoder_layers=1, layer_prepostprocess_dropout=0.5
     )
 
 

@@ -45,7 +45,11 @@ def model():
 def ensemble(model):
     """Return a model with another, which is smaller and has other probabilities."""
     sizes = {"hidden_size": 12, "num_heads": 3}
-    sizes |= {"key_channels": 12, "value_channels": 12, "num_decoder_layers": 3}
+    sizes |= {
+        "attention_key_channels": 12,
+        "attention_value_channels": 12,
+        "num_decoder_layers": 3,
+    }
     return Ensemble([model, tiny_transformer(4, **sizes)])
 
 

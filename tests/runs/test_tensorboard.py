@@ -119,7 +119,7 @@ def test_the_settings_in_the_table_are_those_that_the_user_chose(tmp_path):
 
 
 def test_branch_weights_are_written_at_the_step_of_the_evaluation(tmp_path):
-    model = tiny_transformer(seed=2, branched="split")
+    model = tiny_transformer(seed=2, branched_attention="split")
     log = MetricsLog(tmp_path)
     evaluate = branch_evaluator(model)
     for step in (7, 13):

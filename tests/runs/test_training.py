@@ -18,7 +18,7 @@ from t2t_repro.data.prepare import prepare
 from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import attention_summaries
-from t2t_repro.layers import MultiheadAttention
+from t2t_repro.layers import MultiHeadAttention
 from t2t_repro.runs import (
     TrainSettings,
     evaluators,
@@ -173,7 +173,7 @@ def test_enough_checkpoints_are_kept_to_average(keep, average, kept):
 
 
 def test_an_attention_that_forgets_the_weights_of_its_base_is_named(data, tmp_path):
-    class Forgetful(MultiheadAttention):
+    class Forgetful(MultiHeadAttention):
         def build(self, input_shape=None):
             self.scale = self.add_weight(name="scale", shape=(1,))
 
@@ -193,7 +193,7 @@ def test_an_attention_that_forgets_the_weights_of_its_base_is_named(data, tmp_pa
 def test_an_attention_that_hides_its_weights_is_trained_without_pictures(
     recording, data, tmp_path, caplog
 ):
-    class Silent(MultiheadAttention):
+    class Silent(MultiHeadAttention):
         def call(self, query, memory, attention_mask=None, training=None):
             key, value = self.project_memory(memory)
             weights = self.weights_of(query, key, attention_mask)

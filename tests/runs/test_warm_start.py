@@ -136,6 +136,11 @@ def test_learned_positions_are_taken_with_any_vocabulary(tmp_path):
 
 def test_a_model_of_which_nothing_fits_is_refused(tmp_path):
     path, _ = saved(tmp_path)
-    model = tiny_model(hidden_size=6, key_channels=6, value_channels=6, filter_size=5)
+    model = tiny_model(
+        hidden_size=6,
+        attention_key_channels=6,
+        attention_value_channels=6,
+        filter_size=5,
+    )
     with pytest.raises(UserError, match="no weight fits"):
         started(path, model)

@@ -23,8 +23,8 @@ OPTIONS = {
     "norm": "pre",
     "positions": "concatenated",
     "num_heads": 3,
-    "key_channels": 6,
-    "value_channels": 9,
+    "attention_key_channels": 6,
+    "attention_value_channels": 9,
     "num_encoder_layers": 1,
     "num_decoder_layers": 1,
     "counters": TokenCounters(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from t2t_repro.layers import DecoderLayer, EncoderLayer, LayerOptions
+from t2t_repro.layers import DecoderLayer, EncoderLayer
 from tests.support.branch_reference import BranchReference
 from tests.support.tiny_model import randomize
 
@@ -19,12 +19,12 @@ SIZES: dict[str, Any] = {
     "hidden_size": 8,
     "filter_size": 12,
     "num_heads": 3,
-    "key_channels": 6,
-    "value_channels": 9,
+    "attention_key_channels": 6,
+    "attention_value_channels": 9,
     "norm_epsilon": 1e-4,
 }
 SELF, PRE = {"branched_in_decoder": "self"}, {"norm": "pre"}
-UNIT, SHARED = {"branch_gain": "unit"}, {"branched": "shared"}
+UNIT, SHARED = {"branch_gain": "unit"}, {"branched_attention": "shared"}
 CHANGES: dict[str, dict[str, Any]] = {}
 for _residual in ("around", "inside", "per_branch", "shared"):
     CHANGES |= {
@@ -47,13 +47,14 @@ CHANGES |= {
     "per_branch, one network": {**SHARED, "branch_residual": "per_branch"},
 }
 CASES = {
-    name: SIZES | {"branched": "split"} | changes for name, changes in CHANGES.items()
+    name: SIZES | {"branched_attention": "split"} | changes
+    for name, changes in CHANGES.items()
 }
 
 
 def made(layer_class: type, name: str, seed: int) -> Any:
     """Make a layer with random weights, kappa and alpha."""
-    layer = layer_class(LayerOptions(**CASES[name]))
+    layer = layer_class(**CASES[name])
     layer.build()
     randomize(layer, seed)
     on_simplex = CASES[name].get("branch_normalization") != "softmax"

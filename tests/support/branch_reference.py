@@ -23,7 +23,7 @@ class BranchReference:
 
     Args:
         weights: Arrays by their path below the layer.
-        options: Fields of `LayerOptions` without their defaults.
+        options: Arguments of the layer without their defaults.
     """
 
     def __init__(self, weights: Weights, options: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ class BranchReference:
 
     def network(self, name: str, i: int, x: np.ndarray) -> np.ndarray:
         """Return FFN_i(x) without its output bias."""
-        n = 0 if self.o["branched"] == "shared" else i
+        n = 0 if self.o["branched_attention"] == "shared" else i
         first, bias, second = (
             self.w[f"{name}/{part}"][n]
             for part in ("filter_kernel", "filter_bias", "feed_forward_kernel")
@@ -88,7 +88,7 @@ class BranchReference:
         for i, head in enumerate(self.heads(name, inputs, memory, causal=causal)):
             branch = g * kappa[i] * head
             if self.o.get("branch_residual") == "inside":
-                n = 0 if self.o["branched"] == "shared" else i
+                n = 0 if self.o["branched_attention"] == "shared" else i
                 gamma, beta = self.w[f"{name}/gamma"][n], self.w[f"{name}/beta"][n]
                 sum_ = branch + self.network(name, i, branch) + bias
                 sum_ = normalized(sum_, gamma, beta, self.o["norm_epsilon"])

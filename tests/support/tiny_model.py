@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
-from t2t_repro.layers import LayerOptions
 from t2t_repro.models.transformer import Transformer
 
 VOCAB_SIZE = 11
@@ -17,24 +15,16 @@ OPTIONS: dict[str, Any] = {
     "hidden_size": 8,
     "filter_size": 12,
     "num_heads": 2,
-    "key_channels": 8,
-    "value_channels": 8,
+    "attention_key_channels": 8,
+    "attention_value_channels": 8,
     "num_encoder_layers": 2,
     "num_decoder_layers": 2,
 }
-LAYER_OPTIONS = frozenset(field.name for field in dataclasses.fields(LayerOptions))
 
 
 def tiny_arguments(**changes: Any) -> dict[str, Any]:
-    """Return the arguments of a tiny `Transformer`.
-
-    Args:
-        **changes: Arguments of `Transformer` and fields of `LayerOptions`, side by
-            side.
-    """
-    arguments = OPTIONS | changes
-    layers = {name: arguments.pop(name) for name in LAYER_OPTIONS & set(arguments)}
-    return {"options": LayerOptions(**layers), **arguments}
+    """Return the arguments of a tiny `Transformer`, with changes."""
+    return OPTIONS | changes
 
 
 def tiny_transformer(seed: int = 0, **changes: Any) -> Transformer:
@@ -42,9 +32,9 @@ def tiny_transformer(seed: int = 0, **changes: Any) -> Transformer:
 
     Args:
         seed: Seed of the weights.
-        **changes: See `tiny_arguments`.
+        **changes: Arguments of `Transformer`.
     """
-    model = Transformer(**tiny_arguments(**changes))
+    model = Transformer(**OPTIONS | changes)
     randomize(model, seed)
     return model
 

@@ -84,8 +84,8 @@ def make_model(
     return tiny_transformer(
         num_encoder_layers=1,
         num_decoder_layers=1,
-        branched="split" if kind == "weighted" else "none",
-        residual_dropout=dropout,
+        branched_attention="split" if kind == "weighted" else "none",
+        layer_prepostprocess_dropout=dropout,
         source_vocab_size=vocab_size,
         target_vocab_size=vocab_size,
         name="transformer",

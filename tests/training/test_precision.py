@@ -109,9 +109,7 @@ def test_a_step_computes_softmax_loss_and_normalization_in_float32(dtype, change
 
 @pytest.mark.parametrize("dtype", HALF)
 def test_statistics_of_layer_normalization_are_float32(dtype):
-    layer = ResidualConnection(
-        hidden_size=6, norm="pre", dropout_rate=0.0, dtype=f"mixed_{dtype}"
-    )
+    layer = ResidualConnection(hidden_size=6, norm="pre", dtype=f"mixed_{dtype}")
     layer.build()
     # The variance of 90,000 is above float16's largest number. The mean of bfloat16's
     # multiples of 2 needs more than its 8 bits.

@@ -46,7 +46,7 @@ def step_and_model(options=OPTIONS, guard=None, *, packed=False, model=None):
 def dropping_transformer(dropout):
     """Make a model whose masks of dropout are always the same ones."""
     keras.utils.set_random_seed(1)
-    return tiny_transformer(**ONE_LAYER, residual_dropout=dropout)
+    return tiny_transformer(**ONE_LAYER, layer_prepostprocess_dropout=dropout)
 
 
 def tiny_bigrams(dropout):

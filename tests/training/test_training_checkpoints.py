@@ -30,12 +30,12 @@ from tests.support.tiny_training import (
 
 
 def test_the_position_in_the_data_is_restored(tmp_path):
-    model = tiny_model(residual_dropout=0.5)
+    model = tiny_model(layer_prepostprocess_dropout=0.5)
     saved = checkpoints_of(model, tmp_path)
     saved.epoch.assign(3)
     saved.batches.assign(4)
     saved.save(1)
-    found = checkpoints_of(tiny_model(residual_dropout=0.5), tmp_path)
+    found = checkpoints_of(tiny_model(layer_prepostprocess_dropout=0.5), tmp_path)
     found.restore_latest()
     assert (int(found.epoch), int(found.batches)) == (3, 4)
 
@@ -53,13 +53,13 @@ def test_the_optimizers_moments_are_restored(tmp_path):
 
 
 def test_the_state_of_dropout_is_restored(tmp_path):
-    model = tiny_model(residual_dropout=0.5)
+    model = tiny_model(layer_prepostprocess_dropout=0.5)
     checkpoints = checkpoints_of(model, tmp_path)
     features = {"inputs": tf.constant([[3, 1]]), "targets": tf.constant([[4, 1]])}
     model(features, training=True)
     checkpoints.save(1)
     expected = model(features, training=True).numpy()
-    again = tiny_model(residual_dropout=0.5)
+    again = tiny_model(layer_prepostprocess_dropout=0.5)
     checkpoints_of(again, tmp_path).restore_latest()
     np.testing.assert_array_equal(again(features, training=True), expected)
 

@@ -16,7 +16,7 @@ from ctranslate2.specs import attention_spec, common_spec, transformer_spec
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID, UNK_ID
-from t2t_repro.layers.attention import MultiheadAttention
+from t2t_repro.layers.attention import MultiHeadAttention
 from t2t_repro.layers.positions import sinusoidal_positions
 from t2t_repro.text.tokenizer import Tokenizer
 
@@ -180,13 +180,13 @@ def _set_memory_attention(spec: Any, layer: Any) -> None:
     _set_norm(spec.attention.layer_norm, layer.memory_attention_residual.normalization)
 
 
-def _scale(spec: Any, attention: MultiheadAttention) -> None:
-    depth = attention.key_channels // attention.num_heads
-    is_scaled = attention.compatibility == "scaled_dot_product"
+def _scale(spec: Any, attention: MultiHeadAttention) -> None:
+    depth = attention.attention_key_channels // attention.num_heads
+    is_scaled = attention.attention_compatibility == "scaled_dot_product"
     spec.queries_scale = np.float32(depth**-0.5 if is_scaled else 1.0)
 
 
-def _projections(attention: MultiheadAttention) -> list[np.ndarray]:
+def _projections(attention: MultiHeadAttention) -> list[np.ndarray]:
     """Return W^Q, W^K and W^V, `[heads * depth, hidden_size]`.
 
     CTranslate2 has one depth, so the heads of the narrower ones get zeros at the end,
@@ -204,14 +204,14 @@ def _projections(attention: MultiheadAttention) -> list[np.ndarray]:
     ]
 
 
-def _output_projection(attention: MultiheadAttention) -> np.ndarray:
+def _output_projection(attention: MultiHeadAttention) -> np.ndarray:
     """Return W^O, `[hidden_size, heads * depth]`."""
     kernel = _copy(attention.output_projection.kernel)
     return _pad_heads(kernel, attention.num_heads, _depth(attention)).T.copy()
 
 
-def _depth(attention: MultiheadAttention) -> int:
-    channels = max(attention.key_channels, attention.value_channels)
+def _depth(attention: MultiHeadAttention) -> int:
+    channels = max(attention.attention_key_channels, attention.attention_value_channels)
     return channels // attention.num_heads
 
 

@@ -22,7 +22,7 @@ from t2t_repro.features.reproduction.layer_orders import (
     LayerOrders,
     Sizes,
 )
-from t2t_repro.layers.attention import BlockedAttention, MultiheadAttention
+from t2t_repro.layers.attention import BlockedAttention, MultiHeadAttention
 
 Layer = Callable[[KerasTensor], KerasTensor]
 
@@ -61,21 +61,17 @@ class SequenceLayer:
 
 
 def _self_attention(
-    layer: type[MultiheadAttention], width: int, neighbourhood: int = 0
+    layer: type[MultiHeadAttention], width: int, neighbourhood: int = 0
 ) -> Layer:
     # One head: Table 1's d is the whole width.
     attention = layer(
-        hidden_size=width,
-        num_heads=1,
-        key_channels=width,
-        value_channels=width,
-        neighbourhood=neighbourhood,
+        hidden_size=width, num_heads=1, attention_neighbourhood=neighbourhood
     )
     return lambda x: attention(x, x)
 
 
 def _attention(width: int) -> Layer:
-    return _self_attention(MultiheadAttention, width)
+    return _self_attention(MultiHeadAttention, width)
 
 
 def _restricted(width: int) -> Layer:

@@ -45,7 +45,10 @@ VARIANTS = [
     {"num_heads": 1},
     {"num_heads": 1, "filter_size": 20, "hidden_size": 12},
     {"norm_epsilon": 0.05},
-    *({"key_channels": key, "value_channels": value} for key, value in UNEQUAL_DEPTHS),
+    *(
+        {"attention_key_channels": key, "attention_value_channels": value}
+        for key, value in UNEQUAL_DEPTHS
+    ),
 ]
 
 
@@ -119,7 +122,7 @@ def test_every_variant_has_the_log_probabilities_of_the_papers_equations(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"compatibility": "dot_product"},
+        {"attention_compatibility": "dot_product"},
         {"num_encoder_layers": 3, "num_decoder_layers": 1},
         {"num_encoder_layers": 1, "num_decoder_layers": 3, "norm": "pre"},
         {"positions": "learned", "max_positions": 4},

@@ -23,7 +23,11 @@ INPUTS = padded(random_sentences(3, [5, 7, 3]))
 def models():
     """Return models of different sizes that write different translations."""
     sizes = {"num_encoder_layers": 1, "num_decoder_layers": 2, "hidden_size": 12}
-    sizes |= {"num_heads": 3, "key_channels": 12, "value_channels": 12}
+    sizes |= {
+        "num_heads": 3,
+        "attention_key_channels": 12,
+        "attention_value_channels": 12,
+    }
     small = tiny_transformer(1, num_encoder_layers=1, num_decoder_layers=1)
     return [small, tiny_transformer(2, **sizes)]
 

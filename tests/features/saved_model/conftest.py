@@ -29,7 +29,9 @@ def subword_system(tmp_path_factory):
     size = tokenizer.vocab_size
     # Its translations differ; most random models repeat one character.
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1, "norm": "pre"}
-    widths = dict.fromkeys(("hidden_size", "key_channels", "value_channels"), 16)
+    widths = dict.fromkeys(
+        ("hidden_size", "attention_key_channels", "attention_value_channels"), 16
+    )
     model = tiny_transformer(
         seed=2,
         source_vocab_size=size,
