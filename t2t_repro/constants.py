@@ -119,8 +119,9 @@ DTYPE_POLICIES = {
     "float16": "mixed_float16",
 }
 
-# hparam `self_attention_type` -> the class that registers under this name. A user's
-# package can add others with `registry.register_attention`.
+# hparam `self_attention_type` -> module of its class, which
+# `layers/encoder_decoder.py` names. A user's package can add others with
+# `registry.register_attention`.
 SELF_ATTENTIONS = {
     "dot_product": BuiltIn(
         "t2t_repro.layers.attention", "Attention to all positions (the paper's)."

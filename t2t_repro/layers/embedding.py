@@ -31,6 +31,14 @@ class TokenEmbedding(keras.layers.Layer):
 
     Returns:
         Embeddings in the compute dtype, `[batch, length, hidden_size]`.
+
+    Example:
+    ```python
+    embedding = TokenEmbedding(vocab_size=100, hidden_size=64)
+    x = embedding(np.array([[5, 3, 1, 0]]))
+    assert x.shape == (1, 4, 64)
+    assert embedding.logits(x).shape == (1, 4, 100)
+    ```
     """
 
     def __init__(self, *, vocab_size: int, hidden_size: int, **kwargs: Any) -> None:

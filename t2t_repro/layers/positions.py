@@ -75,6 +75,12 @@ class Positions(keras.layers.Layer):
 
     Raises:
         ValueError: If `kind` is unknown, or learned positions have no `max_length`.
+
+    Example:
+    ```python
+    positions = Positions(hidden_size=64, kind="interleaved")
+    assert positions(np.arange(10)).shape == (10, 64)
+    ```
     """
 
     def __init__(
@@ -154,6 +160,17 @@ class CountedPositions(keras.layers.Layer):
 
     Raises:
         ValueError: If `columns` is unknown.
+
+    Example:
+    ```python
+    opening, closing = (2, 4), (3,)
+    depth = CountedPositions(
+        hidden_size=64, vocab_size=9, plus=opening, minus=closing
+    )
+    numbers = depth.count(np.array([[2, 4, 5, 3, 3]]))
+    assert keras.ops.convert_to_numpy(numbers).tolist() == [[1, 2, 2, 1, 0]]
+    assert depth(numbers).shape == (1, 5, 64)
+    ```
     """
 
     def __init__(

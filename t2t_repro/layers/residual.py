@@ -85,6 +85,12 @@ class Dropout(keras.layers.Dropout):
 
     Returns:
         A tensor like `inputs`.
+
+    Example:
+    ```python
+    dropped = Dropout(0.5)(np.ones((2, 10), "float32"), training=True)
+    assert set(np.unique(dropped)) <= {0.0, 2.0}
+    ```
     """
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:

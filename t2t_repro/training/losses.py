@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+import keras
 from keras import KerasTensor, ops
 
 from t2t_repro.constants import PAD_ID
@@ -42,6 +44,103 @@ def token_losses(
     sum_of_log_probs = ops.sum(logits, axis=-1) - vocab_size * normalizer
     smoothed = (1.0 - label_smoothing - low) * nll - low * sum_of_log_probs
     return smoothed * real, nll * real
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class SmoothedCrossentropy(keras.losses.Loss):
+    """Label-smoothed cross-entropy, a mean over real tokens, for `compile`.
+
+    It is the loss of `t2t train`; see `token_losses`.
+
+    Args:
+        label_smoothing: The paper's epsilon_ls, from 0 to 1.
+        reduction: Reduction of `keras.losses.Loss`.
+        name: Name of the loss.
+        **kwargs: Other arguments of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: Token ids, `[batch, length]`, padded with 0.
+        y_pred: Logits, `[batch, length, vocab_size]`.
+        sample_weight: Weight of each pair or token, `[batch]` or `[batch, length]`.
+
+    Returns:
+        float32 scalar, in nats.
+
+    Example:
+    ```python
+    loss = SmoothedCrossentropy(label_smoothing=0.1)
+    targets = np.array([[3, 5, 1, 0], [4, 1, 0, 0]])
+    print(loss(targets, keras.random.normal((2, 4, 6))))
+    ```
+    """
+
+    def __init__(
+        self,
+        label_smoothing: float = 0.0,
+        reduction: str = "mean_with_sample_weight",
+        name: str = "smoothed_crossentropy",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, reduction=reduction, **kwargs)
+        self.label_smoothing = label_smoothing
+
+    def __call__(
+        self,
+        y_true: KerasTensor,
+        y_pred: KerasTensor,
+        sample_weight: KerasTensor | None = None,
+    ) -> KerasTensor:
+        weight = _real_tokens(y_true, sample_weight)
+        return super().__call__(y_true, y_pred, sample_weight=weight)
+
+    def call(self, y_true: KerasTensor, y_pred: KerasTensor) -> KerasTensor:
+        targets = ops.cast(y_true, "int32")
+        return token_losses(targets, y_pred, self.label_smoothing)[0]
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"label_smoothing": self.label_smoothing}
+
+
+@keras.saving.register_keras_serializable(package="t2t_repro")
+class TokenAccuracy(keras.metrics.SparseCategoricalAccuracy):
+    """Share of real tokens that have the largest logit, for `compile`.
+
+    Args:
+        name: Name of the metric.
+        **kwargs: Other arguments of `keras.metrics.Metric`.
+
+    Example:
+    ```python
+    accuracy = TokenAccuracy()
+    accuracy.update_state(np.array([[1, 0]]), np.array([[[0.0, 2.0], [0.0, 2.0]]]))
+    assert accuracy.result() == 1.0  # the second token is padding
+    ```
+    """
+
+    def __init__(self, name: str = "token_accuracy", **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+
+    def update_state(
+        self,
+        y_true: KerasTensor,
+        y_pred: KerasTensor,
+        sample_weight: KerasTensor | None = None,
+    ) -> None:
+        weight = _real_tokens(y_true, sample_weight)
+        super().update_state(y_true, y_pred, sample_weight=weight)
+
+
+def _real_tokens(
+    targets: KerasTensor, sample_weight: KerasTensor | None
+) -> KerasTensor:
+    """Return the weights of tokens, zero at padding, float32 `[batch, length]`."""
+    real = ops.cast(ops.not_equal(targets, PAD_ID), "float32")
+    if sample_weight is None:
+        return real
+    sample_weight = ops.cast(sample_weight, "float32")
+    if len(sample_weight.shape) < len(real.shape):
+        sample_weight = sample_weight[..., None]
+    return real * sample_weight
 
 
 def _entries(values: KerasTensor, places: KerasTensor) -> KerasTensor:

@@ -19,8 +19,8 @@ from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SentencePieceTokenizer, SymbolTokenizer, train_sentencepiece
 from t2t_repro.text.tokenizer import Tokenizer
+from t2t_repro.training.losses import SmoothedCrossentropy
 from tests.support.given_problem import problem_with
-from tests.support.mean_loss import mean_loss
 from tests.support.tiny_model import (
     padded,
     random_sentences,
@@ -58,7 +58,7 @@ def model():
     half_trained = Transformer(**tiny_arguments(**sizes, **layers))
     half_trained.compile(
         optimizer=keras.optimizers.Adam(0.01),
-        loss=mean_loss(0.0),
+        loss=SmoothedCrossentropy(0.0),
         jit_compile=False,
     )
     lengths = np.random.default_rng(0).integers(2, LONGEST_PIECE + 2, 3_200)

@@ -275,13 +275,6 @@ def test_the_mask_of_the_memory_can_be_a_positional_none():
     np.testing.assert_array_equal(layer(X, MEMORY, None), layer(X, MEMORY))
 
 
-def test_a_mask_that_keras_propagates_is_not_used():
-    layer = layers.DecoderLayer(**given())
-    memory = keras.layers.Masking()(MEMORY)
-    assert memory._keras_mask is not None
-    np.testing.assert_array_equal(layer(X, memory), layer(X, MEMORY))
-
-
 def test_every_public_layer_has_a_contract():
     public = {
         value

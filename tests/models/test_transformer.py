@@ -14,7 +14,7 @@ from t2t_repro.layers.attention import padding_mask
 from t2t_repro.models.estimates import parameter_count
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.models.transformer import Transformer
-from tests.support.mean_loss import mean_loss
+from t2t_repro.training.losses import SmoothedCrossentropy
 from tests.support.numpy_transformer import NumpyTransformer, smoothed_cross_entropy
 from tests.support.tiny_model import (
     VOCAB_SIZE,
@@ -174,7 +174,7 @@ def test_the_model_equals_the_numpy_reference(known):
 def test_model_and_loss_equal_the_numpy_reference(smoothing):
     model = tiny_transformer(seed=4)
     reference = reference_of(model, {})
-    loss = mean_loss(smoothing)(BATCH["targets"], model(BATCH))
+    loss = SmoothedCrossentropy(smoothing)(BATCH["targets"], model(BATCH))
     expected = [
         smoothed_cross_entropy(reference.logits(source, target), target, smoothing)
         for source, target in zip(SOURCES, TARGETS, strict=True)
@@ -545,7 +545,7 @@ def test_compile_and_fit_learn(tmp_path):
     model = Transformer(**tiny_arguments(**wider, **ONE_LAYER))
     model.compile(
         optimizer=keras.optimizers.Adam(0.01),
-        loss=mean_loss(0.1),
+        loss=SmoothedCrossentropy(0.1),
         jit_compile=False,
     )
     # To copy four symbols.

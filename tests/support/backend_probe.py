@@ -14,8 +14,8 @@ from keras import ops
 
 from t2t_repro.decoding.beam import BeamSearchOptions, beam_search
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
+from t2t_repro.training.losses import SmoothedCrossentropy
 from tests.support import branch_probe
-from tests.support.mean_loss import mean_loss
 from tests.support.tiny_model import tiny_transformer
 
 # The sizes of `branch_probe`, for which JAX compiles every operation once.
@@ -46,7 +46,7 @@ def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
     model = tiny_transformer(**OPTIONS)
     model.set_weights(weights)
     logits = model(batch)
-    loss = mean_loss(0.1)(batch["targets"], logits)
+    loss = SmoothedCrossentropy(0.1)(batch["targets"], logits)
     found = beam_search(
         model.decode_step,
         model.grow_cache(model.initial_cache(batch["inputs"]), MAX_LENGTH * 3),
@@ -61,7 +61,7 @@ def results(batch: dict[str, np.ndarray], weights: list[np.ndarray]) -> dict:
 
 def trained_weights(model: keras.Model, batch: dict[str, np.ndarray]) -> np.ndarray:
     """Return all weights in one array, after three updates by Keras's `fit`."""
-    model.compile(keras.optimizers.SGD(0.1), mean_loss(0.1))
+    model.compile(keras.optimizers.SGD(0.1), SmoothedCrossentropy(0.1))
     model.fit(batch, batch["targets"], epochs=3, verbose=0)
     return np.concatenate([np.ravel(w) for w in model.get_weights()])
 

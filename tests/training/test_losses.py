@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_repro.training.losses import token_losses
+from t2t_repro.training.losses import SmoothedCrossentropy, TokenAccuracy, token_losses
 from tests.support.numpy_transformer import smoothed_cross_entropy, softmax
 
 VOCAB_SIZE = 7
@@ -73,3 +74,30 @@ def test_the_smallest_loss_is_the_entropy_of_the_wanted_distribution():
 def test_huge_logits_give_finite_losses():
     for losses in token_losses(TARGETS, 1e4 * LOGITS, 0.1):
         assert np.all(np.isfinite(losses))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_for_compile_is_the_trainers_mean_over_real_tokens(smoothing):
+    smoothed, _ = token_losses(TARGETS, LOGITS, smoothing)
+    expected = float(tf.reduce_sum(smoothed)) / REAL.sum()
+    loss = SmoothedCrossentropy(smoothing)
+    assert float(loss(TARGETS, LOGITS)) == pytest.approx(expected, rel=1e-6)
+    again = keras.saving.deserialize_keras_object(
+        keras.saving.serialize_keras_object(loss)
+    )
+    assert float(again(TARGETS, LOGITS)) == float(loss(TARGETS, LOGITS))
+
+
+def test_the_loss_for_compile_weighs_pairs():
+    first = SmoothedCrossentropy(0.1)(TARGETS[:1], LOGITS[:1])
+    weighted = SmoothedCrossentropy(0.1)(TARGETS, LOGITS, np.array([1.0, 0.0]))
+    assert float(weighted) == pytest.approx(float(first), rel=1e-6)
+
+
+def test_token_accuracy_counts_real_tokens_only():
+    accuracy = TokenAccuracy()
+    predicted = TARGETS.copy()
+    predicted[0, 0] = 2
+    predicted[:, 3] = 5  # padding
+    accuracy.update_state(TARGETS, np.eye(VOCAB_SIZE, dtype="float32")[predicted])
+    assert float(accuracy.result()) == pytest.approx(4 / 5)

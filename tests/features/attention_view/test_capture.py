@@ -53,7 +53,7 @@ def test_an_empty_translation_attends_from_its_end_alone(model):
 def test_attention_over_parameters_is_cut_to_the_sentence():
     model = tiny_transformer(
         seed=5,
-        feed_forward="parameter_attention",
+        ffn_layer="parameter_attention",
         parameter_attention_heads=2,
         parameter_attention_key_channels=4,
         parameter_attention_value_channels=6,
