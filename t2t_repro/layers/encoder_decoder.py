@@ -307,8 +307,8 @@ class EncoderLayer(LayerWithOptions):
     ```
     """
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, *, num_heads: int, filter_size: int, **kwargs: Any) -> None:
+        super().__init__(num_heads=num_heads, filter_size=filter_size, **kwargs)
         self.self_attention = self.make_attention(
             AttentionRole.ENCODER_SELF, "self_attention"
         )
@@ -441,8 +441,8 @@ class DecoderLayer(LayerWithOptions):
     ```
     """
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, *, num_heads: int, filter_size: int, **kwargs: Any) -> None:
+        super().__init__(num_heads=num_heads, filter_size=filter_size, **kwargs)
         # The order of construction decides the initial weights of a seed.
         self.self_attention = self.make_attention(
             AttentionRole.DECODER_SELF, "self_attention"
