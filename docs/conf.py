@@ -118,10 +118,30 @@ def _constructor(
     return text, returns
 
 
+def _fence_examples(
+    _app: Sphinx,
+    _what: str,
+    _name: str,
+    _found: object,
+    _options: object,
+    lines: list[str],
+) -> None:
+    """Turn the fenced blocks below `Example:`, as Keras has them, into directives."""
+    indent = ""
+    for number, line in enumerate(lines):
+        if line.startswith("```"):
+            lines[number] = "" if indent else "    .. code-block:: python\n"
+            indent = "" if indent else " " * 8
+        else:
+            lines[number] = indent + line
+    lines[:] = "\n".join(lines).split("\n")
+
+
 def setup(app: Sphinx) -> None:
     """Register the directive, and mend links to files outside the folder."""
     app.add_directive("commands", Commands)
     app.connect("source-read", _link_pages)
     app.connect("include-read", _link_included)
+    app.connect("autodoc-process-docstring", _fence_examples, priority=400)
     app.connect("autodoc-process-signature", _constructor)
     app.connect("doctree-resolved", _set_dashes)
