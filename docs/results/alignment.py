@@ -7,11 +7,12 @@ follows from the lexicon unless a word occurs twice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from results.word_translations import german_verb_words, translations
-from t2t_repro.features.synthetic.english import leaves, tags, word_of_each_token
+from t2t_repro.features.synthetic.english import leaves, word_of_each_token
 from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence
 
 Link = tuple[int, int]  # English word, German word
@@ -122,6 +123,11 @@ def _only_choice(
             if same_or_longer and not set(choice).isdisjoint(group):
                 return False
     return True
+
+
+def tags(tree: str) -> list[str]:
+    """Return the parts of speech of the leaves of a tree, in order."""
+    return re.findall(r"\(([^() ]+) [^() ]+\)", tree)
 
 
 def _tagged_words(sentence: SyntheticSentence) -> list[tuple[int, str, str]]:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from results.alignment import tags
 from t2t_repro.features.attention_view.sentence_attention import Attention
-from t2t_repro.features.synthetic.english import leaves, tags, word_of_each_token
+from t2t_repro.features.synthetic.english import leaves, word_of_each_token
 from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence, sentences
 
 # Returns the attention of a source and a target, such as `System.attention`.

@@ -17,7 +17,6 @@ from t2t_repro.features.synthetic.german import (
     HABEN,
     MODALS,
     SEIN,
-    WERDEN,
     Case,
     Noun,
     cardinal,
@@ -26,7 +25,7 @@ from t2t_repro.features.synthetic.german import (
     past_forms,
     zu_infinitive,
 )
-from t2t_repro.features.synthetic.lexicon import BE, COST, VERBS, Verb
+from t2t_repro.features.synthetic.lexicon import BE, VERBS, Verb
 from t2t_repro.features.synthetic.tenses import Tense
 
 # The words of one language that one word of the other translates, in order.
@@ -83,7 +82,7 @@ _AUXILIARIES = frozenset(
     {
         *HABEN,
         *SEIN,
-        *WERDEN,
+        *MODALS[Tense.WILL],
         *past_forms("wurde"),
         *past_forms("hatte"),
         *past_forms("war"),
@@ -147,8 +146,6 @@ def _verbs() -> Iterator[tuple[str, str]]:
                 yield from ((word, english) for english in _english_verb_forms(verb))
         if verb.german_preposition:
             yield verb.german_preposition, verb.preposition
-    for german in COST.german.present:
-        yield from ((german, english) for english in ("cost", "costs"))
 
 
 def _function_words() -> Iterator[tuple[str, str]]:
@@ -199,7 +196,7 @@ def german_verb_words() -> frozenset[str]:
     """Return every form of a verb or auxiliary, separable prefixes and "zu"."""
     lexical = {
         word
-        for verb in (*VERBS, BE, COST)
+        for verb in (*VERBS, BE)
         for form in (*_verb_forms(verb), verb.german.prefix)
         for word in form.split()
     }

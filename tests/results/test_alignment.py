@@ -6,11 +6,10 @@ import functools
 
 import pytest
 
-from results.alignment import align_words
+from results.alignment import align_words, tags
 from t2t_repro.features.synthetic.english import (
     detokenize,
     leaves,
-    tags,
     word_of_each_token,
 )
 from t2t_repro.features.synthetic.synthetic_corpus import SyntheticSentence, sentences

@@ -8,7 +8,7 @@ right bracket, after field. Every part carries its leading space or is empty.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from t2t_repro.features.synthetic import english, lexicon, phrases, tenses
@@ -289,8 +289,16 @@ def set_subject(clause: Clause, phrase: NounPhrase) -> None:
     clause.agreement = phrase.agreement
 
 
-def _modified(attach: Attach) -> float:
-    return 0.0 if attach is bare else 0.1
+def _attached(
+    draw: Draw,
+    traits: Trait,
+    case: Case,
+    determiners: Sequence[phrases.Determiner],
+    attach: Attach,
+) -> NounPhrase:
+    """Draw a noun phrase with what may follow its noun."""
+    modified = 0.0 if attach is bare else 0.1
+    return attach(phrases.noun_phrase(draw, traits, case, determiners, modified))
 
 
 def draw_subject(
@@ -307,10 +315,7 @@ def draw_subject(
     phrase = pronoun_instead(draw, 0.28, traits, Case.NOMINATIVE)
     if phrase is None:
         determiners = phrases.DEFINITE if clause.negated else phrases.SUBJECT
-        phrase = phrases.noun_phrase(
-            draw, traits, Case.NOMINATIVE, determiners, _modified(attach)
-        )
-        phrase = attach(phrase)
+        phrase = _attached(draw, traits, Case.NOMINATIVE, determiners, attach)
     set_subject(clause, phrase)
     return phrase
 
@@ -336,15 +341,27 @@ def _add_relative(clause: Clause, phrase: NounPhrase) -> None:
 
 
 def _draw_object(
-    draw: Draw, clause: Clause, traits: Trait, case: Case, attach: Attach
+    draw: Draw,
+    clause: Clause,
+    case: Case,
+    attach: Attach,
+    pronouns: float,
+    negated: Sequence[phrases.Determiner],
 ) -> NounPhrase:
-    """Draw an object, with kein instead of nicht in a negated clause."""
-    pronoun = pronoun_instead(draw, 0.25, traits, case, clause.agreement)
-    if pronoun:
-        return pronoun
-    determiners = phrases.NEGATED if clause.negated else phrases.OBJECT
-    phrase = phrases.noun_phrase(draw, traits, case, determiners, _modified(attach))
-    return attach(phrase)
+    """Draw an object.
+
+    Args:
+        draw: The source of choices.
+        clause: The clause that gets the object.
+        case: The case.
+        attach: Adds a relative clause.
+        pronouns: Share of the pronouns among objects that are people.
+        negated: Determiners in a negated clause.
+    """
+    traits = clause.verb.objects
+    pronoun = pronoun_instead(draw, pronouns, traits, case, clause.agreement)
+    determiners = negated if clause.negated else phrases.OBJECT
+    return pronoun or _attached(draw, traits, case, determiners, attach)
 
 
 def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:
@@ -352,14 +369,16 @@ def add_complements(draw: Draw, clause: Clause, attach: Attach) -> None:
     verb = clause.verb
     if verb.frame in (Frame.ACCUSATIVE, Frame.DATIVE):
         case = Case.DATIVE if verb.frame is Frame.DATIVE else Case.ACCUSATIVE
-        phrase = _draw_object(draw, clause, verb.objects, case, attach)
+        phrase = _draw_object(draw, clause, case, attach, 0.25, phrases.NEGATED)
         add_verb_object(clause, phrase)
         return
     clause.objects += verb.english.particle
     if verb.frame is Frame.DITRANSITIVE:
         _add_two_objects(draw, clause, attach)
     elif verb.frame is Frame.PREPOSITIONAL:
-        phrase = _oblique(draw, clause, attach)
+        # Negation stays nicht.
+        case = verb.german_case
+        phrase = _draw_object(draw, clause, case, attach, 0.2, phrases.DEFINITE)
         _add_prepositional(clause, verb.preposition, verb.german_preposition, phrase)
     elif verb.frame is Frame.MOTION:
         direction = draw.pick(phrases.DIRECTIONS)
@@ -403,17 +422,6 @@ def _add_two_objects(draw: Draw, clause: Clause, attach: Attach) -> None:
         determiners = phrases.NEGATED_SINGULAR
     theme = phrases.noun_phrase(draw, clause.verb.objects, Case.ACCUSATIVE, determiners)
     add_object(clause, attach(theme))
-
-
-def _oblique(draw: Draw, clause: Clause, attach: Attach) -> NounPhrase:
-    """Draw the noun phrase of a prepositional object; negation stays nicht."""
-    case, traits = clause.verb.german_case, clause.verb.objects
-    pronoun = pronoun_instead(draw, 0.2, traits, case, clause.agreement)
-    if pronoun:
-        return pronoun
-    determiners = phrases.DEFINITE if clause.negated else phrases.OBJECT
-    phrase = phrases.noun_phrase(draw, traits, case, determiners, _modified(attach))
-    return attach(phrase)
 
 
 def _add_prepositional(

@@ -18,15 +18,7 @@ from t2t_repro.features.synthetic.tenses import PASSIVES, Tense
 # Marks, in a tree that is not finished, the leaf of the noun that "it" refers to.
 REFERENT = "\ue000"
 _LEAF = re.compile(r" ([^() ]+)\)")
-_TAGGED_LEAF = re.compile(r"\(([^() ]+) [^() ]+\)")
 _MARKED_LEAF = re.compile(rf"({REFERENT}?)\([^() ]+ [^() ]+\)")
-_IRREGULAR_PLURALS = {
-    "man": "men",
-    "woman": "women",
-    "child": "children",
-    "mouse": "mice",
-    "knife": "knives",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +40,6 @@ class EnglishVerb:
     participle: str
     gerund: str
     particle: str = ""
-
-
-def plural(noun: str) -> str:
-    """Return the plural of a noun."""
-    if noun in _IRREGULAR_PLURALS:
-        return _IRREGULAR_PLURALS[noun]
-    return with_s(noun)
 
 
 def with_s(word: str) -> str:
@@ -258,11 +243,6 @@ def detokenize(tokens: list[str]) -> str:
     for mark in ",.?":
         text = text.replace(f" {mark}", mark)
     return text.replace("can not ", "cannot ")
-
-
-def tags(tree: str) -> list[str]:
-    """Return the parts of speech of the leaves of a tree, in order."""
-    return _TAGGED_LEAF.findall(tree)
 
 
 def referent(tree: str) -> int | None:

@@ -1,6 +1,6 @@
 """German inflection: declension, conjugation, numbers.
 
-Tables are indexed `[case][gender]`.
+The tables of `data/words.txt` are indexed `[case][gender]`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from t2t_repro.features.synthetic.tenses import Tense
-from t2t_repro.features.synthetic.word_traits import Pair, Trait
+from t2t_repro.features.synthetic.word_traits import Pair, Trait, word_table
 
 
 class Case(enum.IntEnum):
@@ -40,46 +40,21 @@ class Agreement(enum.IntEnum):
     THIRD_PLURAL = 4
 
 
-_Table = tuple[tuple[str, str, str, str], ...]
+_Table = tuple[tuple[str, ...], ...]
 
-_DEFINITE: _Table = (
-    ("der", "die", "das", "die"),
-    ("den", "die", "das", "die"),
-    ("dem", "der", "dem", "den"),
-    ("des", "der", "des", "der"),
-)
-_STRONG_DETERMINER: _Table = (
-    ("er", "e", "es", "e"),
-    ("en", "e", "es", "e"),
-    ("em", "er", "em", "en"),
-    ("es", "er", "es", "er"),
-)
-_EIN_DETERMINER: _Table = (
-    ("", "e", "", "e"),
-    ("en", "e", "", "e"),
-    ("em", "er", "em", "en"),
-    ("es", "er", "es", "er"),
-)
-_EN4 = ("en", "en", "en", "en")
-WEAK: _Table = (("e", "e", "e", "en"), ("en", "e", "e", "en"), _EN4, _EN4)
-MIXED: _Table = (("er", "e", "es", "en"), ("en", "e", "es", "en"), _EN4, _EN4)
-STRONG: _Table = (
-    ("er", "e", "es", "e"),
-    ("en", "e", "es", "e"),
-    ("em", "er", "em", "en"),
-    ("en", "er", "en", "er"),
-)
-RELATIVE: _Table = (
-    ("der", "die", "das", "die"),
-    ("den", "die", "das", "die"),
-    ("dem", "der", "dem", "denen"),
-    ("dessen", "deren", "dessen", "deren"),
-)
-THIRD_PERSON: _Table = (
-    ("er", "sie", "es", "sie"),
-    ("ihn", "sie", "es", "sie"),
-    ("ihm", "ihr", "ihm", "ihnen"),
-)
+
+def _table(section: str) -> _Table:
+    return tuple(tuple(form.strip("-") for form in row) for row in word_table(section))
+
+
+_DEFINITE = _table("definite article")
+_DETERMINER = _table("determiner")
+_EIN_DETERMINER = _table("determiner like ein")
+WEAK = _table("adjective after der")
+MIXED = _table("adjective after ein")
+STRONG = _table("adjective alone")
+RELATIVE = _table("relative pronoun")
+THIRD_PERSON = _table("third person")
 _EIN_WORDS = frozenset({"ein", "kein", "mein", "dein", "sein", "ihr", "unser"})
 _WEAKENING = frozenset({"der", "dies", "jed", "welch", "all", "beid"})
 
@@ -160,7 +135,7 @@ def determiner(lemma: str, case: Case, gender: Gender) -> str:
     """Inflect a determiner: der, ein, dies, mein, viel, ..."""
     if lemma == "der":
         return _DEFINITE[case][gender]
-    endings = _EIN_DETERMINER if lemma in _EIN_WORDS else _STRONG_DETERMINER
+    endings = _EIN_DETERMINER if lemma in _EIN_WORDS else _DETERMINER
     return lemma + endings[case][gender]
 
 
@@ -226,17 +201,9 @@ def past_forms(stem: str) -> tuple[str, ...]:
 
 HABEN = ("habe", "hast", "hat", "haben", "haben")
 SEIN = ("bin", "bist", "ist", "sind", "sind")
-WERDEN = ("werde", "wirst", "wird", "werden", "werden")
 MODALS = {
-    Tense.CAN: ("kann", "kannst", "kann", "können", "können"),
-    Tense.MUST: ("muss", "musst", "muss", "müssen", "müssen"),
-    Tense.MUST_NOT: ("darf", "darfst", "darf", "dürfen", "dürfen"),
-    Tense.WANT: ("will", "willst", "will", "wollen", "wollen"),
-    Tense.WILL: WERDEN,
-    Tense.SHOULD: past_forms("sollte"),
-    Tense.COULD: past_forms("konnte"),
-    Tense.HAD_TO: past_forms("musste"),
-    Tense.WANTED: past_forms("wollte"),
+    Tense(english.replace("-", " ")): tuple(forms)
+    for english, *forms in word_table("modals")
 }
 _WURDE = past_forms("wurde")
 

@@ -12,7 +12,7 @@ import enum
 import functools
 from dataclasses import dataclass, replace
 
-from t2t_repro.features.synthetic.english import EnglishVerb, plural, verb_forms
+from t2t_repro.features.synthetic.english import EnglishVerb, verb_forms, with_s
 from t2t_repro.features.synthetic.german import (
     HABEN,
     SEIN,
@@ -33,14 +33,7 @@ from t2t_repro.features.synthetic.word_traits import (
     word_table,
 )
 
-# First parts of compounds and their German linking forms.
-MODIFIERS = word_pairs(
-    "garden:Garten kitchen:Küchen school:Schul city:Stadt hotel:Hotel office:Büro "
-    "winter:Winter summer:Sommer night:Nacht travel:Reise guest:Gäste village:Dorf "
-    "holiday:Ferien family:Familien forest:Wald church:Kirchen museum:Museums "
-    "library:Bibliotheks station:Bahnhofs party:Party mountain:Berg"
-)
-MATERIALS = word_pairs("stone:Stein glass:Glas gold:Gold")
+MODIFIERS, MATERIALS = word_pairs("modifiers"), word_pairs("materials")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +61,11 @@ _GENDERS = {"m": Gender.MASCULINE, "f": Gender.FEMININE, "n": Gender.NEUTER}
 
 
 def _noun(row: list[str]) -> Noun:
-    english, german, gender, german_plural, genitive, traits = row
+    words, german, gender, german_plural, genitive, traits = row
+    english, _, plural = words.partition("/")
     return Noun(
         english=english,
-        english_plural=plural(english),
+        english_plural=plural or with_s(english),
         german=german,
         gender=_GENDERS[gender.removesuffix("*")],
         plural=german_plural,
@@ -240,15 +234,6 @@ BE = Verb(
     stative=True,
     only_simple=True,
 )
-COST = Verb(
-    english=verb_forms("cost", "cost"),
-    german=GermanVerb("", "kosten", present_forms("kosten"), "gekostet", HABEN),
-    frame=Frame.PRICE,
-    subjects=Trait.THING,
-    stative=True,
-    only_simple=True,
-    no_past=True,
-)
 
 
 @functools.cache
@@ -269,3 +254,6 @@ def find_verbs(
         and verb.subjects & subjects
         and (not objects or verb.objects & objects)
     )
+
+
+(COST,) = find_verbs(Frame.PRICE, Trait.THING)

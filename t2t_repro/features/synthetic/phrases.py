@@ -31,7 +31,9 @@ from t2t_repro.features.synthetic.word_traits import (
     Draw,
     Pair,
     Trait,
+    parse_traits,
     word_pairs,
+    word_table,
 )
 
 
@@ -260,18 +262,9 @@ def _postmodified(draw: Draw, phrase: NounPhrase) -> NounPhrase:
     )
 
 
-def _adverbs(text: str) -> tuple[Pair, ...]:
-    return tuple(
-        Pair(f"(ADVP (RB {word.english}))", word.german) for word in word_pairs(text)
-    )
-
-
-FREQUENCY = _adverbs(
-    "often:oft always:immer sometimes:manchmal never:nie seldom:selten usually:meistens"
-)
-MANNER = _adverbs(
-    "quickly:schnell slowly:langsam quietly:leise carefully:vorsichtig "
-    "secretly:heimlich alone:allein"
+FREQUENCY, MANNER = (
+    tuple(Pair(f"(ADVP (RB {w.english}))", w.german) for w in word_pairs(section))
+    for section in ("frequency", "manner")
 )
 _TODAY = Pair("(NP (NN today))", "heute")
 _PAST = (
@@ -286,16 +279,8 @@ _FUTURE = (
     Pair("(NP (JJ next) (NN week))", "nächste Woche"),
     Pair("(NP (JJ next) (NN year))", "nächstes Jahr"),
 )
-PARTS_OF_DAY = word_pairs("morning:Morgen evening:Abend afternoon:Nachmittag")
-DAYS = word_pairs(
-    "Monday:Montag Tuesday:Dienstag Wednesday:Mittwoch Thursday:Donnerstag "
-    "Friday:Freitag Saturday:Samstag Sunday:Sonntag"
-)
-MONTHS = word_pairs(
-    "January:Januar February:Februar March:März April:April May:Mai June:Juni "
-    "July:Juli August:August September:September October:Oktober "
-    "November:November December:Dezember"
-)
+PARTS_OF_DAY = word_pairs("parts of day")
+DAYS, MONTHS = word_pairs("days"), word_pairs("months")
 _PAST_TENSES = frozenset(
     {Tense.PAST, Tense.COULD, Tense.HAD_TO, Tense.WANTED, Tense.PASSIVE}
 )
@@ -363,24 +348,19 @@ class Preposition:
     traits: Trait
 
 
-PLACES = (
-    *(Preposition("in", "in", Case.DATIVE, Trait.ENTERABLE),) * 7,
-    Preposition("on", "auf", Case.DATIVE, Trait.SURFACE),
-    Preposition("behind", "hinter", Case.DATIVE, Trait.LANDMARK),
-    Preposition("in front of", "vor", Case.DATIVE, Trait.LANDMARK),
-    Preposition("near", "bei", Case.DATIVE, Trait.LANDMARK),
-)
-DIRECTIONS = (
-    *(Preposition("into", "in", Case.ACCUSATIVE, Trait.ENTERABLE),) * 3,
-    Preposition("onto", "auf", Case.ACCUSATIVE, Trait.SURFACE),
-    *(Preposition("to", "zu", Case.DATIVE, Trait.LANDMARK | Trait.MAN | Trait.WOMAN),)
-    * 3,
-)
-COMPANIONS = (
-    Preposition("with", "mit", Case.DATIVE, PEOPLE),
-    Preposition("without", "ohne", Case.ACCUSATIVE, PEOPLE | Trait.ACCESSORY),
-)
-BENEFICIARY = Preposition("for", "für", Case.ACCUSATIVE, PEOPLE)
+def _prepositions(kind: str) -> tuple[Preposition, ...]:
+    """Read the prepositions of a kind, each as often as its share."""
+    return tuple(
+        Preposition(word.replace("-", " "), german, Case[case.upper()], traits)
+        for share, word, german, case, names in word_table(f"prepositions: {kind}")
+        for traits in (parse_traits(names),) * int(share)
+    )
+
+
+PLACES = _prepositions("place")
+DIRECTIONS = _prepositions("direction")
+COMPANIONS = _prepositions("company")
+(BENEFICIARY,) = _prepositions("beneficiary")
 
 
 def prepositional(word: str, german: str, phrase: NounPhrase) -> Pair:

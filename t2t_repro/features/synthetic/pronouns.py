@@ -55,25 +55,6 @@ _PRONOUNS = (
 )
 
 
-def pronoun(
-    draw: Draw, case: Case, subject_agreement: Agreement = Agreement.THIRD
-) -> NounPhrase:
-    """Draw a personal pronoun, but not one as in "we see us".
-
-    Args:
-        draw: The source of choices.
-        case: The case.
-        subject_agreement: Person and number of the subject of the same clause.
-    """
-    drawn = draw.pick(_PRONOUNS)
-    while (
-        case != Case.NOMINATIVE
-        and drawn.agreement == subject_agreement != Agreement.THIRD
-    ):
-        drawn = draw.pick(_PRONOUNS)
-    return drawn.phrase(case)
-
-
 def pronoun_instead(
     draw: Draw,
     share: float,
@@ -83,6 +64,8 @@ def pronoun_instead(
 ) -> NounPhrase | None:
     """Draw a pronoun in place of a noun phrase for people, or None.
 
+    It is not that of the subject, as in "we see us".
+
     Args:
         draw: The source of choices.
         share: Share of these noun phrases that are pronouns.
@@ -90,9 +73,15 @@ def pronoun_instead(
         case: The case.
         subject_agreement: Person and number of the subject of the same clause.
     """
-    if traits & PEOPLE and draw.chance(share):
-        return pronoun(draw, case, subject_agreement)
-    return None
+    if not (traits & PEOPLE and draw.chance(share)):
+        return None
+    drawn = draw.pick(_PRONOUNS)
+    while (
+        case != Case.NOMINATIVE
+        and drawn.agreement == subject_agreement != Agreement.THIRD
+    ):
+        drawn = draw.pick(_PRONOUNS)
+    return drawn.phrase(case)
 
 
 def anaphor(antecedent: NounPhrase, case: Case) -> NounPhrase:

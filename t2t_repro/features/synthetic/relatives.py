@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -156,14 +157,6 @@ def _subject_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     return Pair(tree, _pronoun(phrase, Case.NOMINATIVE) + german_subordinate(clause))
 
 
-def _accusative_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
-    return _object_relative(draw, phrase, depth, Frame.ACCUSATIVE, Case.ACCUSATIVE)
-
-
-def _dative_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
-    return _object_relative(draw, phrase, depth, Frame.DATIVE, Case.DATIVE)
-
-
 def _object_relative(
     draw: Draw, phrase: NounPhrase, depth: int, frame: Frame, case: Case
 ) -> Pair:
@@ -175,6 +168,15 @@ def _object_relative(
     whom = "(WP whom)" if traits & PEOPLE else "(WDT that)"
     tree = f"(SBAR (WHNP {whom}) {english_statement(clause)})"
     return Pair(tree, _pronoun(phrase, case) + german_subordinate(clause))
+
+
+_accusative_relative, _dative_relative = (
+    functools.partial(_object_relative, frame=frame, case=case)
+    for frame, case in (
+        (Frame.ACCUSATIVE, Case.ACCUSATIVE),
+        (Frame.DATIVE, Case.DATIVE),
+    )
+)
 
 
 def _prepositional_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:

@@ -25,12 +25,6 @@ class Pair:
     german: str
 
 
-def word_pairs(text: str) -> tuple[Pair, ...]:
-    """Parse "english:german english:german"."""
-    entries = (entry.partition(":") for entry in text.split())
-    return tuple(Pair(english, german) for english, _, german in entries)
-
-
 @functools.cache
 def _word_tables() -> dict[str, list[list[str]]]:
     """Read `data/words.txt`: the rows of each section, in columns."""
@@ -50,6 +44,12 @@ def _word_tables() -> dict[str, list[list[str]]]:
 def word_table(section: str) -> list[list[str]]:
     """Return the rows of a section of `data/words.txt`; none if it is not there."""
     return _word_tables().get(section, [])
+
+
+def word_pairs(section: str) -> tuple[Pair, ...]:
+    """Return the pairs of a section of entries "english:german"."""
+    entries = (entry.split(":") for row in word_table(section) for entry in row)
+    return tuple(Pair(english, german) for english, german in entries)
 
 
 class Trait(enum.Flag):

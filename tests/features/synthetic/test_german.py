@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from t2t_repro.features.synthetic import german, lexicon
@@ -27,71 +29,46 @@ def decline(determiner: str, adjective: str, noun: str, plural: bool) -> list[st
     return phrases
 
 
-@pytest.mark.parametrize(
-    ("phrase", "forms"),
-    [
-        (
-            ("der", "alt", "Hund", False),
-            "der alte Hund|den alten Hund|dem alten Hund|des alten Hundes",
-        ),
-        (
-            ("der", "klein", "Katze", False),
-            "die kleine Katze|die kleine Katze|der kleinen Katze|der kleinen Katze",
-        ),
-        (
-            ("der", "neu", "Buch", False),
-            "das neue Buch|das neue Buch|dem neuen Buch|des neuen Buches",
-        ),
-        (
-            ("der", "alt", "Mann", True),
-            "die alten Männer|die alten Männer|den alten Männern|der alten Männer",
-        ),
-        (
-            ("ein", "alt", "Mann", False),
-            "ein alter Mann|einen alten Mann|einem alten Mann|eines alten Mannes",
-        ),
-        (
-            ("mein", "dunkel", "Küche", False),
-            "meine dunkle Küche|meine dunkle Küche|"
-            "meiner dunklen Küche|meiner dunklen Küche",
-        ),
-        (
-            ("kein", "teuer", "Auto", False),
-            "kein teures Auto|kein teures Auto|keinem teuren Auto|keines teuren Autos",
-        ),
-        (
-            ("unser", "klug", "Kind", True),
-            "unsere klugen Kinder|unsere klugen Kinder|"
-            "unseren klugen Kindern|unserer klugen Kinder",
-        ),
-        (
-            ("viel", "müde", "Student", True),
-            "viele müde Studenten|viele müde Studenten|"
-            "vielen müden Studenten|vieler müder Studenten",
-        ),
-        (
-            ("all", "schwer", "Koffer", True),
-            "alle schweren Koffer|alle schweren Koffer|"
-            "allen schweren Koffern|aller schweren Koffer",
-        ),
-        (
-            ("", "warm", "Ei", True),
-            "warme Eier|warme Eier|warmen Eiern|warmer Eier",
-        ),
-        (
-            ("dies", "jung", "Junge", False),
-            "dieser junge Junge|diesen jungen Jungen|"
-            "diesem jungen Jungen|dieses jungen Jungen",
-        ),
-        (
-            ("ein", "freundlich", "Nachbar", False),
-            "ein freundlicher Nachbar|einen freundlichen Nachbarn|"
-            "einem freundlichen Nachbarn|eines freundlichen Nachbarn",
-        ),
-    ],
-)
-def test_determiner_adjective_and_noun_agree_in_every_case(phrase, forms):
-    assert decline(*phrase) == forms.split("|")
+DECLENSION = """\
+der alt Hund singular
+  der alte Hund, den alten Hund, dem alten Hund, des alten Hundes
+der klein Katze singular
+  die kleine Katze, die kleine Katze, der kleinen Katze, der kleinen Katze
+der neu Buch singular
+  das neue Buch, das neue Buch, dem neuen Buch, des neuen Buches
+der alt Mann plural
+  die alten Männer, die alten Männer, den alten Männern, der alten Männer
+ein alt Mann singular
+  ein alter Mann, einen alten Mann, einem alten Mann, eines alten Mannes
+mein dunkel Küche singular
+  meine dunkle Küche, meine dunkle Küche, meiner dunklen Küche, meiner dunklen Küche
+kein teuer Auto singular
+  kein teures Auto, kein teures Auto, keinem teuren Auto, keines teuren Autos
+unser klug Kind plural
+  unsere klugen Kinder, unsere klugen Kinder, unseren klugen Kindern, unserer klugen
+  Kinder
+viel müde Student plural
+  viele müde Studenten, viele müde Studenten, vielen müden Studenten, vieler müder
+  Studenten
+all schwer Koffer plural
+  alle schweren Koffer, alle schweren Koffer, allen schweren Koffern, aller schweren
+  Koffer
+- warm Ei plural
+  warme Eier, warme Eier, warmen Eiern, warmer Eier
+dies jung Junge singular
+  dieser junge Junge, diesen jungen Jungen, diesem jungen Jungen, dieses jungen
+  Jungen
+ein freundlich Nachbar singular
+  ein freundlicher Nachbar, einen freundlichen Nachbarn, einem freundlichen
+  Nachbarn, eines freundlichen Nachbarn
+"""
+
+
+@pytest.mark.parametrize("entry", re.findall(r"(\S.+)\n((?:  .+\n)+)", DECLENSION))
+def test_determiner_adjective_and_noun_agree_in_every_case(entry):
+    (determiner, adjective, noun, number), forms = entry[0].split(), entry[1]
+    declined = decline(determiner.strip("-"), adjective, noun, number == "plural")
+    assert ", ".join(declined) == " ".join(forms.split())
 
 
 @pytest.mark.parametrize(
@@ -185,44 +162,24 @@ def test_participle_has_ge_where_it_belongs(infinitive, participle):
 
 
 @pytest.mark.parametrize(
-    ("infinitive", "tense", "agreement", "brackets"),
+    "entry",
     [
-        ("aufmachen", Tense.PRESENT, Agreement.THIRD, ("macht", "auf", "aufmacht")),
-        (
-            "aufmachen",
-            Tense.PAST,
-            Agreement.THIRD,
-            ("hat", "aufgemacht", "aufgemacht hat"),
-        ),
-        (
-            "aufmachen",
-            Tense.CAN,
-            Agreement.SECOND,
-            ("kannst", "aufmachen", "aufmachen kannst"),
-        ),
-        (
-            "einschlafen",
-            Tense.PERFECT,
-            Agreement.THIRD_PLURAL,
-            ("sind", "eingeschlafen", "eingeschlafen sind"),
-        ),
-        (
-            "kaufen",
-            Tense.PASSIVE,
-            Agreement.THIRD,
-            ("wurde", "gekauft", "gekauft wurde"),
-        ),
-        ("kaufen", Tense.PRESENT, Agreement.FIRST, ("kaufe", "", "kaufe")),
-        ("haben", Tense.PAST, Agreement.FIRST_PLURAL, ("hatten", "", "hatten")),
-        ("gehen", Tense.WILL, Agreement.FIRST, ("werde", "gehen", "gehen werde")),
-        ("gehen", Tense.MUST_NOT, Agreement.FIRST, ("darf", "gehen", "gehen darf")),
+        "aufmachen PRESENT THIRD: macht, auf, aufmacht",
+        "aufmachen PAST THIRD: hat, aufgemacht, aufgemacht hat",
+        "aufmachen CAN SECOND: kannst, aufmachen, aufmachen kannst",
+        "einschlafen PERFECT THIRD_PLURAL: sind, eingeschlafen, eingeschlafen sind",
+        "kaufen PASSIVE THIRD: wurde, gekauft, gekauft wurde",
+        "kaufen PRESENT FIRST: kaufe, , kaufe",
+        "haben PAST FIRST_PLURAL: hatten, , hatten",
+        "gehen WILL FIRST: werde, gehen, gehen werde",
+        "gehen MUST_NOT FIRST: darf, gehen, gehen darf",
     ],
 )
-def test_a_verb_has_two_parts_in_main_clauses_and_one_part_at_the_end_of_others(
-    infinitive, tense, agreement, brackets
-):
-    found = german.verb_brackets(VERBS[infinitive], tense, agreement)
-    assert found == VerbBrackets(*brackets)
+def test_a_verb_has_two_parts_in_main_clauses_and_one_part_at_the_end_of_others(entry):
+    verb, brackets = entry.split(": ")
+    infinitive, tense, agreement = verb.split()
+    found = german.verb_brackets(VERBS[infinitive], Tense[tense], Agreement[agreement])
+    assert found == VerbBrackets(*brackets.split(", "))
 
 
 @pytest.mark.parametrize(
