@@ -2,21 +2,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from t2t_repro import _checkout
 from t2t_repro.cli.main import main
-from t2t_repro.data.prepared import PreparedData
+from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.features.reproduction import recipes
+from t2t_repro.features.reproduction.layer_orders import Sizes
 from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.recipes import PARSING, TRANSLATION
-from t2t_repro.features.reproduction.row_plan import RunFolders, plan_of
-from t2t_repro.features.reproduction.row_scores import dev_likelihood
-from t2t_repro.runs import System
+from t2t_repro.features.reproduction.row_plan import plan_of
 from tests.support.result import RESULT
 from tests.support.trained_system import HPARAMS, sentence_pairs
 
@@ -77,23 +73,16 @@ def test_a_mistyped_name_is_answered_with_the_closest_name(what, answer, capsys)
         (["--run", "table3/a_h1", "--scale=paper", "--data_dir=d"], "--output_dir is"),
         (["--run", "table1/recurrent"], "`t2t reproduce table1/recurrent` measures"),
         (["--run", "table3/a_h1", "--seed", "-1"], "argument --seed: received '-1'"),
-        (
-            ["--run", "table3/a_h1", "--plot", "x.png"],
-            "--plot has no effect with --run",
-        ),
         (["table3", "--run", "table3/a_h1"], "received --run and a table"),
         (
             ["--run", "table3/a_h1", "--format", "json"],
             "--format has no effect with --run: leave it out",
         ),
-        (["--page", "p.md", "--scale", "long"], "--scale has no effect with --page"),
         (["--page", "p.md", "--record", "run"], "received --record and --page, exp"),
         (["--format", "json"], "--format needs a table"),
-        (["--result_dir", "."], "--result_dir needs a table with scores"),
         (["table1", "--result_dir", "."], "--result_dir needs a table with scores"),
         (["table3", "--format", "xml"], "invalid choice: 'xml'"),
         (["table3", "--scale", "paper"], "--scale needs --run"),
-        (["--plot", "x.png"], "--plot needs table1"),
         (["table3", "--plot", "x.png"], "--plot needs table1"),
         (["table1", "--plot", "x.xyz"], "expected a file name in .png, .pdf, .svg"),
     ],
@@ -119,24 +108,15 @@ def test_a_missing_folder_is_reported_before_any_work(arguments, capsys):
     assert "nowhere" in capsys.readouterr().err
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """Let the package be where pip installs it."""
-    folder = tmp_path / "site-packages" / "t2t_repro"
-    monkeypatch.setattr(_checkout, "_PACKAGE", folder)
-
-
-@pytest.mark.usefixtures("installed")
-def test_the_page_of_results_needs_a_checkout(tmp_path, capsys):
-    assert main(["reproduce", "--page", str(tmp_path / "page.md")]) == 2
-    assert "--page needs a checkout of the repository" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("installed")
-def test_a_record_of_a_training_needs_a_checkout(tmp_path, capsys):
-    flags = ["--name", "plain", "--result_dir", str(tmp_path)]
-    assert main(["reproduce", "--record", str(tmp_path), *flags]) == 2
-    assert "--record needs a checkout of the repository" in capsys.readouterr().err
+@pytest.mark.parametrize("flag", ["--page", "--record"])
+def test_pages_and_records_of_results_need_a_checkout(
+    flag, tmp_path, monkeypatch, capsys
+):
+    installed = tmp_path / "site-packages" / "t2t_repro"
+    monkeypatch.setattr(_checkout, "_PACKAGE", installed)
+    others = {"--page": [], "--record": ["--name=plain", "--result_dir=."]}
+    assert main(["reproduce", flag, str(tmp_path / "page.md"), *others[flag]]) == 2
+    assert f"{flag} needs a checkout of the repository" in capsys.readouterr().err
 
 
 def test_without_folders_the_papers_recipe_is_shown(capsys):
@@ -169,39 +149,6 @@ def test_results_of_a_folder_are_shown_with_the_packages(tmp_path, capsys):
     assert "12.94" in printed  # the package's, of the plain one
 
 
-def test_the_papers_recipe_is_run_if_folders_are_given(monkeypatch, capsys):
-    seen = []
-
-    def run_row(plan, folders, show_progress):
-        assert show_progress
-        seen.append((plan, folders))
-        return [Path("o/a.json"), Path("o/b.json")]
-
-    module = SimpleNamespace(run_row=run_row)
-    monkeypatch.setitem(sys.modules, "t2t_repro.features.reproduction.run_row", module)
-    places = ["--data_dir=d", "--output_dir=o", "--result_dir=."]
-    run = ["reproduce", "--run", "table2/transformer_big", "--scale=paper", *places]
-    assert main([*run, "--seed", "9"]) == 0
-    ((plan, folders),) = seen
-    assert (plan.scale, plan.seed) == ("paper", 9)
-    assert plan.recipe.problem == "translate_ende_wmt14"
-    assert plan.recipe.hparams_set == "transformer_big"
-    assert [row.name for row in plan.rows] == ["transformer_big"]
-    assert folders == RunFolders(Path("d"), Path("o"), None, Path("."))
-    assert capsys.readouterr().out.splitlines() == ["o/a.json", "o/b.json"]
-
-
-def test_a_small_run_has_its_own_defaults(monkeypatch):
-    seen = []
-    module = SimpleNamespace(run_row=lambda *given, **_: seen.append(given) or [])
-    monkeypatch.setitem(sys.modules, "t2t_repro.features.reproduction.run_row", module)
-    places = ["--text_dir=t", "--data_dir=d", "--output_dir=o"]
-    assert main(["reproduce", "--run", "table3/a_h1", *places]) == 0
-    ((plan, folders),) = seen
-    assert (plan.scale, plan.seed) == ("small", 1)
-    assert folders == RunFolders(Path("d"), Path("o"), Path("t"), None)
-
-
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     """Return the command of a small run of two steps, without the name of its row.
@@ -228,55 +175,28 @@ def small(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("eager")
-def test_the_nll_that_ranks_systems_is_that_of_the_evaluations_in_training(trained):
-    system = System.load(trained.output_dir, "latest")
-    data = PreparedData.load(trained.data_dir, system.problem)
-    found = dev_likelihood(system, data)
-    last = trained.metrics("eval")[-1]
-    assert last["step"] == trained.steps
-    assert found == {
-        name: pytest.approx(last[name], rel=1e-4) for name in ("nll", "perplexity")
-    }
-    # The evaluation leaves no files beside the checkpoint.
-    assert not Path(system.checkpoint).exists()
-
-
-@pytest.mark.usefixtures("eager")
-def test_a_small_run_writes_a_result_file_for_every_row_of_its_training(
-    small, tmp_path, capsys
-):
-    assert main([*small, "randomisation/random", "--seed", "3"]) == 0
-    paths = capsys.readouterr().out.splitlines()
-    results = [json.loads((tmp_path / path).read_text()) for path in paths]
-    assert [result["system"] for result in results] == [
-        "weighted_transformer_n2",
-        "weighted_transformer_n2_random",
-        "weighted_transformer_n2_uniform",
-    ]
-    for result in results:
-        assert (result["seed"], result["scale"]) == (3, "small")
-        assert "tok:13a" in result["signature"]
-        assert "--hparams_set weighted_transformer_n2" in result["commands"][0]
-        assert str(tmp_path) not in json.dumps(result)
-        assert "--problem text_pairs" in result["commands"][0]
-        assert "--train_source TEXT/train.en" in result["commands"][0]
-        assert "--data_dir DATA --output_dir OUT" in result["commands"][0]
-        assert len(result["data"]["train.en"]) == 64
-        assert (tmp_path / "o" / f"test.{result['system']}.txt").exists()
-    # Training measures perplexity with the learned weights.
-    bleu = {"BLEU (dev)", "BLEU (test)"}
-    scores = [set(result["scores"]) for result in results]
-    assert scores == [bleu | {"perplexity (dev)"}, bleu, bleu]
-    assert "--branch_weights random --branch_seed 3" in results[1]["commands"][2]
-    assert "--branch_weights" not in results[0]["commands"][2]
+def test_a_small_run_writes_a_result_file(small, tmp_path, capsys):
+    assert main([*small, "table3/a_h1", "--seed", "3"]) == 0
+    (path,) = capsys.readouterr().out.splitlines()
+    result = json.loads((tmp_path / path).read_text())
+    assert result["system"] == "transformer_base_a_h1"
+    assert (result["seed"], result["scale"]) == (3, "small")
+    assert "tok:13a" in result["signature"]
+    assert str(tmp_path) not in json.dumps(result)
+    assert (
+        result["commands"] == plan_of(*find_row("table3/a_h1"), "small", 3).commands()
+    )
+    assert len(result["data"]["train.en"]) == 64
+    assert (tmp_path / "o" / "test.transformer_base_a_h1.txt").exists()
+    scores = {"BLEU (dev)", "BLEU (test)", "perplexity (dev)"}
+    assert set(result["scores"]) == scores
 
 
 def test_table_1_is_measured(monkeypatch, capsys):
     from t2t_repro.features.reproduction import layer_complexity
-    from t2t_repro.features.reproduction.layer_orders import Sizes
 
-    monkeypatch.setattr(layer_complexity, "DEPTH_LENGTHS", (4, 8))
-    monkeypatch.setattr(layer_complexity, "PATH_LENGTHS", (9, 18))
+    monkeypatch.setattr(layer_complexity, "DEPTH_LENGTHS", (4,))
+    monkeypatch.setattr(layer_complexity, "PATH_LENGTHS", (5,))
     small = [
         dataclasses.replace(kind, sizes=Sizes((8, 16), (4, 8), 8))
         for kind in layer_complexity.SEQUENCE_LAYERS
@@ -286,7 +206,7 @@ def test_table_1_is_measured(monkeypatch, capsys):
     printed = capsys.readouterr().out
     orders, counts = [x for x in printed.splitlines() if x.startswith("recurrent ")]
     assert "O(n d^2)" in orders
-    assert "8, 17" in counts
+    assert "n 8-16; d 4-8" in counts
 
 
 @pytest.mark.usefixtures("eager")
@@ -295,6 +215,9 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
 ):
     for name in PARSING.file_names:
         (tmp_path / name).write_text("(S (NP (NN a)) (VP (VB b)) (. .))\n" * 40)
+    short = {"beam_size": 2, "extra_length": 9}
+    search = ParsingProblem.decode_defaults | short
+    monkeypatch.setattr(ParsingProblem, "decode_defaults", search)
     tiny = dataclasses.replace(
         PARSING,
         train_steps=2,
@@ -316,4 +239,5 @@ def test_a_parser_is_trained_and_scored_at_the_small_scale(
     }
     # A model cannot learn to write trees in two steps.
     assert result["scores"]["% repaired (dev)"] == 100
+    assert result["signature"] == ""
     assert "--checkpoint_path averaged" in result["commands"][1]

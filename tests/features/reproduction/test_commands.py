@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
 
 from benchmarks.accelerator.rows.results import commands as accelerator_commands
-from t2t_repro.features.reproduction.paper_tables import TABLES, find_row
+from t2t_repro.features.reproduction.paper_tables import TABLES, Row, find_row
 from t2t_repro.features.reproduction.result_files import shipped_results
 from t2t_repro.features.reproduction.row_plan import plan_of
 
@@ -28,36 +29,17 @@ MULTI30K = (
 )
 
 
-def test_a_translator_at_the_small_scale():
-    assert commands("table3/a_h1", "small", 3) == [
-        "t2t train --problem text_pairs --hparams_set transformer_base_a_h1 --hparams "
-        f"hidden_size=128,filter_size=512,num_hidden_layers=3,{SMALL} {MULTI30K} "
-        "--random_seed 3 --train_steps 2500 --average_last 0 "
-        "--save_checkpoints_steps 50 --no_final_score",
-        "t2t evaluate --output_dir OUT --split dev "
-        "--decode_to_file OUT/dev.transformer_base_a_h1.txt",
-        "t2t evaluate --output_dir OUT --split test "
-        "--decode_to_file OUT/test.transformer_base_a_h1.txt",
-    ]
-
-
 def test_a_translator_at_the_long_scale():
     train, *evaluations = commands("table3/a_h1", "long", 3)
     assert train.endswith(
         "--random_seed 3 --train_steps 10000 --average_last 5 "
         "--save_checkpoints_steps 200 --no_final_score"
     )
-    evaluate = "t2t evaluate --output_dir OUT"
-    system = "transformer_base_a_h1"
     assert evaluations == [
-        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}.txt "
-        "--checkpoint_path latest",
-        f"{evaluate} --split test --decode_to_file OUT/test.{system}.txt "
-        "--checkpoint_path latest",
-        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}.averaged.txt "
-        "--checkpoint_path averaged",
-        f"{evaluate} --split test --decode_to_file OUT/test.{system}.averaged.txt "
-        "--checkpoint_path averaged",
+        f"t2t evaluate --output_dir OUT --split {split} --decode_to_file "
+        f"OUT/{split}.transformer_base_a_h1{end}.txt --checkpoint_path {checkpoint}"
+        for end, checkpoint in (("", "latest"), (".averaged", "averaged"))
+        for split in ("dev", "test")
     ]
 
 
@@ -70,31 +52,15 @@ def test_one_training_serves_all_rows_of_the_randomisation():
         f"{SMALL} {MULTI30K} --random_seed 5 --train_steps 2500 --average_last 0 "
         "--save_checkpoints_steps 50 --no_final_score"
     )
-    evaluate = "t2t evaluate --output_dir OUT"
-    system = "weighted_transformer_n2"
     assert evaluations == [
-        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}.txt",
-        f"{evaluate} --split test --decode_to_file OUT/test.{system}.txt",
-        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}_random.txt "
-        "--branch_weights random --branch_seed 5",
-        f"{evaluate} --split test --decode_to_file OUT/test.{system}_random.txt "
-        "--branch_weights random --branch_seed 5",
-        f"{evaluate} --split dev --decode_to_file OUT/dev.{system}_uniform.txt "
-        "--branch_weights uniform --branch_seed 5",
-        f"{evaluate} --split test --decode_to_file OUT/test.{system}_uniform.txt "
-        "--branch_weights uniform --branch_seed 5",
-    ]
-
-
-def test_a_parser_at_the_small_scale():
-    assert commands("table4/transformer_4_layers_wsj_only", "small", 2) == [
-        "t2t train --problem parsing_ptb_initials --hparams_set "
-        "transformer_parsing_small --train_trees TEXT/craft.train.mrg --dev_trees "
-        "TEXT/craft.dev.mrg --vocab_size 8000 --data_dir DATA --output_dir OUT "
-        "--random_seed 2 --train_steps 23000 --average_last 5 "
-        "--save_checkpoints_steps 250 --no_final_score",
-        "t2t evaluate --output_dir OUT --split dev --decode_to_file "
-        "OUT/dev.transformer_parsing_wsj.txt --checkpoint_path averaged",
+        f"t2t evaluate --output_dir OUT --split {split} --decode_to_file "
+        f"OUT/{split}.weighted_transformer_n2{end}"
+        for end in (
+            ".txt",
+            "_random.txt --branch_weights random --branch_seed 5",
+            "_uniform.txt --branch_weights uniform --branch_seed 5",
+        )
+        for split in ("dev", "test")
     ]
 
 
@@ -116,6 +82,18 @@ def test_a_system_of_the_last_checkpoint_at_the_papers_scale():
         "t2t evaluate --output_dir OUT --split test --decode_to_file "
         "OUT/test.weighted_transformer_base.txt",
     ]
+
+
+def test_rows_of_one_set_share_a_training_only_if_branch_weights_differ():
+    names = [
+        [row.name for row in plan_of(*find_row(name)).rows]
+        for name in ("table3/a_h1", "randomisation/uniform")
+    ]
+    assert names == [["a_h1"], ["learned", "random", "uniform"]]
+    other = Row("other", "label", {}, hparams_set="weighted_transformer_n4")
+    table, row = find_row("randomisation/random")
+    wider = dataclasses.replace(table, rows=[*table.rows, other])
+    assert plan_of(wider, row).rows == tuple(table.rows)
 
 
 # The commands of results from older recipes, before --no_final_score and 50 steps

@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from t2t_repro.features.reproduction import layer_complexity
 from t2t_repro.features.reproduction.complexity_report import (
     complexity_report,
     layers_of,
-    measure_layers,
 )
 from t2t_repro.features.reproduction.layer_complexity import SEQUENCE_LAYERS, Measured
 from t2t_repro.features.reproduction.paper_tables import find_table, select
@@ -38,14 +36,6 @@ def test_a_row_has_the_layers_of_its_kind():
         "separable convolution, k = 3",
     ]
     assert len(layers_of(find_table("table1"))) == len(SEQUENCE_LAYERS) == 6
-
-
-def test_each_layer_is_measured_under_its_label(monkeypatch):
-    monkeypatch.setattr(layer_complexity, "measure", lambda kind: kind.orders.row)
-    counts = []
-    kinds = layers_of(select("table1/recurrent"))
-    assert measure_layers(kinds, counts.append) == {"recurrent (GRU)": "recurrent"}
-    assert counts == [1]
 
 
 def test_orders_are_shown_beside_measurements():

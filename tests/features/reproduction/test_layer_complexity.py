@@ -47,16 +47,11 @@ def test_the_longest_path_follows_from_the_reach_of_a_layer(label, expected, len
 
 def test_only_recurrent_layers_have_more_sequential_operations_at_greater_length():
     for label, kind in KINDS.items():
-        counts = [sequential_operations(kind, length) for length in (16, 32)]
+        counts = [sequential_operations(kind, length) for length in (8, 16)]
         if label == "recurrent (GRU)":
-            assert counts[1] > 1.8 * counts[0]
+            assert counts[1] > 1.7 * counts[0]
         else:
             assert counts[1] == counts[0], label
-
-
-def test_every_layer_keeps_the_shape_of_its_input():
-    for kind in SEQUENCE_LAYERS:
-        assert kind.make(8)(np.ones((2, 40, 8), "float32")).shape == (2, 40, 8)
 
 
 def test_a_measurement_has_a_time_for_every_size():

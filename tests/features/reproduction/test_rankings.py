@@ -8,17 +8,9 @@ import pytest
 
 from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.rankings import (
-    RankedRow,
-    Ranking,
     ranking_blocks,
     ranking_data,
-    rankings,
     ranks,
-)
-from t2t_repro.features.reproduction.report_writer import (
-    MAX_WIDTH,
-    Report,
-    write_report,
 )
 from tests.support.result import RESULT
 
@@ -54,29 +46,7 @@ def test_equal_values_share_the_better_rank():
     assert ranks([3.0, 1.0, 3.0, 2.0], higher_is_better=True) == [1, 4, 1, 3]
 
 
-def test_rows_are_ranked_by_the_mean_of_their_seeds_best_first():
-    by_nll, by_bleu = rankings(TABLE, RESULTS)
-    assert by_nll == Ranking(
-        "PPL",
-        "nll (dev)",
-        [
-            RankedRow("c_n4", 5.19, 2, [2.0], 1, [2.75], 3),
-            RankedRow("c_n2", 6.11, 3, [2.5, 2.0], 2, [2.125, 2.25], 2),
-            RankedRow("c_n8", 4.88, 1, [2.375], 3, [2.0], 1),
-        ],
-    )
-    assert by_bleu == Ranking(
-        "BLEU",
-        "BLEU (dev+test)",
-        [
-            RankedRow("c_n4", 25.3, 2, [32.0], 1, [32.5], 2),
-            RankedRow("c_n2", 23.7, 3, [30.0, 31.0], 2, [33.5, 34.5], 1),
-            RankedRow("c_n8", 25.5, 1, [29.0], 3, [31.5], 3),
-        ],
-    )
-
-
-@pytest.mark.parametrize("name", ["table1", "table2", "table3", "table4", "text"])
+@pytest.mark.parametrize("name", ["table1", "table3"])
 def test_without_results_of_the_long_scale_nothing_is_shown(name):
     small = [x for x in RESULTS if x.scale == "small"]
     table = find_table(name)
@@ -98,9 +68,10 @@ def test_a_ranking_shows_published_values_and_both_scores():
         ["c_n2", "6.11", "3", "2.250 ± 0.354", "2", "2.188 ± 0.088", "2", "2"],
         ["c_n8", "4.88", "1", "2.375", "3", "2.000", "1", "1"],
     ]
-    assert by_bleu.rows[1:3] == [
+    assert by_bleu.rows[1:] == [
         ["c_n4", "25.3", "2", "32.00", "1", "32.50", "2", "1"],
         ["c_n2", "23.7", "3", "30.50 ± 0.71", "2", "34.00 ± 0.71", "1", "2"],
+        ["c_n8", "25.5", "1", "29.00", "3", "31.50", "3", "1"],
     ]
 
 
@@ -139,21 +110,3 @@ def test_json_has_the_seeds_the_ranks_and_the_agreement():
         "high": 3,
         "p_value": 1.0,
     }
-
-
-def test_the_widest_tables_fit_a_line():
-    everything = [
-        dataclasses.replace(
-            RESULT,
-            system=str(row.system),
-            scale="long",
-            seed=seed,
-            scores=dict.fromkeys(NAMES, 20.0 + seed + index),
-        )
-        for index, row in enumerate(TABLE.rows)
-        for seed in range(1, 6)
-    ]
-    blocks = ranking_blocks(TABLE, everything)
-    assert len(blocks) == 3
-    lines = write_report(Report("t", blocks, [], {})).splitlines()
-    assert max(map(len, lines)) <= MAX_WIDTH

@@ -26,7 +26,7 @@ def test_an_average_is_scored_alone_unless_systems_are_ranked():
     assert ranking.checkpoints == ("latest", "averaged")
 
 
-def test_pairs_have_a_flag_per_split_and_side():
+def test_text_has_a_flag_per_split_and_side():
     assert list(PAIRS.text_flags()) == [
         ("--train_source", "a"),
         ("--train_target", "b"),
@@ -34,9 +34,6 @@ def test_pairs_have_a_flag_per_split_and_side():
         ("--test_target", "d"),
     ]
     assert PAIRS.file_names == ["a", "b", "c", "d"]
-
-
-def test_trees_have_a_flag_per_split():
     assert list(TREES.text_flags()) == [("--train_trees", "a"), ("--dev_trees", "b")]
 
 
@@ -50,12 +47,6 @@ def test_files_are_those_that_a_problem_reads():
         "train": TreeFile(folder / "a"),
         "dev": TreeFile(folder / "b"),
     }
-
-
-def test_a_problem_with_its_own_text_needs_no_files():
-    recipe = Recipe("p", 1, ("dev",))
-    assert (list(recipe.text_flags()), recipe.text_files(Path())) == ([], {})
-    assert recipe.text_digests(Path("nowhere")) == {}
 
 
 OWN = sorted(
@@ -154,12 +145,7 @@ def test_every_row_differs_from_the_base_as_at_full_size(name):
     same_for_all = {"max_length", "learning_rate_constant", "batch_size"}
     own = {"learning_rate_warmup_steps", "branch_learning_rate_warmup_steps"}
     assert set(small) - own == set(base.diff(row)) - same_for_all - own
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_the_overrides_say_what_the_scale_changes(name):
-    hparams = catalogue.hparams(name)
-    assert hparams.parse(recipes.overrides(hparams)) == recipes.scaled(hparams)
+    assert row.parse(recipes.overrides(row)) == recipes.scaled(row)
 
 
 def test_text_is_found_with_its_digests(tmp_path):

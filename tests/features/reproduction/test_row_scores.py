@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from t2t_repro.data.prepared import PreparedData
 from t2t_repro.features.parsing.bracketing import score_trees
 from t2t_repro.features.parsing.tree_problem import read_tree
-from t2t_repro.features.reproduction.row_scores import (
-    f1_by_length,
-)
+from t2t_repro.features.reproduction.row_scores import dev_likelihood, f1_by_length
+from t2t_repro.runs import System
 
 
 def tree(words, label="NP"):
@@ -44,3 +46,16 @@ def test_each_class_has_the_f1_of_its_sentences():
 
 def test_a_class_without_sentences_has_no_score():
     assert list(f1_by_length([tree(3)], [tree(3)])) == ["1 to 10 words"]
+
+
+@pytest.mark.usefixtures("eager")
+def test_the_nll_that_ranks_systems_is_that_of_the_evaluations_in_training(trained):
+    system = System.load(trained.output_dir, "latest")
+    data = PreparedData.load(trained.data_dir, system.problem)
+    last = trained.metrics("eval")[-1]
+    assert last["step"] == trained.steps
+    assert dev_likelihood(system, data) == {
+        name: pytest.approx(last[name], rel=1e-4) for name in ("nll", "perplexity")
+    }
+    # The evaluation leaves no files beside the checkpoint.
+    assert not Path(system.checkpoint).exists()

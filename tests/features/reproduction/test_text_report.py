@@ -3,11 +3,13 @@ from __future__ import annotations
 import dataclasses
 
 from t2t_repro import catalogue
-from t2t_repro.features.reproduction.paper_tables import find_table, select
+from t2t_repro.features.reproduction.paper_tables import find_table
 from t2t_repro.features.reproduction.report_writer import MAX_WIDTH, write_report
 from t2t_repro.features.reproduction.result_files import NO_COURSE, NOT_YET, Course
 from t2t_repro.features.reproduction.text_report import added_weights, text_report
 from tests.support.result import RESULT
+
+REPORT = text_report(find_table("text"), catalogue.hparams)
 
 
 def ours(results=(), course=NO_COURSE):
@@ -56,24 +58,14 @@ def test_two_residuals_add_one_kappa_and_one_alpha_per_branch():
     """In 12 layers: 8 branches give the paper's 192, and 16 twice as many."""
     base, big = (added_weights(catalogue.hparams, size) for size in ("base", "big"))
     assert (base, big) == (12 * 2 * 8, 12 * 2 * 16)
-    (note,) = [x for x in report().notes if x.startswith("added_weights")]
+    (note,) = [x for x in REPORT.notes if x.startswith("added_weights")]
     assert note.endswith("weighted_transformer_base has 192.")
 
 
-def report():
-    return text_report(find_table("text"), catalogue.hparams)
-
-
 def test_the_report_holds_all_figures_and_their_sources():
-    text = write_report(report())
+    text = write_report(REPORT)
     assert max(map(len, text.splitlines())) <= MAX_WIDTH
     for row in find_table("text").rows:
         assert str(row.published["source"]) in text
-    data = report().data["lines"][0]
+    data = REPORT.data["lines"][0]
     assert (data["published"], data["ours"]) == ("0.4 s", NOT_YET)
-
-
-def test_a_single_figure_is_shown():
-    text = write_report(text_report(select("text/pairs_enfr"), catalogue.hparams))
-    assert "36M" in text
-    assert "4.5M" not in text
