@@ -2,20 +2,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 
 import pytest
 import sacrebleu
 
 from t2t_repro.errors import UserError
-from t2t_repro.features.scores.card import Faults, make_card
+from t2t_repro.features.scores.card import (
+    DEFINITION,
+    Faults,
+    best_and_worst,
+    has_loop,
+    histogram,
+    make_card,
+    sentence_scores,
+)
 from t2t_repro.features.scores.card_text import card_lines
 from t2t_repro.features.scores.word_bands import WordCounts
 
-# Line by line: a copy; a copy in both; empty; a loop; equal to the reference; an empty
-# reference; a loop in the reference.
-SOURCES = ["a copy", "Oslo", "one", "two", "three", "four", "la la la", "Rome", "Bonn"]
-HYPOTHESES = ["a  copy", "Oslo", "", "no no no", "drei", "vier", "so", "Rome", ""]
-REFERENCES = ["eine Kopie", "Oslo", "eins", "zwei", "drei", "", "la la la", "Rom", " "]
+# Three copies in both and one more in the translations; three empty translations and
+# one empty reference; two loops in the translations and one in the references.
+SOURCES = ["a copy", "Oslo", "Rom", "Bonn", "one", "two", "three", "four", "five"]
+HYPOTHESES = ["a  copy", "Oslo", "Rom", "Bonn", "", " ", "", "no no no", "o o o"]
+REFERENCES = ["a copy ", "Oslo", "Rom", "B", "eins", "zwei", "\n", "la la la", "fünf"]
 
 
 @pytest.fixture(scope="module")
@@ -25,22 +34,13 @@ def card():
 
 def test_suspicious_sentences_are_counted_beside_the_references(card):
     assert card.faults == Faults(
-        copies=3,
-        copies_in_references=2,
-        empty=2,
-        empty_references=2,
-        loops=1,
+        copies=4,
+        copies_in_references=3,
+        empty=3,
+        empty_references=1,
+        loops=2,
         loops_in_references=1,
-        identical=2,
-    )
-
-
-def test_every_count_is_of_its_own_kind():
-    hypotheses = ["s1", "s2", "s3", "s4", "", "", "", "o o o", "o o o"]
-    references = ["s1", "s2", "s3", "r", "r", "r", "", "la la la", "r"]
-    sources = ["s1", "s2", "s3", "s4", "x", "x", "x", "x", "x"]
-    assert make_card(hypotheses, references, sources).faults == Faults(
-        4, 3, 3, 1, 2, 1, 3
+        identical=3,
     )
 
 
@@ -49,9 +49,6 @@ def test_without_sources_copies_are_unknown_and_references_are_measured():
     assert (card.faults.copies, card.faults.copies_in_references) == (None, None)
     assert (card.length_of, card.by_length[0].label) == ("reference", "0-5")
     assert card.best[0].source is None
-
-
-def test_with_sources_their_lengths_are_measured():
     card = make_card(["a"], ["a b c"], ["a b c d e f g"])
     assert (card.length_of, card.by_length[0].label) == ("source", "6-10")
 
@@ -61,9 +58,6 @@ def test_training_words_decide_the_bands():
     card = make_card(["drei"], ["drei"], training_words=words)
     assert card.counted_in == "the training text (17 pairs)"
     assert [band.label for band in card.by_frequency] == ["2-9"]
-
-
-def test_without_training_words_the_references_are_counted():
     card = make_card(["drei", "x"], ["drei", "drei"])
     assert card.counted_in == "the references"
     assert [band.label for band in card.by_frequency] == ["0", "2-9"]
@@ -76,6 +70,7 @@ def test_the_length_ratio_is_that_of_sacrebleu(card):
         expected.ref_len,
     )
     assert card.length_ratio == pytest.approx(expected.sys_len / expected.ref_len)
+    assert make_card(["a"], [""]).length_ratio is None
 
 
 def test_the_language_reaches_mosess_tokenizer():
@@ -117,10 +112,6 @@ def test_unusual_texts_have_a_card(hypotheses, references, sources):
     assert json.dumps(card.to_json(), allow_nan=False)
 
 
-def test_empty_references_have_no_length_ratio():
-    assert make_card(["a"], [""]).length_ratio is None
-
-
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
@@ -149,3 +140,112 @@ def test_a_card_of_text_without_spaces_counts_the_tokens_of_its_tokenizer():
     assert "BLEU zh" in " ".join(card_lines(card))
     given = make_card(["a b c d"], ["a b c d"], tokenizer="intl")
     assert given.tokenizer == "intl"
+
+
+def loops_by_definition(text):
+    """Look for every loop at every place."""
+    words = text.split()
+    return any(
+        words[start : start + n] * 3 == words[start : start + 3 * n]
+        for n in range(1, 9)
+        for start in range(len(words) - 3 * n + 1)
+    ) or any(
+        word[start : start + n] * 5 == word[start : start + 5 * n]
+        for word in words
+        for n in range(2, 9)
+        for start in range(len(word) - 5 * n + 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("der Mann der Mann der Mann geht", True),
+        ("der Mann der Mann geht", False),
+        ("very very very good", True),
+        ("very, very very good", False),
+        ("Co-Mo-Mo-Mo-Mo-Mo.", True),
+        ("Co-Mo-Mo-Mo-Mo.", False),
+        ("hahahahaha", True),
+        ("100000", False),
+        ("", False),
+        (" a a a ", True),
+        ("a b c d e f g h " * 3, True),
+        ("a b c d e f g h i " * 3, False),  # nine words
+    ],
+)
+def test_loops_of_small_texts(text, expected):
+    assert has_loop(text) is expected
+
+
+def test_loops_are_found_by_trying_every_place():
+    generator = random.Random(3)
+    found = []
+    for _ in range(3000):
+        words = generator.choices(("a", "b", "ab", "abab"), k=generator.randrange(28))
+        joiner = generator.choice(("", " ", " "))
+        text = joiner.join(words)
+        found.append(has_loop(text))
+        assert found[-1] == loops_by_definition(text), text
+    assert 500 < sum(found) < 2500
+
+
+def test_a_very_long_text_is_answered_at_once():
+    assert not has_loop("".join(chr(0x4E00 + n % 20000) for n in range(200_000)))
+
+
+def test_the_definition_names_all_limits():
+    for part in ("1 to 8 words", "at least 3 times", "2 to 8 characters", "5 times"):
+        assert part in DEFINITION
+
+
+FOUR = ["the cat", "a dog sat", "", "the house is red"]
+FOUR_TRUE = ["the cat", "a dog sits here", "x", "the house is green"]
+
+
+def lines(examples):
+    return [example.line for example in examples]
+
+
+def chosen(scores, count, references=None):
+    references = references or ["r"] * len(scores)
+    best, worst = best_and_worst(scores, ["h"] * len(scores), references, None, count)
+    return lines(best), lines(worst)
+
+
+def test_scores_are_those_of_sacrebleu():
+    expected = [
+        sacrebleu.sentence_chrf(h, [r]).score
+        for h, r in zip(FOUR, FOUR_TRUE, strict=True)
+    ]
+    assert sentence_scores(FOUR, FOUR_TRUE) == pytest.approx(expected)
+
+
+def test_the_best_are_best_first_and_the_worst_are_worst_first():
+    assert chosen([30, 10, 50, 20, 40], 2) == ([3, 5], [2, 4])
+
+
+def test_no_sentence_is_among_the_best_and_the_worst():
+    assert chosen([30, 10, 20], 5) == ([1, 3], [2])
+    assert chosen([30], 5) == ([1], [])
+
+
+def test_of_equal_scores_the_longer_reference_comes_first_then_the_earlier_line():
+    references = ["a", "bbb", "cc", "dd", "e"]
+    assert chosen([7] * 5, 2, references) == ([4, 1], [2, 3])
+
+
+def test_an_example_has_its_own_texts_and_scores():
+    sources = ["s1", "s2", "s3", "s4"]
+    scores = sentence_scores(FOUR, FOUR_TRUE)
+    best, worst = best_and_worst(scores, FOUR, FOUR_TRUE, sources, 1)
+    (first,), (last,) = best, worst
+    assert (first.line, first.source, first.hypothesis) == (1, "s1", "the cat")
+    assert (first.chrf, first.bleu) == pytest.approx((100, 100))
+    assert (last.line, last.source, last.reference) == (3, "s3", "x")
+    assert (last.hypothesis, last.chrf, last.bleu) == ("", 0, 0)
+
+
+def test_the_histogram_has_ten_bins_and_100_is_in_the_last():
+    scores = [0, 9.99, 10, 55, 89.9, 90, 100, 100.0000001]
+    assert histogram(scores) == (2, 1, 0, 0, 0, 1, 0, 0, 1, 3)

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 from html.parser import HTMLParser
 
 import pytest
 
 from t2t_repro.features.scores.card import make_card
-from t2t_repro.features.scores.card_page import card_page
+from t2t_repro.features.scores.card_page import Columns, card_page, column_chart
 
 HOSTILE = "<script>alert(1)</script> \"' & </dd></section> \x1b[2J \x00 \ud800"
 ARABIC = "مرحبا بالعالم"
@@ -60,15 +62,12 @@ def page(card):
 def test_texts_are_escaped_and_every_element_is_closed(page):
     elements = Elements(page)
     assert elements.open == []
+    assert page.encode("utf-8")
     assert "script" not in {tag for tag, _ in elements.found}
     shown = HOSTILE.replace("\x1b", "�").replace("\x00", "�").replace("\ud800", "�")
     assert shown in elements.text_of("dd", "output")
     assert shown in elements.text_of("dd", "source")
     assert elements.text_of("title") == elements.text_of("h1") == [f"Card of {shown}"]
-
-
-def test_the_page_can_be_written_as_utf_8(page):
-    assert page.encode("utf-8")
 
 
 def test_the_page_loads_nothing(page):
@@ -144,11 +143,6 @@ def test_empty_outputs_are_visible(page):
     assert "(empty)" in Elements(page).text_of("i")
 
 
-def test_light_and_dark_are_both_defined(page):
-    assert "color-scheme: light dark" in page
-    assert page.count("light-dark(") >= 8
-
-
 @pytest.mark.parametrize("texts", [([""], [""]), (["a"], [""]), (["a"], ["a"])])
 def test_unusual_texts_have_a_page(texts):
     assert Elements(card_page(make_card(*texts), "t")).open == []
@@ -164,3 +158,35 @@ def test_a_missing_score_is_not_a_column(card):
     elements = Elements(card_page(dataclasses.replace(card, scores=scores), "t"))
     assert "of the papers" not in elements.text_of("text", "label")
     assert "not here" in elements.text_of("code")
+
+
+def rectangles(chart):
+    pattern = r'class="series(\d)" x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"'
+    return [tuple(map(float, found)) for found in re.findall(pattern, chart)]
+
+
+def test_heights_are_in_proportion_and_end_on_one_floor():
+    groups = [Columns("a", "", (10.0,)), Columns("b", "", (40.0,))]
+    (_, _, y1, _, h1), (_, _, y2, _, h2) = rectangles(column_chart("t", groups, 40))
+    assert h2 == pytest.approx(4 * h1, abs=0.3)
+    assert y1 + h1 == pytest.approx(y2 + h2, abs=0.2)
+
+
+def test_columns_follow_each_other_without_overlap():
+    groups = [Columns(str(n), "", (1.0, 2.0)) for n in range(5)]
+    found = rectangles(column_chart("t", groups, 2))
+    assert [series for series, *_ in found] == [0, 1] * 5
+    for (_, x1, _, width, _), (_, x2, *_) in itertools.pairwise(found):
+        assert x1 + width <= x2
+
+
+def test_a_missing_height_leaves_its_column_out():
+    chart = column_chart("t", [Columns("a", "n", (None, 3.0))], 3)
+    assert [series for series, *_ in rectangles(chart)] == [1]
+
+
+def test_labels_are_escaped():
+    chart = column_chart('<"t">', [Columns("<a>", "&", (1.0,))], 1)
+    assert 'aria-label="&lt;&quot;t&quot;&gt;"' in chart
+    assert ">&lt;a&gt;</text>" in chart
+    assert ">&amp;</text>" in chart

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import argparse
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from t2t_repro import catalogue
 from t2t_repro.cli.main import main
+from t2t_repro.cli.report import Scored, show_report
+from t2t_repro.errors import UsageError
+from t2t_repro.features.scores.command_card import add_flags, check_problem
 from tests.support.trained_system import printed_by
 
 GREEDY = ["--decode_hparams", "beam_size=1"]
@@ -34,20 +40,52 @@ def test_the_object_has_a_card_beside_the_usual_scores(trained, carded):
     assert "card" not in usual
 
 
-def test_words_are_counted_in_the_training_text(carded):
-    assert carded[0]["card"]["counted_in"] == "the training text (256 pairs)"
-
-
-def test_the_page_names_problem_data_and_checkpoint(carded):
+def test_words_are_counted_in_the_training_text_and_the_page_has_a_title(carded):
     report, page = carded
+    assert report["card"]["counted_in"] == "the training text (256 pairs)"
     assert f"Score card: text_pairs, test, {report['checkpoint']}</title>" in page
 
 
-def test_the_card_is_text_by_default(trained):
-    lines = printed_by(arguments(trained, "--card", "--split", "dev")).splitlines()
-    assert lines[0].startswith("Score card: text_pairs, dev, ")
-    assert lines[2] == "Scores"
-    assert "Words by frequency in the training text (256 pairs)" in lines
+def test_language_tokenizer_and_data_are_those_of_the_flags(trained, tmp_path):
+    flags = ["--card", "json", "--card_language", "fr", "--bleu_tokenizer", "intl"]
+    for flag in ("source", "reference"):
+        text = trained.text["test", flag.replace("reference", "target")]
+        flags += [f"--{flag}", str(text)]
+    flags += ["--data_dir", str(tmp_path)]  # has no prepared data
+    card = json.loads(printed_by(arguments(trained, *flags)))["card"]
+    assert (card["language"], card["tokenizer"]) == ("fr", "intl")
+    assert (card["length_of"], card["counted_in"]) == ("source", "the references")
+
+
+def test_translations_of_another_program_have_a_card(trained):
+    target = str(trained.text["test", "target"])
+    flags = ["evaluate", "--hypothesis", target, "--reference", target]
+    card = json.loads(printed_by([*flags, "--card", "json"]))["card"]
+    assert (card["counted_in"], card["length_of"]) == ("the references", "reference")
+    assert card["language"] is card["faults"]["copies"] is None
+
+
+def parsed(*flags):
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    return argparse.Namespace(data_dir=None, **vars(parser.parse_args(flags)))
+
+
+def test_the_language_of_a_wmt_problem_is_the_default(capsys):
+    catalogue.load()
+    problem = catalogue.problem("translate_enfr_wmt14")
+    system = SimpleNamespace(problem=problem, data_dir=None)
+    show_report(parsed("--card", "json"), Scored({}, ["h"], ["r"], ["s"], system))
+    assert json.loads(capsys.readouterr().out)["card"]["language"] == "fr"
+
+
+def test_trees_have_no_score_card():
+    catalogue.load()
+    trees = catalogue.problem("parsing_synthetic")
+    check_problem(parsed(), trees)
+    check_problem(parsed("--card"), catalogue.problem("text_pairs"))
+    with pytest.raises(UsageError, match="received a score card for problem parsing_"):
+        check_problem(parsed("--card"), trees)
 
 
 def test_a_page_alone_leaves_the_object_as_it_is(trained, tmp_path):
@@ -55,17 +93,6 @@ def test_a_page_alone_leaves_the_object_as_it_is(trained, tmp_path):
     report = json.loads(printed_by(arguments(trained, "--card_html", str(page))))
     assert "card" not in report
     assert page.read_text().startswith("<!DOCTYPE html>")
-
-
-def test_without_prepared_data_words_are_counted_in_the_references(trained, tmp_path):
-    files = [
-        flag
-        for name, side in (("--source", "source"), ("--reference", "target"))
-        for flag in (name, str(trained.text["test", side]))
-    ]
-    elsewhere = ["--data_dir", str(tmp_path)]
-    printed = printed_by(arguments(trained, *files, *elsewhere, "--card", "json"))
-    assert json.loads(printed)["card"]["counted_in"] == "the references"
 
 
 def test_damaged_prepared_data_is_reported_and_the_card_is_made(
@@ -77,7 +104,10 @@ def test_damaged_prepared_data_is_reported_and_the_card_is_made(
     assert main(arguments(trained, *flags, "--card")) == 0
     captured = capsys.readouterr()
     assert "words are counted in the references: " in captured.err
-    assert "Words by frequency in the references" in captured.out
+    lines = captured.out.splitlines()
+    assert lines[0].startswith("Score card: text_pairs, ")
+    assert lines[2] == "Scores"
+    assert "Words by frequency in the references" in lines
 
 
 @pytest.mark.parametrize(
