@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from t2t_repro import __version__
 from t2t_repro.cli.main import COMMANDS, CommandParser
-from t2t_repro.features.tensor2tensor import command_tables as tables
+from t2t_repro.features.tensor2tensor import command_flags as tables
 from t2t_repro.features.tensor2tensor.command_main import explanation
 
 project = "t2t_repro"
@@ -61,9 +61,9 @@ def _pages() -> Iterator[str]:
         for action in parser._actions:
             if action.dest != "help" and action.help != argparse.SUPPRESS:
                 yield from _flag(parser, action)
-    for name, flags in tables.COMMANDS.items():
+    for name, old in tables.COMMANDS.items():
         yield f"## {name}\n\nFlags of tensor2tensor, and what became of them.\n"
-        for flag in flags.values():
+        for flag in old.flags.values():
             answer = explanation(name, flag)
             yield f"`--{flag.name}`\n: {answer}\n"
 

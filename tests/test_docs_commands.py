@@ -11,11 +11,11 @@ from t2t_repro import catalogue
 from t2t_repro.cli.main import COMMANDS, main
 from t2t_repro.cli.training_request import DEMO_FOLDER
 from t2t_repro.errors import UsageError
-from t2t_repro.features.tensor2tensor import command_tables
+from t2t_repro.features.tensor2tensor import command_flags
 from t2t_repro.features.tensor2tensor.command_bleu import run_bleu
+from t2t_repro.features.tensor2tensor.command_flags import given_flags
 from t2t_repro.features.tensor2tensor.command_line import Translation
 from t2t_repro.features.tensor2tensor.command_main import translate
-from t2t_repro.features.tensor2tensor.command_tables import given_flags
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.command_lines import parsed
 from tests.support.documented_commands import (
@@ -104,7 +104,7 @@ def test_a_quick_command_runs(command, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *command_tables.COMMANDS])
+@pytest.mark.parametrize("name", [*COMMANDS, *command_flags.COMMANDS])
 def test_every_command_is_in_the_documentation(name):
     programs = [f"t2t {name}", name]
     assert any(

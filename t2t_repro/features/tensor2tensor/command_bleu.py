@@ -22,9 +22,8 @@ from sacrebleu.metrics import BLEU
 from t2t_repro.cli.main import run_command
 from t2t_repro.cli.streams import read_input
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.tensor2tensor.command_flags import whole_number
+from t2t_repro.features.tensor2tensor.command_flags import given_flags, whole_number
 from t2t_repro.features.tensor2tensor.command_line import Translation
-from t2t_repro.features.tensor2tensor.command_tables import given_flags
 from t2t_repro.files import atomic_file
 from t2t_repro.text.lines import check_same_length
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of

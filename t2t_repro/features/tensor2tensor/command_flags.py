@@ -1,4 +1,6 @@
-"""Read flags in absl's spellings, as tensor2tensor's commands do.
+"""The flags of tensor2tensor's commands, read in absl's spellings.
+
+`data/flags.toml` says what became of each flag; `--help` of the old commands shows it.
 
 Source: absl-py's `flags` and TensorFlow 1's `tf.flags`, which accepted
 `--flag=value`, `--flag value`, `-flag value`, and for booleans `--flag`, `--noflag`
@@ -8,16 +10,19 @@ scripts have, and does not tell the order of the flags.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
 
 from t2t_repro.errors import UsageError, unknown_name
 
 # The texts that absl accepts as booleans.
 TRUE = ("true", "t", "1", "yes", "y")
 FALSE = ("false", "f", "0", "no", "n")
-
 
 Kind = Literal["passed", "read", "dropped", "refused"]
 
@@ -48,43 +53,72 @@ class Flag:
     harmless: tuple[str, ...] = ()
 
 
-def passed(name: str, *to: str, answer: str = "", path: bool = False) -> Flag:
-    """Return a flag whose value a `t2t` command receives, by default by its name."""
-    return Flag(name, "passed", to or (name,), answer, path=path)
+class OldCommand(NamedTuple):
+    """A command of tensor2tensor.
 
-
-def read(
-    name: str, answer: str, *to: str, boolean: bool = False, path: bool = False
-) -> Flag:
-    """Return a flag that the translator reads."""
-    return Flag(name, "read", to, answer, boolean, path)
-
-
-def dropped(answer: str, names: str, boolean: bool = False) -> list[Flag]:
-    """Return flags that are left out, because nothing has to replace them.
-
-    Args:
-        answer: See `Flag`.
-        names: Names of the flags, separated by spaces.
-        boolean: See `Flag`.
+    Attributes:
+        summary: What it runs.
+        runs: Names of the `t2t` commands that it can run.
+        flags: Its flags by name.
     """
-    return [Flag(name, "dropped", (), answer, boolean) for name in names.split()]
+
+    summary: str
+    runs: tuple[str, ...]
+    flags: Mapping[str, Flag]
 
 
-def refused(
-    answer: str, names: str, harmless: tuple[str, ...] = (), boolean: bool = False
-) -> list[Flag]:
-    """Return flags that end the command unless harmless; see `dropped`."""
-    values = FALSE[:1] if boolean else ("", *harmless)
-    return [
-        Flag(name, "refused", (), answer, boolean, harmless=values)
-        for name in names.split()
-    ]
+def _flags_of(lines: Iterable[Mapping[str, Any]]) -> Iterator[Flag]:
+    """Yield the flags of some lines of the table."""
+    for line in lines:
+        kind = next(kind for kind in get_args(Kind) if kind in line)
+        answer = line.get("answer", "")
+        for written in line[kind].split():
+            name = written.removeprefix(_BOOLEAN)
+            boolean = name != written
+            harmless = FALSE[:1] if boolean else ("", *line.get("harmless", ()))
+            yield Flag(
+                name,
+                kind,
+                to=tuple(line.get("to", name if kind == "passed" else "").split()),
+                answer=_TABLE["answers"].get(answer, answer),
+                boolean=boolean,
+                path=line.get("path", False),
+                harmless=harmless if kind == "refused" else (),
+            )
 
 
-def by_name(*groups: Iterable[Flag]) -> dict[str, Flag]:
-    """Return the flags of several groups by name; a later one replaces another."""
-    return {flag.name: flag for group in groups for flag in group}
+def _command(
+    summary: str, runs: Iterable[str], shared: Iterable[str] = (), flags: Any = ()
+) -> OldCommand:
+    groups = [*(_TABLE["shared"][name] for name in shared), flags]
+    known = itertools.chain.from_iterable(map(_flags_of, groups))
+    return OldCommand(summary, tuple(runs), {flag.name: flag for flag in known})
+
+
+_BOOLEAN = "[no]"
+_FILE = resources.files("t2t_repro.features.tensor2tensor") / "data" / "flags.toml"
+_TABLE = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+COMMANDS = {name: _command(**values) for name, values in _TABLE["commands"].items()}
+
+
+def given_flags(old_command: str, arguments: Sequence[str]) -> dict[str, str]:
+    """Return the flags of a command of tensor2tensor, with "~" replaced in paths.
+
+    Raises:
+        UsageError: If a flag is unknown, or asks for what `t2t` does not do.
+    """
+    known = COMMANDS[old_command].flags
+    given = read_flags(
+        arguments, known, f"`{old_command} --help` shows what became of every flag."
+    )
+    for name, value in given.items():
+        flag = known[name]
+        if flag.kind == "refused" and value not in flag.harmless:
+            raise UsageError(f"--{name}={value}: {flag.answer}.")
+        if flag.path and value:
+            # The shell leaves "~" as it is after "=".
+            given[name] = str(Path(value).expanduser())
+    return given
 
 
 def read_flags(

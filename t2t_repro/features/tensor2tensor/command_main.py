@@ -8,8 +8,13 @@ from pathlib import Path
 
 from t2t_repro.cli.main import run_command, run_reported
 from t2t_repro.errors import UsageError
-from t2t_repro.features.tensor2tensor import command_bleu, command_line, command_tables
-from t2t_repro.features.tensor2tensor.command_flags import FALSE, Flag
+from t2t_repro.features.tensor2tensor import command_bleu, command_line
+from t2t_repro.features.tensor2tensor.command_flags import (
+    COMMANDS,
+    FALSE,
+    Flag,
+    given_flags,
+)
 from t2t_repro.features.tensor2tensor.command_line import (
     OF_THE_RUN,
     REMEMBERED,
@@ -18,6 +23,13 @@ from t2t_repro.features.tensor2tensor.command_line import (
 from t2t_repro.text_tables import aligned
 
 AVERAGED = "8"  # tensor2tensor's default
+NOT_NEEDED = "not needed"
+# --schedule of t2t-trainer: a method of `utils/trainer_lib.py: T2TExperiment`.
+TRAINING_SCHEDULES = (
+    *("train", "train_and_evaluate", "continuous_train_and_eval"),
+    "train_eval_and_decode",
+)
+EVALUATING_SCHEDULES = ("evaluate", "continuous_eval")
 _SEARCHES = ("decode", "evaluate", "score", "export")
 
 
@@ -32,12 +44,12 @@ def translate(old_command: str, arguments: Sequence[str]) -> Translation:
     Raises:
         UsageError: If a flag is unknown, or asks for what `t2t` does not do.
     """
-    given = command_tables.given_flags(old_command, arguments)
+    given = given_flags(old_command, arguments)
     result = Translation(_new_command(old_command, given))
     if result.command in _SEARCHES:
         given = command_line.with_sampling_moved(result, given)
     for name, value in given.items():
-        _pass_on(result, command_tables.COMMANDS[old_command][name], value)
+        _pass_on(result, COMMANDS[old_command].flags[name], value)
     if result.command in ("train", "datagen"):
         command_line.name_problem(result, given)
     if result.command == "train":
@@ -68,13 +80,13 @@ def _new_command(old_command: str, given: Mapping[str, str]) -> str:
 def _of_trainer(given: Mapping[str, str]) -> str:
     if given.get("registry_help") == "true":
         return "list"
-    schedule = given.get("schedule", command_tables.TRAINING_SCHEDULES[0])
-    if schedule in command_tables.EVALUATING_SCHEDULES:
+    schedule = given.get("schedule", TRAINING_SCHEDULES[0])
+    if schedule in EVALUATING_SCHEDULES:
         return "evaluate"
-    if schedule not in command_tables.TRAINING_SCHEDULES:
+    if schedule not in TRAINING_SCHEDULES:
         known = (
-            *command_tables.TRAINING_SCHEDULES,
-            *command_tables.EVALUATING_SCHEDULES,
+            *TRAINING_SCHEDULES,
+            *EVALUATING_SCHEDULES,
         )
         raise UsageError(
             f"--schedule={schedule}: expected one of {', '.join(known)}; "
@@ -92,7 +104,7 @@ def _pass_on(result: Translation, flag: Flag, value: str) -> None:
     written = f"--{flag.name}={value}"
     receivers = [name for name in flag.to if name in result.accepted]
     if flag.boolean and value == FALSE[0]:
-        result.answer(written, command_tables.NOT_NEEDED)
+        result.answer(written, NOT_NEEDED)
     elif flag.kind in ("dropped", "refused"):
         result.answer(written, flag.answer)
     elif flag.to and not receivers:
@@ -125,15 +137,14 @@ def run(old_command: str, arguments: Sequence[str]) -> int:
 def run_named(arguments: Sequence[str]) -> int:
     """Run the command of tensor2tensor that the first argument names."""
     name, *flags = arguments or [""]
-    if name in command_tables.COMMANDS:
+    if name in COMMANDS:
         return run(name, flags)
     return run_reported("t2t_repro.features.tensor2tensor", lambda: _refuse(name))
 
 
 def _refuse(name: str) -> int:
     raise UsageError(
-        f"received command {name!r}, expected one of "
-        f"{', '.join(command_tables.COMMANDS)}."
+        f"received command {name!r}, expected one of {', '.join(COMMANDS)}."
     )
 
 
@@ -151,7 +162,7 @@ def _run_translated(old_command: str, arguments: Sequence[str]) -> int:
         print(f"{old_command}: {line}", file=sys.stderr)
     print(f"{translation.line}  # {old_command}", file=sys.stderr)
     if translation.command == "score":
-        pairs = command_tables.given_flags(old_command, arguments)["score_file"]
+        pairs = given_flags(old_command, arguments)["score_file"]
         command_line.write_sides(
             pairs, translation.flags["source"], translation.flags["target"]
         )
@@ -162,12 +173,10 @@ def help_text(old_command: str) -> str:
     """Return the flags of a command, and what became of each."""
     rows = [
         (f"--{flag.name}", explanation(old_command, flag))
-        for flag in command_tables.COMMANDS[old_command].values()
+        for flag in COMMANDS[old_command].flags.values()
     ]
     usage = f"usage: {old_command} --FLAG=VALUE ..."
-    return "\n".join(
-        [usage, "", command_tables.SUMMARIES[old_command], "", *aligned(rows)]
-    )
+    return "\n".join([usage, "", COMMANDS[old_command].summary, "", *aligned(rows)])
 
 
 def explanation(old_command: str, flag: Flag) -> str:
@@ -177,11 +186,11 @@ def explanation(old_command: str, flag: Flag) -> str:
         unless = f" unless {' or '.join(values)}" if values else ""
         return f"refused{unless}: {flag.answer}"
     accepted = frozenset[str]().union(
-        *(Translation(name).accepted for name in command_tables.TARGETS[old_command])
+        *(Translation(name).accepted for name in COMMANDS[old_command].runs)
     )
     receivers = [f"`--{name}`" for name in flag.to if name in accepted]
     if flag.to and not receivers:
-        return REMEMBERED if flag.name in OF_THE_RUN else command_tables.NOT_NEEDED
+        return REMEMBERED if flag.name in OF_THE_RUN else NOT_NEEDED
     return "; ".join(filter(None, (", ".join(receivers), flag.answer)))
 
 

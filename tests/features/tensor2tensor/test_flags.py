@@ -4,17 +4,13 @@ import pytest
 
 from t2t_repro.errors import UsageError
 from t2t_repro.features.tensor2tensor.command_flags import (
-    by_name,
-    dropped,
-    passed,
+    Flag,
     read_flags,
     whole_number,
 )
 
-FLAGS = by_name(
-    [passed("model"), passed("train_steps"), passed("job_dir")],
-    dropped("", "sync use_tpu", boolean=True),
-)
+FLAGS = {name: Flag(name, "passed") for name in ("model", "train_steps", "job_dir")}
+FLAGS |= {name: Flag(name, "dropped", boolean=True) for name in ("sync", "use_tpu")}
 
 
 def read(*arguments):
@@ -67,6 +63,6 @@ def test_a_mistake_is_named(arguments, message):
 
 def test_a_number_that_is_none_is_refused():
     assert whole_number({"n": "7"}, "n") == 7
-    assert whole_number({}, "n", 3) == 3
+    assert whole_number({}, "n", 3) == whole_number({"n": ""}, "n", 3) == 3
     with pytest.raises(UsageError, match="--n=x: expected a whole number"):
         whole_number({"n": "x"}, "n")

@@ -6,13 +6,12 @@ import pytest
 
 from t2t_repro import catalogue, registry
 from t2t_repro.cli.main import COMMANDS as NEW_COMMANDS
-from t2t_repro.features.tensor2tensor import command_tables
+from t2t_repro.features.tensor2tensor.command_flags import COMMANDS
 from t2t_repro.features.tensor2tensor.command_line import Translation
 from t2t_repro.features.tensor2tensor.command_main import explanation
 from t2t_repro.features.tensor2tensor.old_names import (
     DECODE_HPARAMS,
     HPARAMS,
-    OTHER_PROBLEMS,
     PROBLEMS,
     SETS,
 )
@@ -74,23 +73,15 @@ CHANGES = {
     "transformer_big_dr2": BIG | {"layer_prepostprocess_dropout": 0.2},
     "transformer_big_enfr": BIG
     | {"filter_size": 8192, "shared_embedding_and_softmax_weights": False},
-    "transformer_tiny": {
-        "num_hidden_layers": 2,
-        "hidden_size": 128,
-        "filter_size": 512,
-        "num_heads": 4,
-    },
-    "transformer_small": {
-        "num_hidden_layers": 2,
-        "hidden_size": 256,
-        "filter_size": 1024,
-        "num_heads": 4,
-    },
-    "transformer_test": {
-        "num_hidden_layers": 2,
-        "hidden_size": 16,
-        "filter_size": 8,
-        "num_heads": 2,
+    **{
+        f"transformer_{name}": dict(
+            zip(("num_hidden_layers", *BIG), (2, *sizes), strict=True)
+        )
+        for name, sizes in (
+            ("tiny", (128, 512, 4)),
+            ("small", (256, 1024, 4)),
+            ("test", (16, 8, 2)),
+        )
     },
     "transformer_parsing_base": {
         "attention_dropout": 0.2,
@@ -108,49 +99,35 @@ CHANGES = {
     },
     "transformer_parsing_ice": SINGLE_GPU
     | {"batch_size": 4096, "shared_embedding_and_softmax_weights": False},
-    "transformer_l2": {"num_hidden_layers": 2},
-    "transformer_l4": {"num_hidden_layers": 4},
-    "transformer_l8": {"num_hidden_layers": 8},
-    "transformer_l10": {"num_hidden_layers": 10},
-    "transformer_h1": {"num_heads": 1},
-    "transformer_h4": {"num_heads": 4},
-    "transformer_h16": {"num_heads": 16},
-    "transformer_h32": {"num_heads": 32},
-    "transformer_k128": {"attention_key_channels": 128},
-    "transformer_k256": {"attention_key_channels": 256},
-    "transformer_ff1024": {"filter_size": 1024},
-    "transformer_ff4096": {"filter_size": 4096},
-    "transformer_hs256": {"hidden_size": 256},
-    "transformer_hs1024": {"hidden_size": 1024},
-    "transformer_dr0": {"layer_prepostprocess_dropout": 0.0},
-    "transformer_dr2": {"layer_prepostprocess_dropout": 0.2},
-    "transformer_ls0": {"label_smoothing": 0.0},
-    "transformer_ls2": {"label_smoothing": 0.2},
+    **{
+        f"transformer_{name}{value}": {hparam: value / scale}
+        for name, hparam, scale, values in (
+            ("l", "num_hidden_layers", 1, (2, 4, 8, 10)),
+            ("h", "num_heads", 1, (1, 4, 16, 32)),
+            ("k", "attention_key_channels", 1, (128, 256)),
+            ("ff", "filter_size", 1, (1024, 4096)),
+            ("hs", "hidden_size", 1, (256, 1024)),
+            ("dr", "layer_prepostprocess_dropout", 10, (0, 2)),
+            ("ls", "label_smoothing", 10, (0, 2)),
+        )
+        for value in values
+    },
 }
 # Sets that have names of tensor2tensor 1.0 and its values of then: the paper's.
 OF_VERSION_1 = {"transformer_big_dr3"}
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_set_has_tensor2tensors_values(name):
+@pytest.mark.parametrize("name", SETS)
+def test_a_set_has_tensor2tensors_values_or_names_one_that_exists(name):
     old = SETS[name]
+    if not old.base:
+        catalogue.load()
+        assert any(known in old.answer for known in registry.hparams_sets.names())
+        return
     text = ",".join(f"{key}={value}" for key, value in old.changes.items())
     hparams = catalogue.hparams(old.base).parse(text)
     expected = V3 | CHANGES[name]
     assert {key: getattr(hparams, key) for key in expected} == expected
-
-
-def test_every_set_with_a_base_is_checked_above():
-    assert {name for name, old in SETS.items() if old.base} == set(CHANGES)
-
-
-def test_a_set_without_a_base_is_answered_with_one_that_exists():
-    catalogue.load()
-    for name, old in SETS.items():
-        if not old.base:
-            assert any(
-                known in old.answer for known in registry.hparams_sets.names()
-            ), name
 
 
 def test_accumulated_gradients_are_answered_with_the_tokens_of_their_update():
@@ -177,41 +154,21 @@ def test_a_problem_is_one_here_or_is_answered(name):
     old = PROBLEMS[name]
     catalogue.load()
     assert name not in registry.problems
-    if old.name:
-        assert old.name in registry.problems
-    else:
-        assert old.answer
-
-
-def test_every_beginning_of_a_problem_is_answered():
-    assert all(OTHER_PROBLEMS.values())
+    assert old.name in registry.problems if old.name else old.answer
 
 
 def test_hparams_of_both_are_not_in_the_table_of_others():
     assert set(HPARAMS).isdisjoint(HParams.names())
-    assert all(
-        old.renamed in HParams.names() for old in HPARAMS.values() if old.renamed
-    )
-
-
-def test_only_the_batch_size_of_decoding_has_another_meaning():
+    renamed = {old.renamed for old in HPARAMS.values() if old.renamed}
+    assert renamed <= set(HParams.names())
+    # Its meaning differs.
     assert set(DECODE_HPARAMS) & set(DecodeHParams.names()) == {"batch_size"}
 
 
-@pytest.mark.parametrize("command", command_tables.COMMANDS)
-def test_every_flag_has_an_explanation(command):
-    flags = command_tables.COMMANDS[command].values()
-    assert [flag.name for flag in flags if not explanation(command, flag)] == []
-
-
-@pytest.mark.parametrize("command", command_tables.COMMANDS)
-def test_a_flag_that_is_passed_on_has_a_receiver_in_some_command(command):
-    accepted = {name for new in NEW_COMMANDS for name in Translation(new).accepted}
-    flags = command_tables.COMMANDS[command].values()
-    assert [flag.name for flag in flags if not set(flag.to) <= accepted] == []
-
-
-@pytest.mark.parametrize("command", command_tables.COMMANDS)
-def test_every_command_is_described(command):
-    assert command_tables.SUMMARIES[command]
-    assert set(command_tables.TARGETS[command]) <= set(NEW_COMMANDS)
+@pytest.mark.parametrize(("name", "command"), COMMANDS.items())
+def test_every_flag_is_explained_and_has_a_receiver_in_some_command(name, command):
+    accepted = {flag for new in NEW_COMMANDS for flag in Translation(new).accepted}
+    for flag in command.flags.values():
+        assert explanation(name, flag)
+        assert set(flag.to) <= accepted
+    assert set(command.runs) <= set(NEW_COMMANDS)

@@ -73,8 +73,8 @@ t2t-decoder --output_dir=o --decode_from_file=in.txt
 = t2t decode --output_dir o --decode_from_file in.txt --decode_to_file
     in.txt.beam4.alpha0.6.decodes
 
-t2t-decoder --output_dir=o --decode_interactive
-= t2t decode --output_dir o
+t2t-decoder --output_dir=~/o --decode_from_file=~/in --decode_to_file=~/out
+= t2t decode --output_dir /ada/o --decode_from_file /ada/in --decode_to_file /ada/out
 
 t2t-decoder --checkpoint_path=avg/model.ckpt-45 --decode_interactive=True
 = t2t decode --checkpoint_path avg/model.ckpt-45 --output_dir avg
@@ -164,10 +164,6 @@ def translated(line):
 def test_a_line_becomes_the_line_that_does_the_same(old, new, monkeypatch):
     monkeypatch.setenv("HOME", "/ada")
     assert translated(old).line == new
-
-
-@pytest.mark.parametrize(("old", "new"), PAIRS)
-def test_the_new_line_is_one_that_t2t_accepts(old, new):
     _, command, *arguments = shlex.split(new)
     assert parsed(command, arguments)
 
@@ -181,20 +177,9 @@ def test_the_new_line_is_one_that_t2t_accepts(old, new):
             "GPUs; CUDA_VISIBLE_DEVICES hides some",
         ),
         (
-            "t2t-trainer --schedule=train",
-            "--schedule=train: not needed: `t2t train` trains, evaluates and saves; "
-            "evaluate runs `t2t evaluate`",
-        ),
-        (
             "t2t-trainer --cloud_tpu --nouse_tpu",
             "--cloud_tpu=true: TPUs are not supported; the command runs on this "
             "machine's GPUs or CPU",
-        ),
-        ("t2t-trainer --nouse_tpu", "--use_tpu=false: not needed"),
-        (
-            "t2t-trainer --eval_use_test_set",
-            "--eval_use_test_set=true: `t2t evaluate --split test`; training evaluates "
-            "on dev",
         ),
         (
             "t2t-decoder --output_dir=o --decode_interactive --model=m --data_dir=d",
@@ -214,11 +199,6 @@ def test_the_new_line_is_one_that_t2t_accepts(old, new):
             "t2t-trainer --hparams_set=transformer_tiny",
             "--hparams_set=transformer_tiny: tensor2tensor's values; the set "
             "transformer_tiny here has others",
-        ),
-        (
-            "t2t-trainer --problem=translate_ende_wmt32k",
-            "--problem=translate_ende_wmt32k: here translate_ende_wmt14 (WMT 2014's "
-            "text: News Commentary v9 instead of v13)",
         ),
         (
             "t2t-decoder --output_dir=o --decode_interactive --decode_beam_size=1 "
@@ -245,11 +225,6 @@ def test_the_new_line_is_one_that_t2t_accepts(old, new):
             "t2t-decoder --output_dir=o --score_file=p.tsv --decode_to_file=s",
             "--score_file=p.tsv: its columns are in s.inputs and s.targets, as `cut "
             "-f1` and `cut -f2` write them",
-        ),
-        (
-            "t2t-avg-all --model_dir=m --output_dir=a",
-            "--output_dir=a: the average is in MODEL_DIR/averaged, which `t2t decode "
-            "--output_dir MODEL_DIR` uses by itself",
         ),
     ],
 )
@@ -317,15 +292,6 @@ def test_a_flag_that_asks_for_something_else_is_refused(line, message):
 )
 def test_a_refused_flag_may_have_tensor2tensors_default(line):
     assert "hparams" not in translated(line).flags
-
-
-def test_the_home_folder_is_expanded_in_every_path(monkeypatch):
-    monkeypatch.setenv("HOME", "/ada")
-    line = "t2t-decoder --output_dir=~/o --decode_from_file=~/in --decode_to_file=~/out"
-    flags = translated(line).flags
-    assert flags["output_dir"] == "/ada/o"
-    assert flags["decode_from_file"] == "/ada/in"
-    assert flags["decode_to_file"] == "/ada/out"
 
 
 def test_a_problem_of_the_users_package_keeps_its_name(tmp_path):
