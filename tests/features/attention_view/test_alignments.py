@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import logging
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,7 +10,9 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.attention_view.alignments import (
     AlignmentHeads,
     align,
+    align_pairs,
     association,
+    choose_alignment_heads,
     choose_heads,
     pharaoh,
 )
@@ -116,6 +121,73 @@ def test_the_heads_that_link_translations_are_chosen_without_references():
     assert choose_heads(attentions) == AlignmentHeads(2, (2,))
 
 
-def test_choosing_heads_needs_sentences():
-    with pytest.raises(UserError, match="no sentence pairs"):
-        choose_heads([])
+HEADS = AlignmentHeads(1, (1,))
+
+
+class Reader:
+    """A system that attends from each word to the word at the same place.
+
+    It cannot read more than three words, and no word with an "x".
+    """
+
+    def attention(self, source, target, decode_hparams=None) -> Attention:
+        target = source if target is None else target
+        for side, text in (("source", source), ("target", target)):
+            words = text.split()
+            if not words:
+                raise UserError(f"received a {side} without words.")
+            if len(words) > 3:
+                raise UserError(f"received a {side} of {len(words)} tokens.")
+            unknown = [word for word in words if "x" in word]
+            if unknown:
+                raise UserError(f"received a {side} with {unknown[0]!r}.")
+        keys = len(source.split())
+        places = [min(place, keys) for place in range(len(target.split()) + 1)]
+        return attention_of(source, target, pointing(places, keys=keys + 1))
+
+
+def dev_data(*texts):
+    return SimpleNamespace(splits=["dev"], raw_text={"dev": texts}.__getitem__)
+
+
+def messages(caplog) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_pairs_that_cannot_be_read_are_counted_by_their_reason(caplog):
+    sources = ["a b", "a b c d", "a", "", "a b", "a b c d e", "ax", "a", "a b c d e f"]
+    targets = ["A B", "A", "", " ", "A x'", "A", "A", "Bx", "A"]
+    with caplog.at_level(logging.WARNING):
+        links = list(align_pairs(Reader(), sources, targets, HEADS))
+    assert links == [[(0, 0), (1, 1)], *[[]] * 8]
+    assert list(align_pairs(Reader(), ["a", ""], None, HEADS)) == [[(0, 0)], []]
+    assert messages(caplog) == [
+        "3 lines (the first: 2) are not aligned: received a source of 4 tokens.",
+        '2 lines (the first: 5) are not aligned: received a target with "x\'".',
+        "line 3 is not aligned: received a target without words.",
+        "line 7 is not aligned: received a source with 'ax'.",
+    ]
+
+
+def test_a_layer_that_does_not_exist_is_an_error_and_no_reason_to_skip():
+    with pytest.raises(UserError, match="received layer 2"):
+        list(align_pairs(Reader(), ["a"], None, AlignmentHeads(2, (1,))))
+
+
+def test_dev_pairs_that_cannot_be_read_are_counted_by_their_reason(caplog):
+    data = dev_data(["a b", "a b c d", "b a", "b"], ["A B", "A", "B A", "Bx"])
+    with caplog.at_level(logging.WARNING):
+        choose_alignment_heads(Reader(), data)
+    assert len(messages(caplog)) == 3  # the last is of too few pairs
+    assert messages(caplog)[:2] == [
+        "dev pair 2 is not used to choose heads: received a source of 4 tokens.",
+        "dev pair 4 is not used to choose heads: received a target with 'Bx'.",
+    ]
+
+
+def test_only_as_many_dev_pairs_as_are_needed_are_read(caplog):
+    data = dev_data(["a b", "b a", "bx"], ["A B", "B A", "B"])
+    choose_alignment_heads(Reader(), data, pairs=2)
+    assert not [text for text in messages(caplog) if "bx" in text]
+    with pytest.raises(UserError, match="received no sentence pairs"):
+        choose_alignment_heads(Reader(), dev_data(["a b c d"], ["A"]))

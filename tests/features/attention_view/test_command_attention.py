@@ -35,6 +35,15 @@ def documents_of(page: str) -> list[dict]:
     return json.loads(found.group(1))["documents"]
 
 
+def text_flags(folder, *texts) -> list[str]:
+    """Write sources and perhaps targets, and return the flags that give them."""
+    flags = []
+    for flag, lines in zip(("decode_from_file", "target_file"), texts, strict=False):
+        (folder / flag).write_text("".join(f"{line}\n" for line in lines))
+        flags += [f"--{flag}", str(folder / flag)]
+    return flags
+
+
 @pytest.fixture(scope="module")
 def system(trained) -> System:
     return System.load(trained.output_dir)
@@ -70,15 +79,6 @@ def test_a_given_target_is_shown_with_its_score(trained, system):
     )
 
 
-def test_a_file_gives_one_document_per_sentence_without_blank_lines(trained, tmp_path):
-    text = tmp_path / "text"
-    text.write_text(f"{SOURCE}\n\none: the book is red .\n")
-    flags = ["--decode_from_file", str(text), "--html", "-"]
-    found = documents_of(printed_by(attention_arguments(trained, *flags)))
-    sources = [document["sequences"]["source"]["text"] for document in found]
-    assert sources == [SOURCE, "one: the book is red ."]
-
-
 def test_a_blank_source_is_left_out_with_its_target_and_others_keep_theirs(
     trained, tmp_path
 ):
@@ -87,30 +87,12 @@ def test_a_blank_source_is_left_out_with_its_target_and_others_keep_theirs(
         ("", "eins"),
         ("one: the book is red .", "ein Buch ."),
     ]
-    flags = ["--html", "-"]
-    for flag, lines in zip(
-        ("--decode_from_file", "--target_file"), zip(*pairs, strict=True), strict=True
-    ):
-        path = tmp_path / flag.strip("-")
-        path.write_text("".join(f"{line}\n" for line in lines))
-        flags += [flag, str(path)]
+    flags = ["--html", "-", *text_flags(tmp_path, *zip(*pairs, strict=True))]
     found = [
         tuple(document["sequences"][side]["text"] for side in ("source", "target"))
         for document in documents_of(printed_by(attention_arguments(trained, *flags)))
     ]
     assert found == [pairs[0], pairs[2]]
-
-
-def test_words_group_the_subwords_of_real_text(system):
-    found = system.attention(SOURCE)
-    words = [
-        "".join(found.source.tokens[a:b]).replace("\u2581", "")
-        for a, b in found.source.words
-    ]
-    assert words == [*SOURCE.split(), "</s>"]
-    merged = found.in_words("encoder_self")
-    assert merged.shape[2:] == (len(words), len(words))
-    np.testing.assert_allclose(merged.sum(-1), 1.0, rtol=1e-5)
 
 
 def test_a_notebook_shows_the_page_in_a_frame(system):
@@ -148,9 +130,7 @@ def test_bad_input_gets_one_clear_sentence(
 
 
 def test_the_number_of_a_bad_sentence_in_a_file_is_named(trained, tmp_path, capsys):
-    text = tmp_path / "text"
-    text.write_text(f"{SOURCE}\n" + "the " * 40)
-    flags = ["--decode_from_file", str(text), "--html", str(tmp_path / "page.html")]
+    flags = [*text_flags(tmp_path, [SOURCE, "the " * 40]), "--html", "-"]
     assert main(attention_arguments(trained, *flags)) == 1
     assert "sentence 2: received a source of 41 tokens" in capsys.readouterr().err
 
@@ -159,17 +139,9 @@ def test_the_number_of_a_bad_sentence_in_a_file_is_named(trained, tmp_path, caps
 def test_a_file_without_sentences_or_with_too_many_is_refused(
     trained, tmp_path, capsys, lines
 ):
-    text = tmp_path / "text"
-    text.write_text("a b\n" * lines)
-    flags = ["--decode_from_file", str(text), "--html", str(tmp_path / "page.html")]
+    flags = [*text_flags(tmp_path, ["a b"] * lines), "--html", "-"]
     assert main(attention_arguments(trained, *flags)) == 1
     assert f"received {lines} sentences" in capsys.readouterr().err
-
-
-def test_a_folder_without_a_run_is_answered_without_tensorflow(tmp_path, capsys):
-    flags = ["--output_dir", str(tmp_path), "--source", "a", "--html", "-"]
-    assert main(["attention", *flags]) == 1
-    assert str(tmp_path) in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", ["3", "4", "5"])
@@ -217,12 +189,8 @@ def test_alignments_of_given_translations_have_a_line_per_pair(
     trained, system, tmp_path, capsys
 ):
     sources, targets = [SOURCE, "", "a " * 40], ["zwei: das Schiff .", "", "ein"]
-    files = {"--decode_from_file": sources, "--target_file": targets}
     flags = ["--alignments", str(tmp_path / "links"), "--layer", "1", "--heads", "2"]
-    for flag, lines in files.items():
-        path = tmp_path / flag.strip("-")
-        path.write_text("".join(f"{line}\n" for line in lines))
-        flags += [flag, str(path)]
+    flags += text_flags(tmp_path, sources, targets)
     printed_by(attention_arguments(trained, *flags))
     links = align(system.attention(SOURCE, targets[0]), AlignmentHeads(1, (2,)))
     written = (tmp_path / "links").read_text().splitlines()
@@ -277,16 +245,12 @@ def test_unknown_layers_heads_and_words_are_named(
 
 
 @pytest.mark.parametrize("flag", ["--html", "--alignments"])
-@pytest.mark.parametrize("lost", ["sources", "targets"])
+@pytest.mark.parametrize("lost", ["decode_from_file", "target_file"])
 def test_no_output_replaces_an_input(trained, tmp_path, capsys, flag, lost):
-    files = {name: tmp_path / name for name in ("sources", "targets")}
-    for path in files.values():
-        path.write_text(f"{SOURCE}\n")
-    given = ["--decode_from_file", str(files["sources"])]
-    given += ["--target_file", str(files["targets"])]
-    assert main(attention_arguments(trained, *given, flag, str(files[lost]))) == 2
+    given = text_flags(tmp_path, [SOURCE], [SOURCE])
+    assert main(attention_arguments(trained, *given, flag, str(tmp_path / lost))) == 2
     assert "which is also an input" in capsys.readouterr().err
-    assert files[lost].read_text() == f"{SOURCE}\n"
+    assert (tmp_path / lost).read_text() == f"{SOURCE}\n"
 
 
 def test_a_paper_sentence_that_is_too_long_is_named(trained, capsys):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import json
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ TOLERANCE = 1.1e-3
 
 # A source with two runs, six steps and branch weights, from documents given by step.
 MOUNT = """
-const [steps, documents, branches] = arguments;
+[globalThis.steps, globalThis.documents, globalThis.branches] = arguments;
 const root = document.getElementById("attention");
 root.replaceChildren();
 globalThis.view = T2TAttention.mount(root, {
@@ -65,22 +64,6 @@ MOVE_SLIDER = """
 const slider = document.querySelector("[name=step]");
 slider.value = arguments[0];
 slider.dispatchEvent(new Event("input"));
-"""
-
-# A source whose first run is damaged.
-DAMAGE_MOUNT = """
-const [document_] = arguments;
-const root = document.getElementById("attention");
-root.replaceChildren();
-T2TAttention.mount(root, {
-  runs: async () => ["one", "two"],
-  list: async (run) => ({
-    sentences: [{id: 0, title: "sentence", steps: [1]}],
-    branches: false,
-    damage: run === "one" ? "An event file of <b>one</b> is damaged." : null,
-  }),
-  load: async () => document_,
-});
 """
 
 
@@ -308,7 +291,7 @@ def test_toggles_hide_heads_and_show_them_again(page):
     assert_lines(page, expected, [0, 1, 2, 3])
 
 
-def test_a_double_click_shows_one_head_and_another_all_heads(page):
+def test_a_double_click_or_shift_shows_one_head_and_another_all_heads(page):
     page.open(make_document())
 
     def pressed() -> list[str]:
@@ -318,6 +301,9 @@ def test_a_double_click_shows_one_head_and_another_all_heads(page):
     assert pressed() == ["3"]
     page.double_click("[data-head='2'].chip")
     assert pressed() == ["1", "2", "3", "4"]
+    shift, chip = "\ue008", page.one("[data-head='1'].chip")
+    page.actions().key_down(shift).click(chip).key_up(shift).perform()
+    assert pressed() == ["2"]
 
 
 def test_more_than_ten_heads_have_toggles_and_lines(page):
@@ -403,22 +389,17 @@ def test_the_table_has_the_figures_that_numpy_computes(page):
     for layer, head, *figures in rows:
         place = int(layer) - 1, int(head) - 1
         assert figures == pytest.approx([e[place] for e in expected.values()], abs=2e-3)
-
-
-def test_the_table_of_self_attention_measures_distance_in_positions(page):
-    document = make_document()
-    page.open(document).subwords()
+    page.subwords()
     page.choose("kind", 1)
-    page.tab("table")
     weights = weights_of(document, 1)
-    size = weights.shape[-1]
-    apart = abs(np.arange(size)[:, None] - np.arange(size)[None])
-    expected = (weights * apart).sum(-1).mean(-1)
+    positions = np.arange(weights.shape[-1])
+    apart = abs(positions[:, None] - positions[None])
+    distances = (weights * apart).sum(-1).mean(-1)
     headers, rows = page.table()
     assert headers[-1] == "Distance (positions)"
     for layer, head, *figures in rows:
         place = int(layer) - 1, int(head) - 1
-        assert figures[-1] == pytest.approx(expected[place], abs=0.01)
+        assert figures[-1] == pytest.approx(distances[place], abs=0.01)
 
 
 def test_the_table_sorts_by_its_headers(page):
@@ -561,14 +542,6 @@ def test_everything_is_reached_by_keyboard(page):
     assert page.focused("node.dataset.view") == "lines"
 
 
-def test_shift_and_a_click_show_one_head_for_the_keyboard(page):
-    page.open(make_document())
-    shift = "\ue008"
-    chip = page.one("[data-head='1'].chip")
-    page.actions().key_down(shift).click(chip).key_up(shift).perform()
-    assert [c.text for c in page.all(".chip[aria-pressed=true]")] == ["2"]
-
-
 def test_light_and_dark_follow_the_system_and_the_button(page, browser):
     def background() -> str:
         return page.one("#attention").value_of_css_property("background-color")
@@ -681,43 +654,12 @@ def test_words_have_the_labels_of_the_document(page):
     assert page.text(page.token("key", 0)) == SOURCE[0]
 
 
-def test_damage_is_reported_above_the_attention_that_can_be_read(page):
-    document = make_document()
-    page.open(document)
-    assert page.browser.execute_script(DAMAGE_MOUNT, document) is None
-    page.wait(".lines .token")
-    notice = page.one("[role=note]")
-    assert notice.text == "An event file of <b>one</b> is damaged."
-    page.one("[name=run] option[value='1']").click()
-    until(lambda: not notice.text)
-    assert not notice.is_displayed()
-    page.wait(".lines .token")
-
-
-def test_a_page_without_documents_says_so(page):
-    page.file.write_text(html_page([], "T"), encoding="utf-8")
-    page.browser.get(page.file.as_uri())
-    until(lambda: page.text("[role=alert]") == "There is no attention data yet.")
-
-
 def test_new_steps_and_data_appear_on_refresh(page):
     documents = training([10, 20])
-    page.open(make_document())
-    page.browser.execute_script(
-        """
-        globalThis.documents = JSON.parse(arguments[0]);
-        globalThis.steps = [10];
-        globalThis.view = T2TAttention.mount(document.getElementById("attention"), {
-          runs: async () => [""], load: async (run, id, step) => documents[step],
-          list: async () => ({sentences: [{id: 0, title: "a", steps}]}),
-        });
-        """,
-        json.dumps(documents),
-    )
-    page.wait(".lines .token")
+    page.open(make_document()).mount([10], documents)
     assert not page.one(".step").is_displayed()
     page.browser.execute_script(
-        "steps = [10, 20]; documents[10].reference = 'changed'; view.refresh()"
+        "steps.push(20); documents[10].reference = 'changed'; view.refresh()"
     )
     until(lambda: page.one(".step").is_displayed())
     until(lambda: "changed" in page.text(".texts"))

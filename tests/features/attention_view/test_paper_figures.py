@@ -9,19 +9,14 @@ import numpy as np
 import pytest
 
 import t2t_repro.features.attention_view
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.features.attention_view import panels
+from t2t_repro.errors import UserError
 from t2t_repro.features.attention_view.paper_figures import (
-    PAPER_SENTENCES,
-    PAPER_WORDS,
     figure_3,
     figure_4,
     figure_5,
 )
-from t2t_repro.features.attention_view.sentence_attention import (
-    Attention,
-    TokenSequence,
-)
+from t2t_repro.features.attention_view.sentence_attention import Attention
+from tests.support import word_attention
 
 pytest.importorskip("matplotlib", reason="figures need the extra `plot`")
 
@@ -31,30 +26,14 @@ SENTENCE = "the law is old but its use is new"
 ITS = 5
 
 
-def sequence(text: str) -> TokenSequence:
-    """Make one token per word, and EOS."""
-    tokens = (*(f"▁{word}" for word in text.split()), "</s>")
-    spans = tuple((index, index + 1) for index in range(len(tokens)))
-    return TokenSequence(text, tokens, spans)
-
-
-def attention_of(
-    text: str, *, layers: int = 3, heads: int = 4, target: str = "x"
-) -> Attention:
+def attention_of(text, *, layers=3, heads=4, target="x") -> Attention:
     """Make weights on the word itself, in all layers and heads."""
-    source, written = sequence(text), sequence(target)
-    s, t = len(source.tokens), len(written.tokens)
-    own = np.tile(np.eye(s, dtype=np.float32), (layers, heads, 1, 1))
+    s, t = len(text.split()) + 1, len(target.split()) + 1
     memory = np.zeros((layers, heads, t, s), np.float32)
     memory[..., 0] = 1.0
-    return Attention(
-        source=source,
-        target=written,
-        encoder_self=own,
-        decoder_self=np.tile(np.eye(t, dtype=np.float32), (layers, heads, 1, 1)),
-        memory=memory,
-        score=0.0,
-    )
+    attention = word_attention.attention_of(text, target, memory)
+    attention.encoder_self[:] = np.eye(s)
+    return attention
 
 
 def point(attention: Attention, layer: int, head: int, query: int, key: int) -> None:
@@ -88,54 +67,27 @@ def legend(figure) -> list[str]:
     return [to_hex(box.get_facecolor()) for box in figure.drawing.axes[0].patches]
 
 
-def test_the_papers_sentences_have_the_papers_words():
-    for number, words in PAPER_WORDS.items():
-        assert words[0] in PAPER_SENTENCES[number].split()
-    assert PAPER_SENTENCES[4] == PAPER_SENTENCES[5]
-    assert set(PAPER_SENTENCES) == {3, 4, 5}
-
-
-def test_a_figure_is_of_the_last_layer_but_one():
-    attention = attention_of(SENTENCE, layers=6)
-    assert "layer 5 of 6" in figure_3(attention).description
-    assert "layer 1 of 1" in figure_5(attention_of("a b c", layers=1)).description
-
-
 @pytest.mark.parametrize("draw", [figure_3, figure_4, figure_5])
-def test_the_layer_is_written_above_the_heads(draw):
+def test_the_last_layer_but_one_is_drawn_and_named_above_the_heads(draw):
     attention = attention_of(SENTENCE, layers=6)
     assert texts(draw(attention))[0] == "Encoder self-attention, layer 5 of 6"
     figure = draw(attention, kind="memory", layer=2)
     assert texts(figure)[0] == "Encoder-decoder attention, layer 2 of 6"
+    assert texts(draw(attention_of("a b c", layers=1)))[0].endswith("layer 1 of 1")
 
 
-def boxes_of(figure):
-    """Return the text and the box of each text, in points from above."""
-    drawing = figure.drawing
+def test_everything_fits_into_a_narrow_figure_below_its_caption():
+    drawing = figure_5(attention_of("a donaudampfschiff", layers=6)).drawing
     drawing.set_dpi(72)
     drawing.draw_without_rendering()
+    width, height = drawing.get_size_inches() * 72
     (axes,) = drawing.axes
-    return [
-        (
-            text.get_text(),
-            text.get_window_extent().transformed(axes.transData.inverted()),
-        )
-        for text in axes.texts
-    ]
-
-
-def test_everything_fits_into_a_narrow_figure():
-    figure = figure_5(attention_of("a donaudampfschiff", layers=6))
-    width, height = figure.drawing.get_size_inches() * 72
-    for _, box in boxes_of(figure):
+    points = axes.transData.inverted()
+    boxes = [text.get_window_extent().transformed(points) for text in axes.texts]
+    for box in boxes:
         assert 0 <= box.x0 < box.x1 <= width
         assert 0 <= box.y1 < box.y0 <= height
-
-
-def test_the_layer_is_above_the_legend_of_the_heads():
-    caption, first, *_ = boxes_of(figure_5(attention_of(SENTENCE)))
-    assert first[0].startswith("head ")
-    assert caption[1].y0 < first[1].y1
+    assert boxes[0].y0 < boxes[1].y1
 
 
 def test_figure_3_draws_the_lines_of_all_heads_at_one_word():
@@ -173,6 +125,7 @@ def test_a_word_can_be_given_by_its_position():
         figure_3(attention, word="4").to_svg() == figure_3(attention, word=4).to_svg()
     )
     assert first.to_svg() != figure_3(attention, word=4).to_svg()
+    assert first.to_pdf() == figure_3(attention, word=1).to_pdf()
 
 
 def test_a_word_is_found_without_its_punctuation_and_case():
@@ -273,15 +226,3 @@ def test_characters_that_no_font_has_are_named_once(monkeypatch, caplog):
     assert "日" in texts(figure)
     (record,) = caplog.records
     assert "characters 日本:" in record.getMessage()
-
-
-def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
-    monkeypatch.setattr(panels.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"needs Matplotlib.*extra `plot`"):
-        figure_5(attention_of(SENTENCE))
-
-
-def test_equal_figures_are_equal_files():
-    first, second = (figure_4(attention_of(SENTENCE)) for _ in range(2))
-    assert first.to_pdf() == second.to_pdf()
-    assert first.to_svg() == second.to_svg()

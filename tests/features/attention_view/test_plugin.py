@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import importlib
 import json
@@ -29,7 +30,6 @@ from t2t_repro.features.attention_view.attention_summaries import (
 )
 from t2t_repro.features.attention_view.event_format import (
     MAX_DOCUMENT_BYTES,
-    pack_branches,
     pack_document,
 )
 from t2t_repro.features.attention_view.plugin import (
@@ -197,11 +197,6 @@ def tab(request, logdir):
         yield tab
 
 
-def test_the_runs_with_attention_are_listed(tab):
-    assert tab.read("/runs") == ["plain/eval", "weighted/eval"]
-    assert tab.plugin.is_active()
-
-
 def test_sentences_are_listed_by_number_with_their_titles_and_steps(tab):
     assert tab.read("/list", run="plain/eval") == {
         "sentences": [
@@ -215,34 +210,22 @@ def test_sentences_are_listed_by_number_with_their_titles_and_steps(tab):
         "branches": False,
         "damage": None,
     }
-
-
-def test_a_name_with_thousands_of_digits_is_listed(open_tab, tmp_path):
-    name = f"sentence_{'7' * 5000}"
-    for tag in ("sentence_10", name, "sentence_9"):
-        write_tensor(tmp_path, tag, tf.constant([GOOD]), BLOBS)
-    found = open_tab(tmp_path, last=(f"attention/{name}", 1)).read("/list", run=".")
-    listed = [sentence["id"] for sentence in found["sentences"]]
-    assert listed == ["sentence_9", "sentence_10", name]
+    assert tab.plugin.is_active()
 
 
 def test_more_steps_than_tensorboards_ten_are_kept(tab):
     found = tab.read("/list", run="weighted/eval")
     assert found["sentences"][0]["steps"] == list(range(10, 410, 10))
     assert found["branches"] is True
-    assert len(tab.read("/branches", run="weighted/eval")) == 40
+    branches = tab.read("/branches", run="weighted/eval")
+    assert [entry["step"] for entry in branches] == list(range(10, 410, 10))
+    assert branches[0]["layers"] == LAYERS
 
 
 def test_a_document_comes_back_as_it_was_written(tab):
     for step in (10, 400):
         arguments = {"run": "weighted/eval", "id": "sentence_0", "step": step}
         assert tab.read("/document", **arguments) == document_of(0, step)
-
-
-def test_kappa_and_alpha_come_back_in_the_order_of_steps(tab):
-    found = tab.read("/branches", run="weighted/eval")
-    assert [entry["step"] for entry in found] == list(range(10, 410, 10))
-    assert found[0]["layers"] == LAYERS
 
 
 def test_the_user_can_keep_fewer_steps(open_tab, logdir):
@@ -266,13 +249,13 @@ def test_the_user_can_keep_fewer_steps(open_tab, logdir):
             "/document",
             {"run": "plain/eval", "id": "sentence_0", "step": "x"},
             400,
-            'The step must be a number of at most 19 digits, not "x".',
+            'The step must be a number, not "x".',
         ),
         (
             "/document",
             {"run": "plain/eval", "id": "sentence_0", "step": "1" * 5000},
             400,
-            f'The step must be a number of at most 19 digits, not "{"1" * 40}".',
+            f'The step must be a number, not "{"1" * 40}".',
         ),
         (
             "/document",
@@ -394,30 +377,28 @@ def flip(path, place):
     path.write_bytes(content)
 
 
-def damage_sentence(path, place):
-    return (
+def contents_of(folder, path, place, open_=None):
+    """Return the steps that are read, and whether the damage is told at its place."""
+    tab = open_(folder) if open_ else Tab(python_ingester, folder)
+    found = tab.read("/list", run="eval")
+    sentence = (
         f'An event file of the run "eval" is damaged {place} may be missing here '
         f"({path.name})."
     )
+    return found["sentences"][0]["steps"], found["damage"] == sentence
 
 
-def test_damage_in_an_event_file_is_reported_with_the_last_step_before_it(
+def test_damage_in_an_event_file_is_told_with_the_last_step_before_it(
     open_tab, tmp_path
 ):
     path, sizes = write_steps(tmp_path, (1, 2, 3))
     flip(path, sizes[1])  # the length of the first event of step 3
-    cut = open_tab(tmp_path, last=("attention/sentence_0", 2))
-    found = cut.read("/list", run="eval")
-    assert found["sentences"][0]["steps"] == [1, 2]
-    assert found["damage"] == damage_sentence(path, "after step 2, so later steps")
-
-
-def test_damaged_data_is_reported_where_tensorboard_stops_at_it(tmp_path):
-    path, sizes = write_steps(tmp_path, (1, 2, 3))
-    flip(path, sizes[0] + 200)
-    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
-    assert found["sentences"][0]["steps"] == [1]
-    assert found["damage"] == damage_sentence(path, "after step 1, so later steps")
+    cut = functools.partial(open_tab, last=("attention/sentence_0", 2))
+    place = "after step 2, so later steps"
+    assert contents_of(tmp_path, path, place, cut) == ([1, 2], True)
+    flip(path, sizes[0] + 200)  # data that the Python process checks
+    place = "after step 1, so later steps"
+    assert contents_of(tmp_path, path, place) == ([1], True)
 
 
 @pytest.mark.parametrize("seconds", [0, 60])
@@ -426,19 +407,16 @@ def test_an_event_cut_short_is_damage_unless_it_may_be_in_writing(tmp_path, seco
     path.write_bytes(path.read_bytes()[: sizes[1] + 100])
     changed = time.time() - seconds
     os.utime(path, (changed, changed))
-    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
-    assert found["sentences"][0]["steps"] == [1, 2]
     place = "after step 2, so later steps"
-    assert found["damage"] == (damage_sentence(path, place) if seconds else None)
+    assert contents_of(tmp_path, path, place) == ([1, 2], seconds > 0)
 
 
 def test_a_file_damaged_at_its_beginning_has_no_last_step(tmp_path):
     write_steps(tmp_path, (1, 2, 3))
     path = tmp_path / "eval" / "events.out.tfevents.0.old"
     path.write_bytes(b"?" * 100)
-    found = Tab(python_ingester, tmp_path).read("/list", run="eval")
-    assert found["sentences"][0]["steps"] == [1, 2, 3]
-    assert found["damage"] == damage_sentence(path, "at its beginning, so its steps")
+    place = "at its beginning, so its steps"
+    assert contents_of(tmp_path, path, place) == ([1, 2, 3], True)
 
 
 def test_steps_that_a_resumed_run_repeats_are_listed_once(open_tab, tmp_path):
@@ -474,9 +452,6 @@ def test_a_provider_that_fails_is_no_traceback():
         {"error": "TensorBoard cannot read the attention: ConnectionError."},
     )
     assert not plugin.is_active()
-
-
-def test_a_tensorboard_without_data_is_inactive():
     assert not AttentionPlugin(base_plugin.TBContext()).is_active()
 
 
@@ -493,31 +468,17 @@ def test_documents_are_sent_compressed_to_those_who_accept_it(tab):
     assert plain.json == document_of(0, 100)
 
 
-@pytest.fixture
-def plugin():
-    return AttentionPlugin(base_plugin.TBContext())
-
-
-@pytest.mark.parametrize(
-    ("name", "media_type"),
-    [
-        ("plugin.js", "text/javascript"),
-        ("attention_view.js", "text/javascript"),
-        ("attention_view.css", "text/css"),
-    ],
-)
-def test_files_are_served_with_their_media_type(plugin, name, media_type):
-    response = Client(plugin.get_plugin_apps()[f"/{name}"]).get("/")
-    assert response.content_type == f"{media_type}; charset=utf-8"
-    assert response.headers["X-Content-Type-Options"] == "nosniff"
-    assert response.data == (STATIC / name).read_bytes()
-
-
-def test_the_tab_is_named_and_its_entry_is_served(plugin):
+def test_the_tab_and_the_files_of_its_page_are_served():
+    plugin = AttentionPlugin(base_plugin.TBContext())
     metadata = plugin.frontend_metadata()
     assert metadata.tab_name == "Attention"
-    assert metadata.es_module_path in plugin.get_plugin_apps()
-    assert plugin.plugin_name == "attention"
+    assert metadata.es_module_path == "/plugin.js"
+    types = {"plugin.js": "text/javascript", "attention_view.css": "text/css"}
+    for name, media_type in types.items():
+        response = Client(plugin.get_plugin_apps()[f"/{name}"]).get("/")
+        assert response.content_type == f"{media_type}; charset=utf-8"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.data == (STATIC / name).read_bytes()
 
 
 def test_five_hundred_steps_are_kept_unless_the_user_says_otherwise(tmp_path):
@@ -542,7 +503,3 @@ def test_tensorboard_starts_without_importing_a_framework():
     command = [sys.executable, "-c", program]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-
-
-def test_layers_are_packed_as_a_list():
-    assert json.loads(pack_branches(tuple(LAYERS)))["layers"] == LAYERS

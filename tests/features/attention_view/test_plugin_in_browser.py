@@ -16,13 +16,13 @@ import urllib.request
 
 import pytest
 import tensorflow as tf
-from tensorboard.compat.proto import summary_pb2
 
 from t2t_repro.features.attention_view.attention_summaries import (
     write_attention,
     write_branches,
 )
 from t2t_repro.training.metrics_log import MetricsLog
+from tests.features.attention_view.test_plugin import BLOBS, write_tensor
 from tests.support.attention_documents import make_document
 from tests.support.waiting import PAUSE, until
 
@@ -61,7 +61,7 @@ def run_folder(tmp_path_factory):
     for step in STEPS:
         log.scalars("train", step, {"loss": 1.0, "nll": 1.0})
         write_step(log, step)
-    write_damaged(folder.parent / "zz_damaged")
+    write_tensor(folder.parent / "zz_damaged", "sentence_0", tf.constant([b"?"]), BLOBS)
     write_cut(folder.parent / "zz_cut")
     return folder
 
@@ -76,18 +76,6 @@ def write_cut(folder):
     write_step(log, 200)
     content = path.read_bytes()
     path.write_bytes(content[:size] + b"\0" + content[size + 1 :])
-
-
-def write_damaged(folder):
-    """Write a run whose document is damaged."""
-    plugin_data = summary_pb2.SummaryMetadata.PluginData(plugin_name="attention")
-    metadata = summary_pb2.SummaryMetadata(
-        plugin_data=plugin_data, data_class=summary_pb2.DATA_CLASS_BLOB_SEQUENCE
-    )
-    writer = tf.summary.create_file_writer(str(folder))
-    with writer.as_default(step=1):
-        tf.summary.write("attention/sentence_0", tf.constant([b"?"]), metadata=metadata)
-    writer.close()
 
 
 @pytest.fixture(scope="module")
@@ -200,17 +188,11 @@ class TensorBoardTab:
             position,
         )
 
-    def lines(self, index):
-        """Return the opacity of the lines that begin at a query under the pointer."""
-        from selenium.webdriver import ActionChains
+    def choose_run(self, name):
+        from selenium.webdriver.support.select import Select
 
-        token = self.all(".token[data-side=query]")[index]
-        ActionChains(self.driver).move_to_element(token).perform()
-        opacities = (
-            "return [...document.querySelectorAll('path.line')].map("
-            "(line) => Number(line.getAttribute('stroke-opacity')))"
-        )
-        return wait(lambda: self.driver.execute_script(opacities))
+        choice = next(s for s in self.all("select") if name in s.text)
+        Select(choice).select_by_visible_text(name)
 
     def press_reload(self):
         self.driver.switch_to.default_content()
@@ -269,19 +251,8 @@ def test_the_slider_has_every_step_and_changes_the_sentence(tab):
     wait(lambda: f"\N{MINUS SIGN}{STEPS[0] / 100:.2f}" in tab.text())
 
 
-def test_pointing_at_a_word_draws_lines_as_dark_as_its_weights(tab):
-    opacities = tab.lines(0)
-    assert all(0 < opacity <= 1 for opacity in opacities)
-    heads = 4
-    # The weights of a query sum to one in each head, but for those too small to draw.
-    assert sum(opacities) == pytest.approx(heads, abs=0.2)
-
-
 def test_a_damaged_run_is_told_in_a_sentence(tab):
-    from selenium.webdriver.support.select import Select
-
-    choice = next(s for s in tab.all("select") if "zz_damaged" in s.text)
-    Select(choice).select_by_visible_text("zz_damaged")
+    tab.choose_run("zz_damaged")
     sentence = (
         'The attention of "sentence_0" at step 1 is damaged: it is not compressed.'
     )
@@ -292,10 +263,7 @@ def test_a_damaged_run_is_told_in_a_sentence(tab):
 
 
 def test_a_damaged_event_file_is_told_above_the_steps_before_it(tab):
-    from selenium.webdriver.support.select import Select
-
-    choice = next(s for s in tab.all("select") if "zz_cut" in s.text)
-    Select(choice).select_by_visible_text("zz_cut/eval")
+    tab.choose_run("zz_cut/eval")
     sentence = 'An event file of the run "zz_cut/eval" is damaged after step 100'
     wait(lambda: sentence in tab.text())
     wait(lambda: "\N{MINUS SIGN}1.00 nats" in tab.text())
