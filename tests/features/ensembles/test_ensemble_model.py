@@ -58,6 +58,8 @@ def test_a_whole_pass_has_the_mean_probabilities(models):
 
 def test_an_ensemble_of_a_model_with_itself_is_the_model(models):
     hparams = {"beam_size": 4, "return_beams": True}
+    assert members(models[0]) == [models[0]]
+    assert members(Ensemble(models)) == models
     twice = translator(Ensemble([models[0], models[0]]), **hparams)
     expected = translator(models[0], **hparams).translate(SENTENCES)
     for found, own in zip(twice.translate(SENTENCES), expected, strict=True):
@@ -107,8 +109,3 @@ def test_models_of_other_vocabularies_are_refused(models):
         Ensemble([models[0], other])
     with pytest.raises(ValueError, match="vocabularies"):
         Ensemble([])
-
-
-def test_a_single_model_is_its_own_member(models):
-    assert members(models[0]) == [models[0]]
-    assert members(Ensemble(models)) == models

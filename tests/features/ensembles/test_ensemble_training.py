@@ -21,7 +21,6 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ensembles import ensemble_training
 from t2t_repro.features.ensembles.ensemble_training import (
     MemberError,
-    member_settings,
     prepare_ensemble,
     share_cores,
     train_ensemble,
@@ -94,17 +93,14 @@ def run_with(tmp_path, monkeypatch):
     return run
 
 
-def test_members_have_folders_and_seeds_of_their_own(tmp_path):
-    first, second = member_settings(settings_in(tmp_path), 2)
-    assert first == settings_in(tmp_path / "member-1", random_seed=7)
-    assert second == settings_in(tmp_path / "member-2", random_seed=8)
-
-
 def test_each_member_trains_in_a_process_on_its_cores(tmp_path, run_with):
     results = [result_of(tmp_path, 1), result_of(tmp_path, 2)]
     processes = FakeProcesses([[results[0]], [results[1]]])
     assert run_with(processes) == results
-    members = member_settings(settings_in(tmp_path), 2)
+    members = [
+        settings_in(tmp_path / "member-1", random_seed=7),
+        settings_in(tmp_path / "member-2", random_seed=8),
+    ]
     common = (PROBLEM.name, Path("/data"))
     assert processes.started == [
         ("member 1", members[0], *common, (4,), print),
@@ -176,14 +172,20 @@ def test_a_process_that_dies_is_reported(
     assert error.value.exit_code == expected
 
 
-def test_a_signal_stops_all_members_even_while_one_starts(tmp_path, run_with):
-    def interrupt(number):
-        if number == 1:
-            os.kill(os.getpid(), signal.SIGINT)
+def kill_at(member, signal_number):
+    """Return a function that this process is sent a signal by when a member starts."""
 
+    def interrupt(number):
+        if number == member:
+            os.kill(os.getpid(), signal_number)
+
+    return interrupt
+
+
+def test_a_signal_stops_all_members_even_while_one_starts(tmp_path, run_with):
     stopped = result_of(tmp_path, 1, complete=False, stop_signal=signal.SIGTERM)
     # The second process ends before it has anything to save.
-    processes = FakeProcesses([[stopped], []], interrupt)
+    processes = FakeProcesses([[stopped], []], kill_at(1, signal.SIGINT))
     first, second = run_with(processes)
     outcomes = [(one.steps, one.complete, one.stop_signal) for one in (first, second)]
     assert outcomes == [(40, False, signal.SIGINT), (0, False, signal.SIGINT)]
@@ -191,19 +193,10 @@ def test_a_signal_stops_all_members_even_while_one_starts(tmp_path, run_with):
 
 
 def test_a_crash_is_no_stop_even_after_a_signal(tmp_path, run_with):
-    def interrupt(number):
-        if number == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    processes = FakeProcesses([[], []], interrupt, exit_code=-9)
+    stop = kill_at(1, signal.SIGTERM)
+    processes = FakeProcesses([[], []], stop, exit_code=-9)
     with pytest.raises(MemberError, match="failed: member 1, 2 of 2"):
         run_with(processes)
-
-
-def test_a_member_that_somebody_else_stopped_keeps_its_signal(tmp_path, run_with):
-    stopped = result_of(tmp_path, 1, complete=False, stop_signal=signal.SIGTERM)
-    first, _ = run_with(FakeProcesses([[stopped], [result_of(tmp_path, 2)]]))
-    assert first.stop_signal == signal.SIGTERM
 
 
 def test_several_workers_are_refused_before_anything_is_written(
@@ -218,10 +211,8 @@ def test_several_workers_are_refused_before_anything_is_written(
 
 
 def test_no_member_starts_after_a_signal(tmp_path, run_with):
-    def interrupt(number):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    processes = FakeProcesses([[result_of(tmp_path, 1)], []], interrupt)
+    stop = kill_at(0, signal.SIGTERM)
+    processes = FakeProcesses([[result_of(tmp_path, 1)], []], stop)
     first, second = run_with(processes)
     assert first.complete
     assert first.stop_signal is None
@@ -265,14 +256,13 @@ def test_one_run_does_not_train_in_the_folder_of_an_ensemble(tmp_path):
         PreparedTraining.of(settings_in(tmp_path), PROBLEM, None)
 
 
-def test_an_ensemble_does_not_begin_in_the_folder_of_a_run(tmp_path):
-    make_run().save(tmp_path)
-    with pytest.raises(UserError, match="which holds one run, expected the folder of"):
-        prepare_ensemble(settings_in(tmp_path), 2, PROBLEM)
-
-
-def test_every_member_is_checked(tmp_path):
+def test_an_ensemble_does_not_begin_in_the_folder_of_a_run_or_of_something_else(
+    tmp_path,
+):
     (tmp_path / "member-2").mkdir()
     (tmp_path / "member-2" / "metrics.jsonl").touch()
     with pytest.raises(UserError, match=r"member-2, which holds metrics\.jsonl"):
+        prepare_ensemble(settings_in(tmp_path), 2, PROBLEM)
+    make_run().save(tmp_path)
+    with pytest.raises(UserError, match="which holds one run, expected the folder of"):
         prepare_ensemble(settings_in(tmp_path), 2, PROBLEM)
