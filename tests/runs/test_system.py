@@ -1,58 +1,363 @@
+"""A system is loaded from its run, and completes settings from its problem."""
+
 from __future__ import annotations
 
+import dataclasses
+import logging
 from types import SimpleNamespace
 
 import pytest
 
-from t2t_repro.data.problem import Problem
-from t2t_repro.errors import UsageError
-from t2t_repro.runs import System
+from t2t_repro import catalogue, runs
+from t2t_repro.data.problem import Output, Problem, ReversedProblem
+from t2t_repro.decoding.hypothesis import Hypothesis
+from t2t_repro.decoding.problem_defaults import with_problem_defaults
+from t2t_repro.errors import UsageError, UserError
+from t2t_repro.features.attention_view import capture
+from t2t_repro.features.ctranslate2 import ctranslate2_export
+from t2t_repro.features.saved_model import saved_model_export, served_translator
+from t2t_repro.runs import System, run_checkpoints
 from t2t_repro.runs import system as system_module
+from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
+from tests.runs.test_run import DIGITS, LETTERS, from_hparams, make_run
+from tests.support.recorder import Recorder, record
+
+LONGEST = 48
+HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=77)
+PREFERRED = {"alpha": 0.3, "extra_length": 7, "batch_size": 555}
 
 
-class Slow(Problem):
-    """A problem that prefers other settings than the defaults."""
+class WithGrammar(Problem):
+    """A problem with a grammar."""
 
-    decode_defaults = {"beam_size": 9, "alpha": 0.3, "extra_length": 7}  # noqa: RUF012
+    def target_grammar(self, tokenizer):
+        return "grammar of", tokenizer
+
+
+class Shouting(WithGrammar):
+    """A problem that rewrites sources and outputs, and prefers another search."""
+
+    decode_defaults = PREFERRED
+
+    def normalize_source(self, sentence):
+        return sentence.lower()
+
+    def postprocess(self, source, written):
+        return Output(written.upper())
+
+
+def preferring(kind=Shouting, **defaults):
+    problem = kind()
+    problem.decode_defaults = defaults
+    return problem
 
 
 @pytest.fixture
 def system():
-    run = SimpleNamespace(hparams=SimpleNamespace(max_length=32))
-    return System(run, Slow(), None, (None, None), "checkpoint")
-
-
-def test_the_problems_defaults_hold_for_settings_that_are_not_given(system):
-    settings = system.with_problem_defaults(DecodeHParams())
-    assert (settings.beam_size, settings.alpha, settings.extra_length) == (9, 0.3, 7)
-
-
-@pytest.mark.parametrize(
-    "given", [DecodeHParams(beam_size=2), DecodeHParams().parse("beam_size=2")]
-)
-def test_settings_given_in_code_or_as_text_win(system, given):
-    settings = system.with_problem_defaults(given)
-    assert (settings.beam_size, settings.alpha) == (2, 0.3)
-
-
-def test_a_default_that_is_given_as_text_wins(system):
-    settings = system.with_problem_defaults(DecodeHParams().parse("beam_size=4"))
-    assert settings.beam_size == 4
-
-
-@pytest.mark.parametrize(
-    "given", [DecodeHParams(batch_size=5), DecodeHParams().parse("batch_size=5")]
-)
-def test_a_batch_too_small_for_the_longest_source_is_refused(system, given):
-    with pytest.raises(UsageError, match="received batch_size=5, expected at least 32"):
-        system.with_problem_defaults(given)
-
-
-def test_the_problem_normalizes_sources_and_finishes_outputs(system, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        system_module, "Translator", lambda *values, **forms: made.append(forms)
+    run = make_run(
+        hparams=catalogue.hparams("transformer_tiny").parse(f"max_length={LONGEST}"),
+        data_dir="the data",
     )
-    system.translator()
-    assert made == [{"problem": system.problem}]
+    return System(run, Shouting(), "model", (DIGITS, LETTERS), "checkpoint")
+
+
+@pytest.fixture
+def loading(monkeypatch):
+    """Record how the package and the checkpoint of a system are found."""
+    model = SimpleNamespace(from_hparams=Recorder(from_hparams, "the model"))
+    monkeypatch.setattr(catalogue, "model", lambda name: model)
+    for name in ("restore", "model_variables", "check_fits"):
+        record(monkeypatch, system_module, name)
+    load = catalogue.load
+    path = "path of the checkpoint"
+    return {
+        "checkpoint": record(monkeypatch, system_module, "choose_checkpoint", path),
+        "catalogue": record(monkeypatch, catalogue, "load", lambda _=None: load()),
+    }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    DIGITS.save(tmp_path / "inputs.symbols")
+    LETTERS.save(tmp_path / "targets.symbols")
+    tokenizers = {"inputs": "inputs.symbols", "targets": "targets.symbols"}
+    make_run(problem="algorithmic_reverse", tokenizers=tokenizers).save(tmp_path)
+    return tmp_path
+
+
+def test_a_system_is_loaded_from_the_parts_of_its_run(folder, loading):
+    system = System.load(folder, "best", folder / "package")
+    assert system.run == Run.load_existing(folder)
+    assert system.model == "the model"
+    assert system.source_tokenizer.symbols == DIGITS.symbols
+    assert system.target_tokenizer.symbols == LETTERS.symbols
+    assert loading["checkpoint"].call == {"output_dir": folder, "which": "best"}
+    assert loading["catalogue"].call == {"usr_dir": str(folder / "package")}
+    assert repr(system) == (
+        "<System path of the checkpoint, transformer_tiny, algorithmic_reverse>"
+    )
+
+
+def test_a_system_is_scored_with_the_tokenizer_of_its_run(folder, loading):
+    assert System.load(folder).problem.bleu_tokenizer == "auto"
+    training = {"train_steps": 3, "bleu_tokenizer": "zh"}
+    dataclasses.replace(Run.load_existing(folder), training=training).save(folder)
+    assert System.load(folder).problem.bleu_tokenizer == "zh"
+
+
+def test_translators_and_scorers_have_every_part_of_the_system(system, monkeypatch):
+    translators = record(monkeypatch, system_module, "Translator")
+    system.translator(HPARAMS)
+    parts = {"model": "model", "hparams": HPARAMS, "problem": system.problem}
+    assert translators.call == parts | {
+        "source_tokenizer": DIGITS,
+        "target_tokenizer": LETTERS,
+        "max_input_length": LONGEST,
+    }
+    scorer = SimpleNamespace(score=lambda *given: [*given])
+    scorers = record(monkeypatch, system_module, "PairScorer", scorer)
+    assert system.score(["a"], ["x"], HPARAMS, print) == [["a"], ["x"], print]
+    sides = {"tokenizers": (DIGITS, LETTERS), "max_length": LONGEST}
+    assert scorers.call == parts | sides
+
+
+def test_equal_settings_share_a_scorer_and_the_problem_has_defaults(
+    system, monkeypatch
+):
+    made = record(monkeypatch, system_module, "PairScorer", lambda *_, **__: object())
+    first = system.scorer()
+    assert system.scorer(DecodeHParams()) is first
+    assert system.scorer(HPARAMS) is not first
+    assert made.calls[0]["hparams"] == DecodeHParams(**PREFERRED)
+
+
+def test_the_names_that_are_imported_on_first_use_are_listed():
+    assert set(runs.__all__) <= set(dir(runs))
+    for name in runs.__all__:
+        assert getattr(runs, name).__name__ == name
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "message"),
+    [
+        ({}, {"mbr_scale": 0.5}, r"mbr_scale=0\.5, expected 0"),
+        ({"mbr_scale": 0.5}, {}, r"mbr_scale=0\.5, expected 0"),
+        ({"beam_size": 1, "sampling_method": "random"}, {}, "expected argmax"),
+    ],
+)
+def test_an_export_refuses_what_was_asked_or_what_the_problem_prefers(
+    system, own, given, message
+):
+    system.problem = preferring(**own)
+    with pytest.raises(UsageError, match=message):
+        system.export("folder", DecodeHParams(**given))
+
+
+@pytest.mark.parametrize(
+    ("problem", "is_warned"), [(Shouting(), True), (Problem(), False)]
+)
+def test_an_export_searches_as_the_problem_prefers_and_reports_raw_output(
+    system, monkeypatch, caplog, problem, is_warned
+):
+    caplog.set_level(logging.INFO, "t2t_repro")
+    served = record(monkeypatch, served_translator, "ServedTranslator")
+    record(monkeypatch, saved_model_export, "export_saved_model")
+    system.problem = problem
+    system.export("folder", max_source_tokens=777)
+    assert served.call["hparams"] == DecodeHParams(**problem.decode_defaults)
+    assert served.call["max_source_tokens"] == 777
+    assert ("raw output" in caplog.text) == is_warned
+    assert ("`normalize_source`" in caplog.text) == is_warned
+
+
+@pytest.fixture
+def converted(system, monkeypatch, tmp_path):
+    """Record the steps of an export for CTranslate2."""
+    monkeypatch.chdir(tmp_path)
+    steps = []
+    parity = SimpleNamespace(check=lambda limits: steps.append(("check", limits)))
+    export = SimpleNamespace(
+        write_weights=lambda: steps.append("write"),
+        measure=lambda sources: steps.append(("measure", sources)) or parity,
+        describe=lambda found: steps.append(("describe", found is parity)),
+    )
+    record(monkeypatch, ctranslate2_export, "check_exportable")
+    texts = "comparison_sentences"
+    return {
+        "text": record(monkeypatch, ctranslate2_export, texts, ["A dev TEXT"]),
+        "export": record(monkeypatch, ctranslate2_export, "_Export", export),
+        "steps": steps,
+    }
+
+
+def test_an_export_for_ctranslate2_is_checked_before_it_is_described(system, converted):
+    texts = {"quantization": "int8", "sentences": ["ONE", "Two"]}
+    system.export_ctranslate2("folder", HPARAMS, **texts)
+    assert converted["export"].call["hparams"] == HPARAMS
+    measured = ("measure", ["one", "two"])  # as the problem normalizes sources
+    steps = ["write", measured, ("check", "int8"), ("describe", True)]
+    assert converted["steps"] == steps
+    assert converted["text"].calls == []
+
+
+def test_an_export_for_ctranslate2_is_compared_on_the_dev_text(system, converted):
+    system.export_ctranslate2("folder")
+    assert converted["text"].call == {"data_dir": "the data", "problem": system.problem}
+    assert ("measure", ["a dev text"]) in converted["steps"]
+    call = converted["export"].call
+    assert call["quantization"] == "float32"
+    assert call["hparams"] == DecodeHParams(**PREFERRED)
+
+
+def test_a_grammar_is_refused_before_an_export_for_ctranslate2(system, converted):
+    with pytest.raises(UsageError, match="constrain not supported by the engine"):
+        system.export_ctranslate2("folder", DecodeHParams(constrain="tree"))
+    assert converted["export"].calls == []
+
+
+def test_attention_is_that_of_the_given_or_of_the_systems_own_translation(
+    system, monkeypatch
+):
+    system.problem.encode_target = str.upper
+    found = record(monkeypatch, capture, "capture_attention", "attention")
+    record(monkeypatch, capture, "encode_source", lambda _, text, longest: text)
+    record(monkeypatch, capture, "encode_target", lambda _, text, longest: text)
+    best, worse = Hypothesis("text", -1.0, ids=(3, 4, 1)), Hypothesis("worse", -2.0)
+    asked = []
+    translator = SimpleNamespace(
+        translate=lambda sentences: asked.append(sentences) or [[best, worse]]
+    )
+    made = record(monkeypatch, system_module, "Translator", translator)
+    assert system.attention("Ein SATZ", "a target") == "attention"
+    assert asked == []
+    system.attention("Ein SATZ", decode_hparams=HPARAMS)
+    assert asked == [["Ein SATZ"]]
+    assert made.calls[-1]["hparams"] == HPARAMS
+    given, own = found.calls
+    assert (given["source_ids"], given["target_ids"]) == ("ein satz", "A TARGET")
+    assert (own["source_ids"], own["target_ids"]) == ("ein satz", (3, 4, 1))
+
+
+@pytest.fixture
+def checkpoints(monkeypatch, caplog):
+    """Return a folder of checkpoints by name, which `find_checkpoint` reads."""
+    caplog.set_level(logging.INFO, "t2t_repro")
+    found = {"latest": "model.ckpt-60", "best": "best/model.ckpt-20"}
+
+    def find(output_dir, which="latest"):
+        assert output_dir == "folder"
+        if which not in found:
+            raise UserError(f"no {which}")
+        return found[which]
+
+    monkeypatch.setattr(run_checkpoints, "find_checkpoint", find)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("averaged", "which", "expected"),
+    [
+        (61, None, "averaged/model.ckpt-61"),
+        (60, None, "averaged/model.ckpt-60"),
+        (59, None, "model.ckpt-60"),
+        (None, None, "model.ckpt-60"),
+        (60, "best", "best/model.ckpt-20"),
+    ],
+)
+def test_the_average_is_the_default_if_it_is_as_new_as_the_latest(
+    checkpoints, caplog, averaged, which, expected
+):
+    if averaged is not None:
+        checkpoints["averaged"] = f"averaged/model.ckpt-{averaged}"
+    assert run_checkpoints.choose_checkpoint("folder", which) == expected
+    # A named checkpoint needs no message.
+    lines = [] if which else [f"using checkpoint {expected}"]
+    assert caplog.messages == lines
+
+
+TREES = {"constrain": "tree"}
+GRAMMAR = preferring(**TREES)
+WORDS = preferring(**TREES, word_cost=0.7)
+PLAIN = Problem()
+PARSING = catalogue.problem("parsing_ptb")
+
+
+def completed(problem, given="", **engine):
+    """Return the completed settings of a search."""
+    if isinstance(given, str):
+        given = DecodeHParams().parse(given)
+    return with_problem_defaults(given, problem, LONGEST, **engine)
+
+
+@pytest.mark.parametrize(
+    ("problem", "given", "expected"),
+    [
+        (Shouting(), "", PREFERRED),
+        (Shouting(), "beam_size=2", {"beam_size": 2, **PREFERRED}),
+        # A default counts as given if it is text.
+        (Shouting(), "alpha=0.6", {"alpha": 0.6, "extra_length": 7}),
+        (Shouting(), DecodeHParams(alpha=0.6), {"alpha": 0.3}),
+        (Shouting(), DecodeHParams(alpha=0.8), {"alpha": 0.8}),
+        (Shouting(), "batch_size=48", {"batch_size": 48}),
+        (preferring(batch_size=3), "", {"batch_size": 3}),
+        (Shouting(), "prefer_unrepaired=true", {"prefer_unrepaired": True}),
+        (Shouting(), "", {"constrain": "none"}),
+        (GRAMMAR, "", {"constrain": "tree"}),
+        (GRAMMAR, "constrain=none", {"constrain": "none"}),
+        (
+            Shouting(),
+            "constrain=tree,prefer_unrepaired=false",
+            {"constrain": "tree", "prefer_unrepaired": False},
+        ),
+        # A reversed problem has other defaults of its base, but no grammar.
+        (
+            ReversedProblem(preferring(WithGrammar, **TREES, alpha=0.4)),
+            "",
+            {"constrain": "none", "alpha": 0.4},
+        ),
+        (PARSING, "mbr_scale=1,mbr_consensus=true", {"mbr_consensus": True}),
+        (WORDS, "", {"constrain": "tree", "word_cost": 0.7}),
+        (WORDS, "constrain=none", {"word_cost": 0}),
+        (GRAMMAR, "word_cost=0.5", {"word_cost": 0.5}),
+    ],
+    ids=str,
+)
+def test_the_problems_defaults_hold_for_what_is_not_given(problem, given, expected):
+    found = completed(problem, given)
+    assert {name: getattr(found, name) for name in expected} == expected
+    # As `t2t evaluate` and `t2t train` do.
+    assert completed(problem, found) == found
+
+
+def test_an_engine_without_grammars_searches_without_one():
+    found = completed(WORDS, follows_grammar=False)
+    assert (found.constrain, found.word_cost) == ("none", 0)
+
+
+def test_a_default_batch_may_be_smaller_than_the_longest_source():
+    found = with_problem_defaults(DecodeHParams(), Shouting(), 5_000)
+    assert found.batch_size == 555
+
+
+@pytest.mark.parametrize(
+    ("problem", "given", "message"),
+    [
+        (PLAIN, "batch_size=47", "received batch_size=47, expected at least 48"),
+        (PLAIN, DecodeHParams(batch_size=47), "received batch_size=47, expected"),
+        (PLAIN, "prefer_unrepaired=true", "prefer_unrepaired would have no effect"),
+        (GRAMMAR, "prefer_unrepaired=true", "prefer_unrepaired would have no effect"),
+        (PLAIN, "constrain=tree", "problem has no grammar: leave it out"),
+        (
+            Shouting(),
+            "mbr_scale=1,mbr_consensus=true",
+            r"outputs of .* cannot be combined: leave",
+        ),
+        (Shouting(), "word_cost=0.5", "word_cost would have no effect: constrain"),
+        (Shouting(), DecodeHParams(word_cost=0.5), "word_cost would have no effect"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_the_problem_are_refused(problem, given, message):
+    with pytest.raises(UsageError, match=message):
+        completed(problem, given)
