@@ -78,7 +78,7 @@ WITHOUT_TENSORFLOW = [
     "t2t_repro.runs",
     "t2t_repro.runs.run",
     "t2t_repro.features.planning.training_plan",
-    "t2t_repro.runs.prepared_training",
+    "t2t_repro.runs.training_config",
     "t2t_repro.features.ensembles.members",
     "t2t_repro.features.ensembles.ensemble_training",
     "t2t_repro.features.ensembles.member_process",

@@ -9,7 +9,7 @@ import pytest
 
 from t2t_repro import catalogue
 from t2t_repro.cli.main import COMMANDS, main
-from t2t_repro.cli.training_request import DEMO_FOLDER
+from t2t_repro.cli.train import DEMO_FOLDER
 from t2t_repro.errors import UsageError
 from t2t_repro.features.tensor2tensor import command_flags
 from t2t_repro.features.tensor2tensor.command_bleu import run_bleu

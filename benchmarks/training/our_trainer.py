@@ -7,9 +7,9 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.data.pipeline import training_epoch
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.runs.prepared_training import PreparedTraining
-from t2t_repro.runs.trainer import make_trainer
-from t2t_repro.runs.training import describe
+from t2t_repro.runs.resuming import describe_run
+from t2t_repro.runs.training import make_trainer
+from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.cluster import make_strategy
 from t2t_repro.training.loop import Trainer
@@ -19,9 +19,9 @@ def load_trainer(data_dir: str, settings: TrainSettings) -> Trainer:
     """Make the trainer of a new run."""
     catalogue.load()
     data = PreparedData.load(data_dir, catalogue.problem("text_pairs"))
-    training = PreparedTraining.of(settings, data.problem, None)
-    run = describe(settings, training.hparams, data, 1)
-    return make_trainer(training, run, data, make_strategy())
+    config = TrainingConfig.from_settings(settings, data.problem)
+    run = describe_run(settings, config.hparams, data, 1)
+    return make_trainer(config, run, data, make_strategy())
 
 
 def epoch(trainer: Trainer, number: int) -> tf.data.Dataset:

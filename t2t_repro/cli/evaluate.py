@@ -42,7 +42,7 @@ from t2t_repro.cli.streams import (
 from t2t_repro.constants import AUTO_TOKENIZER, BRANCH_WEIGHT_MODES
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.progress import Progress
-from t2t_repro.runs.prepared_training import check_bleu_tokenizer
+from t2t_repro.runs.training_config import check_bleu_tokenizer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
 from t2t_repro.text_tables import quantity

@@ -15,6 +15,8 @@ from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
 from t2t_repro.text import Tokenizer
 from t2t_repro.training.checkpoint_paths import (
+    AVERAGED_FOLDER,
+    all_checkpoints,
     best_checkpoints,
     find_checkpoint,
     last_checkpoints,
@@ -163,3 +165,32 @@ def average_paths(run: Run, output_dir: str | Path, paths: list[str]) -> str:
         check_fits(run, output_dir, tokenizers, paths[-1])
         model = run.build_model(*tokenizers)
         return average_checkpoints(model, output_dir, paths)
+
+
+def current_average(output_dir: str | Path) -> str | None:
+    """Return the path of an average that a finished run keeps, or None."""
+    checkpoints = all_checkpoints(output_dir)
+    averages = all_checkpoints(Path(output_dir) / AVERAGED_FOLDER)
+    if averages and _should_keep(averages[-1], checkpoints):
+        return averages[-1]
+    return None
+
+
+def _should_keep(averaged: str, checkpoints: list[str]) -> bool:
+    """Return whether to keep an average: it has the last step, or is younger.
+
+    Args:
+        averaged: Path of the average.
+        checkpoints: Paths of the checkpoints, oldest step first.
+    """
+    if not checkpoints or step_of(averaged) > step_of(checkpoints[-1]):
+        return False
+    # The best checkpoints, which `t2t average --best` reads, may end before the last.
+    return step_of(averaged) == step_of(checkpoints[-1]) or _written_at(
+        averaged
+    ) > _written_at(checkpoints[-1])
+
+
+def _written_at(checkpoint: str) -> float:
+    """Return the time at which a checkpoint was written, in seconds."""
+    return Path(f"{checkpoint}.index").stat().st_mtime

@@ -4,42 +4,47 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import shutil
 import tempfile
 from pathlib import Path
 
+import keras
 import tensorflow as tf
 
+from t2t_repro import registry
+from t2t_repro.constants import SELF_ATTENTIONS
+from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.errors import UsageError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.runs.prepared_training import (
-    PreparedTraining,
-    settings_that_need_scores,
+from t2t_repro.runs.devices import check_memory, choose_xla, has_gpu, step_options
+from t2t_repro.runs.evaluators import (
+    Training,
+    branch_monitor,
+    make_evaluators,
+    make_listeners,
 )
-from t2t_repro.runs.run import Run, loop_settings, save_tokenizers
-from t2t_repro.runs.run_checkpoints import average_paths, check_fits
+from t2t_repro.runs.resuming import begin_or_resume, describe_run
+from t2t_repro.runs.run import Run
+from t2t_repro.runs.run_checkpoints import average_paths, current_average
 from t2t_repro.runs.tensorboard import write_beginning, write_end
-from t2t_repro.runs.trainer import decided_xla, has_gpu, make_trainer, try_memory
+from t2t_repro.runs.training_config import TrainingConfig
+from t2t_repro.runs.training_summary import log_summary, warn_of_unlikely_dev
 from t2t_repro.runs.warm_start import begin_with
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
-from t2t_repro.text import Tokenizer
-from t2t_repro.training.checkpoint_paths import (
-    AVERAGED_FOLDER,
-    BEST_FOLDER,
-    BEST_MODELS_FOLDER,
-    all_checkpoints,
-    latest_step,
-    step_of,
-)
+from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
 from t2t_repro.training.checkpoints import write_averaged
-from t2t_repro.training.cluster import Workers, errors_of_other_workers, make_strategy
+from t2t_repro.training.cluster import (
+    Workers,
+    errors_of_other_workers,
+    make_repeatable,
+    make_strategy,
+)
 from t2t_repro.training.loop import Trainer
-from t2t_repro.training.metrics_file import event_files
 from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.optimizer import averaged_weights
+from t2t_repro.training.optimizer import averaged_weights, make_optimizer
+from t2t_repro.training.training_batches import TrainingData
 
 logger = logging.getLogger(__name__)
 
@@ -86,53 +91,40 @@ def train(
             data cannot be trained on, or training diverges.
         LostWorkerError: If another worker has stopped or cannot be reached.
     """
-    recorded = Run.load(settings.output_dir)
-    training = PreparedTraining.of(settings, data.problem, recorded)
-    return train_prepared(training, data, show_progress=show_progress)
+    config = TrainingConfig.from_settings(settings, data.problem)
+    return run_training(config, data, show_progress=show_progress)
 
 
-def train_prepared(
-    training: PreparedTraining, data: PreparedData, *, show_progress: bool = False
+def run_training(
+    config: TrainingConfig, data: PreparedData, *, show_progress: bool = False
 ) -> TrainResult:
     """Do what `train` does with settings that are checked already."""
-    settings = training.settings
-    _check_for_dev_split(settings, data)
+    settings = config.settings
+    config.check_splits(data)
     strategy = make_strategy(settings.cpu_replicas, settings.cluster)
     workers = Workers(strategy)
     _check_for_workers(settings, workers)
     # Refuse it before the files of the run are replaced.
-    training.update_size(strategy.num_replicas_in_sync)
+    config.update_size(strategy.num_replicas_in_sync)
     with errors_of_other_workers(workers):
         if workers.is_chief:
             with folder_lock(Path(settings.output_dir), LOCK_FILE, "training"):
-                ready = _decided(training.now(), data, strategy)
-                result = _train(ready, data, strategy, show_progress)
+                ready = _decided(config.reloaded(), data, strategy)
+                result = _train_as_chief(ready, data, strategy, show_progress)
         else:
-            result = _assist(_decided(training, data, strategy), data, strategy)
+            ready = _decided(config, data, strategy)
+            result = _train_as_worker(ready, data, strategy)
         # A worker that ends early would disturb the others.
         workers.wait_for_all()
     return result
 
 
 def _decided(
-    training: PreparedTraining, data: PreparedData, strategy: tf.distribute.Strategy
-) -> PreparedTraining:
+    config: TrainingConfig, data: PreparedData, strategy: tf.distribute.Strategy
+) -> TrainingConfig:
     """Return the training with what is decided when its data and devices are known."""
-    training = training.with_chosen_tokenizer(data)
-    return training.replace(xla=decided_xla(training, strategy))
-
-
-def _check_for_dev_split(settings: TrainSettings, data: PreparedData) -> None:
-    """Refuse settings that need scores if nothing can be scored.
-
-    Raises:
-        UsageError: If there is one, and the data has no dev split.
-    """
-    for name in [] if "dev" in data.splits else settings_that_need_scores(settings):
-        raise UsageError(
-            f"received {name}={getattr(settings, name)} and data without a dev split, "
-            "whose scores it needs: leave it out, or prepare the data with dev text."
-        )
+    config = config.with_bleu_tokenizer(data)
+    return config.replace(xla=choose_xla(config, strategy))
 
 
 def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
@@ -155,38 +147,38 @@ def _check_for_workers(settings: TrainSettings, workers: Workers) -> None:
             )
 
 
-def _assist(
-    training: PreparedTraining, data: PreparedData, strategy: tf.distribute.Strategy
+def _train_as_worker(
+    config: TrainingConfig, data: PreparedData, strategy: tf.distribute.Strategy
 ) -> TrainResult:
     """Train as a worker other than the chief, and keep no files.
 
     The metrics go to a temporary folder, as TensorFlow's guide to multi-worker training
     recommends; they are those of the chief.
     """
-    settings = training.settings
-    run = describe(settings, training.hparams, data, strategy.num_replicas_in_sync)
+    settings = config.settings
+    run = describe_run(settings, config.hparams, data, strategy.num_replicas_in_sync)
     with tempfile.TemporaryDirectory() as folder:
         log = MetricsLog(folder)
-        trainer = make_trainer(training, run, data, strategy, log=log)
-        _before_the_first_update(training, trainer, data)
+        trainer = make_trainer(config, run, data, strategy, log=log)
+        _before_the_first_update(config, trainer, data)
         steps = trainer.train()
     complete = steps >= settings.train_steps and trainer.stop_signal is None
     output_dir = Path(settings.output_dir)
     return TrainResult(output_dir, steps, complete, None, trainer.stop_signal, False)
 
 
-def _train(
-    training: PreparedTraining,
+def _train_as_chief(
+    config: TrainingConfig,
     data: PreparedData,
     strategy: tf.distribute.Strategy,
     show_progress: bool,
 ) -> TrainResult:
     """Train as the only worker or the chief."""
-    settings, before = training.settings, training.before
-    run = begin_or_resume(training, data, strategy.num_replicas_in_sync)
+    settings, before = config.settings, config.resumed_run
+    run = begin_or_resume(config, data, strategy.num_replicas_in_sync)
     step_before = latest_step(settings.output_dir)
-    trainer = make_trainer(training, run, data, strategy, show_progress=show_progress)
-    _before_the_first_update(training, trainer, data)
+    trainer = make_trainer(config, run, data, strategy, show_progress=show_progress)
+    _before_the_first_update(config, trainer, data)
     if before is None:
         write_beginning(trainer.log, run)
     steps = trainer.train()
@@ -196,10 +188,10 @@ def _train(
     if complete and isinstance(trainer.model, Transformer):
         write_end(trainer.log, trainer.model, data.tokenizers())
     averaged = None
-    if complete and (training.hparams.ema_decay or settings.average_last > 1):
+    if complete and (config.hparams.ema_decay or settings.average_last > 1):
         trained = steps > step_before or before is None
         changed = trained or before.training != run.training
-        averaged = None if changed else _current_average(settings.output_dir)
+        averaged = None if changed else current_average(settings.output_dir)
         averaged = averaged or _average(trainer, run, settings)
     return TrainResult(
         Path(settings.output_dir), steps, complete, averaged, trainer.stop_signal
@@ -207,124 +199,114 @@ def _train(
 
 
 def _before_the_first_update(
-    training: PreparedTraining, trainer: Trainer, data: PreparedData
+    config: TrainingConfig, trainer: Trainer, data: PreparedData
 ) -> None:
     """Take the weights of another run, and try the largest batch, on all workers."""
-    settings = training.settings
-    if training.before is not None:
+    settings = config.settings
+    if config.resumed_run is not None:
         return
     if settings.warm_start_from is not None:
         begin_with(trainer.model, settings.warm_start_from, data.tokenizers())
     automatic = settings.try_largest_batch == "auto"
     if has_gpu() if automatic else settings.try_largest_batch == "on":
-        try_memory(training, trainer, data)
+        check_memory(config, trainer, data)
 
 
-def begin_or_resume(
-    training: PreparedTraining, data: PreparedData, num_replicas: int
-) -> Run:
-    """Write the description of a run, after comparing it with the one to resume.
+def make_trainer(
+    config: TrainingConfig,
+    run: Run,
+    data: PreparedData,
+    strategy: tf.distribute.Strategy,
+    *,
+    log: MetricsLog | None = None,
+    show_progress: bool = False,
+) -> Trainer:
+    """Build the model, the optimizer and everything that trains them.
 
     Args:
-        training: The training run.
+        config: The training run.
+        run: Description of the run.
         data: Prepared data.
-        num_replicas: Number of replicas of all workers.
+        strategy: Strategy that distributes the replicas.
+        log: Receives the metrics; None = a log in the folder of the run.
+        show_progress: Whether to draw a progress bar if standard error is a terminal.
 
     Raises:
-        UsageError: If the user asked for one vocabulary, and the data has two.
-        UserError: If the folder holds another run, or its description asks for a much
-            larger model than its checkpoint has.
+        UserError: If a registered attention does not build its projections.
     """
-    settings, hparams, before = training.settings, training.hparams, training.before
-    output_dir = Path(settings.output_dir)
-    tokenizers = data.tokenizers()
-    _check_sharing(hparams, *tokenizers)
-    asked = describe(settings, hparams, data, num_replicas)
-    if before is not None:
-        before.check_same_tokenizers(output_dir, *tokenizers)
-        before.check_resumable(asked, output_dir)
-        check_fits(before, output_dir, tokenizers, all_checkpoints(output_dir)[-1])
-        _warn_of_a_rising_rate(before, settings)
-        # The data and the package may have moved.
-        run = dataclasses.replace(
-            before,
-            training=asked.training
-            | {"warm_start_from": before.training.get("warm_start_from")},
-            data_dir=asked.data_dir,
-            usr_dir=asked.usr_dir,
-        )
-    else:
-        if training.recorded is not None:
-            _remove_what_a_dead_run_left(output_dir)
-        names = save_tokenizers(output_dir, *tokenizers)
-        run = dataclasses.replace(asked, tokenizers=names)
-    run.save(output_dir)
-    return run
-
-
-def _warn_of_a_rising_rate(before: Run, settings: TrainSettings) -> None:
-    """Log that training further raises a learning rate that has begun to decay."""
-    hparams = before.hparams.resolved()
-    end, new_end = before.training.get("train_steps", 0), settings.train_steps
-    step, decay = latest_step(settings.output_dir), hparams.learning_rate_decay_steps
-    if "linear_decay" not in hparams.learning_rate_schedule or new_end <= end:
-        return
-    if step > end - decay:
-        was, becomes = (min(1.0, (last + 1 - step) / decay) for last in (end, new_end))
-        logger.warning(
-            "the learning rate rises again: with train_steps=%d, linear_decay was at "
-            "%.2g of the rate at step %d, and with train_steps=%d it is at %.2g",
-            *(end, was, step, new_end, becomes),
-        )
-
-
-def _remove_what_a_dead_run_left(output_dir: Path) -> None:
-    """Remove the best models and events of a run that has no checkpoint to resume from.
-
-    Such a run wrote its description first. Without one, everything belongs to others.
-    """
-    for stale in (BEST_FOLDER, BEST_MODELS_FOLDER):
-        shutil.rmtree(output_dir / stale, ignore_errors=True)
-    for events in event_files(output_dir):
-        events.unlink()
-
-
-def describe(
-    settings: TrainSettings, hparams: HParams, data: PreparedData, num_replicas: int
-) -> Run:
-    """Return the description of a run, without its tokenizers."""
-    usr_dir = settings.t2t_usr_dir
-    return Run(
-        problem=data.problem.name,
-        model=settings.model,
-        hparams_set=settings.hparams_set,
-        hparams=hparams,
-        random_seed=settings.random_seed,
-        num_replicas=num_replicas,
-        data_dir=str(data.folder.resolve()),
-        data_digest=data.digest,
-        usr_dir=None if usr_dir is None else str(Path(usr_dir).resolve()),
-        tokenizers={},
-        training=loop_settings(settings),
+    settings, hparams = config.settings, config.hparams
+    make_repeatable(settings.random_seed, deterministic=settings.deterministic)
+    with strategy.scope():
+        model, optimizer = _make_model_and_optimizer(run, data, settings.train_steps)
+    size = config.update_size(strategy.num_replicas_in_sync)
+    options = step_options(hparams, size, settings.xla, strategy)
+    plan = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
+    log_summary(run, data, model, plan, options.jit_compile)
+    _warn_of_one_pass(hparams, settings.train_steps)
+    logger.info("an update: %s", size)
+    warn_of_unlikely_dev(data)
+    watched = Training(model, hparams, settings, data)
+    is_chief = Workers(strategy).is_chief
+    log = log or MetricsLog(settings.output_dir)
+    if is_chief:
+        log.listeners += make_listeners(watched)
+    has_branches = hparams.branched_attention != "none"
+    return Trainer(
+        settings=settings,
+        model=model,
+        optimizer=optimizer,
+        strategy=strategy,
+        data=TrainingData(data.shards("train"), plan),
+        step_options=options,
+        metric=data.problem.metric,
+        evaluators=make_evaluators(watched) if is_chief else (),
+        monitors=[branch_monitor(model)] if has_branches else [],
+        log=log,
+        show_progress=show_progress,
     )
 
 
-def _check_sharing(hparams: HParams, source: Tokenizer, target: Tokenizer) -> None:
-    """Log if embeddings are not shared because there are two vocabularies.
-
-    Raises:
-        UsageError: If the user asked for sharing.
-    """
-    name = "shared_embedding_and_softmax_weights"
-    if source is target or not getattr(hparams, name):
-        return
-    if hparams.origins[name] == HParams.flag:
-        raise UsageError(
-            f"received {name}=true, and data with one vocabulary per side, whose ids "
-            "mean different text: leave it out, or prepare the data with one "
-            "vocabulary for both."
+def _make_model_and_optimizer(
+    run: Run, data: PreparedData, train_steps: int
+) -> tuple[keras.Model, keras.optimizers.Optimizer]:
+    model = run.build_model(*data.tokenizers())
+    _check_attention(model, run.hparams.self_attention_type)
+    if run.hparams.packed_length and not isinstance(model, Transformer):
+        raise UserError(
+            f"received packed_length={run.hparams.packed_length} for the model "
+            f"{run.model}, expected 0: only `Transformer` and its subclasses keep the "
+            "pairs of a row apart."
         )
-    logger.info("two vocabularies: embeddings and softmax share no weights")
+    optimizer = make_optimizer(run.hparams, train_steps)
+    optimizer.build(model.trainable_variables)
+    return model, optimizer
+
+
+def _check_attention(model: keras.Model, name: str) -> None:
+    """Refuse an attention of a user's package that does not build its projections.
+
+    They would get their weights in the first update, unknown to the optimizer.
+    """
+    if name in SELF_ATTENTIONS or not isinstance(model, Transformer):
+        return
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        if not layer.self_attention.query_projection.built:
+            raise UserError(
+                f"the attention {name} (registered at "
+                f"{registry.attentions.entry(name).location}) has projections without "
+                "weights: its `build` must call `super().build()`."
+            )
+
+
+def _warn_of_one_pass(hparams: HParams, train_steps: int) -> None:
+    """Log that R-Drop would begin after the end of the training run."""
+    if hparams.rdrop_weight and train_steps <= hparams.rdrop_after_steps:
+        logger.warning(
+            "no update has a second pass: received rdrop_after_steps=%d, expected "
+            "fewer than train_steps=%d",
+            hparams.rdrop_after_steps,
+            train_steps,
+        )
 
 
 def _average(trainer: Trainer, run: Run, settings: TrainSettings) -> str:
@@ -338,32 +320,3 @@ def _average(trainer: Trainer, run: Run, settings: TrainSettings) -> str:
             return write_averaged(trainer.model, settings.output_dir, trainer.step)
     paths = all_checkpoints(settings.output_dir)[-settings.average_last :]
     return average_paths(run, settings.output_dir, paths)
-
-
-def _current_average(output_dir: str) -> str | None:
-    """Return the path of an average to keep, or None."""
-    checkpoints = all_checkpoints(output_dir)
-    averages = all_checkpoints(Path(output_dir) / AVERAGED_FOLDER)
-    if averages and _should_keep(averages[-1], checkpoints):
-        return averages[-1]
-    return None
-
-
-def _should_keep(averaged: str, checkpoints: list[str]) -> bool:
-    """Return whether to keep an average: it has the last step, or is younger.
-
-    Args:
-        averaged: Path of the average.
-        checkpoints: Paths of the checkpoints, oldest step first.
-    """
-    if not checkpoints or step_of(averaged) > step_of(checkpoints[-1]):
-        return False
-    # The best checkpoints, which `t2t average --best` reads, may end before the last.
-    return step_of(averaged) == step_of(checkpoints[-1]) or _written_at(
-        averaged
-    ) > _written_at(checkpoints[-1])
-
-
-def _written_at(checkpoint: str) -> float:
-    """Return the time at which a checkpoint was written, in seconds."""
-    return Path(f"{checkpoint}.index").stat().st_mtime

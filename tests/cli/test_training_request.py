@@ -8,7 +8,6 @@ import dataclasses
 import pytest
 
 from t2t_repro.cli import train
-from t2t_repro.cli.training_request import requested_training
 from t2t_repro.errors import UsageError
 from t2t_repro.features.ensembles.ensemble_training import member_settings
 from t2t_repro.features.ensembles.members import EnsembleFolder, member_folders
@@ -38,7 +37,7 @@ def ensemble(tmp_path):
 def request(*flags):
     parser = argparse.ArgumentParser()
     train.add_flags(parser)
-    return requested_training(parser.parse_args([str(flag) for flag in flags]))
+    return train.requested_training(parser.parse_args([str(flag) for flag in flags]))
 
 
 def test_the_folder_of_an_ensemble_is_enough_to_resume_it(ensemble):

@@ -18,7 +18,7 @@ from t2t_repro.data.prepare import open_or_prepare, prepare
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.data.problem import Problem, ReversedProblem
 from t2t_repro.errors import UsageError, UserError
-from t2t_repro.runs.prepared_training import recorded_data_dir
+from t2t_repro.runs.resuming import recorded_data_dir
 from t2t_repro.runs.run import RUN_FILE
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from tests.runs.test_run import make_run

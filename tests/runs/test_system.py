@@ -321,7 +321,6 @@ def completed(problem, given="", **engine):
         (WORDS, "constrain=none", {"word_cost": 0}),
         (GRAMMAR, "word_cost=0.5", {"word_cost": 0.5}),
     ],
-    ids=str,
 )
 def test_the_problems_defaults_hold_for_what_is_not_given(problem, given, expected):
     found = completed(problem, given)
@@ -356,7 +355,6 @@ def test_a_default_batch_may_be_smaller_than_the_longest_source():
         (Shouting(), "word_cost=0.5", "word_cost would have no effect: constrain"),
         (Shouting(), DecodeHParams(word_cost=0.5), "word_cost would have no effect"),
     ],
-    ids=str,
 )
 def test_settings_that_do_not_fit_the_problem_are_refused(problem, given, message):
     with pytest.raises(UsageError, match=message):

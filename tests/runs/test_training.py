@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,16 +18,11 @@ from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.attention_view import attention_summaries
 from t2t_repro.layers import MultiHeadAttention
-from t2t_repro.runs import (
-    TrainSettings,
-    evaluators,
-    train,
-    trainer,
-    training,
-)
-from t2t_repro.runs.prepared_training import PreparedTraining, resolved_hparams
+from t2t_repro.runs import DecodeHParams, Run, TrainSettings, evaluators, training
+from t2t_repro.runs.training_config import TrainingConfig, resolved_hparams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.training.metrics_log import MetricsLog
+from tests.support.recorder import record, spy
 from tests.support.trained_system import write_text
 
 HPARAMS = (
@@ -41,18 +35,16 @@ SETTINGS = {
     "hparams": HPARAMS,
     "random_seed": 11,
     "train_steps": 170,
-    "log_step_count_steps": 3,
-    "local_eval_frequency": 7,
     "eval_sentences": 5,
     "bleu_tokenizer": "intl",
-    "save_checkpoints_steps": 9,
-    "save_checkpoints_secs": 4000.0,
     "keep_checkpoint_max": 2,
     "average_last": 6,
-    "keep_best": 4,
-    "early_stopping_patience": 8,
     "xla": "off",
+    "deterministic": True,
 }
+DROPOUT = "layer_prepostprocess_dropout=0.1"
+BOUNDARIES = (13, 22, 37, 40)
+ROWS = tuple(520 // length for length in BOUNDARIES)
 
 
 @pytest.fixture(scope="module")
@@ -68,130 +60,124 @@ def data(tmp_path_factory):
     return prepare(problem, folder / "data", settings=settings)
 
 
-@dataclasses.dataclass
-class Recorded:
-    """The arguments of a trainer that does not train."""
+class Training:
+    """Trainings whose trainer does not train, and what they hand on."""
 
-    output_dir: Path
-    arguments: dict = dataclasses.field(default_factory=dict)
-    seeds: list = dataclasses.field(default_factory=list)
-    translator: list = dataclasses.field(default_factory=list)
+    def __init__(self, monkeypatch, data, folder):
+        self.data, self.folder = data, folder
 
+        class Trainer:
+            stop_signal = None
+            stopped_early = False
 
-def record_training(patch, output_dir):
-    """Replace the trainer, and record the arguments that `train` passes to it."""
-    found = Recorded(output_dir)
+            def __init__(trainer, **arguments):
+                self.arguments = arguments
+                trainer.log = MetricsLog(arguments["settings"].output_dir)
 
-    class Recorder:
-        stop_signal = None
-        stopped_early = False
+            def train(self):
+                return 0
 
-        def __init__(self, **arguments):
-            found.arguments = arguments
-            self.log = MetricsLog(arguments["settings"].output_dir)
+        monkeypatch.setattr(training, "Trainer", Trainer)
+        translator = SimpleNamespace(count_cut=lambda sentences: 0)
+        self.seeds = record(monkeypatch, training, "make_repeatable")
+        self.translator = record(monkeypatch, evaluators, "Translator", translator)
+        self.scored = spy(monkeypatch, evaluators, "translation_evaluator")
+        self.dev = spy(monkeypatch, evaluators, "evaluation_batches")
 
-        def train(self):
-            return 0
+    def settings(self, hparams="", **changes):
+        own = {"hparams": ",".join(filter(None, (HPARAMS, hparams)))}
+        return TrainSettings(output_dir=self.folder, **(SETTINGS | own | changes))
 
-    class NoTranslator:
-        def __init__(self, *arguments, **forms):
-            found.translator.append(arguments)
-
-        def count_cut(self, sentences):
-            return 0
-
-    patch.setattr(trainer, "Trainer", Recorder)
-    patch.setattr(
-        trainer,
-        "make_repeatable",
-        lambda seed, *, deterministic: found.seeds.append((seed, deterministic)),
-    )
-    patch.setattr(evaluators, "Translator", NoTranslator)
-    return found
-
-
-@pytest.fixture(scope="module")
-def recorded(data, tmp_path_factory):
-    """Return the arguments of the trainer in a training with `SETTINGS`."""
-    folder = tmp_path_factory.mktemp("recorded") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        found = record_training(patch, folder)
-        train(TrainSettings(output_dir=str(folder), **SETTINGS), data)
-    return found
+    def run(self, hparams="", data=None, show_progress=False, **changes):
+        settings = self.settings(hparams, **changes)
+        training.train(settings, data or self.data, show_progress=show_progress)
+        return SimpleNamespace(**self.arguments)
 
 
 @pytest.fixture
-def recording(tmp_path, monkeypatch):
-    """Record the arguments of the trainer in the training runs of a test."""
-    return record_training(monkeypatch, tmp_path / "run")
+def trained(monkeypatch, data, tmp_path):
+    return Training(monkeypatch, data, tmp_path / "run")
 
 
-def test_the_trainer_has_the_settings_and_the_metric_of_the_problem(recorded):
-    expected = TrainSettings(output_dir=str(recorded.output_dir), **SETTINGS)
-    assert recorded.arguments["settings"] == expected
-    assert recorded.arguments["metric"] == "bleu"
+def test_the_trainer_has_everything_that_the_settings_ask_for(trained):
+    made = trained.run()
+    assert made.settings == trained.settings()
+    assert (made.metric, made.show_progress) == ("bleu", False)
+    assert made.data.shards == trained.data.shards("train")
+    assert made.data.plan == BatchPlan(BOUNDARIES, ROWS)
+    # By likelihood, translation and attention
+    assert (len(made.evaluators), made.monitors) == (3, [])
+    options = made.step_options
+    assert (options.label_smoothing, options.clip_grad_norm) == (0.17, 3.5)
+    assert trained.seeds.call == {"seed": 11, "deterministic": True}
+    assert trained.run(show_progress=True).show_progress
 
 
-def test_dev_sources_are_translated_greedily_up_to_the_longest_length(recorded):
-    ((_, _, _, decode_hparams, max_input_length),) = recorded.translator
-    assert (decode_hparams.beam_size, max_input_length) == (1, 40)
-
-
-def test_the_log_says_once_that_dev_scores_are_of_greedy_search(
-    recording, data, tmp_path, caplog
-):
+def test_the_dev_split_is_evaluated(trained, caplog, monkeypatch):
     caplog.set_level(logging.INFO, "t2t_repro")
-    train(TrainSettings(output_dir=str(tmp_path / "logged"), **SETTINGS), data)
+    problem = trained.data.problem
+    own = {"beam_size": 9, "alpha": 0.3, "batch_size": 99}
+    monkeypatch.setattr(type(problem), "decode_defaults", own, raising=False)
+    trained.run()
+    assert trained.dev.call["shards"] == trained.data.shards("dev")
+    assert trained.dev.call["plan"] == BatchPlan(BOUNDARIES, ROWS)
+    call, scored = trained.translator.call, trained.scored.call
+    # The problem's batch size is meant for its beam.
+    assert call["hparams"].values() == DecodeHParams(beam_size=1, alpha=0.3).values()
+    assert call["max_input_length"] == 40
+    assert call["problem"] is scored["problem"]
+    assert scored["problem"].bleu_tokenizer == "intl"
+    sources, references = trained.data.raw_text("dev")
+    assert (scored["sources"], scored["references"]) == (sources[:5], references[:5])
     (line,) = [line for line in caplog.messages if "greedy" in line]
     assert line.startswith("bleu during training: 5 dev sentences, greedy search")
-    assert "beam_size=4" in line
+    assert "beam_size=9" in line
 
 
-def test_the_seed_decides_weights_and_dropout(recorded):
-    assert recorded.seeds == [(11, False)]
+def test_without_dev_sentences_only_the_likelihood_is_evaluated(trained):
+    made = trained.run(eval_sentences=0, attention_samples=0)
+    assert len(made.evaluators) == 1
+    assert trained.translator.calls == []
 
 
-def test_every_step_option_comes_from_its_hparam(recorded):
-    options = recorded.arguments["step_options"]
-    assert (options.label_smoothing, options.clip_grad_norm) == (0.17, 3.5)
-    assert options.jit_compile is False
+def test_without_a_dev_split_nothing_is_evaluated(trained):
+    splits = {"train": trained.data.manifest.splits["train"]}
+    manifest = dataclasses.replace(trained.data.manifest, splits=splits)
+    made = trained.run(data=dataclasses.replace(trained.data, manifest=manifest))
+    assert made.evaluators == []
+    assert trained.dev.calls == []
 
 
-def test_a_training_shows_its_progress_only_if_asked(
-    recorded, recording, data, tmp_path
-):
-    assert recorded.arguments["show_progress"] is False
-    settings = TrainSettings(output_dir=str(tmp_path / "shown"), **SETTINGS)
-    train(settings, data, show_progress=True)
-    assert recording.arguments["show_progress"] is True
+def test_branch_weights_are_watched_if_there_are_branches(trained):
+    assert len(trained.run("branched_attention=split").monitors) == 1
 
 
-@pytest.mark.parametrize(("keep", "average", "kept"), [(2, 6, 6), (8, 3, 8)])
-def test_enough_checkpoints_are_kept_to_average(keep, average, kept):
-    changed = SETTINGS | {"keep_checkpoint_max": keep, "average_last": average}
-    assert TrainSettings(output_dir="", **changed).checkpoints_to_keep == kept
+def test_a_training_that_ends_before_its_second_passes_is_told_so(trained, caplog):
+    trained.run(f"{DROPOUT},rdrop_weight=2,rdrop_after_steps=170")
+    assert "rdrop_after_steps=170, expected fewer than train_steps=170" in caplog.text
 
 
-def test_an_attention_that_forgets_the_weights_of_its_base_is_named(data, tmp_path):
+def test_a_model_that_mixes_the_pairs_of_a_row_is_refused(trained, monkeypatch):
+    assert trained.run("packed_length=300").data.plan.packed_length == 300
+    monkeypatch.setattr(training, "Transformer", SimpleNamespace)
+    with pytest.raises(UserError, match="received packed_length=300 for the model"):
+        trained.run("packed_length=300")
+
+
+def test_an_attention_that_forgets_the_weights_of_its_base_is_named(trained):
     class Forgetful(MultiHeadAttention):
         def build(self, input_shape=None):
             self.scale = self.add_weight(name="scale", shape=(1,))
 
-    hparams = f"{HPARAMS},self_attention_type=forgetful"
+    answer = r"attention forgetful .*test_training.py.* must call `super\(\)\.build\(\)"
     with registry.attentions.isolated():
         registry.register_attention("forgetful")(Forgetful)
-        settings = TrainSettings(
-            output_dir=str(tmp_path / "run"), **(SETTINGS | {"hparams": hparams})
-        )
-        answer = (
-            r"attention forgetful .*test_training.py.* must call `super\(\)\.build\(\)"
-        )
         with pytest.raises(UserError, match=answer):
-            train(settings, data)
+            trained.run("self_attention_type=forgetful")
 
 
 def test_an_attention_that_hides_its_weights_is_trained_without_pictures(
-    recording, data, tmp_path, caplog
+    trained, caplog
 ):
     class Silent(MultiHeadAttention):
         def call(self, query, memory, attention_mask=None, training=None):
@@ -200,64 +186,60 @@ def test_an_attention_that_hides_its_weights_is_trained_without_pictures(
             return self.merge(weights @ value, training)
 
     caplog.set_level(logging.INFO, "t2t_repro")
-    hparams = f"{HPARAMS},self_attention_type=silent"
     with registry.attentions.isolated():
         registry.register_attention("silent")(Silent)
-        settings = TrainSettings(
-            output_dir=str(tmp_path / "silent"), **(SETTINGS | {"hparams": hparams})
-        )
-        train(settings, data)
+        made = trained.run("self_attention_type=silent")
     assert "no attention: Silent does not show its attention weights" in caplog.text
-    assert len(recording.arguments["evaluators"]) == 2
-
-
-def test_batches_have_the_shapes_of_the_hparams(recorded):
-    plan = recorded.arguments["data"].plan
-    assert plan.boundaries == (13, 22, 37, 40)
-    assert plan.rows == tuple(520 // length for length in plan.boundaries)
-
-
-def test_training_reads_the_training_split(recorded, data):
-    assert recorded.arguments["data"].shards == data.shards("train")
-
-
-def test_dev_is_evaluated_by_likelihood_translation_and_attention(recorded):
-    assert len(recorded.arguments["evaluators"]) == 3
+    assert len(made.evaluators) == 2
 
 
 @pytest.mark.parametrize("attention_samples", [0, 2, 1000])
 def test_attention_is_written_for_the_requested_dev_sentences(
-    recording, data, tmp_path, monkeypatch, attention_samples
+    trained, monkeypatch, attention_samples
 ):
     made = []
     monkeypatch.setattr(
         attention_summaries, "attention_evaluator", lambda *args, **_: made.append(args)
     )
-    settings = SETTINGS | {"attention_samples": attention_samples}
-    train(TrainSettings(output_dir=str(tmp_path / "run"), **settings), data)
-    tokenizers = data.tokenizers()
+    trained.run(attention_samples=attention_samples)
+    tokenizers = trained.data.tokenizers()
     written = [pairs for _, _, pairs in made]
     expected = [
         tuple(
             [*tokenizer.encode(text), 1]
             for tokenizer, text in zip(tokenizers, pair, strict=True)
         )
-        for pair in zip(*data.raw_text("dev"), strict=True)
+        for pair in zip(*trained.data.raw_text("dev"), strict=True)
     ]
     # The longest dev sentences do not fit into max_length.
     expected = [pair for pair in expected if max(map(len, pair)) <= 40]
     assert written == ([expected[:attention_samples]] if attention_samples else [])
 
 
-def test_a_new_run_writes_its_hparams_for_tensorboard(recorded):
-    accumulator = EventAccumulator(str(recorded.output_dir / "eval")).Reload()
+def test_a_new_run_is_described_for_people_and_for_tensorboard(trained):
+    trained.run()
+    described = json.loads((trained.folder / "hparams.json").read_text())
+    assert described["problem"] == "text_pairs"
+    assert described["data_digest"] == trained.data.digest
+    assert described["hparams"]["filter_size"] == 48
+    assert described["hparams"]["origins"]["filter_size"] == HParams.flag
+    settings = Run.load_existing(trained.folder).train_settings(trained.folder)
+    # Keeping and averaging are as given, and overrides are read back as text.
+    expected = trained.settings()
+    assert settings.replace(hparams="") == expected.replace(hparams="")
+    assert resolved_hparams(settings) == resolved_hparams(expected)
+    accumulator = EventAccumulator(str(trained.folder / "eval")).Reload()
     (content,) = accumulator.summary_metadata.values()
     started = HParamsPluginData.FromString(content.plugin_data.content)
     values = started.session_start_info.hparams
     assert values["hparams_set"].string_value == "transformer_tiny"
-    assert values["problem"].string_value == "text_pairs"
-    assert values["random_seed"].number_value == 11
     assert values["filter_size"].number_value == 48
+
+
+@pytest.mark.parametrize(("keep", "average", "kept"), [(2, 6, 6), (8, 3, 8)])
+def test_enough_checkpoints_are_kept_to_average(keep, average, kept):
+    changed = SETTINGS | {"keep_checkpoint_max": keep, "average_last": average}
+    assert TrainSettings(output_dir="", **changed).checkpoints_to_keep == kept
 
 
 @pytest.mark.parametrize(
@@ -295,59 +277,6 @@ def test_a_setting_out_of_range_is_refused(name, value):
         TrainSettings(**given)
 
 
-def test_the_settings_are_read_back_from_the_run(recorded):
-    run = training.Run.load_existing(recorded.output_dir)
-    settings = run.train_settings(recorded.output_dir)
-    # Keeping and averaging are as given, and overrides are read back as text.
-    expected = TrainSettings(output_dir=str(recorded.output_dir), **SETTINGS)
-    assert settings.replace(hparams="") == expected.replace(hparams="")
-    assert resolved_hparams(settings) == resolved_hparams(expected)
-
-
-def test_the_runs_file_names_everything_needed_to_rebuild_it(recorded, data):
-    described = json.loads((recorded.output_dir / "hparams.json").read_text())
-    assert described["problem"] == "text_pairs"
-    assert described["random_seed"] == 11
-    assert described["data_digest"] == data.digest
-    assert described["data_dir"] == str(data.folder.resolve())
-    assert described["num_replicas"] == 1
-    assert described["hparams"]["filter_size"] == 48
-    assert described["hparams"]["origins"]["filter_size"] == HParams.flag
-
-
-def test_an_unknown_set_is_a_usage_error(data, tmp_path):
-    settings = TrainSettings(output_dir=str(tmp_path), hparams_set="transformer_tini")
-    with pytest.raises(UsageError, match="Did you mean transformer_tiny"):
-        train(settings, data)
-
-
-def test_a_batch_smaller_than_a_sentence_is_refused_for_a_new_run(data, tmp_path):
-    settings = TrainSettings(
-        output_dir=tmp_path / "run",
-        hparams_set="transformer_tiny",
-        hparams="batch_size=5",
-    )
-    with pytest.raises(UsageError, match="received batch_size=5, expected at least"):
-        train(settings, data)
-
-
-def test_a_problem_that_is_not_registered_is_refused_before_training(data, tmp_path):
-    class Unregistered(type(data.problem)):
-        pass
-
-    settings = TrainSettings(output_dir=tmp_path / "r", hparams_set="transformer_tiny")
-    unknown = dataclasses.replace(data, problem=Unregistered())
-    with pytest.raises(UsageError, match="unknown problem 'unregistered'"):
-        train(settings, unknown)
-
-
-def test_a_global_batch_has_the_rows_of_every_replica(recorded):
-    hparams = training.Run.load_existing(recorded.output_dir).hparams
-    single = recorded.arguments["data"].plan
-    planned = BatchPlan.for_training(hparams, 3)
-    assert planned.rows == tuple(3 * rows for rows in single.rows)
-
-
 def test_rows_of_several_pairs_are_for_training_only():
     hparams = catalogue.hparams("transformer_tiny").replace(
         max_length=40, packed_length=50, batch_size=210
@@ -361,45 +290,32 @@ def test_rows_of_several_pairs_are_for_training_only():
     assert BatchPlan.for_evaluation(hparams).packed_length == 0
 
 
-def test_an_update_of_several_steps_has_their_rows_and_their_number(
-    recorded, recording, data, tmp_path
+def test_an_update_of_several_steps_has_their_rows_and_their_number(trained):
+    made = trained.run("update_tokens=1560")
+    assert made.data.plan.rows == tuple(3 * rows for rows in ROWS)
+    assert made.step_options.micro_batches == 3
+
+
+@pytest.mark.parametrize(
+    ("hparams", "replicas", "answer"),
+    [
+        ("update_tokens=39", 1, "1 replica x 39 tokens x 1 micro-batch, expe"),
+        ("update_tokens=79", 2, "2 replicas x 39 tokens x 1 micro-batch, exp"),
+    ],
+)
+def test_an_update_that_leaves_no_room_for_a_sentence_leaves_the_folder_alone(
+    trained, monkeypatch, hparams, replicas, answer
 ):
-    single = recorded.arguments["data"].plan
-    changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=1560"}
-    train(TrainSettings(output_dir=str(tmp_path / "large"), **changes), data)
-    plan = recording.arguments["data"].plan
-    assert plan.rows == tuple(3 * rows for rows in single.rows)
-    assert recording.arguments["step_options"].micro_batches == 3
-
-
-def test_an_update_that_leaves_no_room_for_a_sentence_is_refused(
-    recording, data, tmp_path
-):
-    changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=39"}
-    with pytest.raises(UsageError, match="1 replica x 39 tokens x 1 micro-batch, expe"):
-        train(TrainSettings(output_dir=str(tmp_path / "small"), **changes), data)
-
-
-def test_an_update_too_small_for_the_replicas_leaves_the_folder_alone(
-    recording, data, tmp_path, monkeypatch
-):
-    folder = tmp_path / "small"
-    (folder / "notes").mkdir(parents=True)
-    two = SimpleNamespace(num_replicas_in_sync=2)
-    monkeypatch.setattr(training, "make_strategy", lambda *_: two)
-    changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=79"}
-    with pytest.raises(UsageError, match="2 replicas x 39 tokens x 1 micro-batch, exp"):
-        train(TrainSettings(output_dir=str(folder), **changes), data)
-    assert [path.name for path in folder.iterdir()] == ["notes"]
-
-
-def test_an_update_too_small_for_a_sentence_is_refused_before_data_is_prepared(
-    tmp_path,
-):
-    changes = SETTINGS | {"hparams": f"{HPARAMS},update_tokens=39"}
-    settings = TrainSettings(output_dir=str(tmp_path), **changes)
-    with pytest.raises(UsageError, match="received update_tokens=39"):
-        PreparedTraining.of(settings, catalogue.problem("text_pairs"), None)
+    (trained.folder / "notes").mkdir(parents=True)
+    strategy = SimpleNamespace(num_replicas_in_sync=replicas)
+    monkeypatch.setattr(training, "make_strategy", lambda *_: strategy)
+    settings, problem = trained.settings(hparams), trained.data.problem
+    if replicas == 1:  # known before data is prepared
+        with pytest.raises(UsageError, match=answer):
+            TrainingConfig.from_settings(settings, problem)
+    with pytest.raises(UsageError, match=answer):
+        trained.run(hparams)
+    assert [path.name for path in trained.folder.iterdir()] == ["notes"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_repro import catalogue
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.models.estimates import training_memory
-from t2t_repro.runs.trainer import memory_advice
+from t2t_repro.runs.devices import memory_advice
 from t2t_repro.training.training_batches import (
     OutOfMemoryError,
     _full_batch,

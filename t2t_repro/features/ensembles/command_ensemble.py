@@ -18,7 +18,7 @@ from t2t_repro.features.ensembles.members import (
     MOST_MEMBERS,
     EnsembleFolder,
 )
-from t2t_repro.runs.prepared_training import PreparedTraining
+from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.train_settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class EnsembleTrainer:
     settings: TrainSettings
     members: int
 
-    def check(self, problem: Problem) -> PreparedTraining:
+    def check(self, problem: Problem) -> TrainingConfig:
         return prepare_ensemble(self.settings, self.members, problem)[0]
 
     def train(self, data: PreparedData) -> list[TrainResult]:

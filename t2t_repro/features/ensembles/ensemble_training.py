@@ -24,8 +24,8 @@ from t2t_repro.features.ensembles.members import (
     MOST_MEMBERS,
     EnsembleFolder,
 )
-from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.checkpoint_paths import all_checkpoints, latest_step
 from t2t_repro.training.signals import SIGNALLED, SignalGuard
@@ -68,7 +68,7 @@ def member_settings(settings: TrainSettings, members: int) -> list[TrainSettings
 
 def prepare_ensemble(
     settings: TrainSettings, members: int, problem: Problem
-) -> list[PreparedTraining]:
+) -> list[TrainingConfig]:
     """Create the folders of an ensemble, or check that its members can be resumed.
 
     Args:
@@ -80,9 +80,9 @@ def prepare_ensemble(
         The training of each member.
 
     Raises:
-        UserError: If the folder holds one run; or see `PreparedTraining.of`.
+        UserError: If the folder holds one run; or see `TrainingConfig.from_settings`.
         UsageError: If the number is out of range or not that of the ensemble in the
-            folder; or see `PreparedTraining.of`.
+            folder; or see `TrainingConfig.from_settings`.
     """
     if not FEWEST_MEMBERS <= members <= MOST_MEMBERS:
         raise UsageError(
@@ -99,7 +99,7 @@ def prepare_ensemble(
             "folder of an ensemble, or a new folder."
         )
     return [
-        PreparedTraining.of(member, problem, Run.load(member.output_dir))
+        TrainingConfig.from_settings(member, problem)
         for member in member_settings(settings, members)
     ]
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from t2t_repro.cli import train
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.cli.training_request import TrainingRequest, requested_training
+from t2t_repro.cli.train import TrainingRequest, requested_training
 from t2t_repro.data.batch_plan import shapes_text
 from t2t_repro.data.manifest import Manifest
 from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError
 from t2t_repro.features.planning.training_plan import Plan, plan_training
+from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.text_tables import aligned, quantity
 
 if TYPE_CHECKING:
@@ -219,9 +220,11 @@ def run(args: argparse.Namespace) -> int:
             "it out. Every member needs as much memory and disk space."
         )
     request = requested_training(args, required=("hparams_set",))
+    hparams = resolved_hparams(request.settings)
     plan = plan_training(
         request.problem,
         request.settings,
+        hparams,
         requested_settings(request.problem, request.preparation),
         _manifest(args, request),
         num_replicas=args.replicas or max(request.settings.cpu_replicas, 1),
@@ -231,7 +234,7 @@ def run(args: argparse.Namespace) -> int:
         import_tensorflow()
         from t2t_repro.features.planning.timing import time_training
 
-        timing = time_training(plan, request.settings, args.time_steps)
+        timing = time_training(plan, request.settings, hparams, args.time_steps)
     if args.output_format == "json":
         print(json.dumps(_values(plan, timing), indent=2))
     else:

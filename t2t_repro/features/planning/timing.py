@@ -15,8 +15,8 @@ from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import Batch
 from t2t_repro.features.planning.training_plan import Plan
-from t2t_repro.runs.prepared_training import resolved_hparams
-from t2t_repro.runs.trainer import chosen_xla, step_options
+from t2t_repro.runs.devices import choose_xla_of_new_run, step_options
+from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.cluster import make_local_strategy, make_repeatable
 from t2t_repro.training.optimizer import make_optimizer
@@ -58,7 +58,9 @@ class Timing:
         return steps * self.seconds_per_step / 3600
 
 
-def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
+def time_training(
+    plan: Plan, settings: TrainSettings, hparams: HParams, steps: int
+) -> Timing:
     """Time updates of the planned model on random text of a typical batch's shape.
 
     Nothing is read or saved, so a real training is slower: it also reads data,
@@ -68,12 +70,11 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         plan: The plan. Its batch is scaled if this machine has another number of
             replicas than `plan.update.replicas`.
         settings: Settings of the training run.
+        hparams: Its hparams; see `resolved_hparams`.
         steps: Number of updates to time, at least 1.
     """
     # A plan does not know which tokens begin a word; counting them takes little time.
-    hparams = resolved_hparams(settings).replace(
-        word_positions=False, depth_positions=False
-    )
+    hparams = hparams.replace(word_positions=False, depth_positions=False)
     if not plan.shared_vocabulary:
         hparams = hparams.replace(shared_embedding_and_softmax_weights=False)
     strategy = make_local_strategy(settings.cpu_replicas)
@@ -85,7 +86,7 @@ def time_training(plan: Plan, settings: TrainSettings, steps: int) -> Timing:
         optimizer.build(model.trainable_variables)
     # Where R-Drop begins later, its updates, which take longer, are timed.
     hparams = hparams.replace(rdrop_after_steps=0)
-    xla = chosen_xla(settings, hparams, strategy)
+    xla = choose_xla_of_new_run(settings, hparams, strategy)
     options = step_options(hparams, plan.update, xla, strategy)
     step = make_train_step(model, optimizer, strategy, options)
     shape = plan.typical_batch

@@ -22,7 +22,6 @@ from t2t_repro.models.estimates import (
     training_flops,
     training_memory,
 )
-from t2t_repro.runs.prepared_training import resolved_hparams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.settings.train_settings import TrainSettings
@@ -252,6 +251,7 @@ class Plan:
 def plan_training(
     problem: Problem,
     settings: TrainSettings,
+    hparams: HParams,
     preparation: PrepareSettings,
     manifest: Manifest | None = None,
     num_replicas: int = 1,
@@ -261,6 +261,7 @@ def plan_training(
     Args:
         problem: The problem.
         settings: Settings of the training run.
+        hparams: Its hparams; see `resolved_hparams`.
         preparation: Settings of the preparation, for the vocabulary of data that is
             not prepared yet.
         manifest: Description of the prepared data, or None.
@@ -271,7 +272,6 @@ def plan_training(
             vocabulary is not known before the data is prepared.
         UsageError: If an hparam is refused, such as a too small `update_tokens`.
     """
-    hparams = resolved_hparams(settings)
     _check_countable(settings, hparams)
     sizes, shared = _vocabularies(problem, preparation, manifest)
     if not shared:

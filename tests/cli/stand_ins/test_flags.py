@@ -12,8 +12,8 @@ from t2t_repro import runs
 from t2t_repro.cli import train as train_command
 from t2t_repro.cli.main import COMMANDS, main
 from t2t_repro.data import prepare as prepare_module
-from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.runs.system import System
+from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.cli.stand_ins.conftest import FakeData
 from tests.support.recorder import Recorder, record
@@ -181,10 +181,15 @@ def received(stage, monkeypatch):
     opened = record(monkeypatch, prepare_module, "open_or_prepare", FakeData())
     prepared = record(monkeypatch, prepare_module, "prepare", FakeData())
     monkeypatch.setattr("t2t_repro.cli.datagen.summary_lines", lambda data: [])
-    checked = Recorder(PreparedTraining.of, SimpleNamespace(changes={}, search=None))
-    monkeypatch.setattr(train_command, "PreparedTraining", SimpleNamespace(of=checked))
+    checked = Recorder(
+        TrainingConfig.from_settings,
+        SimpleNamespace(changed_hparams={}, decode_hparams=None),
+    )
+    monkeypatch.setattr(
+        train_command, "TrainingConfig", SimpleNamespace(from_settings=checked)
+    )
     result = SimpleNamespace(complete=True, is_chief=False)
-    trained = "t2t_repro.runs.training.train_prepared"
+    trained = "t2t_repro.runs.training.run_training"
     monkeypatch.setattr(trained, lambda *_, **__: result)
 
     def of(name):

@@ -55,7 +55,7 @@ def training(stage, monkeypatch):
         averaged="average",
         is_chief=True,
     )
-    trained = record(monkeypatch, training_module, "train_prepared", result)
+    trained = record(monkeypatch, training_module, "run_training", result)
     opened = record(monkeypatch, prepare_module, "open_or_prepare", data)
     return Training(opened, trained, result, data)
 
@@ -232,7 +232,7 @@ def test_the_folder_alone_resumes_problem_data_and_settings(stage, training):
     assert call["problem"].name == "algorithmic_reverse"
     assert Path(call["data_dir"]) == stage.folder / "data"
     assert (call["given_settings"], call["tmp_dir"]) == ({}, None)
-    settings = training.trained.call["training"].settings
+    settings = training.trained.call["config"].settings
     assert settings == TrainSettings(
         output_dir=stage.run, **(TRAINING | {"hparams": ""})
     )
@@ -245,7 +245,7 @@ def test_given_flags_come_before_those_of_the_run(stage, training):
     flags = ["--train_steps", "180", "--data_dir", str(other), "--xla", "on"]
     assert resume(stage, *flags) == 0
     assert Path(training.opened.call["data_dir"]) == other
-    settings = training.trained.call["training"].settings
+    settings = training.trained.call["config"].settings
     assert (settings.train_steps, settings.xla) == (180, "on")
     assert settings.log_step_count_steps == 3
 
@@ -267,7 +267,7 @@ def test_the_package_of_the_run_is_loaded_to_resume_it(stage, training):
     stage.catalogue.calls.clear()
     assert main(["train", "--output_dir", stage.run, "--t2t_usr_dir", other]) == 0
     assert stage.catalogue.calls[0] == {"usr_dir": other}
-    assert training.trained.calls[-1]["training"].settings.t2t_usr_dir == other
+    assert training.trained.calls[-1]["config"].settings.t2t_usr_dir == other
 
 
 def test_the_demonstration_has_its_own_settings(stage, training, monkeypatch):
@@ -276,7 +276,7 @@ def test_the_demonstration_has_its_own_settings(stage, training, monkeypatch):
     call = training.opened.call
     assert call["problem"].name == "translate_ende_synthetic"
     assert Path(call["data_dir"]) == Path("t2t_demo/data")
-    assert training.trained.call["training"].settings == TrainSettings(
+    assert training.trained.call["config"].settings == TrainSettings(
         output_dir="t2t_demo/run", hparams_set="transformer_tiny", train_steps=1300
     )
 
@@ -285,8 +285,8 @@ def test_the_demonstration_takes_flags(stage, training, monkeypatch):
     monkeypatch.chdir(stage.folder)
     assert main(["train", "--train_steps", "7", "--data_dir", "here"]) == 0
     assert training.opened.call["data_dir"] == "here"
-    assert training.trained.call["training"].settings.train_steps == 7
-    assert training.trained.call["training"].settings.hparams_set == "transformer_tiny"
+    assert training.trained.call["config"].settings.train_steps == 7
+    assert training.trained.call["config"].settings.hparams_set == "transformer_tiny"
 
 
 @pytest.mark.parametrize("missing", ["hparams_set", "data_dir", "output_dir"])

@@ -28,7 +28,7 @@ from t2t_repro.features.ensembles.ensemble_training import (
 from t2t_repro.features.ensembles.member_process import Failure
 from t2t_repro.features.ensembles.members import EnsembleFolder
 from t2t_repro.runs import TrainResult, TrainSettings
-from t2t_repro.runs.prepared_training import PreparedTraining
+from t2t_repro.runs.training_config import TrainingConfig
 from tests.features.ensembles.test_members import save_run
 from tests.runs.test_run import make_run
 
@@ -253,7 +253,7 @@ def test_another_number_of_members_is_refused_once_one_has_a_checkpoint(tmp_path
 def test_one_run_does_not_train_in_the_folder_of_an_ensemble(tmp_path):
     EnsembleFolder(2).save(tmp_path)
     with pytest.raises(UserError, match="the folder of an ensemble, expected the"):
-        PreparedTraining.of(settings_in(tmp_path), PROBLEM, None)
+        TrainingConfig.from_settings(settings_in(tmp_path), PROBLEM)
 
 
 def test_an_ensemble_does_not_begin_in_the_folder_of_a_run_or_of_something_else(

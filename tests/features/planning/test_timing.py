@@ -8,6 +8,7 @@ from t2t_repro import catalogue
 from t2t_repro.data.request import requested_settings
 from t2t_repro.features.planning import timing
 from t2t_repro.features.planning.training_plan import plan_training
+from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training import cluster
 from t2t_repro.training.step import StepOptions
@@ -34,8 +35,9 @@ def time_one_step(train_steps):
     settings = TrainSettings(
         output_dir="", hparams_set="transformer_tiny", train_steps=train_steps
     )
-    plan = plan_training(problem, settings, requested_settings(problem, {}))
-    return timing.time_training(plan, settings, 1)
+    hparams = resolved_hparams(settings)
+    plan = plan_training(problem, settings, hparams, requested_settings(problem, {}))
+    return timing.time_training(plan, settings, hparams, 1)
 
 
 def test_timing_does_not_wait_for_other_workers(monkeypatch):

@@ -18,6 +18,7 @@ from t2t_repro.models.estimates import (
     fitting_batch_size,
     training_memory,
 )
+from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.update_size import UpdateSize
 
@@ -52,7 +53,9 @@ def plan(name="translate_ende_synthetic", given=None, found=None, replicas=1, **
     catalogue.load()
     problem = catalogue.problem(name)
     preparation = requested_settings(problem, given or {})
-    return plan_training(problem, settings(**more), preparation, found, replicas)
+    given = settings(**more)
+    hparams = resolved_hparams(given)
+    return plan_training(problem, given, hparams, preparation, found, replicas)
 
 
 def test_copies_of_pairs_are_part_of_an_epoch_and_named():

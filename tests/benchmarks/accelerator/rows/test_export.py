@@ -28,8 +28,8 @@ from t2t_repro.errors import UserError
 from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.row_plan import plan_of
 from t2t_repro.features.reproduction.run_row import train_settings
-from t2t_repro.runs.prepared_training import resolved_hparams
-from t2t_repro.runs.training import describe
+from t2t_repro.runs.resuming import describe_run
+from t2t_repro.runs.training_config import resolved_hparams
 from tests.support.accelerator_jobs import call, make_job
 
 SEEDS, STEPS = (3, 4), 40
@@ -131,7 +131,7 @@ def test_a_batch_that_waits_keeps_its_turn():
 
 def row_job(data, name, scale, seeds):
     settings = train_settings(plan_of(*find_row(name), scale), "")
-    run = describe(settings, resolved_hparams(settings), data, 1)
+    run = describe_run(settings, resolved_hparams(settings), data, 1)
     return job_of(name.replace("/", "-"), run, data, seeds, row=name, scale=scale)
 
 
@@ -183,7 +183,7 @@ def test_a_number_of_seeds_is_at_least_one(count, capsys):
 
 def test_what_cannot_be_trained_there_is_a_user_error(data):
     job = make_job(data, "transformer_tiny", "")
-    run = describe(
+    run = describe_run(
         train_settings(plan_of(*find_row("table3/base"), "long"), ""),
         job.hparams,
         data,

@@ -1,4 +1,4 @@
-"""`train` hands every setting on; nothing is trained, and all values differ."""
+"""Runs begin, are resumed and averaged; nothing is trained, and all values differ."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pytest
 from t2t_repro import catalogue
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
-from t2t_repro.runs import TrainSettings, prepared_training, training
-from t2t_repro.runs.prepared_training import PreparedTraining
+from t2t_repro.runs import TrainSettings, training, training_config
+from t2t_repro.runs.resuming import recorded_data_dir, resumed_settings
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.training_config import TrainingConfig, resolved_hparams
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.update_size import UpdateSize
 from t2t_repro.user_packages import remember
@@ -51,9 +52,9 @@ VALUES = {
 STRATEGY = SimpleNamespace(num_replicas_in_sync=3)
 
 
-def prepared(settings, problem=PROBLEM):
-    """Return a training as a command prepares it before its data."""
-    return PreparedTraining.of(settings, problem, Run.load(settings.output_dir))
+def configured(settings, problem=PROBLEM):
+    """Return a training as a command checks it before its data is prepared."""
+    return TrainingConfig.from_settings(settings, problem)
 
 
 class Training:
@@ -75,7 +76,6 @@ class Training:
         self.strategy = record(monkeypatch, training, "make_strategy", STRATEGY)
         self.made = record(monkeypatch, training, "make_trainer", self._trainer)
         self.averaged = record(monkeypatch, training, "average_paths", "averaged")
-        self.locks = spy(monkeypatch, training, "folder_lock")
         # TensorBoard is written only if the trainer has a log.
         monkeypatch.setattr(training, "write_beginning", print, raising=False)
 
@@ -108,8 +108,8 @@ class Training:
             (self.output_dir / folder / f"model.ckpt-{step}.index").touch()
 
     def settings(self, **changes):
-        values = VALUES | {"t2t_usr_dir": str(self.package)} | changes
-        return TrainSettings(output_dir=str(self.output_dir), **values)
+        places = {"output_dir": self.output_dir, "t2t_usr_dir": self.package}
+        return TrainSettings(**(VALUES | places | changes))
 
     def train(self, **changes):
         return training.train(self.settings(**changes), self.data)
@@ -123,6 +123,19 @@ def trained(tmp_path, monkeypatch):
     return Training(tmp_path, monkeypatch)
 
 
+def test_a_complete_training_is_averaged_and_its_trainer_has_every_part(trained):
+    result = trained.train()
+    assert (result.output_dir, result.steps) == (trained.output_dir, 170)
+    assert (result.complete, result.averaged) == (True, "averaged")
+    call = trained.made.call
+    assert call["run"] == Run.load_existing(trained.output_dir)
+    assert call["config"].settings == trained.settings()
+    assert (call["data"], call["strategy"]) == (trained.data, STRATEGY)
+    assert trained.strategy.call == {"cpu_replicas": 4, "cluster": "slurm"}
+    for last in (0, 1):  # one checkpoint has no average
+        assert trained.train(average_last=last).averaged is None
+
+
 def test_settings_that_need_scores_need_a_dev_split(trained):
     trained.data.splits = ("train",)
     with pytest.raises(UsageError, match="early_stopping_patience=5 and data without"):
@@ -130,16 +143,6 @@ def test_settings_that_need_scores_need_a_dev_split(trained):
     with pytest.raises(UsageError, match="keep_best=4 and data without a dev split"):
         trained.train(early_stopping_patience=0)
     trained.train(early_stopping_patience=0, keep_best=1)
-
-
-def test_the_trainer_gets_run_settings_data_and_strategy(trained):
-    trained.train()
-    call = trained.made.call
-    assert call["run"] == Run.load_existing(trained.output_dir)
-    assert call["training"].settings == trained.settings()
-    assert call["data"] is trained.data
-    assert call["strategy"] is STRATEGY
-    assert trained.strategy.call == {"cpu_replicas": 4, "cluster": "slurm"}
 
 
 def test_the_description_of_a_new_run_has_every_value(trained):
@@ -168,22 +171,11 @@ def test_the_description_of_a_new_run_has_every_value(trained):
     assert [each.to_bytes() for each in found] == [SOURCE.to_bytes(), TARGET.to_bytes()]
 
 
-def test_a_run_without_a_package_of_the_user_records_none(trained):
-    trained.train(t2t_usr_dir=None)
-    assert Run.load_existing(trained.output_dir).usr_dir is None
-
-
 def test_the_package_of_the_user_is_loaded_before_the_set_is_looked_up(
     trained,
 ):
-    prepared_training.resolved_hparams(trained.settings())
+    resolved_hparams(trained.settings())
     assert trained.loaded.call == {"usr_dir": str(trained.package)}
-
-
-def test_the_result_says_where_and_how_far_training_came(trained):
-    result = trained.train()
-    assert (result.output_dir, result.steps) == (trained.output_dir, 170)
-    assert (result.complete, result.averaged) == (True, "averaged")
 
 
 @pytest.mark.parametrize(("steps", "stop_signal"), [(169, None), (170, 15), (8, 15)])
@@ -195,13 +187,6 @@ def test_a_training_that_was_stopped_is_not_complete_and_not_averaged(
     assert (result.steps, result.complete, result.averaged) == (steps, False, None)
     assert result.stop_signal == stop_signal
     assert trained.averaged.calls == []
-
-
-@pytest.mark.parametrize(("last", "is_averaged"), [(0, False), (1, False), (2, True)])
-def test_checkpoints_are_averaged_if_two_or_more_are_requested(
-    trained, last, is_averaged
-):
-    assert bool(trained.train(average_last=last).averaged) == is_averaged
 
 
 def test_the_last_checkpoints_are_averaged_as_many_as_requested(trained):
@@ -216,17 +201,47 @@ def test_the_last_checkpoints_are_averaged_as_many_as_requested(trained):
     }
 
 
-def finished(trained):
-    """Finish a training run, with its average."""
+def end_early(trained, *, age):
+    """Let the average end before the last checkpoint, `age` seconds older than it."""
+    index = trained.output_dir / "averaged" / "model.ckpt-160.index"
+    index.with_name("model.ckpt-170.index").rename(index)
+    written = (trained.output_dir / "model.ckpt-170.index").stat().st_mtime
+    os.utime(index, (written - age, written - age))
+
+
+def lose_average(trained):
+    (trained.output_dir / "averaged" / "model.ckpt-170.index").unlink()
+
+
+def lose_last(trained):
+    last = trained.output_dir / "model.ckpt-170.index"
+    last.rename(last.with_name("model.ckpt-160.index"))
+
+
+@pytest.mark.parametrize(
+    ("happens", "changes", "kept"),
+    [
+        (lambda _: None, {}, 170),
+        # That of the best checkpoints may end earlier.
+        (lambda trained: end_early(trained, age=-1), {}, 160),
+        (lambda trained: end_early(trained, age=1), {}, None),
+        (lambda _: None, {"average_last": 3}, None),
+        (lambda trained: setattr(trained, "steps", 190), {"train_steps": 190}, None),
+        (lose_average, {}, None),
+        (lose_last, {}, None),
+    ],
+    ids=["same", "best", "older", "settings", "further", "none", "lost"],
+)
+def test_a_finished_run_keeps_an_average_that_is_still_right(
+    trained, happens, changes, kept
+):
     trained.train()
     trained.write_checkpoints(170, folder="averaged")
     trained.averaged.calls.clear()
-
-
-def test_a_finished_run_keeps_its_average(trained):
-    finished(trained)
-    assert trained.train().averaged == trained.path(170, "averaged")
-    assert trained.averaged.calls == []
+    happens(trained)
+    expected = "averaged" if kept is None else trained.path(kept, "averaged")
+    assert trained.train(**changes).averaged == expected
+    assert len(trained.averaged.calls) == (kept is None)
 
 
 def test_a_moving_average_does_not_replace_a_later_average(trained, monkeypatch):
@@ -240,53 +255,6 @@ def test_a_moving_average_does_not_replace_a_later_average(trained, monkeypatch)
     kept = trained.path(170, "averaged")
     assert trained.train(hparams=hparams).averaged == kept
     assert written.call["step"] == 170
-
-
-def test_a_finished_run_with_other_settings_is_averaged_again(trained):
-    finished(trained)
-    assert trained.train(average_last=3).averaged == "averaged"
-
-
-def test_a_run_that_is_trained_further_is_averaged_again(trained):
-    finished(trained)
-    trained.steps = 190
-    assert trained.train(train_steps=190).averaged == "averaged"
-
-
-def average_ends_early(trained, *, age):
-    """Let the average end before the last checkpoint, `age` seconds older than it."""
-    averaged = trained.output_dir / "averaged"
-    index = averaged / "model.ckpt-160.index"
-    (averaged / "model.ckpt-170.index").rename(index)
-    written = (trained.output_dir / "model.ckpt-170.index").stat().st_mtime
-    os.utime(index, (written - age, written - age))
-
-
-def test_an_average_that_is_older_than_the_last_checkpoint_is_replaced(trained):
-    finished(trained)
-    average_ends_early(trained, age=1)
-    assert trained.train().averaged == "averaged"
-
-
-def test_a_later_average_of_the_best_checkpoints_is_kept(trained):
-    finished(trained)
-    average_ends_early(trained, age=-1)
-    assert trained.train().averaged == trained.path(160, "averaged")
-    assert trained.averaged.calls == []
-
-
-def test_a_finished_run_without_an_average_gets_one(trained):
-    finished(trained)
-    (trained.output_dir / "averaged" / "model.ckpt-170.index").unlink()
-    assert trained.train().averaged == "averaged"
-
-
-def test_a_run_whose_last_checkpoint_was_lost_is_averaged_again(trained):
-    finished(trained)
-    (trained.output_dir / "model.ckpt-170.index").rename(
-        trained.output_dir / "model.ckpt-160.index"
-    )
-    assert trained.train().averaged == "averaged"
 
 
 def test_checkpoints_without_the_description_of_their_run_are_refused(trained):
@@ -326,35 +294,37 @@ def test_a_folder_with_other_files_takes_a_new_run(trained):
     assert (trained.output_dir / "notes.txt").exists()
 
 
-def test_a_run_without_a_checkpoint_gives_way_to_a_new_one(trained):
-    trained.train()
-    (trained.output_dir / "model.ckpt-170.index").unlink()
-    other = {"random_seed": 12, "train_steps": 100}
-    prepared(trained.settings(**other), OTHER)
-    trained.train(**other)
-    assert Run.load_existing(trained.output_dir).random_seed == 12
-
-
-def test_the_folder_of_a_run_is_made_with_those_above_it(trained):
-    folder = trained.folder / "a" / "b"
-    for _ in range(2):
-        settings = trained.settings().replace(output_dir=str(folder))
-        prepared(settings)
-        assert folder.is_dir()
-
-
 def lose_checkpoints(trained):
     """Make a run a dead one, which has no checkpoint to resume from."""
     for path in trained.output_dir.glob("model.ckpt-*.index"):
         path.unlink()
 
 
-def test_a_new_run_removes_the_best_models_of_a_dead_one(trained):
+def test_a_new_run_takes_the_place_of_a_dead_one(trained):
     trained.train()
     lose_checkpoints(trained)
     trained.write_checkpoints(170, folder="best")
-    trained.train()
+    events = trained.output_dir / "train" / "events.out.tfevents.1.host"
+    events.parent.mkdir()
+    events.touch()
+    other = {"random_seed": 12, "train_steps": 100}
+    configured(trained.settings(**other), OTHER)
+    trained.train(**other)
+    assert Run.load_existing(trained.output_dir).random_seed == 12
     assert not (trained.output_dir / "best").exists()
+    assert not events.exists()
+
+
+def test_resuming_keeps_best_average_and_events(trained):
+    trained.train()
+    trained.write_checkpoints(170, folder="averaged")
+    trained.write_checkpoints(120, folder="best")
+    events = trained.output_dir / "train" / "events.out.tfevents.1.host"
+    events.parent.mkdir()
+    events.touch()
+    before = set(trained.output_dir.rglob("*"))
+    trained.train(average_last=3)
+    assert before <= set(trained.output_dir.rglob("*"))
 
 
 def test_the_average_of_a_run_that_lost_its_checkpoints_is_not_removed(trained):
@@ -364,28 +334,6 @@ def test_the_average_of_a_run_that_lost_its_checkpoints_is_not_removed(trained):
     with pytest.raises(UserError, match="a new run would replace the average"):
         trained.train()
     assert list((trained.output_dir / "averaged").iterdir())
-
-
-def test_a_new_run_drops_the_events_of_a_dead_one(trained):
-    trained.train()
-    lose_checkpoints(trained)
-    (trained.output_dir / "train").mkdir(parents=True)
-    events = trained.output_dir / "train" / "events.out.tfevents.1.host"
-    events.touch()
-    trained.train()
-    assert not events.exists()
-    events.touch()
-    trained.train(average_last=3)
-    assert events.exists()
-
-
-def test_resuming_keeps_best_and_average(trained):
-    trained.train()
-    trained.write_checkpoints(170, folder="averaged")
-    trained.write_checkpoints(120, folder="best")
-    trained.train(average_last=3)
-    assert (trained.output_dir / "averaged").exists()
-    assert (trained.output_dir / "best").exists()
 
 
 def test_a_resumed_run_keeps_its_past_and_takes_what_may_change(trained):
@@ -438,23 +386,59 @@ def test_settings_that_must_stay_are_compared_before_data_is_prepared(
 ):
     trained.train()
     with pytest.raises(UserError, match=answer) as caught:
-        prepared(trained.settings(**changes))
+        configured(trained.settings(**changes))
     assert str(caught.value).startswith(f"{trained.output_dir} holds a run")
 
 
+MECAB = "sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab"
+NO_NEED = {"early_stopping_patience": 0, "keep_best": 1, "eval_sentences": 0}
+
+
 @pytest.mark.parametrize(
-    ("factor", "skipped", "answer"),
+    ("changes", "answer"),
     [
-        (0.5, 13, "received spike_factor=0.5, expected 0 or more than 1"),
-        (1.0, 13, "received spike_factor=1.0, expected 0 or more than 1"),
-        (6.5, 0, "spike_factor=6.5, which has no effect with max_skipped_updates=0"),
+        ({"spike_factor": 0.5}, "received spike_factor=0.5, expected 0 or more than 1"),
+        ({"spike_factor": 1.0}, "received spike_factor=1.0, expected 0 or more than 1"),
+        (
+            {"max_skipped_updates": 0},
+            "spike_factor=6.5, which has no effect with max_skipped_updates=0",
+        ),
+        (
+            NO_NEED | {"early_stopping_patience": 3},
+            "early_stopping_patience=3, which has no effect with eval_sentences=0",
+        ),
+        (
+            NO_NEED | {"keep_best": 3},
+            "keep_best=3, which has no effect with eval_sentences=0",
+        ),
+        ({"bleu_tokenizer": "ja-mecab"}, r"ja-mecab.*sacrebleu\[ja\]"),
+        ({"decode_hparams": "beam=3"}, "Did you mean beam_size"),
+        ({"decode_hparams": "constrain=tree"}, "algorithmic_identity has no grammar"),
+        ({"decode_hparams": "batch_size=39"}, "=39, expected at least 40 tokens"),
+        ({"hparams_set": "transformer_tini"}, "Did you mean transformer_tiny"),
     ],
 )
-def test_a_factor_of_spikes_without_sense_is_refused(trained, factor, skipped, answer):
-    changes = {"spike_factor": factor, "max_skipped_updates": skipped}
-    with pytest.raises(UsageError, match=answer):
-        prepared(trained.settings(**changes))
+def test_wrong_settings_are_refused_before_the_folder_is_made(
+    trained, monkeypatch, changes, answer
+):
+    monkeypatch.setattr(MECAB, None)
+    with pytest.raises(UserError, match=answer):
+        configured(trained.settings(**changes))
     assert not trained.output_dir.exists()
+
+
+def test_a_problem_that_is_not_registered_is_not_trained_on(trained):
+    unknown = type("Unknown", (type(PROBLEM),), {})()
+    with pytest.raises(UsageError, match="unknown problem 'unknown'"):
+        configured(trained.settings(), unknown)
+    assert not trained.output_dir.exists()
+
+
+def test_problems_without_bleu_have_no_tokenizer(trained):
+    parsing = catalogue.problem("parsing_synthetic")
+    with pytest.raises(UsageError, match="not scored by BLEU"):
+        configured(trained.settings(), parsing)
+    configured(trained.settings(bleu_tokenizer="auto"), parsing)
 
 
 CHINESE = ["狗猫看见一棵大树。", "猫看见狗。"]
@@ -470,11 +454,11 @@ def chinese(trained, monkeypatch):
 
 def test_the_tokenizer_of_bleu_is_chosen_by_the_dev_targets_and_recorded(chinese):
     chinese.train()
-    assert chinese.made.call["training"].settings.bleu_tokenizer == "zh"
+    assert chinese.made.call["config"].settings.bleu_tokenizer == "zh"
     assert Run.load_existing(chinese.output_dir).bleu_tokenizer == "zh"
     chinese.data.raw_text = lambda split: (["a dog"], ["ein Hund"])
     chinese.train()
-    assert chinese.made.calls[-1]["training"].settings.bleu_tokenizer == "zh"
+    assert chinese.made.calls[-1]["config"].settings.bleu_tokenizer == "zh"
 
 
 def test_segmented_dev_targets_have_sacrebleus_default(chinese):
@@ -490,43 +474,13 @@ def test_a_run_resumes_only_with_the_tokenizer_of_its_scores(chinese):
     chinese.train(bleu_tokenizer="zh")
 
 
-def test_a_tokenizer_is_checked_before_the_folder_is_made(trained, monkeypatch):
-    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
-    with pytest.raises(UserError, match=r"ja-mecab.*sacrebleu\[ja\]"):
-        trained.train(bleu_tokenizer="ja-mecab")
-    assert not trained.output_dir.exists()
-
-
-def test_problems_without_bleu_have_no_tokenizer(trained):
-    parsing = catalogue.problem("parsing_synthetic")
-    with pytest.raises(UsageError, match="not scored by BLEU"):
-        prepared(trained.settings(), parsing)
-    prepared(trained.settings(bleu_tokenizer="auto"), parsing)
-
-
-@pytest.mark.parametrize("name", ["early_stopping_patience", "keep_best"])
-def test_settings_that_need_scores_need_evaluations_that_give_some(trained, name):
-    others = {"early_stopping_patience": 0, "keep_best": 1, "eval_sentences": 0}
-    settings = trained.settings(**(others | {name: 3}))
-    with pytest.raises(UsageError, match=f"{name}=3, which has no effect with eval_s"):
-        prepared(settings)
-    assert not trained.output_dir.exists()
-
-
-def test_a_problem_that_is_not_registered_is_not_trained_on(trained):
-    trained.data.problem = type("Unknown", (type(PROBLEM),), {})()
-    with pytest.raises(UsageError, match="unknown problem 'unknown'"):
-        trained.train()
-    assert not trained.output_dir.exists()
-
-
 def test_the_problem_is_compared_before_data_is_prepared(trained):
     trained.train()
-    prepared(trained.settings())
+    configured(trained.settings())
     with pytest.raises(
         UserError, match="'algorithmic_identity' there, 'algorithmic_rev"
     ):
-        prepared(trained.settings(), OTHER)
+        configured(trained.settings(), OTHER)
 
 
 @pytest.mark.parametrize(
@@ -555,20 +509,6 @@ def test_another_number_of_replicas_is_refused(trained, monkeypatch):
         trained.train()
 
 
-@pytest.mark.parametrize(
-    ("search", "answer"),
-    [
-        ("beam=3", "Did you mean beam_size"),
-        ("constrain=tree", "algorithmic_identity has no grammar"),
-        ("batch_size=39", "batch_size=39, expected at least 40 tokens"),
-    ],
-)
-def test_a_search_that_cannot_score_the_run_is_refused_first(trained, search, answer):
-    with pytest.raises(UserError, match=answer):
-        trained.train(decode_hparams=search)
-    assert not trained.output_dir.exists()
-
-
 @pytest.mark.parametrize(("steps", "is_refused"), [(171, True), (170, False)])
 def test_only_fewer_steps_than_the_run_has_are_refused(trained, steps, is_refused):
     trained.train()
@@ -585,9 +525,9 @@ def test_a_new_run_needs_a_batch_for_one_long_sentence(trained, batch_size, is_r
     settings = trained.settings(hparams=f"batch_size={batch_size},max_length=40")
     if is_refused:
         with pytest.raises(UsageError, match="batch_size=39, expected at least"):
-            prepared(settings)
+            configured(settings)
     else:
-        prepared(settings)
+        configured(settings)
 
 
 def test_a_resumed_run_may_have_a_batch_below_one_long_sentence(trained):
@@ -596,7 +536,7 @@ def test_a_resumed_run_may_have_a_batch_below_one_long_sentence(trained):
     hparams = run.hparams.replace(batch_size=30)
     dataclasses.replace(run, hparams=hparams).save(trained.output_dir)
     settings = trained.settings(hparams=VALUES["hparams"].replace("520", "30"))
-    prepared(settings)
+    configured(settings)
 
 
 SHARED = "shared_embedding_and_softmax_weights"
@@ -626,31 +566,22 @@ def test_sharing_two_vocabularies_on_request_is_refused(trained):
 
 
 def test_a_run_that_another_process_trained_meanwhile_is_resumed(trained):
-    waiting = prepared(trained.settings())
-    assert waiting.before is None
+    waiting = configured(trained.settings())
+    assert waiting.resumed_run is None
     trained.train()
     run = Run.load_existing(trained.output_dir)
-    training.train_prepared(waiting, trained.data)
-    assert trained.made.calls[-1]["training"].before == run
+    training.run_training(waiting, trained.data)
+    assert trained.made.calls[-1]["config"].resumed_run == run
     assert trained.made.calls[-1]["run"].versions == run.versions
 
 
 def test_a_training_reads_its_run_twice_and_plans_and_parses_once(trained, monkeypatch):
     plans = spy(monkeypatch, UpdateSize, "plan")
-    parses = spy(monkeypatch, prepared_training, "resolved_hparams")
+    parses = spy(monkeypatch, training_config, "resolved_hparams")
     reads = spy(monkeypatch, Run, "load")
     trained.train()
     assert [call["replicas"] for call in plans.calls] == [1, 3]
     assert (len(parses.calls), len(reads.calls)) == (1, 2)
-
-
-def test_the_folder_is_locked_for_training(trained):
-    trained.train()
-    assert trained.locks.calls[0] == {
-        "folder": trained.output_dir,
-        "name": training.LOCK_FILE,
-        "doing": "training",
-    }
 
 
 def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
@@ -659,7 +590,7 @@ def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
     trained.train()
     run = Run.load_existing(trained.output_dir)
     given = {"train_steps": 999, "hparams": "max_length=41,num_heads=2"}
-    found = prepared_training.resumed_settings(run, trained.output_dir, given)
+    found = resumed_settings(run, trained.output_dir, given)
     same = trained.settings().replace(hparams="")
     assert found.replace(hparams="", train_steps=170) == same
     assert found.train_steps == 999
@@ -667,49 +598,39 @@ def test_a_resumed_training_has_the_runs_settings_and_the_given_ones(trained):
     assert found.hparams.split(",")[-2:] == ["max_length=41", "num_heads=2"]
     recorded = {"filter_size=48", "batch_size=520"}
     assert set(found.hparams.split(",")[:-2]) == recorded
-    unchanged = prepared_training.resumed_settings(run, trained.output_dir, {})
+    unchanged = resumed_settings(run, trained.output_dir, {})
     assert unchanged.replace(hparams="") == same
     assert set(unchanged.hparams.split(",")) == {*VALUES["hparams"].split(",")}
 
 
-def test_another_set_is_refused_before_the_runs_overrides_are_added_to_it(trained):
-    """With its own `max_length`, the set might not allow the run's `packed_length`."""
-    trained.package.mkdir()
-    remember(trained.package)
-    trained.train()
-    run = Run.load_existing(trained.output_dir)
-    with pytest.raises(
-        UserError, match=r"hparams_set is .* there, 'transformer_big' n"
-    ):
-        prepared_training.resumed_settings(
-            run, trained.output_dir, {"hparams_set": "transformer_big"}
-        )
-    same = {"hparams_set": run.hparams_set}
-    assert prepared_training.resumed_settings(
-        run, trained.output_dir, same
-    ) == prepared_training.resumed_settings(run, trained.output_dir, {})
-
-
 def test_a_run_of_an_earlier_version_needs_the_number_of_steps(trained):
-    trained.package.mkdir()
-    remember(trained.package)
-    trained.train()
+    trained.train(t2t_usr_dir=None)
     run = dataclasses.replace(Run.load_existing(trained.output_dir), training={})
     with pytest.raises(UsageError, match="train_steps"):
-        prepared_training.resumed_settings(run, trained.output_dir, {"random_seed": 1})
-    resumed = prepared_training.resumed_settings(
-        run, trained.output_dir, {"train_steps": 5}
-    )
+        resumed_settings(run, trained.output_dir, {"random_seed": 1})
+    resumed = resumed_settings(run, trained.output_dir, {"train_steps": 5})
     assert resumed.train_steps == 5
+
+
+def test_another_set_is_refused_before_the_runs_overrides_are_added_to_it(trained):
+    """With its own `max_length`, the set might not allow the run's `packed_length`."""
+    trained.train(t2t_usr_dir=None)
+    run = Run.load_existing(trained.output_dir)
+    assert run.usr_dir is None
+    other = {"hparams_set": "transformer_big"}
+    with pytest.raises(UserError, match=r"hparams_set is .* there, 'transformer_big'"):
+        resumed_settings(run, trained.output_dir, other)
+    same = resumed_settings(run, trained.output_dir, {"hparams_set": run.hparams_set})
+    assert same == resumed_settings(run, trained.output_dir, {})
 
 
 def test_the_recorded_folder_of_the_data_must_exist(trained):
     trained.train()
     run = Run.load_existing(trained.output_dir)
     with pytest.raises(UserError, match="data, recorded in"):
-        prepared_training.recorded_data_dir(run, trained.output_dir)
+        recorded_data_dir(run, trained.output_dir)
     Path(run.data_dir).mkdir()
-    found = prepared_training.recorded_data_dir(run, trained.output_dir)
+    found = recorded_data_dir(run, trained.output_dir)
     assert found == (trained.folder / "data").resolve()
 
 
@@ -722,9 +643,9 @@ def second(trained, monkeypatch):
     )
     monkeypatch.setattr(training, "Workers", lambda strategy: workers)
     monkeypatch.setattr(trained, "_train", lambda: trained.steps)
-    record(monkeypatch, prepared_training, "check_warm_start")
+    record(monkeypatch, training_config, "check_warm_start")
     trained.begun = record(monkeypatch, training, "begin_with")
-    trained.tried = record(monkeypatch, training, "try_memory")
+    trained.tried = record(monkeypatch, training, "check_memory")
     return trained
 
 
@@ -734,7 +655,7 @@ FOR_WORKERS = {"save_checkpoints_secs": 0.0, "early_stopping_patience": 0}
 def test_a_worker_trains_like_the_chief_and_writes_nothing(second):
     result = second.train(**FOR_WORKERS)
     call = second.made.call
-    assert call["training"].settings == second.settings(**FOR_WORKERS)
+    assert call["config"].settings == second.settings(**FOR_WORKERS)
     assert (call["data"], call["strategy"]) == (second.data, STRATEGY)
     assert call["run"].num_replicas == 3
     log = call["log"].output_dir

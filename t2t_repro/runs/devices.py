@@ -1,44 +1,25 @@
-"""Build the trainer of a run: its model, its step, and what watches it."""
+"""Fit a training run to its devices: XLA, and memory for its largest batch."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 
-import keras
 import tensorflow as tf
 
-from t2t_repro import registry
-from t2t_repro.constants import SELF_ATTENTIONS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.errors import UserError
 from t2t_repro.models.estimates import fitting_batch_size, training_memory
-from t2t_repro.models.transformer import Transformer
 from t2t_repro.progress import status
-from t2t_repro.runs.evaluators import (
-    Training,
-    branch_monitor,
-    make_evaluators,
-    make_listeners,
-)
-from t2t_repro.runs.prepared_training import PreparedTraining
 from t2t_repro.runs.run import Run
-from t2t_repro.runs.training_summary import log_summary, warn_of_unlikely_dev
+from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text_tables import quantity
 from t2t_repro.training.checkpoint_paths import latest_step
-from t2t_repro.training.cluster import Workers, make_repeatable
 from t2t_repro.training.loop import Trainer
-from t2t_repro.training.metrics_log import MetricsLog
-from t2t_repro.training.optimizer import make_optimizer
 from t2t_repro.training.step import StepOptions, compiles_products, uses_xla
-from t2t_repro.training.training_batches import (
-    TrainingData,
-    largest_shape,
-    try_largest_batch,
-)
+from t2t_repro.training.training_batches import largest_shape, try_largest_batch
 from t2t_repro.training.update_size import UpdateSize
 
 logger = logging.getLogger(__name__)
@@ -51,121 +32,24 @@ VALUES_PER_COMPILED_SHAPE = 2**24
 USABLE = 0.9
 
 
-def make_trainer(
-    training: PreparedTraining,
-    run: Run,
-    data: PreparedData,
-    strategy: tf.distribute.Strategy,
-    *,
-    log: MetricsLog | None = None,
-    show_progress: bool = False,
-) -> Trainer:
-    """Build the model, the optimizer and everything that trains them.
-
-    Args:
-        training: The training run.
-        run: Description of the run.
-        data: Prepared data.
-        strategy: Strategy that distributes the replicas.
-        log: Receives the metrics; None = a log in the folder of the run.
-        show_progress: Whether to draw a progress bar if standard error is a terminal.
-
-    Raises:
-        UserError: If a registered attention does not build its projections.
-    """
-    settings, hparams = training.settings, training.hparams
-    make_repeatable(settings.random_seed, deterministic=settings.deterministic)
-    with strategy.scope():
-        model, optimizer = _make_model_and_optimizer(run, data, settings.train_steps)
-    size = training.update_size(strategy.num_replicas_in_sync)
-    options = step_options(hparams, size, settings.xla, strategy)
-    plan = BatchPlan.for_training(hparams.replace(batch_size=size.tokens), size.parts)
-    log_summary(run, data, model, plan, options.jit_compile)
-    _warn_of_one_pass(hparams, settings.train_steps)
-    logger.info("an update: %s", size)
-    warn_of_unlikely_dev(data)
-    watched = Training(model, hparams, settings, data)
-    is_chief = Workers(strategy).is_chief
-    log = log or MetricsLog(settings.output_dir)
-    if is_chief:
-        log.listeners += make_listeners(watched)
-    has_branches = hparams.branched_attention != "none"
-    return Trainer(
-        settings=settings,
-        model=model,
-        optimizer=optimizer,
-        strategy=strategy,
-        data=TrainingData(data.shards("train"), plan),
-        step_options=options,
-        metric=data.problem.metric,
-        evaluators=make_evaluators(watched) if is_chief else (),
-        monitors=[branch_monitor(model)] if has_branches else [],
-        log=log,
-        show_progress=show_progress,
-    )
-
-
-def _warn_of_one_pass(hparams: HParams, train_steps: int) -> None:
-    """Log that R-Drop would begin after the end of the training run."""
-    if hparams.rdrop_weight and train_steps <= hparams.rdrop_after_steps:
-        logger.warning(
-            "no update has a second pass: received rdrop_after_steps=%d, expected "
-            "fewer than train_steps=%d",
-            hparams.rdrop_after_steps,
-            train_steps,
-        )
-
-
-def _make_model_and_optimizer(
-    run: Run, data: PreparedData, train_steps: int
-) -> tuple[keras.Model, keras.optimizers.Optimizer]:
-    model = run.build_model(*data.tokenizers())
-    _check_attention(model, run.hparams.self_attention_type)
-    if run.hparams.packed_length and not isinstance(model, Transformer):
-        raise UserError(
-            f"received packed_length={run.hparams.packed_length} for the model "
-            f"{run.model}, expected 0: only `Transformer` and its subclasses keep the "
-            "pairs of a row apart."
-        )
-    optimizer = make_optimizer(run.hparams, train_steps)
-    optimizer.build(model.trainable_variables)
-    return model, optimizer
-
-
-def _check_attention(model: keras.Model, name: str) -> None:
-    """Refuse an attention of a user's package that does not build its projections.
-
-    They would get their weights in the first update, unknown to the optimizer.
-    """
-    if name in SELF_ATTENTIONS or not isinstance(model, Transformer):
-        return
-    for layer in (*model.encoder.layers, *model.decoder.layers):
-        if not layer.self_attention.query_projection.built:
-            raise UserError(
-                f"the attention {name} (registered at "
-                f"{registry.attentions.entry(name).location}) has projections without "
-                "weights: its `build` must call `super().build()`."
-            )
-
-
-def decided_xla(training: PreparedTraining, strategy: tf.distribute.Strategy) -> str:
+def choose_xla(config: TrainingConfig, strategy: tf.distribute.Strategy) -> str:
     """Return the `xla` of a run that begins or is resumed.
 
     A compiled update rounds differently, so a resumed run keeps the choice that it
     began with, however many steps it has now.
 
     Args:
-        training: The training run.
+        config: The training run.
         strategy: The strategy of the replicas.
 
     Returns:
         `settings.xla`; instead of "auto", the recorded choice of the run to resume, or
-        `chosen_xla` for a new run. Earlier versions recorded "auto", by which short
-        runs were compiled, too.
+        that of `choose_xla_of_new_run`. Earlier versions recorded "auto", by which
+        short runs were compiled, too.
     """
-    settings, hparams, before = training.settings, training.hparams, training.before
+    settings, hparams, before = config.settings, config.hparams, config.resumed_run
     if before is None:
-        return chosen_xla(settings, hparams, strategy)
+        return choose_xla_of_new_run(settings, hparams, strategy)
     xla = settings.xla
     if xla == "auto":
         xla = before.training.get("xla", "auto")
@@ -174,7 +58,7 @@ def decided_xla(training: PreparedTraining, strategy: tf.distribute.Strategy) ->
     return xla
 
 
-def chosen_xla(
+def choose_xla_of_new_run(
     settings: TrainSettings, hparams: HParams, strategy: tf.distribute.Strategy
 ) -> str:
     """Return the `xla` of a new run: instead of "auto", one of the other values.
@@ -246,16 +130,14 @@ def step_options(
     )
 
 
-def try_memory(
-    training: PreparedTraining, trainer: Trainer, data: PreparedData
-) -> None:
+def check_memory(config: TrainingConfig, trainer: Trainer, data: PreparedData) -> None:
     """Run out of memory before training if its largest batch would.
 
     Raises:
         OutOfMemoryError: If it does; the message names a batch size that fits.
     """
-    size = training.update_size(trainer.strategy.num_replicas_in_sync)
-    hparams = training.hparams.replace(batch_size=size.tokens)
+    size = config.update_size(trainer.strategy.num_replicas_in_sync)
+    hparams = config.hparams.replace(batch_size=size.tokens)
     source, target = data.tokenizers()
     sizes = (source.vocab_size, target.vocab_size)
     if source is not target:

@@ -1,4 +1,4 @@
-"""XLA compiles what the steps of a run pay back, and a run keeps its choice."""
+"""XLA compiles what the steps of a run pay back; the largest batch is tried first."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro import catalogue
+from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.prepare import prepare
 from t2t_repro.data.request import PairFiles
-from t2t_repro.runs import Run, TrainSettings, train, trainer
-from t2t_repro.runs.prepared_training import PreparedTraining
+from t2t_repro.runs import DecodeHParams, Run, TrainSettings, devices, train
+from t2t_repro.runs.devices import memory_advice
+from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.training import step
+from t2t_repro.training.step import StepOptions
 from tests.support.trained_system import write_text
 
 # Five batch shapes; an update has 2,048 * 128 values.
 TINY = catalogue.hparams("transformer_tiny").resolved()
-FEWEST = 5 * trainer.VALUES_PER_COMPILED_SHAPE // (2048 * 128)
+FEWEST = 5 * devices.VALUES_PER_COMPILED_SHAPE // (2048 * 128)
 FOUND = {}  # the run to resume
 ONE_REPLICA = types.SimpleNamespace(num_replicas_in_sync=1)
 SMALL = (
@@ -38,8 +41,8 @@ def settings(folder="new", steps=FEWEST, xla="auto"):
 def decided(*, hparams=TINY, strategy=ONE_REPLICA, **changes):
     before = FOUND.get("before")
     given = settings(**changes)
-    training = PreparedTraining(given, None, hparams, None, before, before)
-    return trainer.decided_xla(training, strategy)
+    config = TrainingConfig(given, None, hparams, DecodeHParams(), before, before)
+    return devices.choose_xla(config, strategy)
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def recorded(monkeypatch):
     def record(**training):
         run = types.SimpleNamespace(training=training)
         monkeypatch.setitem(FOUND, "before", run)
-        monkeypatch.setattr(trainer, "latest_step", lambda _: 10)
+        monkeypatch.setattr(devices, "latest_step", lambda _: 10)
 
     return record
 
@@ -124,7 +127,7 @@ def test_a_short_run_of_an_earlier_version_is_still_compiled(recorded, training)
     recorded(**training)
     xla = decided(steps=100)
     size = types.SimpleNamespace(micro_batches=1)
-    assert trainer.step_options(TINY, size, xla, ONE_REPLICA).jit_compile
+    assert devices.step_options(TINY, size, xla, ONE_REPLICA).jit_compile
 
 
 @pytest.mark.parametrize(
@@ -145,6 +148,75 @@ def test_a_trial_that_becomes_long_is_told_that_compiling_pays_back(
         "batch shapes (xla=on compiles)"
     )
     assert logged.messages == [line] * advised
+
+
+@pytest.mark.parametrize(
+    ("xla", "is_wise", "compiled", "products"),
+    [
+        ("on", False, True, True),
+        ("fusible", False, True, False),
+        ("off", True, False, True),
+        ("auto", True, True, True),
+        ("auto", False, False, True),
+    ],
+)
+def test_every_option_of_the_step_has_its_hparam(
+    monkeypatch, xla, is_wise, compiled, products
+):
+    monkeypatch.setattr(step, "should_use_xla", lambda strategy: is_wise)
+    values = {
+        "label_smoothing": 0.17,
+        "clip_grad_norm": 3.5,
+        "rdrop_weight": 2.5,
+        "rdrop_after_steps": 60,
+    }
+    size = types.SimpleNamespace(micro_batches=3)
+    options = devices.step_options(TINY.replace(**values), size, xla, ONE_REPLICA)
+    how = {"jit_compile": compiled, "jit_products": products}
+    assert options == StepOptions(**values, **how, micro_batches=3)
+
+
+SIZES = (700_000, 900_000)  # so the sum of gradients has several tenths of a GB
+
+
+def test_the_trial_of_the_largest_batch_makes_both_passes_and_gives_advice(monkeypatch):
+    found = {}
+
+    def record(step, plan, strategy, variables, *, advice, prepare):
+        prepare()
+        found.update(step=step, plan=plan, advice=advice)
+
+    def keep(name):
+        return lambda value: found.update({name: value})
+
+    monkeypatch.setattr(devices, "try_largest_batch", record)
+    monkeypatch.setattr(devices, "device_memory", lambda: 5_000_000_000)
+    hparams = TINY.replace(
+        batch_size=640, update_tokens=1920, rdrop_weight=1.0, rdrop_after_steps=30
+    )
+    plan = BatchPlan.for_training(hparams, 3)
+    trainer = types.SimpleNamespace(
+        strategy=ONE_REPLICA,
+        show_progress=False,
+        train_step="step",
+        batches=types.SimpleNamespace(data=types.SimpleNamespace(plan=plan)),
+        checkpoints=types.SimpleNamespace(variables={}),
+        optimizer=types.SimpleNamespace(
+            iterations=types.SimpleNamespace(assign=keep("iterations"))
+        ),
+        first_updates=types.SimpleNamespace(add=keep("length")),
+    )
+    tokenizers = tuple(types.SimpleNamespace(vocab_size=size) for size in SIZES)
+    data = types.SimpleNamespace(tokenizers=lambda: tokenizers)
+    config = TrainingConfig(settings(), None, hparams, DecodeHParams(), None, None)
+    devices.check_memory(config, trainer, data)
+    # The longest shape is compiled, and its advice is about three micro-batches.
+    assert (found["step"], found["iterations"]) == ("step", 30)
+    assert found["length"] == max(length for _, length in plan.shapes)
+    untied = hparams.replace(shared_embedding_and_softmax_weights=False)
+    expected = memory_advice(untied, SIZES, 5_000_000_000, micro_batches=3)
+    assert found["advice"]() == expected
+    assert expected != memory_advice(untied, SIZES, 5_000_000_000)
 
 
 @pytest.fixture(scope="module")
@@ -181,15 +253,10 @@ def trained(tmp_path_factory):
 def test_a_trial_that_is_trained_further_equals_an_uninterrupted_run_bit_by_bit(
     trained, monkeypatch, tmp_path
 ):
-    # Four steps of 512 * 32 values are too few, and twelve are enough.
-    monkeypatch.setattr(trainer, "VALUES_PER_COMPILED_SHAPE", 8 * 512 * 32)
-    trained(tmp_path / "trial", 4)
+    # Two steps of 512 * 32 values are too few, and four are enough.
+    monkeypatch.setattr(devices, "VALUES_PER_COMPILED_SHAPE", 3 * 512 * 32)
+    trained(tmp_path / "trial", 2)
+    further = trained(tmp_path / "trial", 4)
     assert Run.load_existing(tmp_path / "trial").training["xla"] == "off"
-    further = trained(tmp_path / "trial", 12)
-    assert Run.load_existing(tmp_path / "trial").training["xla"] == "off"
-    uninterrupted = trained(tmp_path / "uninterrupted", 12, "off")
-    compiled = trained(tmp_path / "compiled", 12)
-    assert Run.load_existing(tmp_path / "compiled").training["xla"] == "on"
-    for name, values in uninterrupted.items():
+    for name, values in trained(tmp_path / "uninterrupted", 4, "off").items():
         np.testing.assert_array_equal(further[name], values)
-    assert any((compiled[name] != values).any() for name, values in further.items())
