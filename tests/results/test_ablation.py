@@ -24,22 +24,23 @@ def test_rows_without_results_are_not_yet_measured():
     found = cells("inside")
     assert found["dev nll"] == "not yet measured"
     assert set(itertools.islice(found.values(), 2, None)) == {""}
+    small = [dataclasses.replace(x, scale="small") for x in RESULTS]
+    assert cells("around", small)["dev nll"] == "not yet measured"
 
 
 def test_scores_are_means_with_the_deviation_of_the_seeds():
-    found = cells("around")
-    assert found["dev nll"] == "2.625 ± 0.177"
-    assert found["dev BLEU"] == "28.25 ± 0.35"
-    assert found["both"] == "29.25 ± 0.35"
-    assert found["seeds"] == "2"
-    assert found["dev nll, average"] == "2.125 ± 0.177"
-    assert found["both, average"] == "30.25 ± 0.35"
+    assert (
+        cells("around").items()
+        >= {
+            "dev nll": "2.625 ± 0.177",
+            "dev BLEU": "28.25 ± 0.35",
+            "both": "29.25 ± 0.35",
+            "seeds": "2",
+            "dev nll, average": "2.125 ± 0.177",
+            "both, average": "30.25 ± 0.35",
+        }.items()
+    )
     assert cells("shared")["dev nll"] == "2.250"
-
-
-def test_other_scales_do_not_count():
-    small = [dataclasses.replace(x, scale="small") for x in RESULTS]
-    assert cells("around", small)["dev nll"] == "not yet measured"
 
 
 def test_the_spread_is_the_median_and_the_largest_of_the_layers():

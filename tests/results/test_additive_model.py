@@ -81,16 +81,10 @@ def test_p_values_equal_the_f_test_against_equal_systems(missing):
     assert found.p_value == pytest.approx(expected)
 
 
-def test_one_seed_gives_no_difference():
+def test_a_system_that_shares_no_seed_is_not_compared_unless_another_connects_them():
     assert differences({"first": {1: 2.0}, "second": {1: 3.0}}, "first") == {}
-
-
-def test_a_system_that_shares_no_seed_is_not_compared():
     scores = {"first": FIRST, "second": SECOND, "other": {7: 2.0, 8: 2.5}}
     assert set(differences(scores, "first")) == {"second"}
-
-
-def test_other_systems_can_connect_two_that_share_no_seed():
     scores = {"first": FIRST, "second": SECOND | {7: 3.0}, "other": {7: 2.0}}
     assert set(differences(scores, "first")) == {"second", "other"}
 

@@ -10,7 +10,6 @@ from results.figures import (
     FIGURES,
     FigureData,
     attention_points,
-    classes_in,
     draw_figures,
     links,
 )
@@ -92,24 +91,9 @@ def test_every_figure_is_drawn_and_drawn_again_alike(tmp_path):
     assert lengths.index("1 to 10 words") < lengths.index("11 to 20 words")
     assert "over 40" not in lengths
     (tmp_path / "again").mkdir()
+    assert draw_figures(NOTHING, tmp_path / "again") == []
     curves = dataclasses.replace(EVERYTHING, results=())
     again = draw_figures(curves, tmp_path / "again")
     assert len(again) == 5
     for path in again:
         assert path.read_text(encoding="utf-8") == texts[path.name]
-
-
-def test_nothing_is_drawn_from_nothing(tmp_path):
-    pytest.importorskip("matplotlib", reason="the extra `results` is not installed")
-    assert draw_figures(NOTHING, tmp_path) == []
-
-
-def test_scores_of_a_result_file_are_found_again_by_split():
-    scores = {
-        "F1, over 40 words (dev)": 50.0,
-        "F1, 1 to 10 words (dev)": 90.0,
-        "F1, 11 to 20 words (test)": 80.0,
-        "F1 (dev)": 70.0,
-    }
-    found = classes_in(scores, "dev")
-    assert list(found.items()) == [("1 to 10 words", 90.0), ("over 40 words", 50.0)]

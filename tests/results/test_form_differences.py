@@ -80,15 +80,18 @@ def test_runs_on_cpus_are_compared_with_runs_on_cpus():
     assert float(found["nll, p"]) == pytest.approx(paired, abs=5e-4)
 
 
-def test_the_reference_has_no_difference_from_itself():
-    assert cells("transformer") == {}
-
-
 def test_without_several_seeds_there_is_no_difference():
     for few in (RESULTS, RESULTS[::2], SEVERAL[5:], SEVERAL[1:]):
         assert not {"nll, p", "BLEU, difference"} & cells("around", few).keys()
-    text = differences_table(RESULTS, (), (), "transformer")
-    assert "the noise has 1 degree(s) of freedom" in text
+    assert cells("transformer") == {}
+    for results, degrees in ((RESULTS[::2], 0), (RESULTS, 1)):
+        for text in (
+            differences_table(results, (), (), "transformer"),
+            comparison(results, (), "transformer"),
+        ):
+            assert f"the noise has {degrees} degree(s) of freedom" in text
+    text = comparison(SEVERAL[5:], (), "transformer")
+    assert text.startswith("Too few rows have several seeds")
 
 
 def test_only_what_the_noise_tells_apart_is_said_to_differ():
@@ -112,14 +115,6 @@ def test_only_what_the_noise_tells_apart_is_said_to_differ():
     assert other.startswith(
         f"By dev nll, these rows differ from {names[1]}: `transformer`, "
     )
-
-
-def test_without_several_seeds_nothing_is_compared():
-    for results, degrees in ((RESULTS[::2], 0), (RESULTS, 1)):
-        text = comparison(results, (), "transformer")
-        assert f"the noise has {degrees} degree(s) of freedom" in text
-    text = comparison(SEVERAL[5:], (), "transformer")
-    assert text.startswith("Too few rows have several seeds")
 
 
 def test_a_difference_is_written_as_a_text():

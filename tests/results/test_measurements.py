@@ -29,13 +29,6 @@ def test_a_table_is_written_with_its_formats():
     ]
 
 
-def test_a_page_may_show_the_numbers_and_how_they_were_measured():
-    values = MEASUREMENT.values()
-    assert values["bleu"] == 12.5
-    assert (values["commit"], values["hardware"]) == ("abc1234", "2 x CPU")
-    assert values["signature"] == "nrefs:1"
-
-
 def test_a_long_command_is_broken_before_its_flags():
     flags = " ".join(f"--flag_{number} value_{number}" for number in range(12))
     command = f"t2t train {flags}"
