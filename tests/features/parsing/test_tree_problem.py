@@ -44,29 +44,15 @@ def test_each_problem_has_its_form_of_leaves(name, written):
     assert problem.score([output.text], [JOHN]).complete_match == 100
 
 
-def test_postprocessing_repairs_a_malformed_tree():
-    output = catalogue.problem("parsing_ptb").postprocess(
-        "John runs .", "(S (NP XX )NP XX"
-    )
-    assert output.text == "(TOP (S (NP (XX John)) (XX runs)) (XX .))"
-    assert len(output.repairs) == 2
-
-
 def test_brackets_of_a_source_are_written_as_in_the_treebank():
     problem = catalogue.problem("parsing_ptb")
     assert problem.normalize_source(" it ( Fig. 1)") == "it -LRB- Fig. 1-RRB-"
 
 
-def test_the_scores_count_brackets():
-    problem = catalogue.problem("parsing_ptb")
-    found = "(TOP (S (NP (XX John)) (XX runs) (XX .)))"
-    assert problem.development_score([found], [JOHN]) == pytest.approx(80)
-    assert problem.score([JOHN], [JOHN]).complete_match == 100
-
-
 def test_trees_are_compared_by_their_brackets():
     problem = catalogue.problem("parsing_ptb")
     other = "(TOP (S (NP (XX John)) (XX runs) (XX .)))"
+    assert problem.development_score([other], [JOHN]) == pytest.approx(80)
     first, second = problem.similarities([JOHN, other])
     assert first[0] == second[1] == 100
     assert first[1] == problem.development_score([JOHN], [other])
@@ -114,11 +100,6 @@ def test_a_file_with_a_malformed_tree_is_refused_with_its_line(tmp_path):
         problem.check(None)
 
 
-def test_without_files_the_error_names_the_file():
-    with pytest.raises(UsageError, match="expected train_trees"):
-        list(catalogue.problem("parsing_ptb").pairs("train", None))
-
-
 def test_a_parsing_problem_has_no_reverse():
     with pytest.raises(UserError, match="has no reverse"):
         catalogue.problem("parsing_ptb_rev")
@@ -135,3 +116,8 @@ def test_the_synthetic_trees_have_the_words_of_the_synthetic_sentences():
             " ", ""
         )
         assert tree.startswith("(TOP (S")
+
+
+def test_without_files_the_error_names_the_file():
+    with pytest.raises(UsageError, match="expected train_trees"):
+        list(catalogue.problem("parsing_ptb").pairs("train", None))

@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from t2t_repro.features.parsing import tree_symbols
 from t2t_repro.features.parsing.tree_symbols import align, from_symbols, to_symbols
 from t2t_repro.features.parsing.trees import read_trees
 from tests.support.random_trees import random_tree
@@ -15,10 +14,6 @@ WORDS = ["John", "runs"]
 
 def tree_of(text):
     return next(read_trees([text]))[1]
-
-
-def repaired(symbols, words=WORDS):
-    return from_symbols(symbols.split(), words)
 
 
 def test_the_symbols_equal_those_of_vinyals_et_al():
@@ -53,96 +48,54 @@ def test_the_symbols_and_the_words_of_a_tree_give_the_tree(seed, leaves):
     assert found.repairs == ()
 
 
+JOHN_RUNS = "(S (XX John) (XX runs))"
+
+
 @pytest.mark.parametrize(
-    ("symbols", "tree", "repairs"),
+    ("symbols", "tree", "fault"),
     [
-        (
-            "(S XX XX XX )S",
-            "(TOP (S (XX John) (XX runs)))",
-            (tree_symbols.LEAF_WITHOUT_WORD,),
-        ),
-        (
-            "(S XX )S",
-            "(TOP (S (XX John)) (XX runs))",
-            (tree_symbols.WORD_WITHOUT_LEAF,),
-        ),
-        (
-            "(S (NP XX )NP XX",
-            "(TOP (S (NP (XX John)) (XX runs)))",
-            (tree_symbols.UNCLOSED,),
-        ),
-        (
-            "XX )NP XX )S",
-            "(TOP (S (NP (XX John)) (XX runs)))",
-            (tree_symbols.UNOPENED,),
-        ),
-        (
-            "(S (NP XX )VP XX )S",
-            "(TOP (S (NP (XX John)) (XX runs)))",
-            (tree_symbols.OTHER_LABEL,),
-        ),
-        (
-            "(S (NP )NP XX XX )S",
-            "(TOP (S (XX John) (XX runs)))",
-            (tree_symbols.EMPTY,),
-        ),
-        (
-            "(S <unk> ( XX XX )S",
-            "(TOP (S (XX John) (XX runs)))",
-            (tree_symbols.NO_SYMBOL,),
-        ),
-        ("", "(TOP (XX John) (XX runs))", (tree_symbols.WORD_WITHOUT_LEAF,)),
-        (")S XX XX", "(TOP (XX John) (XX runs))", (tree_symbols.UNOPENED,)),
+        ("(S XX XX XX )S", JOHN_RUNS, "leaf without a word"),
+        ("(S XX )S", "(S (XX John)) (XX runs)", "word without a leaf"),
+        ("(S (NP XX )NP XX", "(S (NP (XX John)) (XX runs))", "opening bracket without"),
+        ("XX )NP XX )S", "(S (NP (XX John)) (XX runs))", "closing bracket without"),
+        ("(S (NP XX )VP XX )S", "(S (NP (XX John)) (XX runs))", "with another label"),
+        ("(S (NP )NP XX XX )S", JOHN_RUNS, "constituent without a word"),
+        ("(S <unk> ( XX XX )S", JOHN_RUNS, "not a symbol of a tree"),
+        ("", "(XX John) (XX runs)", "word without a leaf"),
+        (")S XX XX", "(XX John) (XX runs)", "closing bracket without"),
     ],
 )
-def test_malformed_symbols_are_repaired_and_their_faults_named(symbols, tree, repairs):
-    found = repaired(symbols)
-    assert str(found.tree) == tree
-    assert found.repairs == repairs
+def test_malformed_symbols_are_repaired_and_their_faults_named(symbols, tree, fault):
+    found = from_symbols(symbols.split(), WORDS)
+    assert str(found.tree) == f"(TOP {tree})"
+    assert [fault in named for named in found.repairs] == [True]
+
+
+NP, VP = "(NP (DT the) (JJ old) (NN bird))", "(VP (VBZ sings))"
 
 
 @pytest.mark.parametrize(
-    ("symbols", "tree", "repairs"),
+    ("leaves", "tree", "fault"),
     [
-        (
-            "(S (NP t/DT b/NN )NP (VP s/VBZ )VP )S",
-            "(TOP (S (NP (DT the) (XX old) (NN bird)) (VP (VBZ sings))))",
-            (tree_symbols.WORD_WITHOUT_LEAF,),
-        ),
-        (
-            "(S (NP t/DT o/JJ )NP (VP s/VBZ )VP )S",
-            "(TOP (S (NP (DT the) (JJ old) (XX bird)) (VP (VBZ sings))))",
-            (tree_symbols.WORD_WITHOUT_LEAF,),
-        ),
-        (
-            "(S (NP o/JJ b/NN )NP (VP s/VBZ )VP )S",
-            "(TOP (S (NP (XX the) (JJ old) (NN bird)) (VP (VBZ sings))))",
-            (tree_symbols.WORD_WITHOUT_LEAF,),
-        ),
-        (
-            "(S (NP t/DT o/JJ b/NN b/NN )NP (VP s/VBZ )VP )S",
-            "(TOP (S (NP (DT the) (JJ old) (NN bird)) (VP (VBZ sings))))",
-            (tree_symbols.LEAF_WITHOUT_WORD,),
-        ),
-        (
-            "(S (NP t/DT x/JJ b/NN )NP (VP s/VBZ )VP )S",
-            "(TOP (S (NP (DT the) (JJ old) (NN bird)) (VP (VBZ sings))))",
-            (tree_symbols.OTHER_WORD,),
-        ),
-        (
-            "(NP t/DT )NP",
-            "(TOP (NP (DT the)) (XX old) (XX bird) (XX sings))",
-            (tree_symbols.WORD_WITHOUT_LEAF,),
-        ),
+        ("t/DT b/NN", "(NP (DT the) (XX old) (NN bird))", "word without a leaf"),
+        ("t/DT o/JJ", "(NP (DT the) (JJ old) (XX bird))", "word without a leaf"),
+        ("o/JJ b/NN", "(NP (XX the) (JJ old) (NN bird))", "word without a leaf"),
+        ("t/DT o/JJ b/NN b/NN", NP, "leaf without a word"),
+        ("t/DT x/JJ b/NN", NP, "leaf with another word's initial"),
     ],
 )
 def test_leaves_with_initials_keep_their_words_if_others_are_skipped(
-    symbols, tree, repairs
+    leaves, tree, fault
 ):
-    words = ["the", "old", "bird", "sings"]
-    found = from_symbols(symbols.split(), words, leaves="initial")
-    assert str(found.tree) == tree
-    assert found.repairs == repairs
+    symbols = f"(S (NP {leaves} )NP (VP s/VBZ )VP )S".split()
+    found = from_symbols(symbols, ["the", "old", "bird", "sings"], leaves="initial")
+    assert str(found.tree) == f"(TOP (S {tree} {VP}))"
+    assert found.repairs == (fault,)
+
+
+def test_words_after_the_last_leaf_follow_it():
+    found = from_symbols(["(NP", "t/DT", ")NP"], ["the", "old"], leaves="initial")
+    assert str(found.tree) == "(TOP (NP (DT the)) (XX old))"
 
 
 @pytest.mark.parametrize("leaves", ["any", "tag", "initial"])
@@ -154,21 +107,6 @@ def test_any_symbols_become_a_tree_over_exactly_the_words(leaves):
         tree = from_symbols(written, WORDS, leaves=leaves).tree
         assert list(tree.words) == WORDS
         assert next(read_trees([str(tree)]))[1] == tree
-
-
-@pytest.mark.parametrize(
-    ("written", "wanted", "partners"),
-    [
-        ("abc", "abc", [0, 1, 2]),
-        ("ac", "abc", [0, 2]),
-        ("abbc", "abc", [0, None, 1, 2]),
-        ("axc", "abc", [0, 1, 2]),
-        ("", "abc", []),
-        ("ab", "", [None, None]),
-    ],
-)
-def test_equal_elements_are_partners(written, wanted, partners):
-    assert align(written, wanted) == partners
 
 
 def edits_of(partners, written, wanted):
@@ -216,8 +154,3 @@ def test_the_alignment_has_the_fewest_edits_and_the_documented_partners(written)
             ),
         )
         assert align(written, wanted) == list(best)
-
-
-def test_an_element_without_partner_comes_as_late_as_possible():
-    # As few edits: [None, 0, 1].
-    assert align("aba", "bab") == [1, 2, None]

@@ -32,9 +32,6 @@ def test_a_tree_is_leaves_and_spans_in_preorder():
 def test_the_root_is_left_out_whatever_its_label(root):
     assert read(JOHN.replace("TOP", root)) == [JOHN_TREE]
     assert read(f"({root} {JOHN})") == [JOHN_TREE]
-
-
-def test_a_tree_needs_no_root():
     assert read("(S (NP (NNP John)) (VP (VBZ runs)))") == [JOHN_TREE]
 
 
@@ -49,10 +46,25 @@ def test_a_tree_can_span_lines_and_a_line_can_hold_several_trees():
     assert [number for number, _ in read_trees(lines)] == [1, 4, 4]
 
 
-def test_traces_and_constituents_that_hold_nothing_else_are_left_out():
-    line = "(S (NP-SBJ (-NONE- *)) (VP (VB Go) (NP (-NONE- *T*-1))))"
-    assert str(read(line)[0]) == "(TOP (S (VP (VB Go))))"
-    assert read("( (S (-NONE- *)))") == [Tree((), ())]
+@pytest.mark.parametrize(
+    ("line", "tree"),
+    [
+        # Labels lose function tags and indices, but tags of brackets stay.
+        (
+            "(S (NP-SBJ-1 (-LRB- -LRB-)) (PP=2 (IN-4 in)) (-LRB- (,-1 ,)))",
+            "(S (NP (-LRB- -LRB-)) (PP (IN in)) (-LRB- (, ,)))",
+        ),
+        # Brackets without a label, traces and what holds nothing else are left out.
+        ("( (S (`` “) ( (NP (NN x)))))", "(S (`` “) (NP (NN x)))"),
+        (
+            "(S (NP-SBJ (-NONE- *)) (VP (VB Go) (NP (-NONE- *T*-1))))",
+            "(S (VP (VB Go)))",
+        ),
+        ("(TOP (S (VP (VB Go))))", "(S (VP (VB Go)))"),
+    ],
+)
+def test_labels_are_cleaned_and_constituents_keep_their_order(line, tree):
+    assert str(read(line)[0]) == f"(TOP {tree})"
 
 
 @pytest.mark.parametrize("line", ["()", "( )", "(TOP)", "(TOP (S (-NONE- *)))"])
@@ -61,29 +73,9 @@ def test_a_tree_can_have_no_leaf(line):
     assert read(str(Tree((), ()))) == [Tree((), ())]
 
 
-def test_labels_lose_function_tags_and_indices_but_bracket_tags_stay():
-    line = "(S (NP-SBJ-1 (-LRB- -LRB-)) (PP=2 (IN-4 in)) (-LRB- (,-1 ,)))"
-    assert str(read(line)[0]) == (
-        "(TOP (S (NP (-LRB- -LRB-)) (PP (IN in)) (-LRB- (, ,))))"
-    )
-
-
-def test_brackets_without_a_label_are_left_out():
-    line = "( (S (`` “) ( (NP (NN x)))))"
-    assert str(read(line)[0]) == "(TOP (S (`` “) (NP (NN x))))"
-
-
-def test_unary_chains_keep_their_order():
-    line = "(TOP (S (VP (VB Go))))"
-    assert str(read(line)[0]) == line
-
-
 def test_a_no_break_space_is_part_of_a_word():
     assert read("(NN a\u00a0b)")[0].words == ("a\u00a0b",)
     assert words_of(" a\u00a0b\tc ") == ["a\u00a0b", "c"]
-
-
-def test_brackets_of_a_sentence_are_written_as_the_treebank_does():
     assert words_of("f (x)") == ["f", "-LRB-x-RRB-"]
 
 

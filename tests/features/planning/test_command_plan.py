@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from t2t_repro.cli.main import main
 from t2t_repro.training.checkpoint_paths import all_checkpoints
 from tests.support.trained_system import printed_by
 
@@ -78,8 +77,3 @@ def test_timed_steps_give_hours(trained):
     assert timing["hours"] == pytest.approx(hours)
     tokens = 16 * 32 / timing["seconds_per_step"]
     assert timing["target_tokens_per_second"] == pytest.approx(tokens)
-
-
-def test_a_problem_without_a_set_is_refused(capsys):
-    assert main(["plan", "--problem", "text_pairs"]) == 2
-    assert "--hparams_set is missing" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +11,7 @@ from t2t_repro.data.manifest import Manifest, SplitCounts
 from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.planning.command_plan import in_units, plan_lines
+from t2t_repro.features.planning.timing import Timing
 from t2t_repro.features.planning.training_plan import plan_training
 from t2t_repro.models.estimates import (
     activation_bytes,
@@ -270,17 +270,7 @@ def test_many_shapes_are_a_list_and_few_are_a_table():
     [(1, "0.5 min 30 s, once"), (5, "2.5 min 30 s, for each of 5 shapes")],
 )
 def test_the_time_of_first_updates_counts_each_of_them(compilations, first_use):
-    timing = SimpleNamespace(
-        rows=3,
-        length=8,
-        steps=2,
-        num_replicas=1,
-        compilations=compilations,
-        compile_seconds=30.0,
-        seconds_per_step=0.5,
-        target_tokens_per_second=48.0,
-        hours=lambda steps: steps / 7200,
-    )
+    timing = Timing(3, 8, 2, 1, compilations, 30.0, seconds_per_step=0.5)
     printed = " ".join("\n".join(plan_lines(plan(), timing)).split())
     assert f"first use {first_use}" in printed
 
