@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,14 +8,10 @@ import pytest
 from t2t_repro import registry
 from t2t_repro.cli.data_flags import add_data_flags, problem_and_settings
 from t2t_repro.cli.main import main
-from t2t_repro.data import prepare as prepare_module
 from t2t_repro.data.prepare import open_or_prepare
 from t2t_repro.data.prepared import PreparedData
-from t2t_repro.data.request import PairCorpora, PairFiles, requested_settings
-from t2t_repro.errors import UsageError, UserError
-from t2t_repro.machine import available_cores
-from t2t_repro.settings.prepare_settings import PrepareSettings
-from tests.support.recorder import spy
+from t2t_repro.data.request import PairCorpora, PairFiles, TreeFile
+from t2t_repro.errors import UserError
 
 
 def text_files(folder: Path, count: int = 100, change: str = "") -> list[str]:
@@ -80,13 +74,6 @@ def test_the_same_command_again_finds_the_data(tmp_path, capsys):
     assert "already prepared in" in second.err
 
 
-def test_other_settings_are_refused_with_the_difference(tmp_path, capsys):
-    command = ["--problem", "algorithmic_sort", "--data_dir", str(tmp_path)]
-    datagen(*command)
-    assert datagen(*command, "--num_shards", "3") == 1
-    assert "num_shards is 10 there, 3 now" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -125,6 +112,14 @@ def test_other_settings_are_refused_with_the_difference(tmp_path, capsys):
             ["--problem", "translate_tfds", "--tfds", "a", "--train_tsv", "b"],
             "received --tfds beside text files",
         ),
+        (
+            ["--problem", "text_pairs", "--train_tsv", "a", "--train_target", "b"],
+            "received --train_tsv beside",
+        ),
+        (
+            ["--problem", "text_pairs", "--train_trees", "a", "--train_tsv", "b"],
+            "received --train_trees beside pairs",
+        ),
         (["--num_workers", "0"], "at least 1"),
         (["--vocab_size", "many"], "'many', expected a whole number"),
         (["--max_pair_length", "1"], "at least 2"),
@@ -146,16 +141,6 @@ def test_a_broken_text_is_refused_before_anything_is_written(tmp_path, capsys):
     assert code == 1
     assert "source.txt:2: received byte 0xE4" in capsys.readouterr().err
     assert not (tmp_path / "data").exists()
-
-
-def test_a_usage_error_is_reported_without_tensorflow():
-    program = (
-        "import sys; from t2t_repro.cli.main import main\n"
-        "code = main(['datagen', '--problem', 'text_pairs', '--train_source', 'a'])\n"
-        "sys.exit(code != 2 or 'tensorflow' in sys.modules)"
-    )
-    root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", program], cwd=root, check=True, timeout=60)
 
 
 @pytest.mark.parametrize("command", ["datagen", "train"])
@@ -225,52 +210,6 @@ def test_training_with_flags_of_other_data_is_refused(tmp_path):
         opened(*command, *text_files(tmp_path, change="!"))
 
 
-def test_flags_become_settings():
-    problem, given = problem_and_settings(
-        parsed(
-            "--problem",
-            "text_pairs",
-            "--vocab_size",
-            "500",
-            "--vocab_type",
-            "unigram",
-            "--separate_vocabularies",
-            "--keep_duplicates",
-            "--max_pair_length",
-            "70",
-            "--max_length_ratio",
-            "1.5",
-            "--shuffle_seed",
-            "0",
-            "--num_shards",
-            "4",
-            "--character_coverage",
-            "0.99",
-        )
-    )
-    assert requested_settings(problem, given) == PrepareSettings(
-        vocab_size=500,
-        model_type="unigram",
-        shared_vocabulary=False,
-        drop_duplicates=False,
-        max_pair_length=70,
-        max_length_ratio=1.5,
-        shuffle_seed=0,
-        num_shards=4,
-        character_coverage=0.99,
-    )
-
-
-def test_flags_of_the_users_models_become_settings():
-    _, given = problem_and_settings(
-        parsed(
-            *("--problem", "translate_ende_synthetic"),
-            *("--source_model", "a.model", "--target_model", "b.model"),
-        )
-    )
-    assert given == {"source_model": "a.model", "target_model": "b.model"}
-
-
 def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):
     code = datagen(
         "--problem",
@@ -283,13 +222,6 @@ def test_a_model_that_cannot_be_read_is_refused(tmp_path, capsys):
     )
     assert code == 1
     assert "none.model" in capsys.readouterr().err
-
-
-def test_an_unknown_usr_dir_is_a_usage_error():
-    with pytest.raises(UsageError, match="t2t_usr_dir"):
-        problem_and_settings(
-            parsed("--problem", "text_pairs", "--t2t_usr_dir", "/nowhere")
-        )
 
 
 def test_an_error_in_the_users_problem_is_shown_with_its_file_and_line(
@@ -314,6 +246,19 @@ def test_an_error_in_the_users_problem_is_shown_with_its_file_and_line(
     assert "Traceback" not in error
 
 
+def test_tables_and_trees_are_one_file_per_split():
+    problem, _ = problem_and_settings(
+        parsed("--problem=text_pairs", "--train_tsv=a", "--dev_tsv=b")
+    )
+    tables = {"train": PairFiles(Path("a"), None), "dev": PairFiles(Path("b"), None)}
+    assert problem._files == tables
+    problem, _ = problem_and_settings(
+        parsed("--problem=parsing_ptb", "--train_trees=a", "--test_trees=b")
+    )
+    trees = {"train": TreeFile(Path("a")), "test": TreeFile(Path("b"))}
+    assert problem._files == trees
+
+
 def test_several_corpora_are_read_with_their_weights(tmp_path):
     for name in ("a", "b,c"):
         for side in ("en", "de"):
@@ -332,15 +277,3 @@ def test_several_corpora_are_read_with_their_weights(tmp_path):
     problem, _ = problem_and_settings(parsed("--problem", "text_pairs", *comma))
     files = PairFiles(tmp_path / "b,c.en", tmp_path / "b,c.de")
     assert problem._files == {"train": files}
-
-
-def test_workers_and_progress_are_asked_for(tmp_path, monkeypatch):
-    prepared = spy(monkeypatch, prepare_module, "prepare")
-    command = ["--problem", "algorithmic_sort", "--data_dir", str(tmp_path)]
-    datagen(*command, "--num_workers", "3")
-    assert (prepared.calls[0]["num_workers"], prepared.calls[0]["show_progress"]) == (
-        3,
-        True,
-    )
-    datagen(*command)
-    assert prepared.calls[1]["num_workers"] == available_cores()

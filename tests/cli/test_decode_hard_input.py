@@ -118,10 +118,3 @@ def test_the_program_finds_a_line_that_is_not_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(program, "in_this_process", lambda *_: Ended(0, b"", ""))
     fuzzer.check_refused(file)
     assert len(fuzzer.report.failures) == len(file.refused)
-
-
-def test_a_random_file_is_the_same_for_the_same_seed():
-    known = dict.fromkeys(SENTENCES, "x")
-    assert hard_file(3, 5, known).content() == hard_file(3, 5, known).content()
-    assert hard_file(3, 5, known).content() != hard_file(3, 6, known).content()
-    assert hard_file(3, 5, known).content() != hard_file(4, 5, known).content()

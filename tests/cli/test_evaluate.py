@@ -88,38 +88,9 @@ def test_data_without_the_default_split_is_reported(trained, tmp_path, capsys):
     assert "has no test split" in capsys.readouterr().err
 
 
-def test_different_numbers_of_lines_are_reported(trained, tmp_path, capsys):
-    (tmp_path / "short").write_text("one line\n")
-    arguments = files(trained, "test")
-    arguments[-1] = str(tmp_path / "short")
-    assert main(evaluate_arguments(trained, *arguments)) == 1
-    assert "and 1 reference, expected one reference per line" in capsys.readouterr().err
-
-
 def test_empty_files_are_reported(trained, tmp_path, capsys):
     (tmp_path / "empty").write_text("")
     empty = str(tmp_path / "empty")
     arguments = ["--source", empty, "--reference", empty]
     assert main(evaluate_arguments(trained, *arguments)) == 1
     assert "received 0 translations" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["--source", "a"], ["--reference", "a"], ["--split", "train"]],
-)
-def test_flags_that_cannot_be_combined_are_refused(trained, arguments, capsys):
-    assert main(evaluate_arguments(trained, *arguments)) == 2
-    assert arguments[0] in capsys.readouterr().err
-
-
-def test_a_split_and_files_together_are_refused(trained, capsys):
-    arguments = [*files(trained, "test"), "--split", "dev"]
-    assert main(evaluate_arguments(trained, *arguments)) == 2
-    assert "not both" in capsys.readouterr().err
-
-
-def test_an_unwritable_output_is_refused_before_any_work(trained, tmp_path, capsys):
-    target = str(tmp_path / "none" / "translations")
-    assert main(evaluate_arguments(trained, "--decode_to_file", target)) == 1
-    assert "expected a file in an existing folder" in capsys.readouterr().err

@@ -80,15 +80,6 @@ def decoded(trained, sentences, tmp_path_factory):
     return [line.split("\t") for line in printed.split("\n")[:-1]]
 
 
-def test_served_text_equals_the_output_of_decode(served, trained, sentences, tmp_path):
-    path = tmp_path / "source"
-    path.write_text("".join(f"{sentence}\n" for sentence in sentences))
-    command = ["decode", "--output_dir", str(trained.output_dir)]
-    command += ["--decode_from_file", str(path), "--decode_hparams", HPARAMS]
-    outputs = [as_line(row[0]) for row in served["serving_default"]["outputs"]]
-    assert outputs == printed_by(command).split("\n")[:-1]
-
-
 def as_cell(text):
     return as_line(text.replace("\t", " "))
 

@@ -14,13 +14,11 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2t_repro.cli.main import main
-from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.training.checkpoint_paths import all_checkpoints, step_of
 from tests.support.trained_system import (
     HPARAMS,
     printed_by,
     train_arguments,
-    write_text,
 )
 
 # Without what most tests here do not look at, and which takes most of the time.
@@ -47,24 +45,12 @@ def on(output_dir, arguments):
     return [*arguments[:-1], str(output_dir)]
 
 
-def test_missing_data_is_prepared(trained):
-    assert (trained.data_dir / "text_pairs.manifest.json").exists()
-
-
 def test_the_folder_of_a_run_is_complete(trained):
+    assert (trained.data_dir / "text_pairs.manifest.json").exists()
     names = {path.name for path in trained.output_dir.iterdir()}
     assert names >= {"hparams.json", "metrics.jsonl", "train", "eval", "shared.model"}
     assert names >= {"averaged", "best"}
     assert not [name for name in names if "incomplete" in name]
-
-
-def test_the_runs_file_holds_the_hparams_with_their_overrides(trained):
-    run = Run.load_existing(trained.output_dir)
-    assert (run.problem, run.hparams_set) == ("text_pairs", "transformer_tiny")
-    assert (run.hparams.hidden_size, run.hparams.num_heads) == (32, 2)
-
-
-def test_checkpoints_are_kept_at_the_requested_steps(trained):
     steps = [step_of(path) for path in all_checkpoints(trained.output_dir)]
     assert steps == [20, 40, 60]
 
@@ -96,18 +82,6 @@ def test_the_next_commands_run_as_printed(trained, own_run, monkeypatch, command
         assert json.loads(out)["checkpoint"].endswith("averaged/model.ckpt-60")
     else:
         assert (own_run / "export" / "saved_model.pb").exists()
-
-
-def test_training_can_end_without_a_score(trained, own_run):
-    """It still averages, because the average is scored later."""
-    shutil.rmtree(own_run / "averaged")
-    steps = ["--train_steps", str(trained.steps), "--average_last", "2"]
-    printed = printed_by(
-        ["train", *on(own_run, trained.arguments), *steps, "--no_final_score"]
-    )
-    assert "BLEU" not in printed
-    assert f"t2t decode --output_dir {own_run}\n" in printed
-    assert (own_run / "averaged").exists()
 
 
 def test_training_draws_a_bar_on_a_terminal(own_run, monkeypatch):
@@ -147,20 +121,13 @@ def test_tensorboard_has_the_values_of_the_metrics(trained, split):
     assert {name for _, name in scalars} == own
 
 
-def test_tensorboard_has_the_attention_of_three_dev_sentences(trained):
+def test_tensorboard_has_translations_and_attention_of_three_dev_sentences(trained):
     events = EventAccumulator(str(trained.output_dir / "eval"))
     events.Reload()
     tags = [tag for tag in events.Tags()["tensors"] if tag.startswith("attention/")]
     assert sorted(tags) == [f"attention/sentence_{number}" for number in range(3)]
-    for tag in tags:
+    for tag in (*tags, "translations"):
         assert [event.step for event in events.Tensors(tag)] == [30, 60]
-
-
-def test_tensorboard_has_translations_as_text(trained):
-    events = EventAccumulator(str(trained.output_dir / "eval"))
-    events.Reload()
-    steps = [event.step for event in events.Tensors("translations")]
-    assert steps == [30, 60]
 
 
 def test_the_same_command_with_more_steps_resumes(trained, own_run, capsys):
@@ -179,40 +146,6 @@ def test_a_finished_run_only_prints_its_report_again(trained, own_run):
     assert (own_run / "metrics.jsonl").read_text() == before
 
 
-def test_a_run_with_other_hparams_is_refused_by_their_names(trained, own_run, capsys):
-    arguments = on(own_run, trained.arguments)
-    place = arguments.index(HPARAMS)
-    arguments[place] = HPARAMS.replace("filter_size=32", "filter_size=48")
-    assert main(["train", *arguments, "--random_seed", "7"]) == 1
-    errors = capsys.readouterr().err
-    assert "filter_size is 32 there, 48 now" in errors
-    assert "random_seed is 1 there, 7 now" in errors
-    assert "Traceback" not in errors
-
-
-def test_a_run_with_other_replicas_is_refused(trained, own_run, capsys):
-    # The record says two, because this process cannot make more replicas.
-    description = json.loads((own_run / RUN_FILE).read_text())
-    (own_run / RUN_FILE).write_text(json.dumps(description | {"num_replicas": 2}))
-    assert main(["train", *on(own_run, trained.arguments)]) == 1
-    assert "num_replicas is 2 there, 1 now" in capsys.readouterr().err
-
-
-def test_a_run_on_other_text_with_the_same_vocabulary_is_refused(
-    trained, own_run, tmp_path, capsys
-):
-    text = write_text(tmp_path)
-    path = text["train", "source"]
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(reversed(lines)))
-    arguments = train_arguments(text, tmp_path / "data", own_run)
-    arguments += ["--source_model", str(own_run / "shared.model")]
-    place = arguments.index("--vocab_size")
-    del arguments[place : place + 2]
-    assert main(["train", *arguments]) == 1
-    assert "data_digest is" in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("eager")
 def test_two_vocabularies_share_no_embedding(trained, tmp_path, capsys):
     arguments = train_arguments(trained.text, tmp_path / "data", tmp_path / "run")
@@ -224,17 +157,6 @@ def test_two_vocabularies_share_no_embedding(trained, tmp_path, capsys):
     paths = {name for name, _ in tf.train.list_variables(str(tmp_path / "run"))}
     assert [name for name in paths if "source_embedding" in name]
     assert not [name for name in paths if "shared_embedding" in name]
-
-
-def test_two_vocabularies_cannot_be_made_to_share(trained, tmp_path, capsys):
-    arguments = train_arguments(trained.text, tmp_path / "data", tmp_path / "run")
-    place = arguments.index("--hparams") + 1
-    arguments[place] += ",shared_embedding_and_softmax_weights=true"
-    command = ["train", *arguments, "--separate_vocabularies", "--train_steps", "1"]
-    assert main(command) == 2
-    errors = capsys.readouterr().err
-    assert "received shared_embedding_and_softmax_weights=true" in errors
-    assert "Traceback" not in errors
 
 
 def test_a_folder_that_cannot_be_created_is_reported_before_data_is_prepared(
@@ -259,17 +181,6 @@ def test_pairs_that_are_too_long_to_train_on_are_counted(trained, tmp_path, caps
     assert re.search(
         r"train: left out \d+ of 256 pairs, which are longer than max_length=14", errors
     )
-
-
-def test_a_run_on_another_vocabulary_is_refused(trained, own_run, tmp_path, capsys):
-    # Of equal size, so that every shape agrees.
-    text = write_text(tmp_path)
-    for side in ("source", "target"):
-        path = text["train", side]
-        path.write_text(path.read_text().replace("i", "y"))
-    arguments = train_arguments(text, tmp_path / "data", own_run)
-    assert main(["train", *arguments]) == 1
-    assert "another vocabulary" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("eager")
@@ -306,37 +217,9 @@ def test_training_text_without_a_short_pair_is_reported(trained, tmp_path, capsy
     assert "no training pair is short enough" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("eager")
-def test_without_dev_sentences_only_likelihood_is_evaluated(trained, tmp_path):
-    arguments = on(tmp_path / "run", trained.arguments)
-    printed_by(["train", *arguments, "--train_steps", "1", *QUICK])
-    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    evaluation = json.loads(lines[-1])
-    assert evaluation["split"] == "eval"
-    assert "bleu" not in evaluation
-
-
-@pytest.mark.usefixtures("eager")
-def test_a_reversed_problem_trains_on_the_same_data(trained, tmp_path):
-    arguments = on(tmp_path / "run", trained.arguments)
-    arguments[arguments.index("text_pairs")] = "text_pairs_rev"
-    steps = ["--train_steps", "1", "--average_last", "0"]
-    printed = printed_by(["train", *arguments, *steps, *NO_EVALUATION])
-    assert "\nreference    one times: the " in printed
-
-
 def test_a_mistyped_problem_is_named_before_a_missing_flag(capsys):
     assert main(["train", "--problem", "algoritmic_sort"]) == 2
     assert "Did you mean algorithmic_sort" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("missing", ["--hparams_set", "--data_dir", "--output_dir"])
-def test_a_missing_flag_is_named(trained, tmp_path, missing, capsys):
-    arguments = on(tmp_path / "run", trained.arguments)
-    place = arguments.index(missing)
-    del arguments[place : place + 2]
-    assert main(["train", *arguments]) == 2
-    assert f"{missing} is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def text_files(folder: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("eager")
-def test_training_and_scoring_a_reversed_problem_swap_the_sides(tmp_path):
+def test_training_and_scoring_a_reversed_problem_swap_the_sides(tmp_path, capsys):
     # Inputs are the side of the small vocabulary: an id of the other side is outside
     # its embedding, and looking it up fails.
     code = main(
@@ -36,7 +36,8 @@ def test_training_and_scoring_a_reversed_problem_swap_the_sides(tmp_path):
             *("--hparams_set", "transformer_tiny", "--hparams", HPARAMS),
             *("--data_dir", f"{tmp_path}/data", "--output_dir", f"{tmp_path}/run"),
             *("--train_steps", "1", "--eval_sentences", "0", "--average_last", "0"),
-            *("--attention_samples", "0", "--no_final_score", "--xla", "off"),
+            *("--attention_samples", "0", "--xla", "off"),
         ]
     )
     assert code == 0
+    assert f"\nreference    {WORDS[0]} " in capsys.readouterr().out

@@ -154,13 +154,6 @@ def stage(tmp_path, monkeypatch):
     return stage
 
 
-def paths_of(problem):
-    """Return the paths of a problem's files by split."""
-    return {
-        split: dataclasses.astuple(files) for split, files in problem._files.items()
-    }
-
-
 class FakeData:
     """Prepared data with lines of each split."""
 

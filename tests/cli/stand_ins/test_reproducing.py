@@ -8,100 +8,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from t2t_repro import catalogue
 from t2t_repro.cli.main import main
 from t2t_repro.features.reproduction import command_reproduce as reproduce
-from t2t_repro.features.reproduction.paper_tables import TABLES
-from t2t_repro.features.reproduction.result_files import shipped_course
+from t2t_repro.features.reproduction import complexity_report
 from t2t_repro.features.reproduction.row_plan import RunFolders
 from tests.support.recorder import record
 
 
-class Reports:
-    """Stand-ins for the functions that make and write reports."""
-
-    def __init__(self, monkeypatch):
-        self.results = record(
-            monkeypatch, reproduce, "results_with", lambda place: f"results in {place}"
-        )
-        self.compared = record(
-            monkeypatch,
-            reproduce,
-            "comparison_report",
-            lambda table, *_: f"report of {table.name}",
-        )
-        self.one = record(monkeypatch, reproduce, "write_report", "one report")
-        self.many = record(monkeypatch, reproduce, "write_reports", "all reports")
-
-
-@pytest.fixture
-def reports(monkeypatch):
-    return Reports(monkeypatch)
-
-
-@pytest.mark.parametrize(
-    ("flags", "form", "place"),
-    [
-        ([], "text", None),
-        (["--format", "markdown", "--result_dir", "folder"], "markdown", "folder"),
-    ],
-)
-def test_a_table_is_compared_with_results_and_written_in_its_form(
-    reports, capsys, flags, form, place
-):
-    assert main(["reproduce", "table3", *flags]) == 0
-    call = reports.compared.call
-    assert call["table"].name == "table3"
-    assert [*call.values()][1:] == [
-        catalogue.hparams,
-        f"results in {place}",
-        shipped_course(),
-    ]
-    assert [*reports.one.call.values()] == ["report of table3", form]
-    assert capsys.readouterr().out == "one report\n"
-
-
-def test_all_tables_are_compared_with_the_same_results(reports, capsys):
-    flags = ["--format", "json", "--result_dir", "folder"]
-    assert main(["reproduce", "all", *flags]) == 0
-    names = [table.name for table in TABLES]
-    assert [call["table"].name for call in reports.compared.calls] == names
-    expected = [[f"report of {name}" for name in names], "json"]
-    assert [*reports.many.call.values()] == expected
-    assert {call for each in reports.results.calls for call in each.values()} == {
-        "folder"
-    }
-    assert capsys.readouterr().out == "all reports\n"
-
-
-@pytest.mark.parametrize("plot", [None, "times.png"])
-def test_the_first_table_is_measured_and_drawn_on_request(
-    reports, monkeypatch, tmp_path, plot
-):
-    from t2t_repro.features.reproduction import complexity_report as table1
-
+def test_the_first_table_is_drawn_on_request(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    kinds = record(monkeypatch, table1, "layers_of", ["a", "b", "c"])
-
-    def measure(kinds, advance):
-        advance(len(kinds))
-        return "measurements"
-
-    measured = record(monkeypatch, table1, "measure_layers", measure)
-    written = record(monkeypatch, table1, "complexity_report", "complexity")
+    record(monkeypatch, complexity_report, "measure_layers", "measurements")
+    record(monkeypatch, complexity_report, "complexity_report", "complexity")
+    record(monkeypatch, reproduce, "write_report", "one report")
     checked = record(monkeypatch, reproduce, "check_plot")  # it needs matplotlib
     drawn = record(monkeypatch, reproduce, "plot_complexity")
-    flags = [] if plot is None else ["--plot", plot]
-    assert main(["reproduce", "table1/recurrent", *flags, "--format", "json"]) == 0
-    (table,) = kinds.call.values()
-    assert [row.name for row in table.rows] == ["recurrent"]
-    assert next(iter(measured.call.values())) == ["a", "b", "c"]
-    assert [*written.call.values()] == [table, "measurements"]
-    assert [*reports.one.call.values()] == ["complexity", "json"]
-    plots = [[*call.values()] for call in drawn.calls]
-    assert plots == ([] if plot is None else [["measurements", plot]])
-    checks = [[*call.values()] for call in checked.calls]
-    assert checks == ([] if plot is None else [[plot]])
+    assert main(["reproduce", "table1/recurrent", "--plot", "times.png"]) == 0
+    assert [*drawn.call.values()] == ["measurements", "times.png"]
+    assert [*checked.call.values()] == ["times.png"]
+    assert capsys.readouterr().out == "one report\n"
 
 
 @pytest.fixture
@@ -171,32 +95,12 @@ def test_a_run_is_small_by_default_and_its_folders_are_checked_first(ran, capsys
     assert ran[0][0].scale == "small"
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ["table3", "--seed", "3"],
-        ["table3", "--plot", "times.png"],
-        ["--format", "json"],
-        ["table1", "--plot", "times.unknown"],
-        ["table3", "--page", "page.md"],
-        ["--page", "page.md", "--seed", "3"],
-        ["--page", "page.txt"],
-        ["--record", "run", "--name", "plain"],
-        ["--record", "run", "--result_dir", "."],
-        ["--name", "plain", "--result_dir", "."],
-        ["--record", "run", "--name", "n", "--result_dir", ".", "--page", "p.md"],
-        ["--run", "table3/a_h1", "--name", "plain"],
-    ],
-)
-def test_flags_that_do_not_belong_to_a_table_are_refused(reports, flags):
-    assert main(["reproduce", *flags]) == 2
-    assert reports.compared.calls == []
-
-
-def test_the_page_is_written_with_the_results_of_a_folder(reports, monkeypatch, capsys):
+def test_the_page_is_written_with_the_results_of_a_folder(monkeypatch, capsys):
     pytest.importorskip("scipy", reason="the extra `results` is not installed")
     from results import pages, request
 
+    found = lambda place: f"results in {place}"  # noqa: E731
+    record(monkeypatch, reproduce, "results_with", found)
     checked = record(monkeypatch, request, "check_page")
     paths = [Path("figures/a.svg"), Path("page.md")]
     written = record(monkeypatch, pages, "write_pages", paths)
@@ -224,3 +128,18 @@ def test_the_course_of_a_training_is_recorded(monkeypatch, capsys):
     assert [*found.call.values()] == ["run", "plain"]
     assert saved == ["curves"]
     assert capsys.readouterr().out == "plain-1.json\n"
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--page", "page.md", "--seed", "3"],
+        ["--page", "page.txt"],
+        ["--record", "run", "--name", "plain"],
+        ["--record", "run", "--result_dir", "."],
+        ["--name", "plain", "--result_dir", "."],
+        ["--run", "table3/a_h1", "--name", "plain"],
+    ],
+)
+def test_flags_of_pages_and_records_that_do_not_fit_are_refused(flags):
+    assert main(["reproduce", *flags]) == 2

@@ -80,11 +80,6 @@ def test_the_members_of_a_folder_are_trained_without_the_flag(
     assert trained.call["members"] == 3
 
 
-def test_train_names_the_changes_to_the_set(stage, training, capsys):
-    train(stage)
-    assert "filter_size: 48 instead of 512" in capsys.readouterr().err
-
-
 def test_train_scores_the_average_of_the_test_split(stage, training, capsys):
     train(stage)
     assert stage.reported.call == {
@@ -113,16 +108,6 @@ def test_train_scores_the_average_of_the_test_split(stage, training, capsys):
         f"  t2t export --output_dir {new} {search} --export_dir {new}/export",
         f"  tensorboard --logdir {new}",
     ]
-
-
-@pytest.mark.parametrize("averaged", ["average", None])
-def test_train_scores_the_checkpoint_that_the_next_commands_use(
-    stage, training, capsys, averaged
-):
-    training.result.averaged = averaged
-    train(stage)
-    assert stage.reported.call["checkpoint"] is None
-    assert "--checkpoint_path" not in capsys.readouterr().out
 
 
 def test_train_scores_dev_without_a_test_split(stage, training, capsys):
@@ -177,13 +162,6 @@ def test_a_wrong_search_is_refused_before_training(
 ):
     assert train(stage, f"--decode_hparams={given}") == 2
     assert answer in capsys.readouterr().err
-    assert training.opened.calls == []
-
-
-def test_the_batch_of_the_score_holds_the_longest_source(stage, training, capsys):
-    changed = "--hparams=max_length=900,batch_size=901"
-    assert train(stage, changed, "--decode_hparams=batch_size=899") == 2
-    assert "expected at least 900 tokens" in capsys.readouterr().err
     assert training.opened.calls == []
 
 
@@ -281,14 +259,6 @@ def test_the_demonstration_has_its_own_settings(stage, training, monkeypatch):
     )
 
 
-def test_the_demonstration_takes_flags(stage, training, monkeypatch):
-    monkeypatch.chdir(stage.folder)
-    assert main(["train", "--train_steps", "7", "--data_dir", "here"]) == 0
-    assert training.opened.call["data_dir"] == "here"
-    assert training.trained.call["config"].settings.train_steps == 7
-    assert training.trained.call["config"].settings.hparams_set == "transformer_tiny"
-
-
 @pytest.mark.parametrize("missing", ["hparams_set", "data_dir", "output_dir"])
 def test_a_new_run_needs_set_data_and_folder(stage, training, capsys, missing):
     values = {
@@ -300,17 +270,6 @@ def test_a_new_run_needs_set_data_and_folder(stage, training, capsys, missing):
     assert main(["train", "--problem", "algorithmic_sort", *flags]) == 2
     assert f"--{missing} is missing" in capsys.readouterr().err
     assert training.trained.calls == []
-
-
-def test_a_folder_without_a_run_is_not_resumed(stage, training, capsys):
-    assert main(["train", "--output_dir", str(stage.folder / "empty")]) == 2
-    assert "has no run to resume" in capsys.readouterr().err
-
-
-def test_an_unknown_model_is_refused_before_data_is_opened(stage, training, capsys):
-    assert train(stage, "--model=transfromer") == 2
-    assert "Did you mean transformer" in capsys.readouterr().err
-    assert training.opened.calls == []
 
 
 def test_a_contradiction_with_the_run_is_refused_before_data_is_opened(

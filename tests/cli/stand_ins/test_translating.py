@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 import shutil
@@ -13,12 +12,14 @@ import pytest
 
 from t2t_repro import runs
 from t2t_repro.cli import decode as decode_command
+from t2t_repro.cli import evaluate as evaluate_command
 from t2t_repro.cli import framework
 from t2t_repro.cli.main import main
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
 from t2t_repro.features.ensembles import members
 from t2t_repro.features.ensembles.members import EnsembleFolder, member_folders
+from t2t_repro.features.scores import command_compare
 from t2t_repro.runs.run import Run
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from tests.support.recorder import Recorder, record
@@ -67,13 +68,6 @@ def test_decode_writes_the_best_translation_of_each_line(stage, capsys):
     assert hparams == DecodeHParams().replace(**completed)
 
 
-def test_decode_writes_to_the_named_file(stage, capsys):
-    target = stage.folder / "target"
-    decode(stage, "--decode_to_file", str(target))
-    assert target.read_text() == "best a\nbest b\nbest c\n"
-    assert capsys.readouterr().out == ""
-
-
 def test_decode_wants_a_prefix_per_line(stage, capsys):
     assert decode(stage, "--target_prefix", stage.file("prefixes", "x")) == 1
     errors = capsys.readouterr().err
@@ -81,18 +75,19 @@ def test_decode_wants_a_prefix_per_line(stage, capsys):
     assert stage.system.calls == []
 
 
+def text_of(stage, command):
+    """Return the flags of a command's text, if it needs any."""
+    source = stage.file("source", "a")
+    pairs = ["--source", source, "--target", stage.file("target", "b")]
+    return {"decode": ["--decode_from_file", source], "score": pairs}.get(command, [])
+
+
 @pytest.mark.parametrize("command", ["decode", "evaluate", "score"])
 def test_checkpoints_with_commas_are_an_ensemble(stage, splits, monkeypatch, command):
     loaded = record(monkeypatch, members, "load_ensemble", stage.system)
     names = f"best,{stage.run}/model.ckpt-40"
-    source = stage.file("source", "a")
-    more = {
-        "decode": ["--decode_from_file", source],
-        "evaluate": [],
-        "score": ["--source", source, "--target", stage.file("target", "b")],
-    }
     flags = [*stage.flags, "--checkpoint_path", names]
-    assert main([command, *flags, *more[command]]) == 0
+    assert main([command, *flags, *text_of(stage, command)]) == 0
     assert loaded.call == {
         "output_dir": stage.run,
         "checkpoints": ["best", f"{stage.run}/model.ckpt-40"],
@@ -110,17 +105,11 @@ def test_the_folder_of_an_ensemble_is_enough(stage, splits, monkeypatch, command
     for member in member_folders(ensemble):
         shutil.copytree(stage.run, member)
     loaded = record(monkeypatch, members, "load_ensemble", stage.system)
-    source = stage.file("source", "a")
-    more = {
-        "decode": ["--decode_from_file", source],
-        "evaluate": [],
-        "score": ["--source", source, "--target", stage.file("target", "b")],
-    }
     flags = [*stage.flags, "--output_dir", str(ensemble)]
     if word is None:
         at = flags.index("--checkpoint_path")
         del flags[at : at + 2]
-    assert main([command, *flags, *more[command]]) == 0
+    assert main([command, *flags, *text_of(stage, command)]) == 0
     assert loaded.call == {
         "output_dir": str(ensemble),
         "checkpoints": [] if word is None else ["best"],
@@ -154,36 +143,23 @@ def test_decode_reports_repairs_of_the_best_translations(stage, capsys):
     stage.system.repaired = ("a", "c")
     decode(stage)
     assert "repaired 2 of 3: 2 x cut\n" in capsys.readouterr().err
-
-
-def test_decode_is_silent_without_repairs(stage, capsys):
+    stage.system.repaired = ()
     decode(stage)
     assert "repaired" not in capsys.readouterr().err
 
 
-def test_decode_shows_its_progress(stage, monkeypatch):
-    from t2t_repro.cli import decode as module
-
-    shown = record(monkeypatch, module, "Progress", FakeProgress)
-    decode(stage)
-    assert (shown.call["total"], shown.call["unit"]) == (3, "sentence")
-    assert shown.call["weights"] == [2, 2, 2]
-    ((_, _, advance),) = stage.system.calls
-    assert advance.__self__.done == 3
-
-
 def test_decode_weighs_sentences_in_the_order_of_translation(stage, monkeypatch):
-    from t2t_repro.cli import decode as module
-
-    monkeypatch.setattr(module, "CHUNK_SIZE", 2)
-    shown = record(monkeypatch, module, "Progress", FakeProgress)
+    monkeypatch.setattr(decode_command, "CHUNK_SIZE", 2)
+    shown = record(monkeypatch, decode_command, "Progress", FakeProgress)
     first = stage.file("first", "a", "bcd", "ef")
     second = stage.file("second", "ghij")
     files = ["--decode_from_file", first, second]
     outputs = ["--decode_to_file", f"{first}.out", f"{second}.out"]
     assert main(["decode", *stage.flags, *files, *outputs]) == 0
-    assert shown.call["total"] == 4
+    assert (shown.call["total"], shown.call["unit"]) == (4, "sentence")
     assert shown.call["weights"] == [4, 2, 3, 5]
+    *_, (_, _, advance) = stage.system.calls
+    assert advance.__self__.done == 4
 
 
 def test_decode_loads_one_system_for_several_files(stage, capsys):
@@ -393,12 +369,6 @@ def splits(monkeypatch):
     return PreparedData.load
 
 
-def test_evaluate_translates_parallel_batches(stage, splits, monkeypatch):
-    one_thread = set_threads(monkeypatch)
-    assert evaluate(stage) == 0
-    assert len(one_thread.calls) == 1
-
-
 @pytest.mark.parametrize(
     ("flags", "split"), [([], "test"), (["--split", "dev"], "dev")]
 )
@@ -419,30 +389,9 @@ def test_evaluate_searches_as_asked_completed_by_the_problem(stage, splits, caps
     *_, hparams, _ = stage.system.calls[-1]
     expected = DecodeHParams(beam_size=3, alpha=0.9, extra_length=17)
     assert hparams.values() == expected.values()
-    assert printed(capsys)["decode_hparams"] == {
-        "beam_size": 3,
-        "alpha": 0.9,
-        "extra_length": 17,
-        "batch_size": 2048,
-        "prefer_unrepaired": False,
-        "mbr_scale": 0.0,
-        "mbr_consensus": False,
-        "min_length": 0,
-        "no_repeat_ngram_size": 0,
-        "coverage_penalty": 0.0,
-        "constrain": "none",
-        "word_cost": 0.0,
-        "sampling_method": "argmax",
-        "sampling_temp": 1.0,
-        "sampling_keep_top_k": -1,
-        "sampling_keep_top_p": 1.0,
-        "sampling_seed": 0,
-    }
-
-
-def test_evaluate_names_problem_and_checkpoint(stage, splits, capsys):
-    evaluate(stage)
     report = printed(capsys)
+    read = [n for n in hparams.names() if "evaluate" in hparams.about(n).read_by]
+    assert report["decode_hparams"] == {name: hparams.values()[name] for name in read}
     assert report["problem"] == "algorithmic_reverse"
     assert report["checkpoint"] == "path of the checkpoint"
 
@@ -520,15 +469,6 @@ def test_evaluate_reports_repairs_if_there_are_any(stage, splits, capsys, repair
     assert {n: report[n] for n in ("repaired", "repairs") if n in report} == expected
 
 
-def test_evaluate_shows_its_progress(stage, splits, monkeypatch):
-    from t2t_repro.cli import evaluate as module
-
-    shown = record(monkeypatch, module, "Progress", FakeProgress)
-    evaluate(stage)
-    assert (shown.call["total"], shown.call["unit"]) == (1, "sentence")
-    assert isinstance(stage.system.calls[-1][-1].__self__, FakeProgress)
-
-
 @pytest.mark.parametrize(
     ("flags", "is_terminal", "is_prepared"),
     [([], True, True), ([], False, False), (["--target", "b"], True, False)],
@@ -558,16 +498,16 @@ def test_evaluate_names_the_data_if_nobody_says_where_it_is(stage, capsys):
 def test_evaluate_prepares_the_search_on_a_terminal(
     stage, splits, monkeypatch, is_terminal
 ):
-    from t2t_repro.cli import evaluate as module
-
-    shown = record(monkeypatch, module, "Progress", FakeProgress)
+    shown = record(monkeypatch, evaluate_command, "Progress", FakeProgress)
+    one_thread = set_threads(monkeypatch)
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
     evaluate(stage)
     _, *warmed, (name, *_, hparams, _) = stage.system.calls
     assert warmed == ([("warm up", hparams)] if is_terminal else [])
     assert (hparams.beam_size, hparams.extra_length) == (3, 17)
-    assert name == "evaluate"
+    assert (name, len(one_thread.calls)) == ("evaluate", 1)
     assert shown.call["warm"] == is_terminal
+    assert (shown.call["total"], shown.call["unit"]) == (1, "sentence")
 
 
 @pytest.mark.parametrize(
@@ -606,18 +546,6 @@ def test_evaluate_refuses_to_replace_an_input(stage, capsys, lost):
     assert Path(files[lost]).read_text() == "a\n"
 
 
-@pytest.mark.parametrize("lost", ["source", "reference", "translations"])
-def test_the_page_of_a_card_replaces_no_other_file(stage, capsys, lost):
-    files = {name: stage.file(name, "a") for name in ("source", "reference")}
-    files["translations"] = str(stage.folder / "translations")
-    flags = ["--source", files["source"], "--reference", files["reference"]]
-    flags += ["--decode_to_file", files["translations"]]
-    assert evaluate(stage, *flags, "--card_html", files[lost]) == 2
-    assert "received --card_html" in capsys.readouterr().err
-    assert Path(files["source"]).read_text() == "a\n"
-    assert stage.loaded.calls == []
-
-
 def test_evaluate_refuses_a_file_that_cannot_be_written(stage, capsys):
     assert evaluate(stage, "--decode_to_file", "nowhere/file") == 1
     assert "--decode_to_file nowhere/file" in capsys.readouterr().err
@@ -648,39 +576,42 @@ def test_the_package_of_the_user_is_loaded_to_list_and_to_show(stage, capsys):
         assert stage.catalogue.calls == [{"usr_dir": stage.package}]
 
 
-def test_compare_has_its_flags(stage, monkeypatch, capsys):
-    from t2t_repro.features.scores import command_compare as module
-
-    @dataclasses.dataclass
-    class Found:
-        name: str
-
-    compared = record(monkeypatch, module, "compare_translations", [Found("b")])
-    a, b, reference = (
-        stage.file(name, f"line of {name}") for name in ("a", "b", "reference")
-    )
-    flags = ["--reference", reference, "--test", "randomization", "--samples", "17"]
-    choices = [name for name in module.TESTS if name != "bootstrap"]
-    flags[3] = choices[0]
-    assert main(["compare", a, b, *flags]) == 0
-    assert [*compared.call.values()] == [
-        {a: ["line of a"], b: ["line of b"]},
-        ["line of reference"],
-        choices[0],
-        17,
-        "13a",
-        [],
-    ]
-    assert json.loads(capsys.readouterr().out) == [{"name": "b"}]
-    assert main(["compare", a, b, "--reference", reference]) == 0
-    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0, "13a", []]
-    given = ["--reference", reference, "--bleu_tokenizer", "intl"]
-    assert main(["compare", a, b, *given]) == 0
-    assert [*compared.calls[-1].values()][2:] == ["bootstrap", 0, "intl", []]
-
-
 def test_commands_leave_the_log_as_it_was(stage, averaged):
     logger = logging.getLogger("t2t_repro")
     before = logger.level, logger.propagate, [*logger.handlers]
     main(["average", "--output_dir", stage.run, "--last", "1"])
     assert (logger.level, logger.propagate, [*logger.handlers]) == before
+
+
+@pytest.mark.parametrize("lost", ["source", "reference", "translations"])
+def test_the_page_of_a_card_replaces_no_other_file(stage, capsys, lost):
+    files = {name: stage.file(name, "a") for name in ("source", "reference")}
+    files["translations"] = str(stage.folder / "translations")
+    flags = ["--source", files["source"], "--reference", files["reference"]]
+    flags += ["--decode_to_file", files["translations"]]
+    assert evaluate(stage, *flags, "--card_html", files[lost]) == 2
+    assert "received --card_html" in capsys.readouterr().err
+    assert Path(files["source"]).read_text() == "a\n"
+    assert stage.loaded.calls == []
+
+
+RANDOMIZATION = "approximate_randomization"
+
+
+@pytest.mark.parametrize(
+    ("flags", "test", "samples", "tokenizer"),
+    [
+        ([], "bootstrap", 0, "13a"),
+        (["--test", RANDOMIZATION, "--samples", "17"], RANDOMIZATION, 17, "13a"),
+        (["--bleu_tokenizer", "intl"], "bootstrap", 0, "intl"),
+    ],
+)
+def test_compare_has_its_flags(
+    stage, monkeypatch, capsys, flags, test, samples, tokenizer
+):
+    compared = record(monkeypatch, command_compare, "compare_translations", [])
+    a, b, reference = (stage.file(name, f"line of {name}") for name in "abr")
+    assert main(["compare", a, b, "--reference", reference, *flags]) == 0
+    systems = {a: ["line of a"], b: ["line of b"]}
+    given = [systems, ["line of r"], test, samples, tokenizer, []]
+    assert [*compared.call.values()] == given
