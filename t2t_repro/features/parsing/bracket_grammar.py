@@ -26,7 +26,7 @@ from keras import KerasTensor, ops
 
 from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID
 from t2t_repro.features.parsing.tree_symbols import LeafForm, initial, is_leaf
-from t2t_repro.features.parsing.trees import words_of
+from t2t_repro.features.parsing.trees import treebank_words
 from t2t_repro.text.tokenizer import split_symbols
 
 _NO_TOKEN = -1
@@ -234,5 +234,5 @@ def _initial_of_byte(byte: int) -> str:
     # Only ASCII characters begin with a byte below 128; the others share an initial.
     character = chr(byte) if byte < 128 else "\N{LATIN SMALL LETTER E WITH ACUTE}"
     # A raw bracket begins with the character of `-LRB-`.
-    words = words_of(character)
+    words = treebank_words(character)
     return initial(words[0] if words else character)

@@ -23,7 +23,7 @@ from t2t_repro.features.parsing.bracketing import (
     score_trees,
 )
 from t2t_repro.features.parsing.tree_symbols import LeafForm, from_symbols, to_symbols
-from t2t_repro.features.parsing.trees import Tree, read_trees, words_of
+from t2t_repro.features.parsing.trees import Tree, read_trees, treebank_words
 from t2t_repro.text.tokenizer import Tokenizer, split_symbols
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ParsingProblem(Problem):
 
     def normalize_source(self, sentence: str) -> str:
         """Return the words as treebanks write them: brackets as `-LRB-` and `-RRB-`."""
-        return " ".join(words_of(sentence))
+        return " ".join(treebank_words(sentence))
 
     def encode_target(self, target: str) -> str:
         return " ".join(to_symbols(read_tree(target), leaves=self.leaves))
@@ -80,7 +80,7 @@ class ParsingProblem(Problem):
         return self.target_grammar(tokenizer).brackets
 
     def postprocess(self, source: str, written: str) -> Output:
-        symbols, words = split_symbols(written), words_of(source)
+        symbols, words = split_symbols(written), treebank_words(source)
         repaired = from_symbols(symbols, words, leaves=self.leaves)
         return Output(str(repaired.tree), repaired.repairs)
 

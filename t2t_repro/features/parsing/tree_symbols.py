@@ -1,4 +1,4 @@
-"""Alignment of two sequences with the fewest edits."""
+"""Trees as the symbols that a model writes, and a tree from any symbols."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from t2t_repro.features.parsing.trees import ANY_TAG, Leaf, Tree, TreeBuilder, w
 from t2t_repro.text.tokenizer import SPECIAL_SYMBOLS
 
 
-def align(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
+def leaf_partners(written: Sequence[str], wanted: Sequence[str]) -> list[int | None]:
     """Align with the fewest insertions, deletions and substitutions (Levenshtein).
 
     Ties between alignments are broken element by element, beginning with the last one
@@ -122,7 +122,7 @@ def from_symbols(
     """Make a tree over the words from any symbols.
 
     Leaf number k gets word number k; leaves with initials are aligned with the initials
-    of the words (`align`). Faults are repaired:
+    of the words (`leaf_partners`). Faults are repaired:
 
     - A leaf without a word is dropped.
     - A word without a leaf follows the leaf before it; after the last leaf it is a
@@ -150,7 +150,7 @@ def _places(
     """Return the index of the word of each leaf, or None if the leaf is dropped."""
     written = [symbol for symbol in symbols if is_leaf(symbol)]
     if leaves == "initial":
-        return align([symbol[0] for symbol in written], [*map(initial, words)])
+        return leaf_partners([symbol[0] for symbol in written], [*map(initial, words)])
     return [k if k < len(words) else None for k in range(len(written))]
 
 

@@ -76,7 +76,7 @@ class Bracket:
     opens: bool
 
 
-def words_of(text: str) -> list[str]:
+def treebank_words(text: str) -> list[str]:
     """Split a sentence into words at ASCII white space.
 
     Brackets become `-LRB-` and `-RRB-`, as in the Penn Treebank.

@@ -16,7 +16,7 @@ from t2t_repro.data.batch_plan import shapes_text
 from t2t_repro.data.manifest import Manifest
 from t2t_repro.data.request import requested_settings
 from t2t_repro.errors import UsageError
-from t2t_repro.features.planning.training_plan import Plan, plan_training
+from t2t_repro.features.planning.training_plan import TrainingPlan, plan_training
 from t2t_repro.runs.training_config import resolved_hparams
 from t2t_repro.text_tables import aligned, quantity
 
@@ -45,7 +45,7 @@ def in_units(number: float, unit: str) -> str:
     return f"{number:.{digits}f} {_UNITS[prefix]}{unit}"
 
 
-def plan_lines(plan: Plan, timing: Timing | None = None) -> list[str]:
+def plan_lines(plan: TrainingPlan, timing: Timing | None = None) -> list[str]:
     """Return the lines of a plan, with the shapes of its batches at the end.
 
     Args:
@@ -63,7 +63,7 @@ def plan_lines(plan: Plan, timing: Timing | None = None) -> list[str]:
     return [*aligned(rows), "", *_batch_lines(plan)]
 
 
-def _model_rows(plan: Plan) -> list[tuple[str, str, str]]:
+def _model_rows(plan: TrainingPlan) -> list[tuple[str, str, str]]:
     source, target = plan.vocab_sizes
     vocabulary = (
         f"{target:,} entries for both sides"
@@ -77,7 +77,7 @@ def _model_rows(plan: Plan) -> list[tuple[str, str, str]]:
     ]
 
 
-def _update_rows(plan: Plan) -> list[tuple[str, str, str]]:
+def _update_rows(plan: TrainingPlan) -> list[tuple[str, str, str]]:
     per = "token" if plan.epochs else "position, padding included"
     per_token = in_units(plan.flops_per_target_token, "FLOP")
     return [
@@ -90,7 +90,7 @@ def _update_rows(plan: Plan) -> list[tuple[str, str, str]]:
     ]
 
 
-def _memory_rows(plan: Plan) -> list[tuple[str, str, str]]:
+def _memory_rows(plan: TrainingPlan) -> list[tuple[str, str, str]]:
     memory = plan.memory
     largest = "of the largest batch; an estimate"
     rows = [
@@ -103,7 +103,7 @@ def _memory_rows(plan: Plan) -> list[tuple[str, str, str]]:
     return [(name, in_units(size, "B"), remark) for name, size, remark in rows]
 
 
-def _length_rows(plan: Plan) -> list[tuple[str, str, str]]:
+def _length_rows(plan: TrainingPlan) -> list[tuple[str, str, str]]:
     steps = ("steps", f"{plan.train_steps:,}", "")
     if plan.epochs is None:
         return [(*steps[:2], "epochs unknown: no prepared data")]
@@ -129,7 +129,7 @@ def _length_rows(plan: Plan) -> list[tuple[str, str, str]]:
     ]
 
 
-def _disk_row(plan: Plan) -> tuple[str, str, str]:
+def _disk_row(plan: TrainingPlan) -> tuple[str, str, str]:
     disk = plan.disk
     checkpoints = quantity(disk.checkpoints, "checkpoint")
     parts = (
@@ -139,7 +139,7 @@ def _disk_row(plan: Plan) -> tuple[str, str, str]:
     return "disk", in_units(disk.total, "B"), parts
 
 
-def _time_rows(plan: Plan, timing: Timing | None) -> list[tuple[str, str, str]]:
+def _time_rows(plan: TrainingPlan, timing: Timing | None) -> list[tuple[str, str, str]]:
     if timing is None:
         return [("time", "not timed", "`t2t plan --time_steps 10` times ten updates")]
     what = (
@@ -164,7 +164,7 @@ def _time_rows(plan: Plan, timing: Timing | None) -> list[tuple[str, str, str]]:
     ]
 
 
-def _batch_lines(plan: Plan) -> list[str]:
+def _batch_lines(plan: TrainingPlan) -> list[str]:
     """Return a table of the shapes, or a list if there are many."""
     if len(plan.batches) > LARGEST_TABLE:
         shapes = shapes_text((batch.rows, batch.length) for batch in plan.batches)
@@ -249,7 +249,7 @@ def _manifest(args: argparse.Namespace, request: TrainingRequest) -> Manifest | 
     return Manifest.load(request.data_dir, request.problem)
 
 
-def _values(plan: Plan, timing: Timing | None) -> dict[str, Any]:
+def _values(plan: TrainingPlan, timing: Timing | None) -> dict[str, Any]:
     values = dataclasses.asdict(plan)
     values["memory"]["total"] = plan.memory.total
     values["disk"]["total"] = plan.disk.total

@@ -14,7 +14,7 @@ from t2t_repro import catalogue
 from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
 from t2t_repro.data.batch_plan import BatchPlan
 from t2t_repro.data.pipeline import Batch
-from t2t_repro.features.planning.training_plan import Plan
+from t2t_repro.features.planning.training_plan import TrainingPlan
 from t2t_repro.runs.devices import choose_xla_of_new_run, step_options
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
@@ -59,7 +59,7 @@ class Timing:
 
 
 def time_training(
-    plan: Plan, settings: TrainSettings, hparams: HParams, steps: int
+    plan: TrainingPlan, settings: TrainSettings, hparams: HParams, steps: int
 ) -> Timing:
     """Time updates of the planned model on random text of a typical batch's shape.
 

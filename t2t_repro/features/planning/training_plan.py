@@ -201,7 +201,7 @@ class PlannedDisk:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """Size and cost of a training run.
 
     Attributes:
@@ -255,7 +255,7 @@ def plan_training(
     preparation: PrepareSettings,
     manifest: Manifest | None = None,
     num_replicas: int = 1,
-) -> Plan:
+) -> TrainingPlan:
     """Plan a training run with the model `transformer`.
 
     Args:
@@ -294,7 +294,7 @@ def plan_training(
     target_tokens = (
         mean_positions(batches) if epochs is None else epochs.target_tokens_per_step
     )
-    return Plan(
+    return TrainingPlan(
         problem=problem.name,
         hparams_set=settings.hparams_set,
         vocab_sizes=sizes,

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.cli.main import main
-from t2t_repro.features.parsing.trees import read_trees, words_of
+from t2t_repro.features.parsing.trees import read_trees, treebank_words
 from t2t_repro.runs import DecodeHParams, System
 from tests.support.trained_system import HPARAMS, printed_by
 
@@ -67,7 +67,7 @@ def test_any_input_becomes_a_tree_over_its_words(trained):
     ).splitlines()
     assert printed[1] == "(TOP)"
     for line, tree in zip(lines, printed, strict=True):
-        assert list(next(read_trees([tree]))[1].words) == words_of(line)
+        assert list(next(read_trees([tree]))[1].words) == treebank_words(line)
 
 
 def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):

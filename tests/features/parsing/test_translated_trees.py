@@ -12,7 +12,7 @@ from t2t_repro.decoding.translate import Translator
 from t2t_repro.errors import UserError
 from t2t_repro.features.parsing.bracket_grammar import tree_grammar
 from t2t_repro.features.parsing.tree_symbols import from_symbols
-from t2t_repro.features.parsing.trees import words_of
+from t2t_repro.features.parsing.trees import treebank_words
 from t2t_repro.features.saved_model.served_translator import (
     ServedTranslator,
     cut_into_pieces,
@@ -55,7 +55,9 @@ def model():
 
 
 def postprocess(source, written):
-    repaired = from_symbols(split_symbols(written), words_of(source), leaves="initial")
+    repaired = from_symbols(
+        split_symbols(written), treebank_words(source), leaves="initial"
+    )
     return Output(written, repaired.repairs)
 
 
@@ -157,7 +159,7 @@ def test_a_graph_gives_each_piece_the_words_that_python_gives_it(longest):
         ids = tokenizer.encode(line)
         starts = [start for start, _ in tokenizer.word_spans(ids)]
         pieces = cut(ids, longest, number, [])
-        kinds = GRAMMAR.word_kinds(" ".join(words_of(line)))
+        kinds = GRAMMAR.word_kinds(" ".join(treebank_words(line)))
         expected += with_words(pieces, kinds, starts)
     in_graph = tokenizer.in_graph()
     ids, truncated = truncate(in_graph.encode(tf.constant(lines)), 1_000)
@@ -165,4 +167,6 @@ def test_a_graph_gives_each_piece_the_words_that_python_gives_it(longest):
     kinds = GRAMMAR.word_kinds_in_graph(tf.constant(lines))
     found = kinds_of_pieces(kinds, pieces, in_graph, truncated)
     assert found.to_list() == [piece.word_kinds for piece in expected]
-    assert sum(map(len, found.to_list())) == sum(len(words_of(line)) for line in lines)
+    assert sum(map(len, found.to_list())) == sum(
+        len(treebank_words(line)) for line in lines
+    )

@@ -5,7 +5,11 @@ import random
 
 import pytest
 
-from t2t_repro.features.parsing.tree_symbols import align, from_symbols, to_symbols
+from t2t_repro.features.parsing.tree_symbols import (
+    from_symbols,
+    leaf_partners,
+    to_symbols,
+)
 from t2t_repro.features.parsing.trees import read_trees
 from tests.support.random_trees import random_tree
 
@@ -153,4 +157,4 @@ def test_the_alignment_has_the_fewest_edits_and_the_documented_partners(written)
                 preference(partners, wanted),
             ),
         )
-        assert align(written, wanted) == list(best)
+        assert leaf_partners(written, wanted) == list(best)

@@ -9,8 +9,8 @@ from t2t_repro.features.parsing.trees import (
     Leaf,
     Tree,
     read_trees,
+    treebank_words,
     walk,
-    words_of,
 )
 
 JOHN = "(TOP (S (NP (NNP John)) (VP (VBZ runs))))"
@@ -75,8 +75,8 @@ def test_a_tree_can_have_no_leaf(line):
 
 def test_a_no_break_space_is_part_of_a_word():
     assert read("(NN a\u00a0b)")[0].words == ("a\u00a0b",)
-    assert words_of(" a\u00a0b\tc ") == ["a\u00a0b", "c"]
-    assert words_of("f (x)") == ["f", "-LRB-x-RRB-"]
+    assert treebank_words(" a\u00a0b\tc ") == ["a\u00a0b", "c"]
+    assert treebank_words("f (x)") == ["f", "-LRB-x-RRB-"]
 
 
 def test_trees_can_be_nested_5000_deep():
