@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from t2t_repro.features.reproduction.comparison_report import SCORE_HEADINGS
-from t2t_repro.features.reproduction.layer_orders import COMMENTED
 from t2t_repro.features.reproduction.order_agreement import (
     FEWEST_ROWS,
     LETTERED_TABLE,
@@ -13,7 +12,7 @@ from t2t_repro.features.reproduction.order_agreement import (
     group_of,
     p_value_cell,
 )
-from t2t_repro.features.reproduction.paper_tables import Row, find_table
+from t2t_repro.features.reproduction.paper_tables import COMMENTED, Row, find_table
 from t2t_repro.features.reproduction.report_writer import mean_and_spread
 from t2t_repro.features.reproduction.result_files import NOT_YET, Result, averaged_score
 from t2t_repro.text_tables import markdown

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
 from pathlib import Path
 
 from t2t_repro import catalogue
 from t2t_repro._checkout import make_results_importable
 from t2t_repro.cli.flags import number_in_range
 from t2t_repro.cli.framework import import_tensorflow
-from t2t_repro.errors import UsageError
+from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.reproduction.comparison_report import comparison_report
-from t2t_repro.features.reproduction.complexity_plot import check_plot, plot_complexity
 from t2t_repro.features.reproduction.paper_tables import TABLES, Table, find_row, select
 from t2t_repro.features.reproduction.recipes import REDUCED_SIZE
 from t2t_repro.features.reproduction.report_writer import (
@@ -30,6 +31,7 @@ MEASURED_TABLE = "table1"
 # Each of these replaces the tables, as --run does.
 ALTERNATIVES = ("table", "page", "record")
 SHOW_FLAGS = ("plot", "format", "table")
+PLOT_TYPES = (".png", ".pdf", ".svg")
 RUN_FLAGS = ("scale", "text_dir", "data_dir", "output_dir", "seed")
 
 
@@ -153,6 +155,29 @@ def _check_show_flags(args: argparse.Namespace) -> None:
     check_plot(args.plot)
 
 
+def check_plot(path: str) -> None:
+    """Check, before anything is measured, that a plot can be drawn to a file.
+
+    Raises:
+        UsageError: If matplotlib cannot write such a file, or is not installed.
+        UserError: If the folder is missing or not writable.
+    """
+    if not path.endswith(PLOT_TYPES):
+        raise UsageError(
+            f"received plot={path}, expected a file name in {', '.join(PLOT_TYPES)}."
+        )
+    if Path(path).is_dir() or not os.access(Path(path).parent, os.W_OK):
+        raise UserError(
+            f"received plot={path}, expected a file in an existing folder that can "
+            "be written to."
+        )
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UsageError(
+            "a plot needs matplotlib, which is not installed: pip install matplotlib, "
+            "or leave the plot out."
+        )
+
+
 def _compare(table: Table, args: argparse.Namespace) -> Report:
     results = results_with(args.result_dir)
     return comparison_report(table, catalogue.hparams, results, shipped_course())
@@ -165,6 +190,7 @@ def _measure(table: Table, plot: str | None) -> Report:
         complexity_report,
         layers_of,
         measure_layers,
+        plot_complexity,
     )
 
     kinds = layers_of(table)

@@ -1,4 +1,4 @@
-"""Report on Table 1: the paper's orders beside this machine's measurements."""
+"""Table 1: the paper's orders beside this machine's measurements, and their plot."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from t2t_repro.features.reproduction import layer_complexity
-from t2t_repro.features.reproduction.layer_complexity import Measured, SequenceLayer
-from t2t_repro.features.reproduction.layer_orders import (
-    COLUMNS,
+from t2t_repro.features.reproduction.layer_complexity import (
     WIDTH_OF_LENGTHS,
-    LayerOrders,
+    Measured,
+    SequenceLayer,
     Sizes,
 )
-from t2t_repro.features.reproduction.paper_tables import Table
+from t2t_repro.features.reproduction.paper_tables import (
+    LAYER_COLUMNS,
+    LayerOrders,
+    Table,
+)
 from t2t_repro.features.reproduction.report_writer import (
     Column,
     Report,
@@ -85,7 +88,7 @@ _LAYER = Column[Line]("layer", lambda line: line.kind.label, is_number=False)
 _ORDERS = [
     _ROW,
     _LAYER,
-    *map(_order_column, COLUMNS),
+    *map(_order_column, LAYER_COLUMNS),
     Column[Line]("time ~ n^", lambda line: f"{line.measured.length_exponent:.2f}"),
     Column[Line]("time ~ d^", lambda line: f"{line.measured.width_exponent:.2f}"),
 ]
@@ -146,3 +149,50 @@ def _data(line: Line) -> dict[str, Any]:
         "measured": dataclasses.asdict(line.measured),
         "sizes": dataclasses.asdict(line.kind.sizes),
     }
+
+
+def plot_complexity(results: Mapping[str, Measured], path: str) -> None:
+    """Draw times against n and d on logarithmic axes.
+
+    Args:
+        results: Measurements by label.
+        path: File to write; its ending chooses the format.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 6), sharey=True)
+    for label, measured in results.items():
+        for axes, seconds, slope in (
+            (left, measured.seconds_by_length, measured.length_exponent),
+            (right, measured.seconds_by_width, measured.width_exponent),
+        ):
+            milliseconds = [1000 * value for value in seconds.values()]
+            axes.loglog(
+                list(seconds), milliseconds, marker="o", label=f"{label}: {slope:.2f}"
+            )
+    left.set(
+        xlabel=f"sequence length n (d = {WIDTH_OF_LENGTHS})",
+        ylabel="forward and backward, milliseconds",
+        title="time against n",
+    )
+    right.set(
+        xlabel="width d (n as the table says)",
+        title="time against d",
+    )
+    for axes in (left, right):
+        axes.set_xscale("log", base=2)
+        axes.grid(visible=True, which="both", alpha=0.3)
+        axes.legend(
+            title="layer: exponent",
+            fontsize=8,
+            title_fontsize=8,
+            ncols=2,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.15),
+        )
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    pyplot.close(figure)

@@ -11,16 +11,14 @@ import numpy as np
 import tensorflow as tf
 from keras import KerasTensor, ops
 
-from t2t_repro.features.reproduction.layer_orders import (
+from t2t_repro.features.reproduction.paper_tables import (
     CONTIGUOUS,
     CONVOLUTIONAL,
     RECURRENT,
     RESTRICTED,
     SELF_ATTENTION,
     SEPARABLE,
-    WIDTH_OF_LENGTHS,
     LayerOrders,
-    Sizes,
 )
 from t2t_repro.layers.attention import BlockedAttention, MultiHeadAttention
 
@@ -28,6 +26,26 @@ Layer = Callable[[KerasTensor], KerasTensor]
 
 KERNEL_SIZE = 3  # k of Table 1, and the factor between dilations of a stack
 NEIGHBOURHOOD = 31  # r of Table 1
+WIDTH_OF_LENGTHS = 64  # d while n grows
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """Sizes at which a layer is timed.
+
+    The term that Table 1 names must be the largest. Therefore n is much larger than d
+    while n grows and, for n^2 d, also while d grows. A pass takes at least
+    milliseconds, so that the cost of starting operations is negligible.
+
+    Attributes:
+        lengths: Values of n, at d = `WIDTH_OF_LENGTHS`.
+        widths: Values of d.
+        length_of_widths: n while d grows.
+    """
+
+    lengths: tuple[int, ...]
+    widths: tuple[int, ...]
+    length_of_widths: int
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The tables of the two papers: systems with their published numbers.
 
-`data/papers.toml` holds the numbers, without any of our measurements.
+`data/papers.toml` holds the numbers, without any of our measurements. A row of Table 1
+is a kind of layer, and is below.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from importlib import resources
 from typing import Any
 
 from t2t_repro.errors import UsageError, unknown_name
-from t2t_repro.features.reproduction import layer_orders
 
 # Shared subwords, English to German (Vaswani et al. 2017, section 5.1).
 VOCAB_SIZE = 37_000
@@ -135,16 +135,81 @@ def _tables() -> tuple[Table, ...]:
     return TABLE_1, *(_table(name, **values) for name, values in found.items())
 
 
-# `layer_orders` holds its cells, because a row is a layer.
+LAYER_COLUMNS = ("complexity", "sequential", "path")
+
+
+@dataclass(frozen=True)
+class LayerOrders:
+    """Orders of one kind of layer.
+
+    Attributes:
+        row: Name of its row in `t2t reproduce table1`.
+        label: Name of the kind in Table 1.
+        complexity: Operations per layer.
+        sequential: Operations that must wait for each other.
+        path: Longest path between two positions.
+        derived: Names of the orders above that the paper does not print.
+    """
+
+    row: str
+    label: str
+    complexity: str
+    sequential: str
+    path: str
+    derived: tuple[str, ...] = ()
+
+
+SELF_ATTENTION = LayerOrders("self_attention", "Self-Attention", "n^2 d", "1", "1")
+RECURRENT = LayerOrders("recurrent", "Recurrent", "n d^2", "n", "n")
+CONVOLUTIONAL = LayerOrders(
+    "convolutional", "Convolutional", "k n d^2", "1", "log_k(n)"
+)
+RESTRICTED = LayerOrders(
+    "self_attention_restricted", "Self-Attention (restricted)", "r n d", "1", "n/r"
+)
+
+# Table 1 prints the path through dilated convolutions. Section 4 adds that a stack of
+# n/k layers connects all positions if kernels have no gaps.
+CONTIGUOUS = LayerOrders("convolutional", "Convolutional", "k n d^2", "1", "n/k")
+# Section 4 prints only the complexity. The other orders are those of a kernel without
+# gaps, because a separable convolution connects the same positions.
+SEPARABLE = LayerOrders(
+    *("convolutional", "Convolutional", "k n d + n d^2", "1", "n/k"),
+    derived=("sequential", "path"),
+)
+
+_PRINTED = (SELF_ATTENTION, RECURRENT, CONVOLUTIONAL, RESTRICTED)
+
+# Rows that the LaTeX source has in comments, by its first line that holds them. The
+# paper does not print them. The second and third table of the source are comments as
+# a whole; they repeat rows and call the kernel r.
+COMMENTED = {
+    19: LayerOrders("", "Convolutional (separable)", "k n d + n d^2", "1", "log_k(n)"),
+    20: LayerOrders("", "Position-wise Feed-Forward", "n d^2", "1", "infinity"),
+    21: LayerOrders("", "Fully Connected", "n^2 d^2", "1", "1"),
+}
+
+
+def _commented_note() -> str:
+    """Return the rows of `COMMENTED` as a sentence."""
+    rows = [
+        f"{layer.label}: O({layer.complexity}), O({layer.sequential}), "
+        + ("infinity" if layer.path == "infinity" else f"O({layer.path})")
+        + f" (line {line})"
+        for line, layer in COMMENTED.items()
+    ]
+    return f"Commented out in the LaTeX source, not printed: {'; '.join(rows)}."
+
+
 TABLE_1 = Table(
     "table1",
     "Work, sequential operations, path length of layers (Vaswani et al., Table 1)",
-    layer_orders.COLUMNS,
+    LAYER_COLUMNS,
     [
-        Row(each.row, each.label, {c: getattr(each, c) for c in layer_orders.COLUMNS})
-        for each in layer_orders.PRINTED
+        Row(each.row, each.label, {c: getattr(each, c) for c in LAYER_COLUMNS})
+        for each in _PRINTED
     ],
-    notes=(layer_orders.commented_note(),),
+    notes=(_commented_note(),),
     task="layers",
 )
 TABLES: tuple[Table, ...] = _tables()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,24 +15,6 @@ from t2t_repro.features.reproduction.recipes import Recipe
 
 # Placeholders for folders, because the names of one machine mean nothing on another.
 TEXT_DIR, DATA_DIR, OUTPUT_DIR = "TEXT", "DATA", "OUT"
-
-
-def commands_of(recipe: Recipe, rows: Sequence[Row], seed: int) -> list[str]:
-    """Return the command of a training run, then the commands that score its rows.
-
-    Args:
-        recipe: The recipe.
-        rows: Rows that share the training run.
-        seed: Random seed.
-    """
-    commands = [_train(recipe, seed)]
-    commands += [
-        _evaluate(recipe, row, checkpoint, split, seed)
-        for row in rows
-        for checkpoint in recipe.checkpoints
-        for split in recipe.splits
-    ]
-    return [shlex.join(["t2t", *command]) for command in commands]
 
 
 def hypotheses_file(recipe: Recipe, row: Row, checkpoint: str, split: str) -> str:
@@ -98,8 +79,18 @@ class Plan:
     rows: tuple[Row, ...]
 
     def commands(self) -> list[str]:
-        """Return the commands that a user would type, with placeholders for folders."""
-        return commands_of(self.recipe, self.rows, self.seed)
+        """Return the commands that train, then those that score the rows.
+
+        They have placeholders for folders.
+        """
+        commands = [_train(self.recipe, self.seed)]
+        commands += [
+            _evaluate(self.recipe, row, checkpoint, split, self.seed)
+            for row in self.rows
+            for checkpoint in self.recipe.checkpoints
+            for split in self.recipe.splits
+        ]
+        return [shlex.join(["t2t", *command]) for command in commands]
 
 
 def plan_of(table: Table, row: Row, scale: str = "small", seed: int = 1) -> Plan:

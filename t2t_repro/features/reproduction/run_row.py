@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import open_or_prepare
@@ -102,15 +102,6 @@ def train_settings(plan: Plan, output_dir: str | Path) -> TrainSettings:
     )
 
 
-class _CheckpointResult(NamedTuple):
-    """Scores of one checkpoint, and facts about its system."""
-
-    scores: dict[str, float]
-    signature: str
-    parameters: int
-    versions: Mapping[str, str]
-
-
 def _score(
     plan: Plan,
     row: Row,
@@ -120,48 +111,39 @@ def _score(
 ) -> Result:
     """Score one row with every checkpoint of the recipe."""
     recipe = plan.recipe
-    scored = [
-        _score_checkpoint(plan, row, checkpoint, output_dir, data)
-        for checkpoint in recipe.checkpoints
-    ]
     scores = _perplexity(recipe, row, output_dir)
-    for each in scored:
-        scores |= each.scores
+    signature, parameters = "", 0
+    versions: Mapping[str, str] = {}
+    for checkpoint in recipe.checkpoints:
+        system = System.load(output_dir, checkpoint)
+        system.replace_branch_weights(row.branch_weights, plan.seed)
+        scored = score_splits(system, data, recipe.splits)
+        for split, output in scored.outputs.items():
+            lines = "".join(f"{line}\n" for line in output.evaluation.hypotheses)
+            name = hypotheses_file(recipe, row, checkpoint, split)
+            atomic_write(output_dir / name, lines)
+        signature, parameters = scored.signature, system.model.count_params()
+        versions, found = system.run.versions, scored.scores
+        if recipe.ranks_systems:
+            found |= ranking_scores(system, data, scored.outputs)
+        is_first = checkpoint == recipe.checkpoints[0]
+        scores |= {
+            name if is_first else averaged_score(name): value
+            for name, value in found.items()
+        }
     return Result(
         system=str(row.system),
         scale=plan.scale,
         seed=plan.seed,
         scores=scores,
-        signature=scored[0].signature,
+        signature=signature,
         steps=recipe.train_steps,
         seconds=round(training_seconds(split_records(output_dir, TRAIN_SPLIT)), 1),
-        parameters=scored[0].parameters,
+        parameters=parameters,
         commands=tuple(Plan(plan.scale, plan.seed, recipe, (row,)).commands()),
         data=text_digests,
         hardware=hardware(),
-        versions=scored[0].versions,
-    )
-
-
-def _score_checkpoint(
-    plan: Plan, row: Row, checkpoint: str, output_dir: Path, data: PreparedData
-) -> _CheckpointResult:
-    """Score a checkpoint in every split of the recipe, and write its outputs."""
-    recipe = plan.recipe
-    system = System.load(output_dir, checkpoint)
-    system.replace_branch_weights(row.branch_weights, plan.seed)
-    scored = score_splits(system, data, recipe.splits)
-    for split, output in scored.outputs.items():
-        lines = "".join(f"{line}\n" for line in output.evaluation.hypotheses)
-        name = hypotheses_file(recipe, row, checkpoint, split)
-        atomic_write(output_dir / name, lines)
-    scores = scored.scores
-    if recipe.ranks_systems:
-        scores |= ranking_scores(system, data, scored.outputs)
-    if checkpoint != recipe.checkpoints[0]:
-        scores = {averaged_score(name): value for name, value in scores.items()}
-    return _CheckpointResult(
-        scores, scored.signature, system.model.count_params(), system.run.versions
+        versions=versions,
     )
 
 

@@ -9,7 +9,6 @@ from t2t_repro import _checkout
 from t2t_repro.cli.main import main
 from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.features.reproduction import recipes
-from t2t_repro.features.reproduction.layer_orders import Sizes
 from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.recipes import PARSING, TRANSLATION
 from t2t_repro.features.reproduction.row_plan import plan_of
@@ -194,6 +193,7 @@ def test_a_small_run_writes_a_result_file(small, tmp_path, capsys):
 
 def test_table_1_is_measured(monkeypatch, capsys):
     from t2t_repro.features.reproduction import layer_complexity
+    from t2t_repro.features.reproduction.layer_complexity import Sizes
 
     monkeypatch.setattr(layer_complexity, "DEPTH_LENGTHS", (4,))
     monkeypatch.setattr(layer_complexity, "PATH_LENGTHS", (5,))

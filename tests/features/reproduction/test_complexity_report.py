@@ -91,7 +91,7 @@ def test_json_has_the_measured_times():
 
 def test_a_plot_is_a_png(tmp_path):
     pytest.importorskip("matplotlib", reason="plots need the extra `plot`")
-    from t2t_repro.features.reproduction.complexity_plot import plot_complexity
+    from t2t_repro.features.reproduction.complexity_report import plot_complexity
 
     seconds = {64: 0.01, 128: 0.02}
     measured = Measured(seconds, seconds, 1.0, 1.0, {8: 3}, {9: 1})

@@ -12,11 +12,11 @@ from t2t_repro.features.reproduction.layer_complexity import (
     KERNEL_SIZE,
     NEIGHBOURHOOD,
     SEQUENCE_LAYERS,
+    Sizes,
     exponent,
     longest_path,
     sequential_operations,
 )
-from t2t_repro.features.reproduction.layer_orders import Sizes
 
 KINDS = {kind.label.partition(",")[0]: kind for kind in SEQUENCE_LAYERS}
 

@@ -13,7 +13,7 @@ import re
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.features.reproduction import layer_orders, paper_tables
+from t2t_repro.features.reproduction import paper_tables
 from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.paper_tables import find_table as table
 from t2t_repro.models.estimates import wall_time_flops
@@ -58,13 +58,13 @@ def test_the_commented_rows_of_table_1_are_not_among_the_printed_ones():
     """The source has them in lines 19 to 24, each twice."""
     commented = {
         str(line): [row.label, row.complexity, row.sequential, row.path]
-        for line, row in layer_orders.COMMENTED.items()
+        for line, row in paper_tables.COMMENTED.items()
     }
     golden = GOLDEN["table1 commented"]
     golden["20"][-1] = golden["20"][-1].removeprefix("\\").replace("infty", "infinity")
     assert commented == golden
     labels = {row.label for row in table("table1").rows}
-    assert labels.isdisjoint(row.label for row in layer_orders.COMMENTED.values())
+    assert labels.isdisjoint(row.label for row in paper_tables.COMMENTED.values())
     (note,) = table("table1").notes
     assert "Fully Connected: O(n^2 d^2), O(1), O(1) (line 21)" in note
     assert "not printed" in note
@@ -111,7 +111,7 @@ def test_section_4_on_kernels_without_gaps_and_on_separable_ones():
     section = GOLDEN["section4"]
     convolution = next(x for x in GOLDEN["table1"] if x["layer"] == "Convolutional")
     assert convolution["path"] == section["dilated path"]
-    contiguous, separable = layer_orders.CONTIGUOUS, layer_orders.SEPARABLE
+    contiguous, separable = paper_tables.CONTIGUOUS, paper_tables.SEPARABLE
     assert contiguous.path == section["contiguous path"]
     assert contiguous.complexity == convolution["complexity"]
     assert contiguous.sequential == convolution["sequential"]
