@@ -21,7 +21,7 @@ def test_the_first_table_is_drawn_on_request(monkeypatch, tmp_path, capsys):
     record(monkeypatch, complexity_report, "complexity_report", "complexity")
     record(monkeypatch, reproduce, "write_report", "one report")
     checked = record(monkeypatch, reproduce, "check_plot")  # it needs matplotlib
-    drawn = record(monkeypatch, table1, "plot_complexity")
+    drawn = record(monkeypatch, complexity_report, "plot_complexity")
     assert main(["reproduce", "table1/recurrent", "--plot", "times.png"]) == 0
     assert [*drawn.call.values()] == ["measurements", "times.png"]
     assert [*checked.call.values()] == ["times.png"]
