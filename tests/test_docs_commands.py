@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -110,6 +111,36 @@ def test_every_command_is_in_the_documentation(name):
     assert any(
         re.search(rf"\b{p}\b", text) for p in programs for text in TEXTS.values()
     )
+
+
+def docstrings() -> str:
+    """Return the docstrings of the tests."""
+    files = (REPOSITORY / "tests").rglob("*.py")
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    described = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    nodes = [x for tree in trees for x in ast.walk(tree) if isinstance(x, described)]
+    return "\n".join(ast.get_docstring(node) or "" for node in nodes)
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/overview.md", "docstrings"])
+def test_files_that_are_named_exist_and_hold_what_is_named(page):
+    text = docstrings() if page == "docstrings" else (REPOSITORY / page).read_text()
+    named = re.findall(
+        r"`((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|json)|(?:[\w.-]+/)+)(?:: ([\w.]+))?`",
+        text,
+    )
+    assert len(named) > 5
+    folders = ["t2t_repro", "problems", "hparams", "docs", "tests", "benchmarks"]
+    for path, name in named:
+        if "NAME" in path:  # of a feature
+            continue
+        found = [
+            *([REPOSITORY / path] if (REPOSITORY / path).exists() else []),
+            *(x for folder in folders for x in (REPOSITORY / folder).rglob(path)),
+        ]
+        assert found, path
+        parts = name.split(".") if name else []
+        assert all(part in found[0].read_text() for part in parts), f"{path}: {name}"
 
 
 def test_commands_are_found():
