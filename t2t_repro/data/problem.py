@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar
 
 from t2t_repro.constants import AUTO_TOKENIZER
 from t2t_repro.errors import UsageError, UserError
@@ -23,8 +23,11 @@ from t2t_repro.settings.prepare_settings import PrepareSettings
 from t2t_repro.text.lines import is_blank
 
 if TYPE_CHECKING:
+    import numpy as np
+    import tensorflow as tf
+    from keras import KerasTensor
+
     from t2t_repro.data.request import SplitText
-    from t2t_repro.decoding.next_tokens import TargetGrammar
     from t2t_repro.text.tokenizer import Tokenizer
     from t2t_repro.translation_scores import Scores
 
@@ -70,6 +73,48 @@ class Output:
 
     text: str
     repairs: tuple[str, ...] = ()
+
+
+class TargetGrammar(Protocol):
+    """The texts that a model may write for a source; see `Problem.target_grammar`.
+
+    A grammar knows the words of a source by their kinds, which are numbers.
+    """
+
+    def word_kinds(self, source: str) -> list[int]:
+        """Return the kind of each word of a source, in its normal form."""
+        ...
+
+    def word_kinds_in_graph(self, sources: tf.Tensor) -> tf.RaggedTensor:
+        """Return the kinds of the words of `[batch]` strings, int32 `[batch, None]`."""
+        ...
+
+    def outside(
+        self,
+        ids: KerasTensor,
+        position: KerasTensor,
+        max_lengths: KerasTensor,
+        word_kinds: KerasTensor,
+        vocab_size: int,
+    ) -> KerasTensor:
+        """Return every token that no text within the limit continues with.
+
+        Args:
+            ids: Hypotheses, int32 `[rows, beam, max_length]`, padded with PAD_ID.
+            position: Number of their tokens, int32 scalar.
+            max_lengths: Limits of the tokens with EOS, int32 `[rows]`.
+            word_kinds: Kind of each word of the sources, int32 `[rows, n]`, padded with
+                `NO_WORD`. The last column has only padding.
+            vocab_size: Number of tokens.
+
+        Returns:
+            Boolean `[rows * beam, vocab_size]`, True = forbidden.
+        """
+        ...
+
+    def words_written(self, vocab_size: int) -> np.ndarray:
+        """Return the words that each token stands for, float32 `[vocab_size]`."""
+        ...
 
 
 class Problem:

@@ -1,97 +1,22 @@
 """What decides the next tokens of a search besides the model.
 
 `Constraints` forbid tokens, a `TargetGrammar` those that lead outside the outputs of a
-problem. `Sampling` draws tokens at random, and a coverage penalty ranks hypotheses by
-their attention to the source. The best tokens are found in few passes over the logits:
-in beam search, the logits of a step are its largest tensor, `batch * beam * vocab`
-numbers, and TensorFlow's `top_k` alone took longer on a CPU than the matrix product
-that computes them.
+problem. `Sampling` draws tokens at random. The best tokens are found in few passes over
+the logits: in beam search, the logits of a step are its largest tensor,
+`batch * beam * vocab` numbers, and TensorFlow's `top_k` alone took longer on a CPU than
+the matrix product that computes them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
-import keras
 import numpy as np
 from keras import KerasTensor, ops
 
-from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID
-from t2t_repro.layers.attention import capture_weights
-
-if TYPE_CHECKING:
-    import tensorflow as tf
-
-# (ids [batch, beam], position, history [batch, beam, slots], cache)
-#   -> (logits [batch, beam, vocab], cache)
-StepFunction = Callable[
-    [KerasTensor, KerasTensor, KerasTensor, Any], tuple[KerasTensor, Any]
-]
-
-
-class RowTensors(TypedDict, total=False):
-    """Tensors of an optional feature, which follow the rows of the search.
-
-    Attributes:
-        prefixes: Tokens that the hypotheses of each sentence must begin with, int32
-            `[rows, n]`, padded with PAD_ID. The last column has only padding.
-        uniform: Random numbers of each position, needed for sampling, float64
-            `[rows, max_length]`, at least 0 and less than 1.
-        coverage: Attention that each source token has received, needed for the
-            coverage penalty, float32 `[rows, beam, source_length]`; 1 at padding. The
-            search updates it.
-        word_kinds: Kind of each word of the source, needed for a grammar, int32
-            `[rows, n]`, padded with `NO_WORD`. The last column has only padding.
-    """
-
-    prefixes: KerasTensor
-    uniform: KerasTensor
-    coverage: KerasTensor
-    word_kinds: KerasTensor
-
-
-class TargetGrammar(Protocol):
-    """The texts that a model may write for a source; see `Problem.target_grammar`.
-
-    A grammar knows the words of a source by their kinds, which are numbers.
-    """
-
-    def word_kinds(self, source: str) -> list[int]:
-        """Return the kind of each word of a source, in its normal form."""
-        ...
-
-    def word_kinds_in_graph(self, sources: tf.Tensor) -> tf.RaggedTensor:
-        """Return the kinds of the words of `[batch]` strings, int32 `[batch, None]`."""
-        ...
-
-    def outside(
-        self,
-        ids: KerasTensor,
-        position: KerasTensor,
-        max_lengths: KerasTensor,
-        word_kinds: KerasTensor,
-        vocab_size: int,
-    ) -> KerasTensor:
-        """Return every token that no text within the limit continues with.
-
-        Args:
-            ids: Hypotheses, int32 `[rows, beam, max_length]`, padded with PAD_ID.
-            position: Number of their tokens, int32 scalar.
-            max_lengths: Limits of the tokens with EOS, int32 `[rows]`.
-            word_kinds: See `RowTensors`.
-            vocab_size: Number of tokens.
-
-        Returns:
-            Boolean `[rows * beam, vocab_size]`, True = forbidden.
-        """
-        ...
-
-    def words_written(self, vocab_size: int) -> np.ndarray:
-        """Return the words that each token stands for, float32 `[vocab_size]`."""
-        ...
+from t2t_repro.constants import EOS_ID, PAD_ID
+from t2t_repro.data.problem import TargetGrammar
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +57,7 @@ def forbidden_tokens(
         vocab_size: Number of tokens (V).
         max_lengths: Limits of the tokens, int32 `[rows]`.
         prefixes: See `outside_prefix`.
-        word_kinds: See `RowTensors`; needed with a grammar.
+        word_kinds: See `TargetGrammar.outside`; needed with a grammar.
 
     Returns:
         Boolean, broadcastable to `[rows * beam, vocab_size]`, True = forbidden, or None
@@ -156,38 +81,6 @@ def forbidden_tokens(
         return forbidden
     others, is_forced = outside_prefix(prefixes, position, ids.shape[1], vocab_size)
     return others if forbidden is None else ops.where(is_forced, others, forbidden)
-
-
-def expected_costs(
-    written: np.ndarray, word_cost: float, ids: KerasTensor, word_kinds: KerasTensor
-) -> KerasTensor:
-    """Return the expected costs of the words that hypotheses have not written yet.
-
-    All hypotheses of a beam have the same number of tokens, but not of words. A bracket
-    that the model finds probable costs less than a leaf that it finds improbable, so a
-    beam that compares log-probabilities alone fills with hypotheses that put the next
-    leaf off. Stern et al. 2017 (arXiv:1707.08976) describe this, and compare hypotheses
-    with the same number of words instead. Here, as in the future cost of a phrase-based
-    decoder (Koehn et al. 2003), a hypothesis ranks by
-
-        log P(tokens) - word_cost * (words not written)
-
-    At the end, all words are written, so the scores are the model's.
-
-    Args:
-        written: See `TargetGrammar.words_written`.
-        word_cost: Expected cost of a word, in nats.
-        ids: Hypotheses, int32 `[rows, beam, max_length]`, padded with PAD_ID.
-        word_kinds: See `RowTensors`.
-
-    Returns:
-        float32 `[rows, beam]`, in nats; negative only after a forced prefix with too
-        many words.
-    """
-    num_words = ops.sum(ops.cast(word_kinds != NO_WORD, "float32"), axis=1)
-    # Sums of whole numbers are exact.
-    num_written = ops.sum(ops.take(written, ids, axis=0), axis=-1)
-    return word_cost * (num_words[:, None] - num_written)
 
 
 def end_too_early(
@@ -475,80 +368,3 @@ def _candidates(
         return logits, None
     count = vocab_size if sampling.top_k == ALL_TOKENS else sampling.top_k
     return top_k(logits, min(count, vocab_size))
-
-
-# Attention is never exactly 0 in theory. In float32 it may be, and log(0) must not
-# make a score infinite.
-_LEAST_COVERAGE = 1e-30
-
-
-class AttendingCache(TypedDict):
-    """Cache of a step function that also returns its attention.
-
-    Attributes:
-        model: Cache of the model.
-        attention: Attention of the last step, float32 `[rows, beam, source_length]`.
-    """
-
-    model: Any
-    attention: KerasTensor
-
-
-def with_attention(
-    step_function: StepFunction, layers: Sequence[keras.layers.Layer]
-) -> StepFunction:
-    """Add the attention to the source to the cache of a step function.
-
-    Args:
-        step_function: Runs the layers.
-        layers: Attention layers to average.
-
-    Returns:
-        A step function with an `AttendingCache`.
-    """
-
-    def step(
-        ids: KerasTensor,
-        position: KerasTensor,
-        history: KerasTensor,
-        cache: AttendingCache,
-    ) -> tuple[KerasTensor, AttendingCache]:
-        with capture_weights() as captured:
-            logits, model = step_function(ids, position, history, cache["model"])
-        attention = [ops.mean(captured[layer], axis=1) for layer in layers]
-        return logits, {
-            "model": model,
-            "attention": ops.mean(ops.stack(attention), axis=0),
-        }
-
-    return step
-
-
-def initial_coverage(inputs: KerasTensor, beam_size: int) -> KerasTensor:
-    """Return the coverage before the first step: 0, and 1 at padding.
-
-    Args:
-        inputs: Source ids, int32 `[batch, source_length]`.
-        beam_size: Number of hypotheses per sentence.
-
-    Returns:
-        float32 `[batch, beam_size, source_length]`.
-    """
-    is_padding = ops.cast(inputs == PAD_ID, "float32")
-    return ops.repeat(is_padding[:, None, :], beam_size, axis=1)
-
-
-def coverage_penalty(coverage: KerasTensor, beta: float) -> KerasTensor:
-    """Return cp(X; Y) = beta sum_i log(min(sum_j p_ij, 1)) (Wu et al. 2016, eq. 14).
-
-    Args:
-        coverage: sum_j p_ij, the attention that each source token i has received from
-            the target tokens j so far; at least 1 at padding, which then does not
-            count. float32 `[..., source_length]`.
-        beta: Factor.
-
-    Returns:
-        float32 `[...]`, at most 0.
-    """
-    covered = ops.clip(coverage, _LEAST_COVERAGE, 1.0)
-    return beta * ops.sum(ops.log(covered), axis=-1)

@@ -9,9 +9,8 @@ import abc
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from t2t_repro.data.problem import Problem
+from t2t_repro.data.problem import Problem, TargetGrammar
 from t2t_repro.decoding.hypothesis import (
     Hypothesis,
     rank_by_expected_similarity,
@@ -31,11 +30,6 @@ from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import is_blank, listed
 from t2t_repro.text.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    # At run time, an engine without TensorFlow needs no search.
-    from t2t_repro.decoding.next_tokens import TargetGrammar
-
 
 MIN_SOURCE_BUCKET = 8  # tokens
 CHUNK_SIZE = 1024  # sentences; about 16 batches of the default size

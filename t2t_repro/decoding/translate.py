@@ -18,21 +18,12 @@ import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID
 from t2t_repro.data.batch_plan import BatchPlan
-from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.beam import (
-    BeamSearchOptions,
-    BeamSearchResult,
-    beam_search,
-)
+from t2t_repro.data.problem import Problem, TargetGrammar
+from t2t_repro.decoding.beam import BeamSearchResult, beam_search
+from t2t_repro.decoding.beam_state import BeamSearchOptions, RowTensors
+from t2t_repro.decoding.coverage import initial_coverage, with_attention
 from t2t_repro.decoding.hypothesis import Hypothesis
-from t2t_repro.decoding.next_tokens import (
-    Constraints,
-    RowTensors,
-    Sampling,
-    TargetGrammar,
-    initial_coverage,
-    with_attention,
-)
+from t2t_repro.decoding.next_tokens import Constraints, Sampling
 from t2t_repro.decoding.sentences import (
     MIN_SOURCE_BUCKET,
     SentenceTranslator,

@@ -9,10 +9,8 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.beam import (
-    BeamSearchOptions,
-    beam_search,
-)
+from t2t_repro.decoding.beam import beam_search
+from t2t_repro.decoding.beam_state import BeamSearchOptions
 from tests.support.table_search import (
     TableModel,
     all_hypotheses,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from t2t_repro.decoding.next_tokens import coverage_penalty, initial_coverage
+from t2t_repro.decoding.coverage import coverage_penalty, initial_coverage
 
 
 def test_the_coverage_penalty_is_that_of_wu_et_al():

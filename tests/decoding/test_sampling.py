@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.constants import PAD_ID
-from t2t_repro.decoding.beam import BeamSearchOptions
+from t2t_repro.decoding.beam_state import BeamSearchOptions
 from t2t_repro.decoding.next_tokens import Constraints, Sampling, sample
 from t2t_repro.decoding.source_pieces import uniform_numbers
 from tests.support.table_search import TableModel, all_hypotheses

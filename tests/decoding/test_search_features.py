@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from t2t_repro.constants import EOS_ID
-from t2t_repro.decoding.beam import BeamSearchOptions
+from t2t_repro.decoding.beam_state import BeamSearchOptions
 from t2t_repro.decoding.next_tokens import Constraints
 from tests.support.table_search import (
     TableModel,

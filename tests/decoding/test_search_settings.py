@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from t2t_repro.decoding import translate
-from t2t_repro.decoding.beam import BeamSearchOptions
+from t2t_repro.decoding.beam_state import BeamSearchOptions
 from t2t_repro.decoding.next_tokens import Constraints, Sampling
 from t2t_repro.decoding.translate import search_translations
 from t2t_repro.errors import UsageError, UserError

@@ -20,7 +20,8 @@ from typing import Any
 import tensorflow as tf
 from keras import ops
 
-from t2t_repro.decoding.beam import BeamSearchOptions, beam_search
+from t2t_repro.decoding.beam import beam_search
+from t2t_repro.decoding.beam_state import BeamSearchOptions
 
 GOLDEN = Path(__file__).with_name("search_graph.json")
 VOCAB_SIZE = 500

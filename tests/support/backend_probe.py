@@ -12,7 +12,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_repro.decoding.beam import BeamSearchOptions, beam_search
+from t2t_repro.decoding.beam import beam_search
+from t2t_repro.decoding.beam_state import BeamSearchOptions
 from t2t_repro.models.token_counters import TokenCounter, TokenCounters
 from t2t_repro.training.losses import SmoothedCrossentropy
 from tests.support import branch_probe

@@ -12,7 +12,8 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_repro.constants import EOS_ID, PAD_ID
-from t2t_repro.decoding.beam import BeamSearchOptions, beam_search
+from t2t_repro.decoding.beam import beam_search
+from t2t_repro.decoding.beam_state import BeamSearchOptions
 
 Hypotheses = list[tuple[float, list[int]]]  # score and tokens, best first
 Rule = Callable[[list[int], int], bool]  # whether a token may follow others

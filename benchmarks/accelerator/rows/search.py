@@ -13,7 +13,8 @@ from keras import ops
 from benchmarks.accelerator.rows.corpus import IDS, Arrays, Texts
 from benchmarks.accelerator.rows.seeds import Weights
 from t2t_repro.constants import PAD_ID
-from t2t_repro.decoding.beam import BeamSearchOptions, beam_search
+from t2t_repro.decoding.beam import beam_search
+from t2t_repro.decoding.beam_state import BeamSearchOptions
 from t2t_repro.settings.decode_hparams import DecodeHParams
 
 # Groups of sources of similar length, searched one after the other.

@@ -41,7 +41,7 @@ class BracketGrammar:
     opening one. Several constituents may follow each other at the top, under a root
     that is not written.
 
-    It is a `TargetGrammar` (`decoding/next_tokens.py`) and consists of numbers alone,
+    It is a `TargetGrammar` (`data/problem.py`) and consists of numbers alone,
     so that a search can follow it inside a graph. Tokens that it does not name occur in
     no output.
 

@@ -16,7 +16,8 @@ import tensorflow as tf
 
 from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID
 from t2t_repro.data.problem import Problem
-from t2t_repro.decoding.next_tokens import MINUS_INFINITY, RowTensors
+from t2t_repro.decoding.beam_state import RowTensors
+from t2t_repro.decoding.next_tokens import MINUS_INFINITY
 from t2t_repro.decoding.sentences import followed_grammar, longest_piece
 from t2t_repro.decoding.translate import members, search_translations
 from t2t_repro.errors import UsageError

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from t2t_repro.constants import EOS_ID, NO_WORD
-from t2t_repro.decoding.beam import BeamSearchOptions
-from t2t_repro.decoding.next_tokens import Constraints, expected_costs
+from t2t_repro.decoding.beam_state import BeamSearchOptions, expected_costs
+from t2t_repro.decoding.next_tokens import Constraints
 from t2t_repro.features.parsing.bracket_grammar import BracketGrammar
 from tests.support.table_search import (
     TableModel,
