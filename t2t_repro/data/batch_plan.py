@@ -1,4 +1,7 @@
-"""The shapes of batches, known before training; imports no TensorFlow."""
+"""The shapes of batches, known before training, and rows of one shape.
+
+Imports no TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+
+from t2t_repro.constants import PAD_ID
 from t2t_repro.settings.hparams import HParams
 
 
@@ -154,6 +160,16 @@ class BatchPlan:
             length_bucket_step=hparams.length_bucket_step,
             num_replicas=num_replicas,
         )
+
+
+def padded(
+    rows: Sequence[Sequence[int]], length: int, padding: int = PAD_ID
+) -> np.ndarray:
+    """Put rows of ids into an array, int32 `[len(rows), length]`."""
+    array = np.full((len(rows), length), padding, np.int32)
+    for place, row in zip(array, rows, strict=True):
+        place[: len(row)] = row
+    return array
 
 
 def shapes_text(shapes: Iterable[tuple[int, int]]) -> str:

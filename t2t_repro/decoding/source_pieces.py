@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from t2t_repro.constants import EOS_ID, NO_WORD, PAD_ID, UNK_ID
+from t2t_repro.data.batch_plan import padded
 from t2t_repro.errors import UserError
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.tokenizer import Tokenizer
@@ -221,19 +222,17 @@ def row_arrays(
         ]
         arrays["uniform"] = np.stack(rows)
     if hparams.follows_grammar:
-        arrays["word_kinds"] = _padded([piece.word_kinds for piece in pieces], NO_WORD)
+        arrays["word_kinds"] = _with_end(
+            [piece.word_kinds for piece in pieces], NO_WORD
+        )
     if any(piece.prefix for piece in pieces):
-        arrays["prefixes"] = _padded([piece.prefix for piece in pieces], PAD_ID)
+        arrays["prefixes"] = _with_end([piece.prefix for piece in pieces], PAD_ID)
     return arrays
 
 
-def _padded(rows: Sequence[Sequence[int]], padding: int) -> np.ndarray:
+def _with_end(rows: Sequence[Sequence[int]], padding: int) -> np.ndarray:
     """Put rows into int32 `[rows, n]`, whose last column has only padding."""
-    longest = max(map(len, rows))
-    array = np.full((len(rows), longest + 1), padding, np.int32)
-    for place, row in zip(array, rows, strict=True):
-        place[: len(row)] = row
-    return array
+    return padded(rows, max(map(len, rows)) + 1, padding)
 
 
 def uniform_numbers(seed: int, sentence: int, piece: int, count: int) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_repro.constants import PAD_ID
-from t2t_repro.data.batch_plan import BatchPlan
+from t2t_repro.data.batch_plan import BatchPlan, padded
 from t2t_repro.data.problem import Problem, TargetGrammar
 from t2t_repro.decoding.beam import BeamSearchResult, beam_search
 from t2t_repro.decoding.beam_state import BeamSearchOptions, RowTensors
@@ -245,10 +245,7 @@ class Translator(SentenceTranslator):
     ) -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield the numbers of pieces and their padded ids, longest first."""
         for numbers, length in self._plan.group([*map(len, sources)]):
-            batch = np.full((len(numbers), length), PAD_ID, np.int32)
-            for row, number in enumerate(numbers):
-                batch[row, : len(sources[number])] = sources[number]
-            yield numbers, batch
+            yield numbers, padded([sources[number] for number in numbers], length)
 
     def _hypotheses(self, ids: np.ndarray, scores: np.ndarray) -> list[Hypothesis]:
         """Decode `[beam, length]` ids, without empty places."""

@@ -13,7 +13,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
+from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro.data.batch_plan import padded
 from t2t_repro.data.pipeline import BATCH_SIGNATURE, Batch, BatchPlan
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import length_penalty
@@ -224,10 +225,6 @@ def _as_batch(pairs: list[Pair], length: int) -> Batch:
     """Return ids of both sides, int32 `[rows, length]`."""
     sides = zip(*pairs, strict=True)
     return {
-        name: tf.constant([_padded(ids, length) for ids in side], tf.int32)
+        name: tf.constant(padded(side, length))
         for name, side in zip((INPUTS, TARGETS), sides, strict=True)
     }
-
-
-def _padded(ids: list[int], length: int) -> list[int]:
-    return ids + [PAD_ID] * (length - len(ids))

@@ -26,7 +26,7 @@ from t2t_repro.training.checkpoints import model_variables, restore
 
 if TYPE_CHECKING:
     from t2t_repro.features.attention_view.sentence_attention import Attention
-    from t2t_repro.features.ctranslate2.ctranslate2_export import Parity
+    from t2t_repro.features.ctranslate2.ctranslate2_parity import Parity
 
 logger = logging.getLogger(__name__)
 

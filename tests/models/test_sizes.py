@@ -1,33 +1,166 @@
-"""Parameters and operations, counted by hand for a small model."""
+"""Parameters and operations: of built models, of the papers, and counted by hand."""
 
 from __future__ import annotations
+
+import contextlib
+from typing import Any
 
 import pytest
 
 from t2t_repro import catalogue
+from t2t_repro.constants import SELF_ATTENTIONS
+from t2t_repro.errors import UserError
 from t2t_repro.models.estimates import parameter_count, training_flops, wall_time_flops
+from t2t_repro.models.token_counters import TokenCounter, TokenCounters
+from t2t_repro.models.transformer import Transformer
 from t2t_repro.settings.hparams import HParams
 
 VOCAB_SIZE, TOKENS, LENGTH = 10, 7, 5
+SIZES = {
+    "hidden_size": 4,
+    "filter_size": 6,
+    "num_heads": 2,
+    "num_encoder_layers": 1,
+    "num_decoder_layers": 2,
+    "attention_key_channels": 6,
+    "attention_value_channels": 2,
+}
+
+
+def hparams(**changes: Any) -> HParams:
+    return catalogue.hparams("transformer_base").replace(**changes)
+
+
+def small(**changes: Any) -> HParams:
+    return hparams(**(SIZES | changes))
+
+
+class Watched:
+    """Hparams that remember which of them are read."""
+
+    def __init__(self, given: HParams) -> None:
+        self.given, self.read = given.resolved(), set()
+
+    def resolved(self) -> Watched:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        self.read.add(name)
+        return getattr(self.given, name)
+
+
+def other_values(name: str, value: Any) -> tuple[Any, ...]:
+    """Return values of a hparam unlike the given one; some may not be accepted."""
+    about = HParams.about(name)
+    if name == "self_attention_type":
+        choices = tuple(SELF_ATTENTIONS)
+    else:
+        choices = (False, True) if about.kind is bool else about.choices
+    if choices:
+        return tuple(choice for choice in choices if choice != value)
+    return (0.25,) if about.kind is float else (2 * value or 1, value + 2, 1)
+
+
+BASES = [
+    {},
+    {"self_attention_type": "restricted", "attention_neighbourhood": 3},
+    {
+        "ffn_layer": "parameter_attention",
+        "parameter_attention_key_channels": 2,
+        "parameter_attention_value_channels": 10,
+    },
+    {"branched_attention": "split"},
+]
+COUNTERS = TokenCounters((TokenCounter((3,)),), (TokenCounter((3,)),))
+
+
+def built(given: HParams) -> Transformer:
+    return Transformer.from_hparams(given, VOCAB_SIZE, VOCAB_SIZE, COUNTERS)
+
+
+def read_by_the_model() -> list[str]:
+    """Return the hparams that a model is made from."""
+    watched = Watched(small())
+    Transformer.from_hparams.__func__(dict, watched, 1, 1, COUNTERS)
+    return sorted(watched.read & {*HParams.names()})
+
+
+def variations(name: str) -> list[HParams]:
+    """Return hparams with other values of one in the first base that accepts any."""
+    found = []
+    for base in (small(**changes) for changes in BASES):
+        for value in other_values(name, getattr(base, name)):
+            with contextlib.suppress(UserError):
+                found.append(base.replace(**{name: value}))
+        found = [given for given in found if name not in given.ineffective_settings()]
+        if found:
+            return found if isinstance(getattr(base, name), str) else found[:1]
+    raise AssertionError(f"no base in which {name} has an effect")
+
+
+# Values that are refused alone, or that count only together.
+TOGETHER = [
+    {"layer_preprocess_sequence": "n", "layer_postprocess_sequence": "da"},
+    {"self_attention_type": "restricted_masked", "attention_neighbourhood": 3},
+    {"attention_compatibility": "additive", "attention_key_channels": 2},
+    {"branched_attention": "shared", "branch_residual": "inside"},
+    {"branched_attention": "shared", "branch_residual": "per_branch"},
+    {"pos": "emb", "max_length": 24},
+]
+IN_PAIRS = {"layer_preprocess_sequence", "self_attention_type"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(pytest.param(small(**changes), id=str(changes)) for changes in TOGETHER),
+        *(
+            pytest.param(given, id=f"{name}={getattr(given, name)}")
+            for name in read_by_the_model()
+            if name not in IN_PAIRS
+            for given in variations(name)
+        ),
+    ],
+)
+def test_a_built_model_has_the_counted_parameters(given):
+    """A new hparam of the model, or a new choice of one, is counted here by itself."""
+    count = built(given).count_params()
+    assert parameter_count(given, VOCAB_SIZE, VOCAB_SIZE) == count
+
+
+# Rows of the papers that change a size, with their exact counts at V 37,000.
+TABLE_3 = {
+    "base": ({}, 63_045_632),
+    "B, d_k 16": ({"attention_key_channels": 8 * 16}, 55_967_744),
+    "B, d_k 32": ({"attention_key_channels": 8 * 32}, 58_327_040),
+    "C, N 2": ({"num_hidden_layers": 2}, 33_644_544),
+    "C, N 4": ({"num_hidden_layers": 4}, 48_345_088),
+    "C, N 8": ({"num_hidden_layers": 8}, 77_746_176),
+    "C, d 256": ({"hidden_size": 256}, 26_816_512),
+    "C, d 1024": ({"hidden_size": 1024}, 163_815_424),
+    "C, d_ff 1024": ({"filter_size": 1024}, 50_450_432),
+    "C, d_ff 4096": ({"filter_size": 4096}, 88_236_032),
+    "big": ({"hidden_size": 1024, "filter_size": 4096}, 214_171_648),
+    # "192 additional weights": kappa and alpha of 8 branches in 12 layers
+    "Weighted Transformer": (
+        {"branched_attention": "split", "branch_residual": "per_branch"},
+        63_045_632 + 192,
+    ),
+}
+
+
+@pytest.mark.parametrize("row", TABLE_3)
+def test_the_papers_models_have_their_parameters(row):
+    changes, expected = TABLE_3[row]
+    assert parameter_count(hparams(**changes), 37_000, 37_000) == expected
+
+
 # Attention has 2 * 4 * (6 + 2) = 64 values, the network 2 * 4 * 6 = 48.
 MATRICES = 1 * (64 + 48) + 2 * (2 * 64 + 48)
 SOFTMAX = 4 * VOCAB_SIZE
 CHANNELS = 6 + 2
 SELF_ATTENTION = (1 + 2) * LENGTH * CHANNELS
 CROSS_ATTENTION = 2 * LENGTH * CHANNELS
-
-
-def small(**changes) -> HParams:
-    sizes = {
-        "hidden_size": 4,
-        "filter_size": 6,
-        "num_heads": 2,
-        "num_encoder_layers": 1,
-        "num_decoder_layers": 2,
-        "attention_key_channels": 6,
-        "attention_value_channels": 2,
-    }
-    return catalogue.hparams("transformer_base").replace(**(sizes | changes))
 
 
 def flops(**changes) -> float:
@@ -72,12 +205,6 @@ def test_parameters_are_matrices_biases_normalizations_and_the_vocabulary():
     assert parameter_count(small(), 10, 10) == MATRICES + 3 * 10 + 8 * 8 + 40
     untied = small(shared_embedding_and_softmax_weights=False)
     assert parameter_count(untied, 9, 10) == MATRICES + 3 * 10 + 8 * 8 + 4 * (9 + 20)
-
-
-@pytest.mark.parametrize("branched", ["split", "shared"])
-def test_branches_add_two_weights_per_head_and_remove_a_normalization(branched):
-    found = parameter_count(small(branched_attention=branched), 10, 10)
-    assert found == parameter_count(small(), 10, 10) + 3 * 2 * 2 - 3 * 8
 
 
 def test_wall_time_is_in_hours():

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import tensorflow as tf
 
-from t2t_repro.constants import EOS_ID, INPUTS, PAD_ID, TARGETS
+from t2t_repro.constants import EOS_ID, INPUTS, TARGETS
+from t2t_repro.data.batch_plan import padded
 from t2t_repro.errors import UserError
 from t2t_repro.features.attention_view.sentence_attention import (
     Attention,
@@ -111,8 +112,7 @@ def _as_batch(ids: Sequence[int]) -> tf.Tensor:
 
     Keras warns of a softmax over a single key, which an empty translation has.
     """
-    padding = [PAD_ID] * (2 - len(ids))
-    return tf.constant([[*ids, *padding]], tf.int32)
+    return tf.constant(padded([ids], max(2, len(ids))))
 
 
 def _first_or_none(weights: tf.Tensor | None, length: int) -> np.ndarray | None:

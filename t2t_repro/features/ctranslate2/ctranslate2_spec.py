@@ -1,7 +1,7 @@
 """Write a Transformer's weights into the specification of a CTranslate2 model.
 
 CTranslate2 (https://github.com/OpenNMT/CTranslate2) is a C++ engine for inference. This
-module maps the weights of figure 1 to its `TransformerSpec`; `spec_variants.py`
+module maps the weights of figure 1 to its `TransformerSpec`; `check_expressible`
 refuses the models for which there is no such mapping.
 """
 
@@ -82,7 +82,7 @@ def write_model(
     Args:
         spec: From `model_spec`; its arrays are quantized in place.
         folder: Folder for model.bin, config.json and the vocabularies.
-        quantization: A name of `spec_variants.QUANTIZATIONS`.
+        quantization: A name of `QUANTIZATIONS`.
     """
     spec.validate()
     if quantization.endswith("bfloat16"):

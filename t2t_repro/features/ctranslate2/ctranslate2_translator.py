@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from t2t_repro.constants import EOS_ID
+from t2t_repro.constants import EOS_ID, SELF_ATTENTIONS
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.hypothesis import Hypothesis, length_penalty
 from t2t_repro.decoding.sentences import (
@@ -82,7 +82,8 @@ def check_expressible(model: str, hparams: HParams) -> None:
     """Refuse a model that CTranslate2 cannot compute.
 
     CTranslate2's Transformer has dot-product attention to all positions, with any
-    scale, and a feed-forward network of two matrices with a ReLU between them.
+    scale, and a feed-forward network of two matrices with a ReLU between them. A new
+    hparam, which is neither in `ACCEPTED` nor `EXPRESSIBLE`, must have its default.
 
     Args:
         model: Name of the model in the registry.
@@ -99,37 +100,74 @@ def check_expressible(model: str, hparams: HParams) -> None:
         )
 
 
+# hparam -> values that CTranslate2 can compute, and what any other value does
+ACCEPTED: dict[str, tuple[tuple[object, ...], str]] = {
+    "branched_attention": (
+        ("none",),
+        "(the Weighted Transformer) sums weighted branches with a network in each",
+    ),
+    "ffn_layer": (
+        ("dense_relu_dense",),
+        "attends to parameters instead of applying two matrices",
+    ),
+    "word_positions": ((False,), "also encodes positions counted in words"),
+    "depth_positions": ((False,), "also encodes the number of open brackets"),
+    "attention_compatibility": (
+        ("scaled_dot_product", "dot_product"),
+        "adds queries and keys instead of multiplying them",
+    ),
+}
+# hparams of which CTranslate2 can compute any value
+EXPRESSIBLE = frozenset(
+    {
+        *("hidden_size", "filter_size", "num_heads", "num_hidden_layers"),
+        *("num_encoder_layers", "num_decoder_layers", "attention_key_channels"),
+        *("attention_value_channels", "pos", "max_length", "layer_preprocess_sequence"),
+        *("layer_postprocess_sequence", "norm_epsilon"),
+        *("shared_embedding_and_softmax_weights", "activation_dtype"),
+        # without effect on the models that are left
+        *("attention_neighbourhood", "parameter_attention_heads"),
+        *("parameter_attention_key_channels", "parameter_attention_value_channels"),
+        *("branched_in_decoder", "branch_normalization", "branch_top_k"),
+        *("branch_residual", "branch_gain", "branch_weights_init"),
+        # of training
+        *("branch_learning_rate_constant", "branch_learning_rate_warmup_steps"),
+        *("branch_frozen_after_steps", "layer_prepostprocess_dropout"),
+        *("attention_dropout", "relu_dropout", "symbol_dropout", "label_smoothing"),
+        *("rdrop_weight", "rdrop_after_steps", "batch_size", "update_tokens"),
+        *("min_length_bucket", "length_bucket_step", "packed_length"),
+        *("packed_source_length", "optimizer_adam_beta1", "optimizer_adam_beta2"),
+        *("optimizer_adam_epsilon", "learning_rate_schedule", "learning_rate_constant"),
+        *("learning_rate_warmup_steps", "learning_rate_decay_steps", "clip_grad_norm"),
+        "ema_decay",
+    }
+)
+
+
 def _inexpressible(model: str, h: HParams) -> Iterator[str]:
     if model != MODEL:
         yield f"model={model} is not {MODEL}, the only one whose weights it can read"
-    if h.branched_attention != "none":
-        yield (
-            f"branched_attention={h.branched_attention} (the Weighted Transformer) "
-            "sums weighted branches with a network in each"
-        )
-    if h.ffn_layer != "dense_relu_dense":
-        yield (
-            f"ffn_layer={h.ffn_layer} attends to parameters instead of applying two "
-            "matrices"
-        )
-    if h.self_attention_type in ("restricted", "restricted_masked"):
-        yield (
-            f"self_attention_type={h.self_attention_type} attends to a neighbourhood "
-            f"of {h.attention_neighbourhood} positions instead of all"
-        )
-    elif h.self_attention_type != "dot_product":
+    for name, value in h.values().items():
+        if name in ACCEPTED:
+            accepted, reason = ACCEPTED[name]
+            if value not in accepted:
+                yield f"{name}={value} {reason}"
+        elif name == "self_attention_type":
+            yield from _inexpressible_attention(h)
+        elif name not in EXPRESSIBLE and value != h.about(name).default:
+            yield f"{name}={value} is not the default, {h.about(name).default}"
+
+
+def _inexpressible_attention(h: HParams) -> Iterator[str]:
+    if h.self_attention_type not in SELF_ATTENTIONS:
         yield (
             f"self_attention_type={h.self_attention_type} is the attention of a user's "
             "package"
         )
-    if h.word_positions:
-        yield "word_positions=True also encodes positions counted in words"
-    if h.depth_positions:
-        yield "depth_positions=True also encodes the number of open brackets"
-    if h.attention_compatibility == "additive":
+    elif h.self_attention_type != "dot_product":
         yield (
-            "attention_compatibility=additive adds queries and keys instead of "
-            "multiplying them"
+            f"self_attention_type={h.self_attention_type} attends to a neighbourhood "
+            f"of {h.attention_neighbourhood} positions instead of all"
         )
 
 
