@@ -177,16 +177,19 @@ def converted(system, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     steps = []
     parity = SimpleNamespace(check=lambda limits: steps.append(("check", limits)))
-    export = SimpleNamespace(
-        write_weights=lambda: steps.append("write"),
-        measure=lambda sources: steps.append(("measure", sources)) or parity,
-        describe=lambda found: steps.append(("describe", found is parity)),
+    compared = SimpleNamespace(
+        measure=lambda sources: steps.append(("measure", sources)) or parity
     )
+    for name, step in (("_write_weights", "write"), ("_describe", "describe")):
+        monkeypatch.setattr(
+            ctranslate2_export, name, lambda *_, step=step: steps.append(step)
+        )
+    system.model = SimpleNamespace(compute_dtype="float32")
     record(monkeypatch, ctranslate2_export, "check_exportable")
     texts = "comparison_sentences"
     return {
         "text": record(monkeypatch, ctranslate2_export, texts, ["A dev TEXT"]),
-        "export": record(monkeypatch, ctranslate2_export, "_Export", export),
+        "export": record(monkeypatch, ctranslate2_export, "Comparison", compared),
         "steps": steps,
     }
 
@@ -196,7 +199,7 @@ def test_an_export_for_ctranslate2_is_checked_before_it_is_described(system, con
     system.export_ctranslate2("folder", HPARAMS, **texts)
     assert converted["export"].call["hparams"] == HPARAMS
     measured = ("measure", ["one", "two"])  # as the problem normalizes sources
-    steps = ["write", measured, ("check", "int8"), ("describe", True)]
+    steps = ["write", measured, ("check", "int8"), "describe"]
     assert converted["steps"] == steps
     assert converted["text"].calls == []
 
