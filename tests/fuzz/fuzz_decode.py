@@ -25,10 +25,10 @@ import io
 import json
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from t2t_repro.cli.main import main as t2t
 from tests.support.hard_text import random_hard_text, shows_nothing
 
 LINES_PER_FILE = 400
-FILES_PER_PROCESS = 10
+FILES_PER_COMMAND = 10
 KNOWN_EVERY = 5  # lines
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -51,6 +51,18 @@ class Ended:
 
 
 Run = Callable[[Sequence[str], bytes], Ended]
+
+
+@dataclasses.dataclass
+class Report:
+    """Counts of lines: all, known, blank and refused; and what went wrong."""
+
+    counts: Counter[str] = dataclasses.field(default_factory=Counter)
+    failures: list[str] = dataclasses.field(default_factory=list)
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        return f"{counts}, {len(self.failures)} failures"
 
 
 @dataclasses.dataclass
@@ -69,42 +81,25 @@ class HardFile:
     expected: dict[int, str]
     refused: list[bytes]
 
-    @property
-    def is_gzipped(self) -> bool:
-        """Whether the file is given as gzip."""
-        return self.number % 5 == 4
-
     def content(self) -> bytes:
         """Return the file; every third one lacks the last line break."""
         text = b"\n".join(self.lines)
         return text if self.number % 3 == 2 and self.lines[-1] else text + b"\n"
 
+    def text(self, index: int) -> bytes:
+        """Return the text of a line, without what belongs to the file."""
+        line = self.lines[index].removesuffix(b"\r")
+        return line.removeprefix(_BYTE_ORDER_MARK) if index == 0 else line
 
-@dataclasses.dataclass
-class Report:
-    """Results of a run.
-
-    Attributes:
-        lines: Number of lines that had to be translated.
-        known: Number of those whose translation was known.
-        blank: Number of those without a visible character.
-        refused: Number of lines that are not text.
-        files: Number of files.
-        failures: Descriptions of everything that went wrong.
-    """
-
-    lines: int = 0
-    known: int = 0
-    blank: int = 0
-    refused: int = 0
-    files: int = 0
-    failures: list[str] = dataclasses.field(default_factory=list)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.files} files, {self.lines} lines ({self.known} known, {self.blank} "
-            f"blank), {self.refused} refused lines, {len(self.failures)} failures"
-        )
+    def write(self, folder: Path) -> Path:
+        """Write the file; every fifth one is gzipped."""
+        if self.number % 5 < 4:
+            path = folder / f"{self.number}.txt"
+            path.write_bytes(self.content())
+        else:
+            path = folder / f"{self.number}.txt.gz"
+            path.write_bytes(gzip.compress(self.content()))
+        return path
 
 
 def hard_file(
@@ -144,7 +139,7 @@ class Fuzzer:
     """Run the command on files, and collect failures.
 
     Args:
-        run: Runs `t2t` in its own process, or in this one.
+        run: Runs `t2t`.
         flags: Flags of `t2t decode` that name the run and the search.
         folder: Empty folder for files.
     """
@@ -171,7 +166,7 @@ class Fuzzer:
             inputs, outputs = Path(folder) / "inputs", Path(folder) / "outputs"
             inputs.mkdir()
             outputs.mkdir()
-            paths = [_written(file, inputs) for file in files]
+            paths = [file.write(inputs) for file in files]
             chosen = ["--output_format", "json"] if as_json else []
             names = ["--decode_from_file", *map(str, paths)]
             written_to = ["--translations_dir", str(outputs)]
@@ -198,7 +193,7 @@ class Fuzzer:
             lines.insert(row, line)
             path.write_bytes(b"\n".join(lines))
             ended = in_this_process([*self._flags, *flags], b"")
-            self.report.refused += 1
+            self.report.counts["refused"] += 1
             if ended.code != 1 or not _names_line(ended.stderr, path, row + 1):
                 self._fail(file, f"refused line {line[:80]!r}: {ended}")
             if list(self._folder.glob("refused.out*")):
@@ -211,50 +206,32 @@ class Fuzzer:
             )
 
     def _check_output(self, file: HardFile, output: bytes, *, as_json: bool) -> None:
-        self.report.files += 1
-        self.report.lines += len(file.lines)
+        self.report.counts["lines"] += len(file.lines)
         lines = output.decode().split("\n")
         if lines.pop() or len(lines) != len(file.lines):
             self._fail(file, f"{len(file.lines)} lines, {len(lines)} of output")
             return
         for index, line in enumerate(lines):
-            given = _text_of(file, index)
-            text = self._json_text(file, index, line) if as_json else line
+            given = file.text(index)
+            text = _text_in_json(line, index + 1) if as_json else line
             is_blank = shows_nothing(given.decode())
             expected = "" if is_blank else file.expected.get(index, text)
-            self.report.known += index in file.expected
-            self.report.blank += is_blank
+            self.report.counts["known"] += index in file.expected
+            self.report.counts["blank"] += is_blank
             if text != expected or "\r" in text:
                 described = f"{given[:80]!r}: {text[:80]!r}, expected {expected[:80]!r}"
                 self._fail(file, f"line {index + 1} {described}")
-
-    def _json_text(self, file: HardFile, index: int, line: str) -> str:
-        try:
-            found = json.loads(line)
-            (hypothesis,) = found["hypotheses"]
-            if found["line"] == index + 1 and hypothesis["rank"] == 1:
-                return hypothesis["text"]
-        except (ValueError, KeyError, TypeError) as error:
-            self._fail(file, f"line {index + 1}: {error!r}")
-            return ""
-        self._fail(file, f"line {index + 1}: {line[:200]}")
-        return ""
 
     def _fail(self, file: HardFile, message: str) -> None:
         self.report.failures.append(f"file {file.number}: {message}")
 
 
-def _written(file: HardFile, folder: Path) -> Path:
-    content = file.content()
-    path = folder / (f"{file.number}.txt" + (".gz" if file.is_gzipped else ""))
-    path.write_bytes(gzip.compress(content) if file.is_gzipped else content)
-    return path
-
-
-def _text_of(file: HardFile, index: int) -> bytes:
-    """Return the text of a line, without what belongs to the file."""
-    line = file.lines[index].removesuffix(b"\r")
-    return line.removeprefix(_BYTE_ORDER_MARK) if index == 0 else line
+def _text_in_json(line: str, number: int) -> str:
+    """Return the only hypothesis, or a description of what is wrong with the line."""
+    found = json.loads(line)
+    (hypothesis,) = found["hypotheses"]
+    is_right = (found["line"], hypothesis["rank"]) == (number, 1)
+    return hypothesis["text"] if is_right else f"\r{line[:200]}"
 
 
 def _names_line(message: str, path: Path, row: int) -> bool:
@@ -264,13 +241,6 @@ def _names_line(message: str, path: Path, row: int) -> bool:
     whole = rf"received {place}, (which looks like UTF|a damaged gzip)"
     found = re.search(line, message) or re.search(whole, message)
     return found is not None and "Traceback" not in message
-
-
-def in_own_process(arguments: Sequence[str], given: bytes) -> Ended:
-    """Run `t2t` in a process, with bytes piped into it."""
-    command = [sys.executable, "-m", "t2t_repro.cli.main", *arguments]
-    ended = subprocess.run(command, input=given, capture_output=True, check=False)
-    return Ended(ended.returncode, ended.stdout, ended.stderr.decode())
 
 
 def in_this_process(arguments: Sequence[str], given: bytes) -> Ended:
@@ -303,15 +273,16 @@ def fuzz(
     """
     known = fuzzer.translations(sentences)
     number, as_json = first_file, False
-    while fuzzer.report.lines + fuzzer.report.refused < inputs:
-        numbers = range(number, number + FILES_PER_PROCESS)
+    counts = fuzzer.report.counts
+    while counts["lines"] + counts["refused"] < inputs:
+        numbers = range(number, number + FILES_PER_COMMAND)
         files = [hard_file(seed, n, known, lines_per_file) for n in numbers]
         if number == first_file:
             fuzzer.check_pipe(files[0])
         fuzzer.check_files(files, as_json=as_json)
         for file in files:
             fuzzer.check_refused(file)
-        number, as_json = number + FILES_PER_PROCESS, not as_json
+        number, as_json = number + FILES_PER_COMMAND, not as_json
         yield fuzzer.report
 
 
@@ -332,7 +303,7 @@ def main() -> int:
     flags = ["--output_dir", args.output_dir, "--decode_hparams", args.decode_hparams]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        fuzzer = Fuzzer(in_own_process, flags, Path(folder))
+        fuzzer = Fuzzer(in_this_process, flags, Path(folder))
         for report in fuzz(fuzzer, sentences, args.inputs, args.seed, args.first_file):
             print(f"{report}, {time.perf_counter() - start:.0f} s", flush=True)
     for failure in fuzzer.report.failures:

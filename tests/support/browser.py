@@ -78,3 +78,22 @@ def set_width(browser: Any) -> Iterator[Callable[[int], None]]:
     yield set_to
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     wait_for(before)
+
+
+class PageDriver:
+    """A page as a user sees it."""
+
+    def __init__(self, browser: Any):
+        self.browser = browser
+
+    def all(self, css: str) -> list[Any]:
+        return self.browser.find_elements("css selector", css)
+
+    def one(self, css: str) -> Any:
+        return self.browser.find_element("css selector", css)
+
+    def text(self, css: str = "body") -> str:
+        return self.one(css).get_property("textContent")
+
+    def click(self, css: str) -> None:
+        self.one(css).click()

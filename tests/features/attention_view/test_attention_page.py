@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -15,32 +14,10 @@ import pytest
 import t2t_repro.features.attention_view
 from t2t_repro.features.attention_view.sentence_attention import html_page
 from tests.support.attention_documents import make_document
+from tests.support.html_elements import Elements
 
 STATIC = Path(t2t_repro.features.attention_view.__file__).parent / "static"
 HOSTILE = "</script><script>alert(1)</script><!--<b>&amp;\"'\u2028\u2029"
-
-
-class Elements(HTMLParser):
-    """Collect every element as a tag, its attributes and its text."""
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None], str]] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, dict(attrs), ""))
-
-    def handle_data(self, data):
-        if self.found:
-            tag, attributes, text = self.found[-1]
-            self.found[-1] = (tag, attributes, text + data)
-
-    def handle_endtag(self, tag):
-        self.found.append((f"/{tag}", {}, ""))
-
-    def all(self, tag: str) -> list[tuple[dict[str, str | None], str]]:
-        return [found[1:] for found in self.found if found[0] == tag]
 
 
 def policy_of(page: str) -> str:

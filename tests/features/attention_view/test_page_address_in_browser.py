@@ -10,6 +10,7 @@ import pytest
 
 from t2t_repro.features.attention_view.sentence_attention import html_page
 from tests.support.attention_documents import make_document
+from tests.support.browser import PageDriver
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
@@ -19,11 +20,11 @@ VIEW = "#sentence=2&attention=encoder_self&layer=1&heads=2+4&view=lines&side=key
 ADDRESS_DELAY = 0.3  # seconds between a choice and its address
 
 
-class Page:
+class Page(PageDriver):
     """The page of two sentences at an address."""
 
     def __init__(self, browser, folder):
-        self.browser = browser
+        super().__init__(browser)
         file = folder / "attention.html"
         documents = [make_document(title=f"sentence {n}", seed=n) for n in (1, 2)]
         file.write_text(html_page(documents, "Attention"), encoding="utf-8")
@@ -34,12 +35,6 @@ class Page:
         self.browser.get(self.uri + address)
         until(lambda: self.all("[role=tabpanel] > *"))
         return self
-
-    def all(self, css):
-        return self.browser.find_elements("css selector", css)
-
-    def click(self, css):
-        self.all(css)[0].click()
 
     def address(self):
         """Return what the address names."""
@@ -82,12 +77,9 @@ NAMED = {
 }
 
 
-def test_a_page_opens_without_an_address_as_before(page):
+def test_a_page_opens_without_an_address_or_as_its_address_says(page):
     assert page.open().shown() == OPENING
     assert page.address() == {}
-
-
-def test_the_view_that_an_address_names_opens(page):
     assert page.open(VIEW).shown() == NAMED
 
 

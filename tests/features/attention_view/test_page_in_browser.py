@@ -17,6 +17,7 @@ from tests.support.attention_documents import (
     make_document,
     words_of,
 )
+from tests.support.browser import PageDriver
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
@@ -84,11 +85,11 @@ def merged(weights: np.ndarray, queries: list[str], keys: list[str]) -> np.ndarr
     return np.stack([weights[..., a:b].sum(-1) for a, b in words_of(keys)], -1)
 
 
-class Page:
-    """The page as a user sees it."""
+class Page(PageDriver):
+    """The page of attention."""
 
     def __init__(self, browser: Any, folder: Any):
-        self.browser = browser
+        super().__init__(browser)
         self.file = folder / "attention.html"
 
     def open(self, *documents: Document) -> Page:
@@ -102,15 +103,6 @@ class Page:
         )
         return self.wait(".lines .token")
 
-    def all(self, css: str) -> list[Any]:
-        return self.browser.find_elements("css selector", css)
-
-    def one(self, css: str) -> Any:
-        return self.browser.find_element("css selector", css)
-
-    def text(self, css: str) -> str:
-        return self.one(css).get_property("textContent")
-
     def wait(self, css: str) -> Page:
         until(lambda: self.all(css))
         return self
@@ -118,9 +110,6 @@ class Page:
     def wait_for_step(self, step: str) -> None:
         # The number of the step changes before its weights are loaded.
         until(lambda: self.text("output") == step and not self.all("[aria-busy]"))
-
-    def click(self, css: str) -> None:
-        self.one(css).click()
 
     def tab(self, view: str) -> None:
         self.click(f"[role=tab][data-view={view}]")

@@ -238,50 +238,31 @@ def test_the_user_can_keep_fewer_steps(open_tab, logdir):
 
 
 @pytest.mark.parametrize(
-    ("route", "arguments", "code", "message"),
+    ("request_", "code", "message"),
     [
-        ("/list", {}, 400, 'The request has no argument "run".'),
-        ("/list", {"run": "x"}, 404, 'The run "x" has no attention.'),
-        ("/list", {"run": "plain/train"}, 404, 'The run "plain/train" has no'),
-        ("/branches", {"run": "plain/eval"}, 404, "has no kappa and alpha."),
-        ("/document", {"run": "plain/eval"}, 400, 'has no argument "step".'),
+        ("list", 400, 'The request has no argument "run".'),
+        ("list run=x", 404, 'The run "x" has no attention.'),
+        ("list run=plain/train", 404, 'The run "plain/train" has no'),
+        ("branches run=plain/eval", 404, "has no kappa and alpha."),
+        ("document run=plain/eval", 400, 'has no argument "step".'),
+        ("document step=x", 400, 'The step must be a number, not "x".'),
+        (f"document step={'1' * 5000}", 400, f'a number, not "{"1" * 40}".'),
         (
-            "/document",
-            {"run": "plain/eval", "id": "sentence_0", "step": "x"},
-            400,
-            'The step must be a number, not "x".',
+            "document run=plain/eval id=sentence_0 step=300",
+            *(404, 'has no attention of "sentence_0" at step 300.'),
         ),
         (
-            "/document",
-            {"run": "plain/eval", "id": "sentence_0", "step": "1" * 5000},
-            400,
-            f'The step must be a number, not "{"1" * 40}".',
-        ),
-        (
-            "/document",
-            {"run": "plain/eval", "id": "sentence_0", "step": "300"},
-            404,
-            'has no attention of "sentence_0" at step 300.',
-        ),
-        (
-            "/document",
-            {"run": "plain/eval", "id": "sentence_7", "step": "100"},
-            404,
-            'has no attention of "sentence_7" at step 100.',
-        ),
-        (
-            "/document",
-            {"run": "weighted/eval", "id": "branches", "step": "10"},
-            404,
-            'has no attention of "branches" at step 10.',
+            "document run=weighted/eval id=branches step=10",
+            *(404, 'has no attention of "branches" at step 10.'),
         ),
     ],
+    ids=range(9),
 )
-def test_a_request_without_an_answer_gets_a_sentence(
-    tab, route, arguments, code, message
-):
-    assert tab.error(route, **arguments)[0] == code
-    assert message in tab.error(route, **arguments)[1]
+def test_a_request_without_an_answer_gets_a_sentence(tab, request_, code, message):
+    route, *arguments = request_.split()
+    found = tab.error(f"/{route}", **dict(a.split("=") for a in arguments))
+    assert found[0] == code
+    assert message in found[1]
 
 
 def test_a_folder_without_attention_is_empty(open_tab, tmp_path):

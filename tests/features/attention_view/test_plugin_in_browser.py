@@ -24,6 +24,7 @@ from t2t_repro.features.attention_view.attention_summaries import (
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.features.attention_view.test_plugin import BLOBS, write_tensor
 from tests.support.attention_documents import make_document
+from tests.support.browser import PageDriver
 from tests.support.waiting import PAUSE, until
 
 pytestmark = pytest.mark.browser
@@ -140,20 +141,17 @@ def wait_for_steps(address, run, expected):
     wait(read)
 
 
-class TensorBoardTab:
+class TensorBoardTab(PageDriver):
     """The tab "Attention" in a browser."""
 
     def __init__(self, driver, address):
-        self.driver = driver
+        super().__init__(driver)
         driver.get(address)
         wait(self._clicked)
         self.frame = wait(self._frame)
         driver.switch_to.frame(self.frame)
         wait(lambda: self.all("input[name=step]"))
         wait(lambda: self.all(".token"))
-
-    def all(self, selector):
-        return self.driver.find_elements("css selector", selector)
 
     def _clicked(self):
         """Click the tab, unless TensorBoard is still building its bar of tabs."""
@@ -180,7 +178,7 @@ class TensorBoardTab:
 
     def move_to(self, position):
         slider = self.all("input[name=step]")[0]
-        self.driver.execute_script(
+        self.browser.execute_script(
             "arguments[0].value = arguments[1];"
             "for (const type of ['input', 'change'])"
             "  arguments[0].dispatchEvent(new Event(type, {bubbles: true}));",
@@ -195,30 +193,25 @@ class TensorBoardTab:
         Select(choice).select_by_visible_text(name)
 
     def press_reload(self):
-        self.driver.switch_to.default_content()
-        self.driver.find_element("css selector", ".reload-button").click()
-        self.driver.switch_to.frame(self.frame)
+        self.browser.switch_to.default_content()
+        self.click(".reload-button")
+        self.browser.switch_to.frame(self.frame)
 
     def choose_theme(self, name):
         """Choose one of TensorBoard's own themes in its menu."""
-        self.driver.switch_to.default_content()
-        self.driver.find_element(
-            "css selector", "app-header-dark-mode-toggle button"
-        ).click()
+        self.browser.switch_to.default_content()
+        self.click("app-header-dark-mode-toggle button")
         wait(lambda: self.all("[mat-menu-item]"))
         (item,) = [i for i in self.all("[mat-menu-item]") if i.text.strip() == name]
         item.click()
         wait(lambda: not self.all("[mat-menu-item]"))
-        self.driver.switch_to.frame(self.frame)
+        self.browser.switch_to.frame(self.frame)
 
     def background(self):
-        return self.driver.execute_script(
+        return self.browser.execute_script(
             "const root = document.querySelector('.t2t-attention');"
             "return getComputedStyle(root).backgroundColor"
         )
-
-    def text(self):
-        return self.driver.find_element("css selector", "body").text
 
 
 @pytest.fixture
@@ -258,7 +251,7 @@ def test_a_damaged_run_is_told_in_a_sentence(tab):
     )
     wait(lambda: sentence in tab.text())
     # Chromium itself reports every answer with an error status.
-    messages = wait(lambda: messages_of(tab.driver))
+    messages = wait(lambda: messages_of(tab.browser))
     assert all("status of 422" in message for message in messages)
 
 
@@ -272,7 +265,7 @@ def test_a_damaged_event_file_is_told_above_the_steps_before_it(tab):
 @pytest.mark.parametrize("system", ["light", "dark"])
 def test_the_tab_follows_tensorboards_own_switch_between_light_and_dark(tab, system):
     features = [{"name": "prefers-color-scheme", "value": system}]
-    tab.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    tab.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     pages = {"Dark": "rgb(14, 16, 20)", "Light": "rgb(244, 245, 247)"}
     for choice, page in pages.items():
         tab.choose_theme(choice)

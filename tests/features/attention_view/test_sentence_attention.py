@@ -108,10 +108,6 @@ def test_parameters_show_the_rows_most_attended_and_the_sum_of_the_others(attent
             "The teacher found the old book in the…",
         ),
         (
-            "The teachers found the old books in there.",
-            "The teachers found the old books in…",
-        ),
-        (
             "The teachers found the oldest books here now.",
             "The teachers found the oldest books here…",
         ),

@@ -161,15 +161,11 @@ def loops_by_definition(text):
     ("text", "expected"),
     [
         ("der Mann der Mann der Mann geht", True),
-        ("der Mann der Mann geht", False),
-        ("very very very good", True),
         ("very, very very good", False),
         ("Co-Mo-Mo-Mo-Mo-Mo.", True),
         ("Co-Mo-Mo-Mo-Mo.", False),
-        ("hahahahaha", True),
         ("100000", False),
         ("", False),
-        (" a a a ", True),
         ("a b c d e f g h " * 3, True),
         ("a b c d e f g h i " * 3, False),  # nine words
     ],

@@ -3,48 +3,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from t2t_repro.features.scores.card import make_card
 from t2t_repro.features.scores.card_page import Columns, card_page, column_chart
+from tests.support.html_elements import Elements
 
 HOSTILE = "<script>alert(1)</script> \"' & </dd></section> \x1b[2J \x00 \ud800"
 ARABIC = "مرحبا بالعالم"
-
-
-class Elements(HTMLParser):
-    """Collect elements, and text by the classes around it."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.found, self.open, self.texts = [], [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-        if tag not in ("meta", "line", "rect", "br"):
-            self.open.append((tag, dict(attributes)))
-
-    def handle_startendtag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.open[-1][0] == tag, (tag, self.open[-3:])
-        self.open.pop()
-
-    def handle_data(self, data):
-        if data.strip() and self.open:
-            self.texts.append((*self.open[-1], data.strip()))
-
-    def text_of(self, tag, kind=None):
-        return [
-            text
-            for found, attributes, text in self.texts
-            if found == tag and kind in (None, attributes.get("class"))
-        ]
 
 
 @pytest.fixture(scope="module")
@@ -63,32 +30,32 @@ def test_texts_are_escaped_and_every_element_is_closed(page):
     elements = Elements(page)
     assert elements.open == []
     assert page.encode("utf-8")
-    assert "script" not in {tag for tag, _ in elements.found}
+    assert "script" not in {tag for tag, *_ in elements.found}
     shown = HOSTILE.replace("\x1b", "�").replace("\x00", "�").replace("\ud800", "�")
-    assert shown in elements.text_of("dd", "output")
-    assert shown in elements.text_of("dd", "source")
-    assert elements.text_of("title") == elements.text_of("h1") == [f"Card of {shown}"]
+    assert shown in elements.texts("dd", "output")
+    assert shown in elements.texts("dd", "source")
+    assert elements.texts("title") == elements.texts("h1") == [f"Card of {shown}"]
 
 
 def test_the_page_loads_nothing(page):
     elements = Elements(page)
     loading = {"src", "href", "style", "onclick", "onload", "xlink:href"}
-    assert not [1 for _, attributes in elements.found if loading & attributes.keys()]
+    assert not [1 for _, attributes, _ in elements.found if loading & attributes.keys()]
     assert "url(" not in page
     assert "@import" not in page
-    policies = [a["content"] for t, a in elements.found if "http-equiv" in a]
+    policies = [a["content"] for t, a, _ in elements.found if "http-equiv" in a]
     assert policies[0].startswith("default-src 'none'; style-src 'unsafe-inline'")
 
 
 def test_texts_run_in_their_own_direction(page):
     examples = [
         attributes
-        for tag, attributes in Elements(page).found
+        for tag, attributes, _ in Elements(page).found
         if tag == "dd" and attributes.get("class") in ("source", "reference", "output")
     ]
     assert len(examples) == 4 * 3
     assert {attributes["dir"] for attributes in examples} == {"auto"}
-    assert ARABIC in Elements(page).text_of("dd", "output")
+    assert ARABIC in Elements(page).texts("dd", "output")
 
 
 def test_texts_name_their_language_where_it_is_known(card):
@@ -99,7 +66,7 @@ def test_texts_name_their_language_where_it_is_known(card):
     ):
         found = {
             (attributes["class"], attributes.get("lang"))
-            for tag, attributes in Elements(shown).found
+            for tag, attributes, _ in Elements(shown).found
             if tag == "dd" and "class" in attributes
         }
         assert {language for _, language in found} == languages
@@ -109,19 +76,19 @@ def test_texts_name_their_language_where_it_is_known(card):
 
 def test_every_score_has_a_row_with_signature(page, card):
     elements = Elements(page)
-    assert elements.text_of("th") == [score.label for score in card.scores]
+    assert elements.texts("th") == [score.label for score in card.scores]
     for score in card.scores:
-        assert (score.signature or score.missing) in elements.text_of("code")
+        assert (score.signature or score.missing) in elements.texts("code")
         assert ("-" if score.value is None else f"{score.value:.2f}") in (
-            elements.text_of("td")
+            elements.texts("td")
         )
 
 
 def test_charts_show_the_numbers_of_the_card(page, card):
     elements = Elements(page)
     labels, values = (
-        elements.text_of("text", "label"),
-        elements.text_of("text", "value"),
+        elements.texts("text", "label"),
+        elements.texts("text", "value"),
     )
     for band in card.by_length:
         assert band.label in labels
@@ -133,14 +100,13 @@ def test_charts_show_the_numbers_of_the_card(page, card):
 
 
 def test_no_column_leaves_the_chart(page):
-    for tag, attributes in Elements(page).found:
-        if tag == "rect":
-            top, height = float(attributes["y"]), float(attributes["height"])
-            assert 0 <= top <= top + height <= 230
+    for attributes, _ in Elements(page).all("rect"):
+        top, height = float(attributes["y"]), float(attributes["height"])
+        assert 0 <= top <= top + height <= 230
 
 
 def test_empty_outputs_are_visible(page):
-    assert "(empty)" in Elements(page).text_of("i")
+    assert "(empty)" in Elements(page).texts("i")
 
 
 @pytest.mark.parametrize("texts", [([""], [""]), (["a"], [""]), (["a"], ["a"])])
@@ -156,8 +122,8 @@ def test_a_missing_score_is_not_a_column(card):
         for s in card.scores
     )
     elements = Elements(card_page(dataclasses.replace(card, scores=scores), "t"))
-    assert "of the papers" not in elements.text_of("text", "label")
-    assert "not here" in elements.text_of("code")
+    assert "of the papers" not in elements.texts("text", "label")
+    assert "not here" in elements.texts("code")
 
 
 def rectangles(chart):
