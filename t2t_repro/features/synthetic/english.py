@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from t2t_repro.features.synthetic.german import Agreement
+from t2t_repro.features.synthetic.german import Agreement, Noun
 from t2t_repro.features.synthetic.tenses import PASSIVES, Tense
 
 # Marks, in a tree that is not finished, the leaf of the noun that "it" refers to.
@@ -62,10 +62,11 @@ def verb_forms(base: str, past: str = "", participle: str = "") -> EnglishVerb:
     return EnglishVerb(base, third, past, participle or past, gerund + "ing")
 
 
-def noun_leaves(noun: str, plural_form: bool) -> str:
+def noun_leaves(noun: Noun, plural: bool) -> str:
     """Return the leaves of a noun; the first part of a compound is an NN."""
-    modifier, _, head = noun.rpartition(" ")
-    leaf = f" (NNS {head})" if plural_form else f" (NN {head})"
+    word = noun.english_plural if plural else noun.english
+    modifier, _, head = word.rpartition(" ")
+    leaf = f" (NNS {head})" if plural else f" (NN {head})"
     return f" (NN {modifier}){leaf}" if modifier else leaf
 
 

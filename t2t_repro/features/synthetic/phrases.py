@@ -210,7 +210,6 @@ def noun_phrase(
 def inflected(draw: Draw, noun: Noun, case: Case, chosen: Determiner) -> NounPhrase:
     """Combine a determiner, sometimes an adjective, and a noun, all in agreement."""
     gender = Gender.PLURAL if chosen.plural else noun.gender
-    word = noun.english_plural if chosen.plural else noun.english
     tree, german, endings = chosen.tree, "", STRONG
     if chosen.form in (Form.DIGITS, Form.SPELLED):
         number = _number(draw, chosen.form)
@@ -218,7 +217,7 @@ def inflected(draw: Draw, noun: Noun, case: Case, chosen: Determiner) -> NounPhr
     elif chosen.german:
         german = determiner(chosen.german, case, gender) + " "
         endings = declension_after(chosen.german)
-    adjective_leaf, following = "", word
+    adjective_leaf, following = "", noun.english  # of which only the initial counts
     if draw.chance(0.3):
         adjective = draw.pick(lexicon.adjectives(noun.traits))
         adjective_leaf = f" (JJ {adjective.english})"
@@ -227,7 +226,7 @@ def inflected(draw: Draw, noun: Noun, case: Case, chosen: Determiner) -> NounPhr
     if chosen.form is Form.ARTICLE:
         tree = f" (DT {english.indefinite_article(following)})"
     return NounPhrase(
-        tree=f"(NP{tree}{adjective_leaf}{english.noun_leaves(word, chosen.plural)})",
+        tree=f"(NP{tree}{adjective_leaf}{english.noun_leaves(noun, chosen.plural)})",
         german=german + noun_form(noun, case, chosen.plural),
         agreement=Agreement.THIRD_PLURAL if chosen.plural else Agreement.THIRD,
         noun=noun,

@@ -19,7 +19,6 @@ from t2t_repro.features.synthetic.clauses import (
     bare,
     draw_subject,
     draw_verb,
-    english_predicate,
     english_statement,
     german_subordinate,
     start,
@@ -31,7 +30,7 @@ from t2t_repro.features.synthetic.german import (
     Gender,
     noun_form,
 )
-from t2t_repro.features.synthetic.lexicon import BE, COST, Frame, find_verbs
+from t2t_repro.features.synthetic.lexicon import BE, COST, Frame, Verb, find_verbs
 from t2t_repro.features.synthetic.phrases import NounPhrase
 from t2t_repro.features.synthetic.tenses import Tense, Tenses
 from t2t_repro.features.synthetic.word_traits import PEOPLE, Draw, Pair, Trait
@@ -145,6 +144,18 @@ def _gap_clause(draw: Draw, traits: Trait, agreement: Agreement, depth: int) -> 
     return clause
 
 
+def _start_with_subject(draw: Draw, verb: Verb, depth: int) -> Clause:
+    clause = start(draw, verb, tenses.ANY)
+    draw_subject(draw, clause, verb.subjects, _nested(draw, depth))
+    return clause
+
+
+def _joined(front: str, pronoun: str, clause: Clause) -> Pair:
+    """Put a relative pronoun, in both languages, before its clause."""
+    tree = f"(SBAR {front} {english_statement(clause)})"
+    return Pair(tree, pronoun + german_subordinate(clause))
+
+
 # Draws a relative clause for a noun phrase, with at most `depth` more in it.
 _Relative = Callable[[Draw, NounPhrase, int], Pair]
 
@@ -153,21 +164,19 @@ def _subject_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     traits = phrase.noun.traits
     clause = _gap_clause(draw, traits, phrase.agreement, depth)
     who = "(WP who)" if traits & PEOPLE else "(WDT that)"
-    tree = f"(SBAR (WHNP {who}) (S{english_predicate(clause)}))"
-    return Pair(tree, _pronoun(phrase, Case.NOMINATIVE) + german_subordinate(clause))
+    return _joined(f"(WHNP {who})", _pronoun(phrase, Case.NOMINATIVE), clause)
 
 
 def _object_relative(
     draw: Draw, phrase: NounPhrase, depth: int, frame: Frame, case: Case
 ) -> Pair:
     traits = phrase.noun.traits
-    clause = start(draw, draw.pick(find_verbs(frame, PEOPLE, traits)), tenses.ANY)
-    draw_subject(draw, clause, clause.verb.subjects, _nested(draw, depth))
+    verb = draw.pick(find_verbs(frame, PEOPLE, traits))
+    clause = _start_with_subject(draw, verb, depth)
     add_objectless_verb(clause)
     add_adverbials(draw, clause, 0.5)
     whom = "(WP whom)" if traits & PEOPLE else "(WDT that)"
-    tree = f"(SBAR (WHNP {whom}) {english_statement(clause)})"
-    return Pair(tree, _pronoun(phrase, case) + german_subordinate(clause))
+    return _joined(f"(WHNP {whom})", _pronoun(phrase, case), clause)
 
 
 _accusative_relative, _dative_relative = (
@@ -181,27 +190,23 @@ _accusative_relative, _dative_relative = (
 
 def _prepositional_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     verb = draw.pick(find_verbs(Frame.PREPOSITIONAL, PEOPLE, phrase.noun.traits))
-    clause = start(draw, verb, tenses.ANY)
-    draw_subject(draw, clause, verb.subjects, _nested(draw, depth))
+    clause = _start_with_subject(draw, verb, depth)
     add_adverbials(draw, clause, 0.5)
     whom = "(WP whom)" if phrase.noun.traits & PEOPLE else "(WDT which)"
     front = f"(WHPP (IN {verb.preposition}) (WHNP {whom}))"
-    tree = f"(SBAR {front} {english_statement(clause)})"
     pronoun = f"{verb.german_preposition} {_pronoun(phrase, verb.german_case)}"
-    return Pair(tree, pronoun + german_subordinate(clause))
+    return _joined(front, pronoun, clause)
 
 
 def _place_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     frame = draw.pick((Frame.INTRANSITIVE, Frame.ACCUSATIVE))
-    clause = start(draw, draw.pick(find_verbs(frame, PEOPLE)), tenses.ANY)
-    draw_subject(draw, clause, clause.verb.subjects, _nested(draw, depth))
+    verb = draw.pick(find_verbs(frame, PEOPLE))
+    clause = _start_with_subject(draw, verb, depth)
     add_complements(draw, clause, bare)
     inside = phrase.noun.traits & Trait.ENTERABLE
     word, german = ("in", "in") if inside else ("near", "bei")
     front = f"(WHPP (IN {word}) (WHNP (WDT which)))"
-    tree = f"(SBAR {front} {english_statement(clause)})"
-    pronoun = f"{german} {_pronoun(phrase, Case.DATIVE)}"
-    return Pair(tree, pronoun + german_subordinate(clause))
+    return _joined(front, f"{german} {_pronoun(phrase, Case.DATIVE)}", clause)
 
 
 def _possessive_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
@@ -210,12 +215,10 @@ def _possessive_relative(draw: Draw, phrase: NounPhrase, depth: int) -> Pair:
     plural = draw.chance(0.3)
     agreement = Agreement.THIRD_PLURAL if plural else Agreement.THIRD
     clause = _gap_clause(draw, noun.traits, agreement, depth)
-    word = noun.english_plural if plural else noun.english
-    front = f"(WHNP (WP$ whose){english.noun_leaves(word, plural)})"
-    tree = f"(SBAR {front} (S{english_predicate(clause)}))"
+    front = f"(WHNP (WP$ whose){english.noun_leaves(noun, plural)})"
     whose = _pronoun(phrase, Case.GENITIVE)
     words = f"{whose} {noun_form(noun, Case.NOMINATIVE, plural)}"
-    return Pair(tree, words + german_subordinate(clause))
+    return _joined(front, words, clause)
 
 
 def _pronoun(phrase: NounPhrase, case: Case) -> str:

@@ -579,34 +579,27 @@ def test_branch_weights_are_drawn_beside_the_rest(page):
     until(lambda: not page.all(".chart"))
 
 
+ONE_STEP = "list: async () => ({sentences: [{id: 0, title: 'a', steps: [1]}]})"
+
+
 @pytest.mark.parametrize(
-    ("methods", "sentence"),
+    ("runs", "load", "sentence"),
     [
-        ("runs: async () => []", "There is no attention data yet."),
+        ("return []", "", "There is no attention data yet."),
+        ("throw new Error('e.1 is corrupt')", "", "e.1 is corrupt."),
+        ("return ['b']", "throw new Error('Gone.')", "Gone."),
         (
-            "runs: async () => { throw new Error('The file e.1 is corrupt'); }",
-            "The file e.1 is corrupt.",
-        ),
-        (
-            "runs: async () => ['base'], list: async () => ({sentences: []})",
-            "Run “base” has no attention data.",
-        ),
-        (
-            "runs: async () => ['b'], load: async () => { throw new Error('Gone.'); },"
-            "list: async () => ({sentences: [{id: 0, title: 'a', steps: [1]}]})",
-            "Gone.",
-        ),
-        (
-            "runs: async () => ['b'], load: async () => ({version: 2}),"
-            "list: async () => ({sentences: [{id: 0, title: 'a', steps: [1]}]})",
+            "return ['b']",
+            "return {version: 2}",
             "The attention data has version 2; expected 1.",
         ),
     ],
 )
-def test_errors_of_the_source_are_one_sentence(page, methods, sentence):
+def test_errors_of_the_source_are_one_sentence(page, runs, load, sentence):
     page.open(make_document())
     page.browser.execute_script(
-        f"T2TAttention.mount(document.getElementById('attention'), {{{methods}}})"
+        "T2TAttention.mount(document.getElementById('attention'), {"
+        f"runs: async () => {{ {runs}; }}, load: async () => {{ {load}; }}, {ONE_STEP}}})"
     )
     until(lambda: page.text("[role=alert]") == sentence)
     assert not page.one(".views").is_displayed()

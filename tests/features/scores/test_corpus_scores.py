@@ -264,10 +264,6 @@ def test_the_language_decides_how_apostrophes_are_split(german):
     assert MosesTokenizer("en").tokenize("don't") == "don &apos;t"
 
 
-def test_typographic_quotes_are_replaced_before_tokenisation(german):
-    assert german.tokenize("”so”") == "&quot; so &quot;"
-
-
 def test_any_text_can_be_tokenised(german):
     for text in ("", " ", "\x00", "\u202e漢字 🙂", "-" * 5000, "\ud800"):
         split_compounds(german.tokenize(text))
