@@ -579,27 +579,32 @@ def test_branch_weights_are_drawn_beside_the_rest(page):
     until(lambda: not page.all(".chart"))
 
 
-ONE_STEP = "list: async () => ({sentences: [{id: 0, title: 'a', steps: [1]}]})"
+ONE_STEP = (
+    "runs: async () => ['b'],"
+    "list: async () => ({sentences: [{id: 0, title: 'a', steps: [1]}]}), load: async "
+)
 
 
 @pytest.mark.parametrize(
-    ("runs", "load", "sentence"),
+    ("methods", "sentence"),
     [
-        ("return []", "", "There is no attention data yet."),
-        ("throw new Error('e.1 is corrupt')", "", "e.1 is corrupt."),
-        ("return ['b']", "throw new Error('Gone.')", "Gone."),
+        ("runs: async () => []", "There is no attention data yet."),
+        ("runs: async () => { throw new Error('e.1 is bad') }", "e.1 is bad."),
         (
-            "return ['b']",
-            "return {version: 2}",
+            "runs: async () => ['base'], list: async () => ({sentences: []})",
+            "Run “base” has no attention data.",
+        ),
+        (f"{ONE_STEP} () => {{ throw new Error('Gone.') }}", "Gone."),
+        (
+            f"{ONE_STEP} () => ({{version: 2}})",
             "The attention data has version 2; expected 1.",
         ),
     ],
 )
-def test_errors_of_the_source_are_one_sentence(page, runs, load, sentence):
+def test_errors_of_the_source_are_one_sentence(page, methods, sentence):
     page.open(make_document())
     page.browser.execute_script(
-        "T2TAttention.mount(document.getElementById('attention'), {"
-        f"runs: async () => {{ {runs}; }}, load: async () => {{ {load}; }}, {ONE_STEP}}})"
+        f"T2TAttention.mount(document.getElementById('attention'), {{{methods}}})"
     )
     until(lambda: page.text("[role=alert]") == sentence)
     assert not page.one(".views").is_displayed()
