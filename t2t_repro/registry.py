@@ -97,8 +97,11 @@ class Registry:
         else:
             self._insert(Entry(name, summary, module, _caller()))
 
-    def add(self, name: str, value: Any) -> None:
+    def add(self, name: str, value: Any) -> Any:
         """Register a class or function, and complete its declaration if it has one.
+
+        Returns:
+            The class or function.
 
         Raises:
             UserError: If the name is malformed or taken; the message names both places.
@@ -110,6 +113,7 @@ class Registry:
             self._entries[name] = replace(entry, summary=declared.summary)
         else:
             self._insert(entry)
+        return value
 
     def refuse(self, name: str, why: str) -> None:
         """Refuse a name with an explanation, as it has another meaning elsewhere."""
@@ -193,29 +197,8 @@ def _add_problem(name: str, cls: Any) -> Any:
             f"{_caller()}: received {name!r} as the name of a problem, expected one "
             f"that does not end in {REVERSED_SUFFIX}: that asks for swapped sides."
         )
-    problems.add(name, cls)
     cls.registered_name = name
-    return cls
-
-
-def _add_model(name: str, cls: type) -> type:
-    models.add(name, cls)
-    return cls
-
-
-def _add_attention(name: str, maker: Callable[..., Any]) -> Callable[..., Any]:
-    attentions.add(name, maker)
-    return maker
-
-
-def _add_evaluator(name: str, maker: Callable[..., Any]) -> Callable[..., Any]:
-    evaluators.add(name, maker)
-    return maker
-
-
-def _add_monitor(name: str, maker: Callable[..., Any]) -> Callable[..., Any]:
-    monitors.add(name, maker)
-    return maker
+    return problems.add(name, cls)
 
 
 def _add_hparams(name: str, function: Callable[[], Any]) -> Callable[[], Any]:
@@ -239,7 +222,7 @@ def register_problem(name: str | type | None = None) -> Any:
 
 def register_model(name: str | type | None = None) -> Any:
     """Register a model class with a `from_hparams` constructor."""
-    return _decorator(_add_model, name)
+    return _decorator(models.add, name)
 
 
 def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
@@ -249,7 +232,7 @@ def register_attention(name: str | Callable[..., Any] | None = None) -> Any:
     `(options: LayerOptions, role: AttentionRole, **kwargs)` that returns such a layer
     and passes `kwargs` (`name`, `dtype`) to it. See docs/extending.md.
     """
-    return _decorator(_add_attention, name)
+    return _decorator(attentions.add, name)
 
 
 def register_evaluator(name: str | Callable[..., Any] | None = None) -> Any:
@@ -258,7 +241,7 @@ def register_evaluator(name: str | Callable[..., Any] | None = None) -> Any:
     Decorates a function of a `runs.evaluators.Training` that returns a function of the
     step and the `MetricsLog`, which returns metrics by name. See docs/extending.md.
     """
-    return _decorator(_add_evaluator, name)
+    return _decorator(evaluators.add, name)
 
 
 def register_monitor(name: str | Callable[..., Any] | None = None) -> Any:
@@ -268,7 +251,7 @@ def register_monitor(name: str | Callable[..., Any] | None = None) -> Any:
     split ("train", "eval", ...), the step and the metrics by name. It is called after
     every line of `metrics.jsonl`. See docs/extending.md.
     """
-    return _decorator(_add_monitor, name)
+    return _decorator(monitors.add, name)
 
 
 def register_hparams(name: str | Callable[[], Any] | None = None) -> Any:

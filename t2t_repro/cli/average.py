@@ -7,8 +7,8 @@ import argparse
 from t2t_repro.cli.flags import add_usr_dir_flag, number_in_range
 from t2t_repro.cli.framework import import_tensorflow, load_catalogue
 from t2t_repro.runs.run import Run
+from t2t_repro.runs.run_checkpoints import paths_to_average
 from t2t_repro.settings.train_settings import CHECKPOINTS_TO_AVERAGE
-from t2t_repro.training.checkpoint_paths import best_checkpoints, last_checkpoints
 
 DESCRIPTION = (
     "Average the weights of the last checkpoints (paper section 6.1: 5 for base, 20 "
@@ -43,10 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Average and print the path of the result."""
     # Report a mistake before TensorFlow is imported.
     load_catalogue(Run.load_existing(args.output_dir).package(args.t2t_usr_dir))
-    if args.best is None:
-        last_checkpoints(args.output_dir, args.last)
-    else:
-        best_checkpoints(args.output_dir, args.best)
+    paths_to_average(args.output_dir, args.last, args.best)
     import_tensorflow()
     from t2t_repro.runs import average
 

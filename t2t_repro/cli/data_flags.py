@@ -221,17 +221,6 @@ def problem_and_settings(
     return problem, given
 
 
-def required_data_dir(args: argparse.Namespace) -> Path:
-    """Return the folder of prepared data.
-
-    Raises:
-        UsageError: If it is not given.
-    """
-    if not args.data_dir:
-        raise UsageError("received no --data_dir, expected the folder for the data")
-    return Path(args.data_dir)
-
-
 def _text_files(args: argparse.Namespace) -> dict[str, SplitText]:
     files: dict[str, SplitText] = {}
     for split in SPLITS:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from t2t_repro.cli.data_flags import (
-    add_data_flags,
-    problem_and_settings,
-    required_data_dir,
-)
+from t2t_repro.cli.data_flags import add_data_flags, problem_and_settings
 from t2t_repro.cli.framework import import_tensorflow
 from t2t_repro.data.manifest import summary_lines
 from t2t_repro.data.request import requested_settings
+from t2t_repro.errors import UsageError
 
 DESCRIPTION = "Turn a problem's text into shards of ids, with a manifest."
 
@@ -24,7 +21,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prepare the data unless this was done before, and print its counts."""
     problem, given = problem_and_settings(args)
-    data_dir = required_data_dir(args)
+    if not args.data_dir:
+        raise UsageError("received no --data_dir, expected the folder for the data")
     import_tensorflow()
     from t2t_repro.data.prepare import prepare
     from t2t_repro.machine import available_cores
@@ -32,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     settings = requested_settings(problem, given)
     data = prepare(
         problem,
-        data_dir,
+        args.data_dir,
         args.tmp_dir,
         settings,
         num_workers=args.num_workers or available_cores(),

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2t_repro.cli.flags import add_decode_hparams_flag, add_system_flags
-from t2t_repro.cli.framework import add_engine_flags, load_engine, warm_up
+from t2t_repro.cli.framework import add_engine_flags, load_translating_system, warm_up
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     LiveLines,
     TypedLines,
     add_output_format_flag,
+    check_output,
     check_read_once,
     check_replaces_no_input,
-    check_writable,
     open_input,
     read_input,
     write_lines,
@@ -35,7 +35,8 @@ from t2t_repro.text.lines import as_line, is_blank
 from t2t_repro.text_tables import quantity
 
 if TYPE_CHECKING:
-    from t2t_repro.runs import RankedHypothesis, TranslatingSystem
+    from t2t_repro.decoding.sentences import SentenceTranslator
+    from t2t_repro.runs import RankedHypothesis
 
 logger = logging.getLogger(__name__)
 
@@ -71,20 +72,21 @@ def run(args: argparse.Namespace) -> int:
     inputs = input_names(args)
     outputs = output_names(args, inputs)
     for output in outputs:
-        check_writable("--decode_to_file", output)
+        check_output("--decode_to_file", output)
     # Report broken input before TensorFlow is imported and a model is loaded.
     sources = open_inputs(inputs)
     prefixes = read_prefixes(args, sources)
-    system = load_engine(
+    system = load_translating_system(
         args, hparams, parallel_batches=not any(map(_is_terminal, sources))
     )
     if sys.stderr.isatty() or any(map(_must_wait, sources)):
         warm_up(system, hparams)
     hparams = system.with_problem_defaults(hparams)
+    translator = system.translator(hparams)
     summary = Summary(hparams.beam_size if hparams.return_beams else 1)
     with _progress(sources) as progress:
         for source, output in zip(sources, outputs, strict=True):
-            found = _translated(system, source, hparams, progress, prefixes)
+            found = _translated(translator, source, progress, prefixes)
             shown = output == STANDARD_STREAM and sys.stdout.isatty()
             lines = _lines(found, hparams, summary, as_json=as_json)
             write_lines(output, _without_bar(lines, progress) if shown else lines)
@@ -115,9 +117,8 @@ def _progress(sources: Sequence[Source]) -> Progress:
 
 
 def _translated(
-    system: TranslatingSystem,
+    translator: SentenceTranslator,
     source: Source,
-    hparams: DecodeHParams,
     progress: Progress,
     prefixes: Sequence[str] | None,
 ) -> Iterator[tuple[str, list[Hypothesis]]]:
@@ -125,8 +126,8 @@ def _translated(
     chunks = [source] if isinstance(source, list) else source.chunks(CHUNK_SIZE)
     first = 0
     for chunk in chunks:
-        found = system.hypotheses(
-            chunk, hparams, progress.advance, prefixes=prefixes, first=first
+        found = translator.stream(
+            chunk, progress.advance, prefixes=prefixes, first=first
         )
         yield from zip(chunk, found, strict=True)
         first += len(chunk)
@@ -323,19 +324,12 @@ def json_line(number: int, hypotheses: Sequence[RankedHypothesis]) -> str:
         number: Number of the line, counted from 1.
         hypotheses: Its translations, best first.
     """
-    found = [
-        dataclasses.asdict(hypothesis)
-        | {
-            "score": _rounded(hypothesis.score),
-            "log_prob": _rounded(hypothesis.log_prob),
-        }
-        for hypothesis in hypotheses
-    ]
+    found = []
+    for hypothesis in hypotheses:
+        numbers = {"score": hypothesis.score, "log_prob": hypothesis.log_prob}
+        rounded = {n: v and round(v, DECIMALS) for n, v in numbers.items()}
+        found.append(dataclasses.asdict(hypothesis) | rounded)
     return json.dumps({"line": number, "hypotheses": found}, ensure_ascii=False)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, DECIMALS)
 
 
 class Summary:

@@ -19,7 +19,7 @@ from t2t_repro.cli.framework import (
     TENSORFLOW,
     add_engine_flags,
     import_tensorflow,
-    load_engine,
+    load_translating_system,
     warm_up,
 )
 from t2t_repro.cli.report import (
@@ -31,9 +31,9 @@ from t2t_repro.cli.report import (
 )
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
+    check_output,
     check_read_once,
     check_replaces_no_input,
-    check_writable,
     named_references,
     read_input,
     warn_of_equal_texts,
@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     check_usable(args.bleu_tokenizer or AUTO_TOKENIZER)
     # Report broken files before TensorFlow is imported and a model is loaded.
     pairs, others = _read_files(args)
-    system = load_engine(args, hparams, parallel_batches=True)
+    system = load_translating_system(args, hparams, parallel_batches=True)
     for report in reports():
         report.check_problem(args, system.problem)
     if args.bleu_tokenizer is not None:
@@ -211,7 +211,7 @@ def _check_flags(args: argparse.Namespace) -> None:
             "go to standard output."
         )
     if args.decode_to_file:
-        check_writable("--decode_to_file", args.decode_to_file)
+        check_output("--decode_to_file", args.decode_to_file)
         inputs = (args.source, *(args.reference or ()))
         check_replaces_no_input("--decode_to_file", args.decode_to_file, inputs)
 

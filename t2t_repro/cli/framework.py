@@ -26,7 +26,7 @@ from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features import modules
 from t2t_repro.machine import keep_freed_memory
 from t2t_repro.progress import status
-from t2t_repro.runs.run import Run, group_of, member_folders
+from t2t_repro.runs.run import Run, member_folders, run_group
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.user_packages import remember
 
@@ -156,7 +156,7 @@ def load_system(
     if folders and args.checkpoint_path and not several:
         several = [args.checkpoint_path]
     if folders or several:
-        group = group_of(args.output_dir)
+        group = run_group(args.output_dir)
         group.find_members(args.output_dir, several)
         found = args.output_dir, several, args.t2t_usr_dir
         load = functools.partial(group.load_ensemble, *found)
@@ -243,7 +243,7 @@ def add_engine_flags(parser: argparse.ArgumentParser) -> None:
         engine.add_flags(parser)
 
 
-def load_engine(
+def load_translating_system(
     args: argparse.Namespace, hparams: DecodeHParams, *, parallel_batches: bool
 ) -> TranslatingSystem:
     """Load the trained system in the engine that the flags name.

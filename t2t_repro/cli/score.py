@@ -14,9 +14,9 @@ from t2t_repro.cli.framework import load_system
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
     add_output_format_flag,
+    check_output,
     check_read_once,
     check_replaces_no_input,
-    check_writable,
     read_input,
     write_lines,
 )
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """Score and write."""
     hparams = DecodeHParams().parse_for("score", args.decode_hparams)
     check_read_once((args.source, args.target))
-    check_writable("--scores_to_file", args.scores_to_file)
+    check_output("--scores_to_file", args.scores_to_file)
     check_replaces_no_input(
         "--scores_to_file", args.scores_to_file, (args.source, args.target)
     )
@@ -88,16 +88,16 @@ def run(args: argparse.Namespace) -> int:
             for number, score in enumerate(scores, start=1):
                 total.add(score)
                 if args.output_format == "json":
-                    yield json_line(number, score, per_token=args.per_token)
+                    yield _json_line(number, score, per_token=args.per_token)
                 else:
-                    yield text_line(score, per_token=args.per_token)
+                    yield _text_line(score, per_token=args.per_token)
 
     write_lines(args.scores_to_file, lines())
     total.log()
     return 0
 
 
-def text_line(score: PairScore, *, per_token: bool) -> str:
+def _text_line(score: PairScore, *, per_token: bool) -> str:
     """Format a score as columns that are separated by tabs.
 
     Args:
@@ -112,7 +112,7 @@ def text_line(score: PairScore, *, per_token: bool) -> str:
     return "\t".join(cells)
 
 
-def json_line(number: int, score: PairScore, *, per_token: bool) -> str:
+def _json_line(number: int, score: PairScore, *, per_token: bool) -> str:
     """Format a score as a JSON object on one line.
 
     Args:

@@ -125,7 +125,7 @@ def _lines_of(path: Path, piped_from: str | None = None) -> list[str]:
     return list(read_lines(path, piped_from, allow_empty=True))
 
 
-def check_writable(flag: str, name: str) -> None:
+def check_output(flag: str, name: str) -> None:
     """Refuse an output file that cannot be written, before any work is done.
 
     Raises:

@@ -20,7 +20,7 @@ from t2t_repro.errors import UsageError
 from t2t_repro.features import modules
 from t2t_repro.files import has_pattern
 from t2t_repro.runs.resuming import recorded_data_dir, resumed_settings
-from t2t_repro.runs.run import Run, group_of, member_folders
+from t2t_repro.runs.run import Run, member_folders, run_group
 from t2t_repro.runs.training_config import TrainingConfig
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.train_settings import TrainSettings
@@ -275,7 +275,7 @@ def print_report(
         print("trained; no dev or test split to score")
     elif with_scores:
         if len(results) > 1:
-            system = group_of(output_dir).load_ensemble(output_dir)
+            system = run_group(output_dir).load_ensemble(output_dir)
         else:
             system = System.load(output_dir)
         _print_scores(system, data, split, decode_hparams)

@@ -375,7 +375,7 @@ def member_folders(output_dir: str | Path) -> list[Path]:
     return next(filter(None, (g.member_folders(output_dir) for g in groups)), [])
 
 
-def group_of(output_dir: str | Path) -> RunGroup:
+def run_group(output_dir: str | Path) -> RunGroup:
     """Return the kind of group that loads a folder, or several checkpoints of a run.
 
     Raises:

@@ -102,7 +102,7 @@ def check_fits(
         )
 
 
-LOCK_FILE = ".averaging.lock"
+AVERAGING_LOCK = ".averaging.lock"
 
 
 def average(
@@ -160,7 +160,7 @@ def average_paths(run: Run, output_dir: str | Path, paths: list[str]) -> str:
     from t2t_repro.training.checkpoints import average_checkpoints
 
     logger.info("averaging %d checkpoint(s), of step %s", len(paths), steps_text(paths))
-    with folder_lock(Path(output_dir), LOCK_FILE, "averaging"):
+    with folder_lock(Path(output_dir), AVERAGING_LOCK, "averaging"):
         tokenizers = run.load_tokenizers(output_dir)
         check_fits(run, output_dir, tokenizers, paths[-1])
         model = run.build_model(*tokenizers)

@@ -48,7 +48,7 @@ from t2t_repro.training.training_batches import TrainingData
 
 logger = logging.getLogger(__name__)
 
-LOCK_FILE = ".training.lock"
+TRAINING_LOCK = ".training.lock"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ def run_training(
     config.update_size(strategy.num_replicas_in_sync)
     with errors_of_other_workers(workers):
         if workers.is_chief:
-            with folder_lock(Path(settings.output_dir), LOCK_FILE, "training"):
+            with folder_lock(Path(settings.output_dir), TRAINING_LOCK, "training"):
                 ready = _decided(config.reloaded(), data, strategy)
                 result = _train_as_chief(ready, data, strategy, show_progress)
         else:

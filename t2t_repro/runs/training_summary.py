@@ -238,7 +238,7 @@ def warn_of_unlikely_dev(data: PreparedData) -> None:
         return
     tokenizers = data.tokenizers()
     training, dev = (
-        read_pairs(data.shards(split), tokenizers, count)
+        decoded_pairs(data.shards(split), tokenizers, count)
         for split, count in (("train", TRAINING_PAIRS), ("dev", DEV_PAIRS))
     )
     warning = dev_warning(training, dev, tokenizers)
@@ -246,7 +246,7 @@ def warn_of_unlikely_dev(data: PreparedData) -> None:
         logger.warning("%s", warning)
 
 
-def read_pairs(
+def decoded_pairs(
     shards: Shards, tokenizers: tuple[Tokenizer, Tokenizer], count: int
 ) -> list[Pair]:
     """Return the first pairs of some shards as text.

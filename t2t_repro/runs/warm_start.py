@@ -13,7 +13,7 @@ import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from t2t_repro.runs.run import RUN_FILE, Run
 from t2t_repro.runs.run_checkpoints import choose_checkpoint
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.text import Tokenizer
+from t2t_repro.text.tokenizer_files import SIDES
 from t2t_repro.training.checkpoint_paths import find_checkpoint
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ _SOURCES = {
 _SHOWN = 3  # names of weights in a line
 
 
-@dataclasses.dataclass(frozen=True)
-class TakenRows:
+class TakenRows(NamedTuple):
     """Rows of an embedding that were taken from another vocabulary's embedding.
 
     Attributes:
@@ -55,9 +55,9 @@ class TakenRows:
     of: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class WarmStart:
-    """The result of a warm start.
+    """The weights that a model takes from a checkpoint.
 
     Attributes:
         checkpoint: Path of the checkpoint.
@@ -68,10 +68,39 @@ class WarmStart:
     """
 
     checkpoint: str
-    taken: tuple[str, ...]
-    rows: dict[str, TakenRows]
-    left: dict[str, str]
-    unused: tuple[str, ...]
+    taken: list[str] = dataclasses.field(default_factory=list)
+    rows: dict[str, TakenRows] = dataclasses.field(default_factory=dict)
+    left: dict[str, str] = dataclasses.field(default_factory=dict)
+    unused: list[str] = dataclasses.field(default_factory=list)
+
+    def take(self, path: str, variable: tf.Variable, value: np.ndarray) -> None:
+        """Take a weight as it is if the shapes are equal."""
+        shape = tuple(variable.shape)
+        if value.shape == shape:
+            variable.assign(value)
+            self.taken.append(path)
+        else:
+            there = list(value.shape)
+            self.left[path] = f"shape {there} there and {list(shape)} here"
+
+    def take_rows(
+        self,
+        path: str,
+        variable: tf.Variable,
+        value: np.ndarray,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+    ) -> None:
+        """Take the rows of the pieces that the vocabularies here and there have."""
+        width, width_there = variable.shape[1], value.shape[1]
+        if width_there != width:
+            self.left[path] = f"width {width_there} there and {width} here"
+            return
+        shared = shared_pieces(*tokenizers)
+        table = variable.numpy()
+        for here, there in shared:
+            table[here] = value[there]
+        variable.assign(table)
+        self.rows[path] = TakenRows(len(shared), len(table))
 
     def lines(self) -> list[str]:
         """Describe the weights that were taken, those that were not, and why."""
@@ -81,9 +110,9 @@ class WarmStart:
             "weights taken; step 0, new optimizer"
         ]
         lines += [
-            f"{path}: {taken.rows:,} of {taken.of:,} rows taken, whose pieces both "
-            "vocabularies have; the others keep their initial values"
-            for path, taken in self.rows.items()
+            f"{path}: {rows:,} of {of:,} rows taken, whose pieces both vocabularies "
+            "have; the others keep their initial values"
+            for path, (rows, of) in self.rows.items()
         ]
         for reason in dict.fromkeys(self.left.values()):
             paths = [path for path, why in self.left.items() if why == reason]
@@ -116,34 +145,33 @@ def warm_start(
     from t2t_repro.training.checkpoints import read_values, variables_by_path
 
     values = read_values(checkpoint, "model")
-    sides = {"inputs": 0, "targets": 1}
-    taken: list[str] = []
-    rows: dict[str, TakenRows] = {}
-    left: dict[str, str] = {}
+    pairs = zip(SIDES, zip(tokenizers, tokenizers_there, strict=True), strict=True)
+    other_vocabularies = {
+        side: (here, there)
+        for side, (here, there) in pairs
+        if here.to_bytes() != there.to_bytes()
+    }
+    found = WarmStart(checkpoint)
     used: set[str] = set()
     for path, variable in variables_by_path(model.weights).items():
         side, source = _source_of(path, values)
         if source is None:
-            left[path] = "missing in the checkpoint"
+            found.left[path] = "missing in the checkpoint"
             continue
         used.add(source)
-        here, there = (
-            (None, None)
-            if side is None
-            else (pair[sides[side]] for pair in (tokenizers, tokenizers_there))
-        )
-        if here is None or there is None or here.to_bytes() == there.to_bytes():
-            _take(variable, path, values[source], taken, left)
+        if side in other_vocabularies:
+            both = other_vocabularies[side]
+            found.take_rows(path, variable, values[source], both)
         else:
-            _take_rows(variable, path, values[source], (here, there), rows, left)
-    if not taken and not rows:
-        reason = next(iter(left.values()), "the model has no weights")
+            found.take(path, variable, values[source])
+    if not found.taken and not found.rows:
+        reason = next(iter(found.left.values()), "the model has no weights")
         raise UserError(
             f"received warm_start_from {checkpoint}, of which no weight fits this "
             f"model ({reason}): give a run of the same model with equal sizes."
         )
-    unused = tuple(path for path in values if path not in used)
-    return WarmStart(checkpoint, tuple(taken), rows, left, unused)
+    found.unused = [path for path in values if path not in used]
+    return found
 
 
 def _source_of(
@@ -159,41 +187,6 @@ def _source_of(
     return side, next((found for found in candidates if found in values), None)
 
 
-def _take(
-    variable: tf.Variable,
-    path: str,
-    value: np.ndarray,
-    taken: list[str],
-    left: dict[str, str],
-) -> None:
-    shape = tuple(variable.shape)
-    if value.shape != shape:
-        left[path] = f"shape {list(value.shape)} there and {list(shape)} here"
-        return
-    variable.assign(value)
-    taken.append(path)
-
-
-def _take_rows(
-    variable: tf.Variable,
-    path: str,
-    value: np.ndarray,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    rows: dict[str, TakenRows],
-    left: dict[str, str],
-) -> None:
-    """Take the rows of the pieces that both vocabularies have."""
-    if value.shape[1] != variable.shape[1]:
-        left[path] = f"width {value.shape[1]} there and {variable.shape[1]} here"
-        return
-    shared = shared_pieces(*tokenizers)
-    table = variable.numpy()
-    for here, there in shared:
-        table[here] = value[there]
-    variable.assign(table)
-    rows[path] = TakenRows(len(shared), len(table))
-
-
 def shared_pieces(here: Tokenizer, there: Tokenizer) -> list[tuple[int, int]]:
     """Return the ids in both vocabularies of every piece that both have.
 
@@ -204,16 +197,15 @@ def shared_pieces(here: Tokenizer, there: Tokenizer) -> list[tuple[int, int]]:
     Returns:
         Pairs of the id here and the id there, ascending by the first.
     """
-    ids = {piece: number for number, piece in enumerate(_pieces(there))}
+    pieces, ids = (
+        tokenizer.pieces(range(tokenizer.vocab_size)) for tokenizer in (here, there)
+    )
+    places = {piece: number for number, piece in enumerate(ids)}
     return [
-        (number, ids[piece])
-        for number, piece in enumerate(_pieces(here))
-        if piece in ids
+        (number, places[piece])
+        for number, piece in enumerate(pieces)
+        if piece in places
     ]
-
-
-def _pieces(tokenizer: Tokenizer) -> list[str]:
-    return tokenizer.pieces(range(tokenizer.vocab_size))
 
 
 def _named(paths: Sequence[str]) -> str:
@@ -222,25 +214,15 @@ def _named(paths: Sequence[str]) -> str:
     return f"{len(paths)} weight(s) ({', '.join(paths[:_SHOWN])}{more})"
 
 
-@dataclasses.dataclass(frozen=True)
-class WarmStartSource:
-    """The weights that a new run begins with.
-
-    Attributes:
-        output_dir: Folder of their run.
-        checkpoint: Path of the checkpoint.
-    """
-
-    output_dir: Path
-    checkpoint: str
-
-
-def find_source(warm_start_from: str) -> WarmStartSource:
+def find_source(warm_start_from: str) -> tuple[Path, str]:
     """Find the checkpoint to begin with; imports no TensorFlow.
 
     Args:
         warm_start_from: Folder of a run, whose checkpoint is chosen as for decoding, or
             path of a checkpoint in the folder of a run or in a folder inside.
+
+    Returns:
+        Folder of the run, and path of the checkpoint.
 
     Raises:
         UserError: If there is no such run or checkpoint.
@@ -248,11 +230,11 @@ def find_source(warm_start_from: str) -> WarmStartSource:
     path = Path(warm_start_from)
     if path.is_dir():
         Run.load_existing(path)
-        return WarmStartSource(path, choose_checkpoint(path))
+        return path, choose_checkpoint(path)
     checkpoint = find_checkpoint(path.parent, str(path))
     for folder in Path(checkpoint).parents[:2]:
         if (folder / RUN_FILE).is_file():
-            return WarmStartSource(folder, checkpoint)
+            return folder, checkpoint
     raise UserError(
         f"received warm_start_from={warm_start_from}, expected a checkpoint in the "
         f"folder of its run, whose {RUN_FILE} names its vocabulary."
@@ -299,8 +281,7 @@ def begin_with(
     Raises:
         UserError: If the checkpoint cannot be read, or none of its weights fits.
     """
-    source = find_source(warm_start_from)
-    run = Run.load_existing(source.output_dir)
-    there = run.load_tokenizers(source.output_dir)
-    for line in warm_start(model, source.checkpoint, tokenizers, there).lines():
+    output_dir, checkpoint = find_source(warm_start_from)
+    there = Run.load_existing(output_dir).load_tokenizers(output_dir)
+    for line in warm_start(model, checkpoint, tokenizers, there).lines():
         logger.info("%s", line)

@@ -43,7 +43,7 @@ def read_metrics(output_dir: str | Path) -> list[dict[str, Any]]:
         output_dir: Folder of the run; without metrics, there are no records.
     """
     lines = read_lines(output_dir)
-    return [parse_json(line) for line in lines if step_of(line) < math.inf]
+    return [parse_json(line) for line in lines if step_of_line(line) < math.inf]
 
 
 def split_records(output_dir: str | Path, split: str) -> list[dict[str, Any]]:
@@ -91,7 +91,7 @@ def read_lines(output_dir: str | Path) -> list[str]:
     return text.splitlines(keepends=True)
 
 
-def step_of(line: str) -> float:
+def step_of_line(line: str) -> float:
     """Return the step of a line; a line cut short by a crash is after all steps."""
     if not line.endswith("\n"):
         return math.inf

@@ -35,7 +35,7 @@ from t2t_repro.training.metrics_file import (
     event_files,
     read_lines,
     split_records,
-    step_of,
+    step_of_line,
 )
 from t2t_repro.training.optimizer import has_overflowed
 
@@ -113,7 +113,7 @@ class MetricsLog:
         """
         path = self.output_dir / METRICS_FILE
         lines = read_lines(self.output_dir)
-        kept = [line for line in lines if step_of(line) <= step]
+        kept = [line for line in lines if step_of_line(line) <= step]
         if len(kept) < len(lines):
             atomic_write(path, "".join(kept))
         self._truncate_events(step)

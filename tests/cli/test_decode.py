@@ -200,7 +200,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    streams.check_writable("--decode_to_file", str(pipe))
+    streams.check_output("--decode_to_file", str(pipe))
     streams.write_lines(str(pipe), ["grün"])
     assert os.read(reader, 100).decode() == "grün\n"
     assert pipe.is_fifo()

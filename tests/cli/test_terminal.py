@@ -33,7 +33,10 @@ class UpperCase:
     def warm_up(self, hparams):
         pass
 
-    def hypotheses(self, sentences, hparams, advance, *, prefixes, first):
+    def translator(self, hparams):
+        return self
+
+    def stream(self, sentences, advance, *, prefixes, first):
         for sentence in sentences:
             advance(1)
             yield [Hypothesis(sentence.upper(), -1.0)]
@@ -42,7 +45,7 @@ def load(args, hparams, *, parallel_batches):
     with status("loading the model"):
         return UpperCase()
 
-decode.load_engine = load
+decode.load_translating_system = load
 sys.exit(main(sys.argv[1:]))
 """
 QUICK_COMMAND = [sys.executable, "-c", QUICK_PROGRAM, "decode"]

@@ -87,7 +87,7 @@ def test_the_runs_model_is_averaged_while_its_folder_is_locked(
         # Nobody else gets the lock.
         with (
             pytest.raises(UserError, match="averaging"),
-            folder_lock(tmp_path, run_checkpoints.LOCK_FILE, "averaging"),
+            folder_lock(tmp_path, run_checkpoints.AVERAGING_LOCK, "averaging"),
         ):
             pass
         return f"average of {model}"
@@ -111,7 +111,7 @@ def test_the_runs_model_is_averaged_while_its_folder_is_locked(
     }
     assert locked.calls[0] == {
         "folder": tmp_path,
-        "name": run_checkpoints.LOCK_FILE,
+        "name": run_checkpoints.AVERAGING_LOCK,
         "doing": "averaging",
     }
     assert caplog.messages == ["averaging 2 checkpoint(s), of step 30, 200"]

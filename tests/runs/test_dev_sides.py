@@ -16,8 +16,8 @@ from t2t_repro.data.request import PairFiles
 from t2t_repro.errors import UserError
 from t2t_repro.runs.training_summary import (
     SubwordModel,
+    decoded_pairs,
     dev_warning,
-    read_pairs,
     warn_of_unlikely_dev,
 )
 from t2t_repro.text import SymbolTokenizer
@@ -115,7 +115,7 @@ def test_a_model_counts_bits_per_character():
 
 
 def test_pairs_are_read_back_as_text(data, grammar):
-    found = read_pairs(data.shards("dev"), data.tokenizers(), 7)
+    found = decoded_pairs(data.shards("dev"), data.tokenizers(), 7)
     assert found == grammar[TRAINING : TRAINING + 7]
 
 
@@ -126,7 +126,7 @@ def test_a_damaged_record_is_reported_before_training(data, tmp_path):
     content[200] ^= 0xFF
     copy.write_bytes(content)
     with pytest.raises(UserError, match="cannot read the prepared data: corrupted"):
-        read_pairs(
+        decoded_pairs(
             dataclasses.replace(shards, paths=(str(copy),)), data.tokenizers(), 9
         )
 

@@ -96,7 +96,7 @@ class Training:
 
     def _train(self):
         # Nobody else can train here now.
-        lock = folder_lock(self.output_dir, training.LOCK_FILE, "training")
+        lock = folder_lock(self.output_dir, training.TRAINING_LOCK, "training")
         with pytest.raises(UserError, match="training"), lock:
             pass
         self.write_checkpoints(self.steps)

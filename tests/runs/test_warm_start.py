@@ -48,7 +48,7 @@ def test_every_weight_of_an_equal_model_is_taken_bit_by_bit(tmp_path):
     model = tiny_model()
     result = started(path, model)
     assert sorted(result.taken) == sorted(values)
-    assert (result.rows, result.left, result.unused) == ({}, {}, ())
+    assert (result.rows, result.left, result.unused) == ({}, {}, [])
     now = values_of(model)
     assert all(now[name].tobytes() == values[name].tobytes() for name in values)
     assert f"{len(values)} of {len(values)} weights taken" in result.lines()[0]
@@ -118,7 +118,7 @@ def test_separate_matrices_begin_with_the_shared_one(tmp_path):
     tables = [v for n, v in values_of(model).items() if n.endswith("/table")]
     assert len(tables) == 3
     assert all((table == shared).all() for table in tables)
-    assert result.unused == ()
+    assert result.unused == []
 
 
 def test_learned_positions_are_taken_with_any_vocabulary(tmp_path):

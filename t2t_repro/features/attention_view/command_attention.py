@@ -17,9 +17,9 @@ from t2t_repro.cli.flags import (
 from t2t_repro.cli.framework import load_system, warm_up
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
+    check_output,
     check_read_once,
     check_replaces_no_input,
-    check_writable,
     read_input,
     write_lines,
 )
@@ -186,7 +186,7 @@ def _check_flags(args: argparse.Namespace) -> None:
     check_read_once(inputs)
     for flag in ("html", "alignments"):
         if getattr(args, flag) is not None:
-            check_writable(f"--{flag}", getattr(args, flag))
+            check_output(f"--{flag}", getattr(args, flag))
             check_replaces_no_input(f"--{flag}", getattr(args, flag), inputs)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from t2t_repro.cli.report import Scored, print_scores, scores_json
 from t2t_repro.cli.streams import (
     STANDARD_STREAM,
+    check_output,
     check_replaces_no_input,
-    check_writable,
     write_lines,
 )
 from t2t_repro.errors import UsageError, UserError
@@ -80,7 +80,7 @@ def check_flags(args: argparse.Namespace) -> None:
             "to standard output."
         )
     if args.card_html:
-        check_writable("--card_html", args.card_html)
+        check_output("--card_html", args.card_html)
         _check_card_file(args)
     if is_wanted(args) and len(args.reference or ()) > 1:
         raise UsageError(

@@ -56,6 +56,12 @@ class FakeSystem:
     def warm_up(self, hparams):
         self.calls.append(("warm up", hparams))
 
+    def translator(self, hparams):
+        def stream(sentences, advance, **given):
+            return self.hypotheses(sentences, hparams, advance, **given)
+
+        return SimpleNamespace(stream=stream)
+
     def hypotheses(self, sentences, hparams, advance, *, prefixes=None, first=0):
         self.prefixes = prefixes
         self.firsts.append(first)
