@@ -1,4 +1,4 @@
-"""Every command of the README and of docs/ is one that the program accepts."""
+"""The commands and files that the documentation names exist."""
 
 from __future__ import annotations
 
