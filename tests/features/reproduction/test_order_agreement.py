@@ -127,15 +127,6 @@ LONG = long_results(
 )
 
 
-def test_the_long_scale_is_compared_by_nll_and_by_bleu_on_both_splits():
-    nll, nll_averaged, bleu, bleu_averaged = agreement_notes(table("table3"), LONG)
-    # Of base, c_n4, c_n2 and e_learned, base and e_learned have the same perplexity.
-    assert nll.startswith("long, nll (dev): 5 of 5 pairs")
-    assert nll_averaged.startswith("long, nll (dev), averaged: 4 of 5 pairs")
-    assert bleu.startswith("long, BLEU (dev+test): 2 of 6 pairs")
-    assert bleu_averaged.startswith("long, BLEU (dev+test), averaged: 2 of 6 pairs")
-
-
 def test_the_spread_of_an_nll_has_three_decimals():
     seeds = [
         dataclasses.replace(RESULT, scale="long", seed=seed, scores={"nll (dev)": nll})

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from pathlib import Path
 
 import pytest
 
 from t2t_repro import catalogue
-from t2t_repro.data.request import PairFiles, TreeFile
 from t2t_repro.errors import UsageError
 from t2t_repro.features.reproduction import recipes
 from t2t_repro.features.reproduction.paper_tables import TABLES
@@ -35,18 +33,6 @@ def test_text_has_a_flag_per_split_and_side():
     ]
     assert PAIRS.file_names == ["a", "b", "c", "d"]
     assert list(TREES.text_flags()) == [("--train_trees", "a"), ("--dev_trees", "b")]
-
-
-def test_files_are_those_that_a_problem_reads():
-    folder = Path("somewhere")
-    assert PAIRS.text_files(folder) == {
-        "train": PairFiles(folder / "a", folder / "b"),
-        "test": PairFiles(folder / "c", folder / "d"),
-    }
-    assert TREES.text_files(folder) == {
-        "train": TreeFile(folder / "a"),
-        "dev": TreeFile(folder / "b"),
-    }
 
 
 OWN = sorted(

@@ -127,10 +127,6 @@ t2t-decoder --checkpoint_path=r/model.ckpt-45 --score_file=p.tsv
 = t2t score --checkpoint_path r/model.ckpt-45 --output_dir r --source p.tsv.inputs
     --target p.tsv.targets
 
-t2t-decoder --output_dir=o --score_file=~/p.tsv --decode_to_file=-
-= t2t score --output_dir o --scores_to_file - --source /ada/p.tsv.inputs
-    --target /ada/p.tsv.targets
-
 t2t-exporter --output_dir=o --score_file=p.tsv --decode_hparams=beam_size=1
     --hparams=sampling_method=random
 = t2t export --output_dir o --decode_hparams beam_size=1 --export_dir o/export
@@ -139,9 +135,6 @@ t2t-trainer --problem=text_pairs --output_dir=o
     --hparams=sampling_method=random,sampling_temp=0.6,num_heads=3
 = t2t train --output_dir o --problem text_pairs --train_steps 250000 --hparams
     num_heads=3
-
-t2t-exporter --output_dir=o --export_dir=e
-= t2t export --output_dir o --export_dir e
 
 t2t-avg-all --model_dir m --output_dir a --n 9
 = t2t average --output_dir m --last 9
