@@ -76,10 +76,11 @@ def greedy(computed, sentence):
         computed: Functions that compute the logits of the models.
         sentence: Source.
     """
-    inputs = padded([[*SYMBOLS.encode(sentence), EOS_ID]])
-    limit, tokens, log_prob = inputs.shape[1] + 4, [], 0.0
+    ids = [*SYMBOLS.encode(sentence), EOS_ID]
+    inputs = padded([ids], 9)  # a function is traced once per shape
+    limit, tokens, log_prob = len(ids) + 4, [], 0.0
     while len(tokens) < limit and EOS_ID not in tokens:
-        targets = padded([tokens], limit)
+        targets = padded([tokens], 13)
         features = {"inputs": inputs, "targets": targets}
         singles = [
             softmax(compute(features).numpy()[0, len(tokens)]) for compute in computed

@@ -98,8 +98,13 @@ def model():
     return TableModel.random(5, len(WORDS), 8, max_length=6)
 
 
-def test_a_wide_beam_finds_every_tree_and_nothing_else(model):
-    for sentence, found in enumerate(search(model, 150)):
+@pytest.fixture(scope="module")
+def wide(model):
+    return search(model, 150)
+
+
+def test_a_wide_beam_finds_every_tree_and_nothing_else(model, wide):
+    for sentence, found in enumerate(wide):
         expected = all_hypotheses(
             model, sentence, LIMITS[sentence], 0.6, rule_of(sentence)
         )
@@ -190,10 +195,9 @@ def test_a_search_goes_on_while_any_hypothesis_can_become_the_best():
 
 
 @pytest.mark.parametrize("word_cost", [1.7, 1e4])
-def test_the_cost_of_words_changes_no_score_of_a_whole_tree(model, word_cost):
-    without = search(model, 150)
+def test_the_cost_of_words_changes_no_score_of_a_whole_tree(model, wide, word_cost):
     with_cost = search(model, 150, word_cost=word_cost)
-    for found, expected in zip(with_cost, without, strict=True):
+    for found, expected in zip(with_cost, wide, strict=True):
         assert_same(found, expected)
 
 

@@ -12,6 +12,7 @@ from t2t_repro.features.parsing.trees import read_trees, treebank_words
 from t2t_repro.runs import DecodeHParams, System
 from tests.support.trained_system import HPARAMS, printed_by
 
+SHORT = "beam_size=2,extra_length=20"
 PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=true"
 COUNTING = (
     "shared_embedding_and_softmax_weights=false,word_positions=true,"
@@ -40,7 +41,7 @@ def trained(tmp_path_factory):
         *("--hparams", f"{HPARAMS},{COUNTING}"),
         *("--data_dir", str(folder / "data"), "--output_dir", str(folder / "run")),
         *("--train_steps", "5", "--local_eval_frequency", "5"),
-        *("--attention_samples", "0"),
+        *("--attention_samples", "0", "--decode_hparams", "extra_length=20"),
     ]
     return folder, printed_by(command)
 
@@ -62,7 +63,12 @@ def test_any_input_becomes_a_tree_over_its_words(trained):
     printed = printed_by(
         [
             *("decode", "--output_dir", str(folder / "run")),
-            *("--decode_from_file", str(source), "--decode_hparams", "beam_size=2"),
+            *(
+                "--decode_from_file",
+                str(source),
+                "--decode_hparams",
+                "beam_size=2,extra_length=20",
+            ),
         ]
     ).splitlines()
     assert printed[1] == "(TOP)"
@@ -73,7 +79,9 @@ def test_any_input_becomes_a_tree_over_its_words(trained):
 def test_scores_are_labelled_bracketing_and_repairs_are_counted(trained):
     folder, _ = trained
     command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
-    scores = json.loads(printed_by([*command, "--decode_hparams", "beam_size=1"]))
+    scores = json.loads(
+        printed_by([*command, "--decode_hparams", "beam_size=1,extra_length=20"])
+    )
     assert {"f1", "precision", "recall", "complete_match"} <= set(scores)
     assert scores["sentences"] == 16
     assert scores["decode_hparams"]["alpha"] == 0.3
@@ -94,6 +102,7 @@ def test_only_trees_are_written_where_the_grammar_is_requested(
 ):
     folder, _ = trained
     command = ["evaluate", "--output_dir", str(folder / "run"), "--split", "dev"]
+    asked += ",extra_length=20"
     scores = json.loads(printed_by([*command, "--decode_hparams", asked]))
     assert scores["decode_hparams"]["constrain"] == constrain
     assert scores["decode_hparams"]["prefer_unrepaired"] is prefers
@@ -110,7 +119,7 @@ def test_an_export_counts_words_and_brackets(trained, tmp_path, constrain):
     counters = system.model.counters
     assert [len(side) for side in counters] == [1, 2]
     assert all(counter.plus for side in counters for counter in side)
-    search = DecodeHParams().parse(f"beam_size=2,constrain={constrain}")
+    search = DecodeHParams().parse(f"{SHORT},constrain={constrain}")
     system.export(tmp_path / "export", search)
     serve = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"]
     sentences = ["John runs .", "Is Bob ill ?", "Mary Ann reads sleeps ."]
@@ -120,7 +129,7 @@ def test_an_export_counts_words_and_brackets(trained, tmp_path, constrain):
         for sentence, symbols in zip(sentences, written, strict=True)
     ]
     preference = "" if constrain == "tree" else ",prefer_unrepaired=false"
-    search = DecodeHParams().parse(f"beam_size=2,constrain={constrain}{preference}")
+    search = DecodeHParams().parse(f"{SHORT},constrain={constrain}{preference}")
     assert found == system.translate(sentences, search)
     for empty in ([""], [" ", ""], []):
         outputs = serve(tf.constant(empty, tf.string))["outputs"]

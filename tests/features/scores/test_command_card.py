@@ -28,16 +28,18 @@ def carded(trained, tmp_path_factory):
     return json.loads(printed), page.read_text(encoding="utf-8")
 
 
-def test_the_object_has_a_card_beside_the_usual_scores(trained, carded):
+def test_the_object_has_a_card_beside_the_usual_scores(trained, carded, tmp_path):
     report, _ = carded
     scores = {score["name"]: score for score in report["card"]["scores"]}
     assert scores["bleu_13a"]["value"] == pytest.approx(report["bleu"]["value"])
     assert scores["bleu_13a"]["signature"] == report["bleu"]["signature"]
     assert scores["chrf"]["value"] == pytest.approx(report["chrf"]["value"])
     assert report["card"]["sentences"] == report["sentences"]
-    usual = json.loads(printed_by(arguments(trained)))
+    page = tmp_path / "card.html"
+    usual = json.loads(printed_by(arguments(trained, "--card_html", str(page))))
     assert usual == {name: report[name] for name in usual}
-    assert "card" not in usual
+    assert "card" not in usual  # because there is only a page
+    assert page.read_text().startswith("<!DOCTYPE html>")
 
 
 def test_words_are_counted_in_the_training_text_and_the_page_has_a_title(carded):
@@ -86,13 +88,6 @@ def test_trees_have_no_score_card():
     check_problem(parsed("--card"), catalogue.problem("text_pairs"))
     with pytest.raises(UsageError, match="received a score card for problem parsing_"):
         check_problem(parsed("--card"), trees)
-
-
-def test_a_page_alone_leaves_the_object_as_it_is(trained, tmp_path):
-    page = tmp_path / "card.html"
-    report = json.loads(printed_by(arguments(trained, "--card_html", str(page))))
-    assert "card" not in report
-    assert page.read_text().startswith("<!DOCTYPE html>")
 
 
 def test_damaged_prepared_data_is_reported_and_the_card_is_made(

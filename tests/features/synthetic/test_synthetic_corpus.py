@@ -25,7 +25,7 @@ from t2t_repro.features.synthetic.word_traits import Draw
 
 @functools.cache
 def sample() -> tuple[SyntheticSentence, ...]:
-    return tuple(sentences("train", 20_000))
+    return tuple(sentences("train", 8_000))
 
 
 def test_pairs_do_not_depend_on_the_hash_seed():
@@ -52,7 +52,7 @@ def test_a_longer_request_begins_with_the_shorter_one():
 
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
 def test_every_sentence_belongs_to_its_split_and_comes_once(split):
-    texts = [sentence.english for sentence in sentences(split, 500)]
+    texts = [sentence.english for sentence in sentences(split, 100)]
     assert {split_of(text) for text in texts} == {split}
     assert len(set(texts)) == len(texts)
 
@@ -217,4 +217,4 @@ PHENOMENA = {
 def test_phenomenon_occurs_often_enough_to_be_learnt(phenomenon):
     pattern = re.compile(PHENOMENA[phenomenon])
     found = sum(bool(pattern.search(sentence.german)) for sentence in sample())
-    assert found >= 40, f"{phenomenon}: {found} of {len(sample())}"
+    assert found >= 16, f"{phenomenon}: {found} of {len(sample())}"
