@@ -72,20 +72,18 @@ def test_a_name_with_rev_gives_the_problem_with_sides_swapped():
     assert reversed_problem.file_prefix == "translate_ende_synthetic"
 
 
-@pytest.mark.parametrize("name", ["translate_ende_wmt41", "translate_ende_wmt41_rev"])
-def test_an_unknown_problem_is_answered_with_the_closest_name(name):
-    with pytest.raises(UsageError, match="translate_ende_wmt14"):
-        catalogue.problem(name)
-
-
-def test_an_unknown_set_is_answered_with_the_closest_name():
-    with pytest.raises(UsageError, match="transformer_base"):
-        catalogue.hparams("transformer_bas")
-
-
-def test_an_unknown_model_is_answered_with_the_closest_name():
-    with pytest.raises(UsageError, match="Did you mean transformer"):
-        catalogue.model("transfomer")
+@pytest.mark.parametrize(
+    ("find", "name", "answer"),
+    [
+        (catalogue.problem, "translate_ende_wmt41", "translate_ende_wmt14"),
+        (catalogue.problem, "translate_ende_wmt41_rev", "translate_ende_wmt14"),
+        (catalogue.hparams, "transformer_bas", "transformer_base"),
+        (catalogue.model, "transfomer", "Did you mean transformer"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_closest_one(find, name, answer):
+    with pytest.raises(UsageError, match=answer):
+        find(name)
 
 
 def test_every_declared_model_is_registered_by_its_module():
@@ -95,14 +93,10 @@ def test_every_declared_model_is_registered_by_its_module():
 
 def test_the_users_registrations_count(users_package):
     catalogue.load(users_package)
+    catalogue.load(f"{users_package}/")  # again, which changes nothing
     assert catalogue.problem("copy_my_notes").name == "copy_my_notes"
     assert registry.problems.entry("copy_my_notes").summary == "Copies my notes."
     assert catalogue.hparams("transformer_mine").hidden_size == 64
-
-
-def test_loading_the_users_package_again_changes_nothing(users_package):
-    catalogue.load(users_package)
-    catalogue.load(str(users_package) + "/")
 
 
 def test_a_users_folder_without_init_file_is_refused(tmp_path):

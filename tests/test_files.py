@@ -53,13 +53,6 @@ def test_a_link_under_a_name_that_can_be_guessed_is_not_followed(tmp_path, preci
     assert (tmp_path / "file").read_text() == "new"
 
 
-def test_a_link_is_replaced_and_its_target_is_not(tmp_path, precious):
-    (tmp_path / "file").symlink_to(precious)
-    atomic_write(tmp_path / "file", "new")
-    assert (tmp_path / "file").read_text() == "new"
-    assert names(tmp_path) == ["file"]
-
-
 @pytest.mark.parametrize("kind", [".incomplete", ".replaced"])
 def test_links_beside_a_folder_are_removed_and_not_followed(tmp_path, precious, kind):
     (tmp_path / "folder").mkdir()
@@ -87,18 +80,26 @@ def test_a_lock_that_is_another_name_of_a_file_leaves_the_file(tmp_path, preciou
 
 
 @pytest.mark.parametrize("content", ["Straße\r\n", "Straße\r\n".encode()])
-def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path, content):
+@pytest.mark.parametrize("is_link", [True, False])
+def test_a_file_or_link_is_replaced_and_nothing_else_is_left(
+    tmp_path, precious, content, is_link
+):
     path = tmp_path / "file"
-    path.write_text("old")
+    if is_link:
+        path.symlink_to(precious)
+    else:
+        path.write_text("old")
     atomic_write(path, content)
     assert path.read_bytes() == "Straße\r\n".encode()
     assert names(tmp_path) == ["file"]
 
 
-def test_a_folder_is_replaced_when_its_content_is_complete(tmp_path):
+@pytest.mark.parametrize("left", [(), (".incomplete", ".replaced")])
+def test_a_folder_is_replaced_when_its_content_is_complete(tmp_path, left):
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "old").write_text("old")
+    leave(folder, *left)  # by a process that was killed
     with atomic_folder(folder) as beside:
         (beside / "new").write_text("new")
         assert names(folder) == ["old"]
@@ -124,15 +125,6 @@ def leave(folder, *kinds):
         (left / "file").write_text(kind)
 
 
-def test_leftovers_of_a_killed_process_do_not_disturb(tmp_path):
-    folder = tmp_path / "folder"
-    leave(folder, ".incomplete", ".replaced")
-    with atomic_folder(folder) as beside:
-        (beside / "new").write_text("new")
-    assert names(tmp_path) == ["folder"]
-    assert names(folder) == ["new"]
-
-
 def test_an_old_folder_that_was_renamed_survives_a_failed_write(tmp_path):
     folder = tmp_path / "folder"
     leave(folder, ".incomplete", ".replaced")
@@ -142,25 +134,20 @@ def test_an_old_folder_that_was_renamed_survives_a_failed_write(tmp_path):
     assert (folder / "file").read_text() == ".replaced"
 
 
-def test_recovery_renames_the_old_folder_back(tmp_path):
+@pytest.mark.parametrize(
+    ("kinds", "content"),
+    [
+        ([".incomplete", ".replaced"], ".replaced"),
+        (["", ".replaced"], ""),  # the new folder is complete
+        ([], None),
+    ],
+)
+def test_recovery_leaves_the_newest_complete_folder(tmp_path, kinds, content):
     folder = tmp_path / "folder"
-    leave(folder, ".incomplete", ".replaced")
+    leave(folder, *kinds)
     recover_folder(folder)
-    assert names(tmp_path) == ["folder"]
-    assert (folder / "file").read_text() == ".replaced"
-
-
-def test_recovery_keeps_the_new_folder_if_it_is_complete(tmp_path):
-    folder = tmp_path / "folder"
-    leave(folder, "", ".replaced")
-    recover_folder(folder)
-    assert names(tmp_path) == ["folder"]
-    assert (folder / "file").read_text() == ""
-
-
-def test_recovery_of_nothing_does_nothing(tmp_path):
-    recover_folder(tmp_path / "folder")
-    assert names(tmp_path) == []
+    assert names(tmp_path) == (["folder"] if kinds else [])
+    assert not kinds or (folder / "file").read_text() == content
 
 
 def test_readers_find_an_old_folder_that_was_renamed_and_leave_it(tmp_path):
@@ -288,10 +275,9 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path, holder):
 
 
 def test_a_lock_is_released_when_the_work_fails(tmp_path):
-    with pytest.raises(ValueError, match="x"), folder_lock(tmp_path, "lock", "working"):
-        raise ValueError("x")
-    with folder_lock(tmp_path, "lock", "working"):
-        pass
+    for _ in range(2):
+        with pytest.raises(ValueError, match="x"), folder_lock(tmp_path, "lock", "a"):
+            raise ValueError("x")
 
 
 def test_a_lock_file_that_was_removed_before_it_was_locked_does_not_count(
@@ -383,9 +369,6 @@ def test_only_names_that_match_are_found(tmp_path):
         (tmp_path / name).touch()
     found = sorted(path.name for path in matching(tmp_path, "*.index"))
     assert found == [".index", "a.index", "b.index"]
-
-
-def test_a_folder_that_does_not_exist_has_no_files(tmp_path):
     assert matching(tmp_path / "nowhere", "*") == []
 
 

@@ -44,6 +44,16 @@ def test_the_first_batch_is_not_part_of_the_estimate(lines, clock):
     assert lines()[1:] == ["sentence 40/100  0.5 per second  time left 02:00"]
 
 
+def test_only_messages_appear_on_request_and_at_the_end_nothing_is_left(lines, clock):
+    with Progress(2, "step", seconds_between_lines=None) as progress:
+        clock[0] += 1000.0
+        progress.advance()
+        progress.message("a")
+        progress.advance()
+        progress.message("")
+    assert lines() == ["step 1/2  a", "step 2/2  time left 00:00"]
+
+
 def test_a_second_is_too_short_for_an_estimate(lines, clock):
     progress = Progress(100, "step", seconds_between_lines=None)
     progress.advance()
@@ -66,21 +76,6 @@ def test_a_line_appears_after_half_a_minute(lines, clock):
     ]
 
 
-def test_only_messages_appear_on_request(lines, clock):
-    with Progress(100, "step", seconds_between_lines=None) as progress:
-        clock[0] += 1000.0
-        progress.advance()
-        progress.message("a")
-    assert lines() == ["step 1/100  a"]
-
-
-def test_nothing_is_left_to_do_at_the_end(lines):
-    with Progress(2, "step", seconds_between_lines=None) as progress:
-        progress.advance(2)
-        progress.message("")
-    assert lines() == ["step 2/2  time left 00:00"]
-
-
 def test_a_task_is_a_line_above_the_bar_while_it_lasts(lines, clock, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
@@ -93,23 +88,18 @@ def test_a_task_is_a_line_above_the_bar_while_it_lasts(lines, clock, monkeypatch
     assert lines() == []
 
 
-def test_a_task_without_a_bar_is_logged_with_its_seconds(lines, clock):
-    progress = Progress(10, "step")
-    with progress.task("compiling shape 1 of 6"):
-        clock[0] += 4.25
-    assert lines() == ["compiling shape 1 of 6: 4.2 s"]
-
-
-def test_the_time_of_a_task_is_not_part_of_the_estimate(lines, clock):
+def test_a_task_without_a_bar_is_logged_and_not_part_of_the_estimate(lines, clock):
     progress = Progress(100, "step", seconds_between_lines=None)
     progress.advance()
-    with progress.task("compiling"):
-        clock[0] += 500.0
+    with progress.task("compiling shape 1 of 6"):
+        clock[0] += 504.25
     clock[0] += 30.0
     progress.advance(9)
     progress.message("")
     # 9 steps took 30 seconds, and 90 are left.
-    assert lines()[1:] == ["step 10/100  time left 05:00"]
+    task, line = lines()
+    assert task == "compiling shape 1 of 6: 504.2 s"
+    assert line == "step 10/100  time left 05:00"
 
 
 def test_the_time_of_a_task_is_not_part_of_the_rate_of_the_bar(clock, monkeypatch):

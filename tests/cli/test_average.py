@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2t_repro import runs as library
 from t2t_repro.cli.main import main
-from tests.support.trained_system import printed_by
+from tests.support.trained_system import printed_by, weights_at
 
 
 @pytest.fixture
@@ -19,16 +19,6 @@ def own_run(trained, tmp_path):
     folder = Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
     shutil.rmtree(folder / "averaged")
     return folder
-
-
-def model_weights(path):
-    """Return the arrays of a checkpoint's model by key."""
-    reader = tf.train.load_checkpoint(str(path))
-    return {
-        name: reader.get_tensor(name)
-        for name in reader.get_variable_to_shape_map()
-        if name.startswith("model/")
-    }
 
 
 def average(folder, last):
@@ -41,8 +31,8 @@ def average(folder, last):
 def test_the_average_is_the_mean_of_the_last_checkpoints(own_run, last, steps):
     printed = average(own_run, last)
     assert printed == f"{own_run / 'averaged' / 'model.ckpt-60'}\n"
-    averaged = model_weights(printed.strip())
-    kept = [model_weights(own_run / f"model.ckpt-{step}") for step in steps]
+    averaged = weights_at(printed.strip())
+    kept = [weights_at(own_run / f"model.ckpt-{step}") for step in steps]
     for name, values in averaged.items():
         mean = np.mean([weights[name] for weights in kept], axis=0, dtype=np.float64)
         np.testing.assert_array_equal(values, mean.astype(np.float32))
@@ -52,18 +42,18 @@ def test_too_many_checkpoints_are_an_error_and_the_average_is_kept(
     trained, tmp_path, capsys
 ):
     run = Path(shutil.copytree(trained.output_dir, tmp_path / "run"))
-    before = model_weights(run / "averaged" / "model.ckpt-60")
+    before = weights_at(run / "averaged" / "model.ckpt-60")
     assert main(["average", "--output_dir", str(run), "--last", "999"]) == 1
     errors = capsys.readouterr().err
     assert "received last=999" in errors
     assert "3 checkpoint(s), of step 20, 40, 60" in errors
-    for name, values in model_weights(run / "averaged" / "model.ckpt-60").items():
+    for name, values in weights_at(run / "averaged" / "model.ckpt-60").items():
         np.testing.assert_array_equal(values, before[name])
 
 
 def test_training_averages_as_the_command_does(trained, own_run):
-    own = model_weights(average(own_run, 2).strip())
-    for name, values in model_weights(
+    own = weights_at(average(own_run, 2).strip())
+    for name, values in weights_at(
         trained.output_dir / "averaged" / "model.ckpt-60"
     ).items():
         np.testing.assert_array_equal(values, own[name])

@@ -16,10 +16,9 @@ import time
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_repro.training.checkpoint_paths import all_checkpoints
-from tests.support.trained_system import printed_by
+from tests.support.trained_system import printed_by, weights_at
 
 PATIENCE = 120  # seconds in which a process must do something
 STEPS_AFTERWARDS = 6
@@ -54,12 +53,6 @@ def training_lines(folder):
     whole = path.read_text(encoding="utf-8").split("\n")[:-1]
     records = [json.loads(line) for line in whole]
     return [record for record in records if record["split"] == "train"]
-
-
-def model_weights(path):
-    reader = tf.train.load_checkpoint(path)
-    names = reader.get_variable_to_shape_map()
-    return {n: reader.get_tensor(n) for n in names if n.startswith("model/")}
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +145,7 @@ def test_a_resumed_run_has_the_losses_of_an_uninterrupted_one(continued, run):
 @pytest.mark.parametrize("run", [0, 1], ids=["terminated", "killed"])
 def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(continued, run):
     weights, expected = (
-        model_weights(all_checkpoints(continued[number])[-1]) for number in (run, 2)
+        weights_at(all_checkpoints(continued[number])[-1]) for number in (run, 2)
     )
     for name, values in expected.items():
         np.testing.assert_array_equal(weights[name], values)

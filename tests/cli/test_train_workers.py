@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from t2t_repro import catalogue
 from t2t_repro.data.prepare import prepare
+from tests.support.trained_system import weights_at
 
 STEPS = 30
 HPARAMS = (
@@ -102,16 +102,10 @@ def losses(output_dir):
     return {r["step"]: r["loss"] for r in records if r["split"] == "train"}
 
 
-def weights(path):
-    reader = tf.train.load_checkpoint(str(path))
-    names = reader.get_variable_to_shape_map()
-    return {n: reader.get_tensor(n) for n in names if n.startswith("model/")}
-
-
 def assert_same_weights(path, other, tolerance):
-    expected = weights(other)
+    expected = weights_at(other)
     assert expected
-    for name, value in weights(path).items():
+    for name, value in weights_at(path).items():
         np.testing.assert_allclose(value, expected[name], atol=tolerance, rtol=0)
 
 

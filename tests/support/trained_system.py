@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from t2t_repro.cli.main import main
 
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier"}
@@ -81,6 +83,13 @@ def printed_by(arguments: Sequence[str]) -> str:
         assert main(arguments) == 0
     stream.seek(0)
     return stream.read()
+
+
+def weights_at(checkpoint: str | Path) -> dict[str, np.ndarray]:
+    """Return the model's weights of a checkpoint by their paths."""
+    from t2t_repro.training.checkpoints import read_values
+
+    return read_values(str(checkpoint), "model")
 
 
 def train_arguments(
