@@ -53,10 +53,36 @@ Source = list[str] | LiveLines | TypedLines
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_system_flags(parser, ensembles=True)
-    add_file_flags(parser)
+    parser.add_argument(
+        "--decode_from_file",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help="UTF-8 text, plain or .gz, one sentence per line; - = standard input "
+        "(default); the model is loaded once for several files",
+    )
+    parser.add_argument(
+        "--decode_to_file",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help="file for the translations, plain or .gz, one per input file; - = "
+        "standard output (default)",
+    )
+    parser.add_argument(
+        "--translations_dir",
+        metavar="DIR",
+        help="existing folder for the translations instead; each file is named like "
+        "its input, without .gz",
+    )
     add_output_format_flag(parser)
     add_engine_flags(parser)
-    add_prefix_flag(parser)
+    parser.add_argument(
+        "--target_prefix",
+        metavar="FILE",
+        help="text that each translation must begin with, one line per sentence; an "
+        "empty line forces nothing, and a blank source stays without a translation",
+    )
     add_decode_hparams_flag(parser, "decode")
 
 
@@ -158,32 +184,6 @@ def _without_bar(lines: Iterator[str], progress: Progress) -> Iterator[str]:
         yield line
 
 
-def add_file_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that name files."""
-    parser.add_argument(
-        "--decode_from_file",
-        metavar="FILE",
-        nargs="+",
-        action="extend",
-        help="UTF-8 text, plain or .gz, one sentence per line; - = standard input "
-        "(default); the model is loaded once for several files",
-    )
-    parser.add_argument(
-        "--decode_to_file",
-        metavar="FILE",
-        nargs="+",
-        action="extend",
-        help="file for the translations, plain or .gz, one per input file; - = "
-        "standard output (default)",
-    )
-    parser.add_argument(
-        "--translations_dir",
-        metavar="DIR",
-        help="existing folder for the translations instead; each file is named like "
-        "its input, without .gz",
-    )
-
-
 def input_names(args: argparse.Namespace) -> list[str]:
     """Return the names of the inputs.
 
@@ -250,16 +250,6 @@ def open_inputs(names: Sequence[str]) -> list[list[str] | LiveLines | TypedLines
     if len(names) == 1:
         return [open_input(names[0])]
     return [read_input(name) for name in names]
-
-
-def add_prefix_flag(parser: argparse.ArgumentParser) -> None:
-    """Add `--target_prefix`."""
-    parser.add_argument(
-        "--target_prefix",
-        metavar="FILE",
-        help="text that each translation must begin with, one line per sentence; an "
-        "empty line forces nothing, and a blank source stays without a translation",
-    )
 
 
 def read_prefixes(

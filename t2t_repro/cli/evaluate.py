@@ -46,7 +46,11 @@ from t2t_repro.runs.training_config import check_bleu_tokenizer
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text.lines import check_same_length
 from t2t_repro.text_tables import quantity
-from t2t_repro.translation_scores import announced_tokenizer, check_usable
+from t2t_repro.translation_scores import (
+    announced_tokenizer,
+    check_usable,
+    score_translations,
+)
 
 if TYPE_CHECKING:
     from t2t_repro.runs import Evaluation, System, TranslatingSystem
@@ -62,7 +66,12 @@ DESCRIPTION = (
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_system_flags(parser, required=False, ensembles=True)
-    add_hypothesis_flag(parser)
+    parser.add_argument(
+        "--hypothesis",
+        metavar="FILE",
+        help="translations to score against --reference, without a run; - = standard "
+        "input",
+    )
     add_engine_flags(parser)
     parser.add_argument(
         "--split",
@@ -271,16 +280,6 @@ _OF_A_RUN = (
 )
 
 
-def add_hypothesis_flag(parser: argparse.ArgumentParser) -> None:
-    """Add `--hypothesis`."""
-    parser.add_argument(
-        "--hypothesis",
-        metavar="FILE",
-        help="translations to score against --reference, without a run; - = standard "
-        "input",
-    )
-
-
 def score_hypothesis(args: argparse.Namespace) -> int:
     """Score the translations of `--hypothesis` and print the scores.
 
@@ -319,8 +318,6 @@ def score_hypothesis(args: argparse.Namespace) -> int:
     texts += named_references(args.reference, [references, *others])
     texts += [(f"--source {args.source}", sources)] if sources else []
     warn_of_equal_texts(texts)
-    from t2t_repro.translation_scores import announced_tokenizer, score_translations
-
     tokenizer = announced_tokenizer(args.bleu_tokenizer or AUTO_TOKENIZER, references)
     scores = score_translations(hypotheses, references, tokenizer, others)
     named = args.reference if others else args.reference[0]

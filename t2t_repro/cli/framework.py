@@ -27,6 +27,7 @@ from t2t_repro.features import modules
 from t2t_repro.machine import keep_freed_memory
 from t2t_repro.progress import status
 from t2t_repro.runs.run import Run, member_folders, run_group
+from t2t_repro.runs.run_checkpoints import choose_checkpoint
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.user_packages import remember
 
@@ -161,10 +162,8 @@ def load_system(
         found = args.output_dir, several, args.t2t_usr_dir
         load = functools.partial(group.load_ensemble, *found)
     else:
-        from t2t_repro.runs.run_checkpoints import choose_checkpoint
-
         checkpoint = choose_checkpoint(args.output_dir, args.checkpoint_path)
-        load = functools.partial(_restored, run, args.output_dir, checkpoint)
+        load = functools.partial(_restore, run, args.output_dir, checkpoint)
     import_tensorflow()
     if parallel_batches:
         _use_one_thread_per_operation()
@@ -172,7 +171,7 @@ def load_system(
         return load()
 
 
-def _restored(run: Run, output_dir: str, checkpoint: str) -> System:
+def _restore(run: Run, output_dir: str, checkpoint: str) -> System:
     from t2t_repro.runs import System
 
     return System.of_run(run, output_dir, checkpoint)

@@ -6,8 +6,7 @@ import dataclasses
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
@@ -26,7 +25,7 @@ from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.settings.hparams import HParams
 from t2t_repro.settings.train_settings import TrainSettings
 from t2t_repro.training.losses import token_losses
-from t2t_repro.training.metrics_file import BRANCHES_SPLIT, EVAL_SPLIT
+from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import Evaluator, Listener, MetricsLog
 from t2t_repro.translation_scores import sentence_bleu
 
@@ -248,80 +247,3 @@ def _sentence_score(
 def _cell(text: str) -> str:
     """Escape a text for one cell of a Markdown table."""
     return re.sub(r"([\\`*_\[\]|])", r"\\\1", " ".join(text.split()))
-
-
-_SUBLAYERS = ("self_attention", "memory_attention", "feed_forward")
-
-
-def branched_layers(
-    model: keras.Model,
-) -> Iterator[tuple[str, dict[str, keras.layers.Layer]]]:
-    """Yield the layers with branches.
-
-    Args:
-        model: A `Transformer`.
-
-    Yields:
-        A name such as "encoder/layer_0", and the sublayers that own "kappa" and
-        "alpha". They are one sublayer or two.
-    """
-    for stack in (model.encoder, model.decoder):
-        for layer in stack.layers:
-            owners = {
-                kind: part
-                for part in (getattr(layer, name, None) for name in _SUBLAYERS)
-                for kind in ("kappa", "alpha")
-                if hasattr(part, kind)
-            }
-            if owners:
-                yield f"{stack.name}/{layer.name}", owners
-
-
-def branch_monitor(model: keras.Model) -> Callable[[int, MetricsLog], None]:
-    """Make a function that logs kappa and alpha of every layer (figure 3).
-
-    Args:
-        model: A `Transformer` with branched attention.
-
-    Returns:
-        A function of the step and the log.
-    """
-
-    def write(step: int, log: MetricsLog) -> None:
-        values = {}
-        for name, owners in branched_layers(model):
-            for kind, numbers in _weights_of(owners).items():
-                for branch, number in enumerate(numbers):
-                    values[f"{name}/{kind}/{branch}"] = number
-        log.scalars(BRANCHES_SPLIT, step, values)
-
-    return write
-
-
-def branch_values(model: keras.Model) -> list[dict[str, Any]]:
-    """Return kappa and alpha of every layer, for the tab "Attention".
-
-    Args:
-        model: A `Transformer` with branched attention.
-
-    Returns:
-        Dictionaries with "name", such as "encoder layer 1", and "kappa" and "alpha",
-        one number per branch.
-    """
-    return [
-        {"name": _title(name), **_weights_of(owners)}
-        for name, owners in branched_layers(model)
-    ]
-
-
-def _weights_of(owners: dict[str, keras.layers.Layer]) -> dict[str, list[float]]:
-    return {
-        kind: keras.ops.convert_to_numpy(owners[kind].branch_weights()[kind]).tolist()
-        for kind in ("kappa", "alpha")
-    }
-
-
-def _title(name: str) -> str:
-    """Return "encoder layer 1" for "encoder/layer_0"."""
-    stack, _, number = name.replace("/", " ").rpartition("_")
-    return f"{stack} {int(number) + 1}"

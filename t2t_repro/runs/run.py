@@ -139,18 +139,20 @@ class Run:
                 damaged.
         """
         run = cls.load(output_dir)
-        if run is None:
-            raise _no_run(output_dir)
-        return run
+        if run is not None:
+            return run
+        expected = f"folder of a run with {RUN_FILE} in it: training writes one."
+        if members := member_folders(output_dir):
+            expected = (
+                f"folder of one run: give that of a member, such as {members[0]}."
+            )
+            output_dir = f"{output_dir}, the folder of an ensemble"
+        raise UserError(f"received output_dir={output_dir}, expected the {expected}")
 
     def save(self, output_dir: str | Path) -> None:
         """Write the file, completely or not at all."""
-        text = description_text(self._values() | {"hparams": self.hparams.to_dict()})
-        atomic_write(Path(output_dir) / RUN_FILE, text)
-
-    def _values(self) -> dict[str, Any]:
-        names = [field.name for field in dataclasses.fields(self)]
-        return {name: getattr(self, name) for name in names}
+        values = {**vars(self), "hparams": self.hparams.to_dict()}
+        atomic_write(Path(output_dir) / RUN_FILE, description_text(values))
 
     def _fixed_values(self) -> dict[str, Any]:
         """Return the values that must not differ when the run is resumed."""
@@ -301,21 +303,6 @@ class Run:
             words=words,
             depth=depth,
         )
-
-
-def _no_run(output_dir: str | Path) -> UserError:
-    """Return the error for a folder that has no run."""
-    received = f"received output_dir={output_dir}"
-    members = member_folders(output_dir)
-    if members:
-        return UserError(
-            f"{received}, the folder of an ensemble, expected the folder of one run: "
-            f"give that of a member, such as {members[0]}."
-        )
-    return UserError(
-        f"{received}, expected the folder of a run with {RUN_FILE} in it: training "
-        "writes one."
-    )
 
 
 def loop_settings(settings: TrainSettings) -> dict[str, Any]:

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import keras
-import numpy as np
 
 from t2t_repro import catalogue, features
-from t2t_repro.constants import BRANCH_WEIGHT_MODES
 from t2t_repro.data.problem import Problem
 from t2t_repro.decoding.translate import Translator, members
 from t2t_repro.errors import UserError
-from t2t_repro.runs.evaluators import branched_layers
+from t2t_repro.runs.branch_weights import replace_branch_weights
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import check_fits, choose_checkpoint
 from t2t_repro.runs.scoring import PairScore, PairScorer
@@ -229,42 +227,3 @@ class System(TranslatingSystem):
                 "into the outputs of %s",
                 name,
             )
-
-
-def replace_branch_weights(model: keras.Model, mode: str, seed: int) -> None:
-    """Replace kappa and alpha in a trained model by random weights or by 1 / M.
-
-    This is the randomisation baseline of the Weighted Transformer (section 4.4), which
-    replaces them at test time only.
-
-    Args:
-        model: A trained `Transformer` with branched attention.
-        mode: "learned" (nothing changes), "random" (uniform numbers divided by their
-            sum, as with `branch_weights_init=random`) or "uniform".
-        seed: Seed of the random weights.
-
-    Raises:
-        ValueError: If `mode` is none of these.
-        UserError: If the model has no branches.
-    """
-    if mode not in BRANCH_WEIGHT_MODES:
-        raise ValueError(
-            f"`mode` must be one of {BRANCH_WEIGHT_MODES}. Received: {mode!r}"
-        )
-    if mode == "learned":
-        return
-    layers = list(branched_layers(model))
-    if not layers:
-        raise UserError(
-            f"received branch weights {mode}, expected a Weighted Transformer: this "
-            "model has no branches."
-        )
-    random = np.random.default_rng(seed)
-    for _, owners in layers:
-        for kind, owner in owners.items():
-            weight = getattr(owner, kind)
-            (size,) = weight.shape
-            draw = random.random(size) if mode == "random" else np.ones(size)
-            values = draw / draw.sum()
-            is_softmax = owner.branch_normalization == "softmax"
-            weight.assign(np.log(values) if is_softmax else values)

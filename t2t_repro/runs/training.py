@@ -17,13 +17,9 @@ from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.files import folder_lock
 from t2t_repro.models.transformer import Transformer
+from t2t_repro.runs.branch_weights import branch_monitor
 from t2t_repro.runs.devices import check_memory, choose_xla, has_gpu, step_options
-from t2t_repro.runs.evaluators import (
-    Training,
-    branch_monitor,
-    make_evaluators,
-    make_listeners,
-)
+from t2t_repro.runs.evaluators import Training, make_evaluators, make_listeners
 from t2t_repro.runs.resuming import begin_or_resume, describe_run
 from t2t_repro.runs.run import Run
 from t2t_repro.runs.run_checkpoints import average_paths, current_average

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from t2t_repro.runs.evaluators import (
+from t2t_repro.runs.branch_weights import (
     branch_monitor,
     branch_values,
     branched_layers,
+    replace_branch_weights,
 )
-from t2t_repro.runs.system import replace_branch_weights
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.tiny_model import tiny_transformer
 from tests.support.tiny_training import metrics_of

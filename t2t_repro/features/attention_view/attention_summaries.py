@@ -36,7 +36,8 @@ from t2t_repro.features.attention_view.event_format import (
 )
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.models.transformer import Transformer
-from t2t_repro.runs.evaluators import Training, branch_values
+from t2t_repro.runs.branch_weights import branch_values
+from t2t_repro.runs.evaluators import Training
 from t2t_repro.text.tokenizer import Tokenizer
 from t2t_repro.training.metrics_file import EVAL_SPLIT
 from t2t_repro.training.metrics_log import Evaluator, MetricsLog
