@@ -22,6 +22,7 @@ from tests.support.trained_system import printed_by
 
 pytest.importorskip("matplotlib", reason="figures need the extra `plot`")
 
+pytestmark = pytest.mark.usefixtures("shared_translators")
 HPARAMS = "beam_size=2,extra_length=20"
 SOURCE = "two: the ship is green ."
 

@@ -12,6 +12,7 @@ from t2t_repro.features.parsing.trees import read_trees, treebank_words
 from t2t_repro.runs import DecodeHParams, System
 from tests.support.trained_system import HPARAMS, printed_by
 
+pytestmark = pytest.mark.usefixtures("shared_translators")
 SHORT = "beam_size=2,extra_length=20"
 PREFERENCE_IN_A_GRAMMAR = "constrain=tree,prefer_unrepaired=true"
 COUNTING = (

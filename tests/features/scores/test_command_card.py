@@ -13,6 +13,7 @@ from t2t_repro.errors import UsageError
 from t2t_repro.features.scores.command_card import add_flags, check_problem
 from tests.support.trained_system import printed_by
 
+pytestmark = pytest.mark.usefixtures("shared_translators")
 GREEDY = ["--decode_hparams", "beam_size=1"]
 
 
