@@ -24,104 +24,97 @@ def searched(monkeypatch):
     return calls
 
 
+GRAMMAR = BracketGrammar(((3, 4),), ((5,),), (0,) * 256)
+SAMPLED = {
+    "beam_size": 1,
+    "sampling_method": "random",
+    "sampling_temp": 0.6,
+    "sampling_keep_top_k": 7,
+    "sampling_keep_top_p": 0.9,
+    "sampling_seed": 5,
+}
+
+
 @pytest.mark.parametrize(
-    ("changes", "num_hypotheses"),
+    ("settings", "grammar", "expected"),
     [
-        ({"beam_size": 3, "alpha": 0.9, "extra_length": 7}, 1),
-        ({"beam_size": 5, "alpha": 0.2, "extra_length": 2, "return_beams": True}, 5),
-        ({"beam_size": 6, "alpha": 0.4, "prefer_unrepaired": True}, 6),
+        ({"beam_size": 3, "alpha": 0.9, "extra_length": 7}, None, {}),
+        (
+            {"beam_size": 5, "alpha": 0.2, "extra_length": 2, "return_beams": True},
+            None,
+            {"num_hypotheses": 5},
+        ),
+        ({"beam_size": 6, "prefer_unrepaired": True}, None, {"num_hypotheses": 6}),
+        ({"beam_size": 6, "mbr_scale": 0.5}, None, {"num_hypotheses": 6}),
+        (
+            {"beam_size": 3, "min_length": 2, "no_repeat_ngram_size": 4},
+            None,
+            {"constraints": Constraints(min_length=2, no_repeat_ngram_size=4)},
+        ),
+        (
+            # Inside a grammar, hardly anything needs repair: one is enough.
+            {
+                "beam_size": 3,
+                "constrain": "tree",
+                "word_cost": 1.3,
+                "prefer_unrepaired": True,
+            },
+            GRAMMAR,
+            {"constraints": Constraints(grammar=GRAMMAR), "word_cost": 1.3},
+        ),
+        (
+            {"beam_size": 6, "mbr_scale": 0.5, "constrain": "tree"},
+            GRAMMAR,
+            {"constraints": Constraints(grammar=GRAMMAR), "num_hypotheses": 6},
+        ),
+        (SAMPLED, None, {"sampling": Sampling(temperature=0.6, top_k=7, top_p=0.9)}),
     ],
 )
-def test_hparams_become_the_settings_of_the_search(searched, changes, num_hypotheses):
-    hparams = DecodeHParams().replace(**changes)
-    search_translations(tiny_transformer(), INPUTS, hparams)
+def test_hparams_become_the_settings_of_the_search(
+    searched, settings, grammar, expected
+):
+    rows = {"prefixes": "the prefixes"}
+    hparams = DecodeHParams(**settings)
+    search_translations(tiny_transformer(), INPUTS, hparams, rows, grammar)
     ((*_, max_lengths, max_length, options, per_row),) = searched
-    assert per_row == {}
+    assert per_row == rows
+    defaults = {"num_hypotheses": 1, "static_shapes": False}
     assert options == BeamSearchOptions(
-        beam_size=changes["beam_size"],
-        alpha=changes["alpha"],
-        num_hypotheses=num_hypotheses,
-        static_shapes=False,
+        beam_size=hparams.beam_size, alpha=hparams.alpha, **(defaults | expected)
     )
-    extra = changes.get("extra_length", 50)
+    extra = settings.get("extra_length", 50)
     assert max_lengths.numpy().tolist() == [4 + extra, 2 + extra]
     assert int(max_length) == 4 + extra
 
 
-def test_optional_features_become_settings_of_the_search(searched):
-    hparams = DecodeHParams(
-        beam_size=3, min_length=2, no_repeat_ngram_size=4, coverage_penalty=0.7
-    )
+def test_a_coverage_penalty_needs_attention_and_counts_padding_as_covered(searched):
+    hparams = DecodeHParams(beam_size=3, coverage_penalty=0.7)
     search_translations(tiny_transformer(), INPUTS, hparams)
     ((_, cache, *_, options, per_row),) = searched
-    assert options.constraints == Constraints(min_length=2, no_repeat_ngram_size=4)
     assert options.coverage_penalty == 0.7
-    assert options.sampling is None
-    # Padding counts as covered.
     first, second = per_row["coverage"].numpy()
     assert first.tolist() == [[0, 0, 0, 0]] * 3
     assert second.tolist() == [[0, 0, 1, 1]] * 3
     assert cache["attention"].shape == (2, 3, 4)
 
 
-def test_a_grammar_becomes_a_constraint_of_the_search(searched):
-    grammar = BracketGrammar(((3, 4),), ((5,),), (0,) * 256)
-    rows = {"word_kinds": "kinds of the words"}
-    hparams = DecodeHParams(beam_size=3, constrain="tree", word_cost=1.3)
-    search_translations(tiny_transformer(), INPUTS, hparams, rows, grammar)
-    ((*_, options, per_row),) = searched
-    assert options.constraints == Constraints(grammar=grammar)
-    assert options.word_cost == 1.3
-    assert per_row == rows
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sampling_method": "random"}, "beam_size=4, expected beam_size=1"),
+        ({"sampling_keep_top_k": 0}, "sampling_keep_top_k: received 0"),
+        ({"constrain": "tree", "word_cost": -0.5}, "word_cost: received -"),
+    ],
+)
+def test_settings_that_no_search_can_follow_are_refused(settings, message):
+    with pytest.raises(UserError, match=message):
+        DecodeHParams(**settings)
 
 
-@pytest.mark.parametrize(("constrain", "beams"), [("none", 6), ("tree", 1)])
-def test_inside_a_grammar_one_hypothesis_is_enough(constrain, beams):
-    hparams = DecodeHParams(beam_size=6, prefer_unrepaired=True, constrain=constrain)
-    assert hparams.num_hypotheses == beams
-
-
-@pytest.mark.parametrize("constrain", ["none", "tree"])
-def test_minimum_bayes_risk_needs_the_whole_beam(constrain):
-    hparams = DecodeHParams(beam_size=6, mbr_scale=0.5, constrain=constrain)
-    assert hparams.num_hypotheses == 6
-
-
-def test_a_model_is_not_exported_with_a_choice_that_needs_text():
+@pytest.mark.parametrize("given", ["mbr_scale=1", "beam_size=1,sampling_method=random"])
+def test_a_model_is_not_exported_with_a_choice_that_a_graph_cannot_make(given):
     with pytest.raises(UsageError, match="`t2t export` does not read it"):
-        DecodeHParams().parse_for("export", "mbr_scale=1")
-
-
-def test_sampling_hparams_become_settings_of_the_search(searched):
-    hparams = DecodeHParams(
-        beam_size=1,
-        sampling_method="random",
-        sampling_temp=0.6,
-        sampling_keep_top_k=7,
-        sampling_keep_top_p=0.9,
-        sampling_seed=5,
-    )
-    rows = {"uniform": "random numbers", "prefixes": "prefixes"}
-    search_translations(tiny_transformer(), INPUTS, hparams, rows)
-    ((*_, options, per_row),) = searched
-    assert options.sampling == Sampling(temperature=0.6, top_k=7, top_p=0.9)
-    assert options.constraints is None
-    assert per_row == rows
-
-
-def test_only_one_sampled_translation_is_possible():
-    with pytest.raises(UserError, match="beam_size=4, expected beam_size=1"):
-        DecodeHParams(sampling_method="random")
-
-
-def test_a_limit_of_zero_tokens_is_refused():
-    with pytest.raises(UserError, match="sampling_keep_top_k: received 0"):
-        DecodeHParams(sampling_keep_top_k=0)
-
-
-def test_a_word_does_not_have_a_negative_cost():
-    with pytest.raises(UserError, match="word_cost: received -"):
-        DecodeHParams(constrain="tree", word_cost=-0.5)
+        DecodeHParams().parse_for("export", given)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +135,3 @@ def test_a_word_does_not_have_a_negative_cost():
 def test_settings_without_effect_are_refused(given, name):
     with pytest.raises(UsageError, match=f"{name} would have no effect"):
         DecodeHParams().parse(given)
-
-
-def test_a_model_is_not_exported_with_random_translations():
-    given = "beam_size=1,sampling_method=random"
-    with pytest.raises(UsageError, match="`t2t export` does not read it"):
-        DecodeHParams().parse_for("export", given)

@@ -208,7 +208,7 @@ def test_output_without_repairs_comes_first_on_request(search, prefers, best):
 def test_a_long_source_is_translated_in_pieces_that_are_joined(search, caplog):
     made = translator(HPARAMS.replace(return_beams=True), longest=9)
     line = " ".join("1234123412")
-    short, found = made.translate(["1", line])
+    short, found, _ = made.translate(["1", line, " ".join("12341234")])  # which fits
     assert found[0].text == " ".join("abcdabcdab")
     assert [hypothesis.score for hypothesis in found] == [0.0, -2.0, -4.0]
     first, second = DIGITS.encode(line)[:8], DIGITS.encode(line)[8:]
@@ -216,11 +216,6 @@ def test_a_long_source_is_translated_in_pieces_that_are_joined(search, caplog):
     assert short[0].text == "a"
     expected = "line 2 has 10 tokens, more than 8: translated in 2 pieces"
     assert caplog.messages == [expected]
-
-
-def test_a_source_that_fits_is_not_cut(search, caplog):
-    translator(longest=9).translate([" ".join("12341234")])
-    assert caplog.messages == []
 
 
 def test_a_short_source_of_a_model_that_reads_less_is_translated_at_once(
@@ -297,6 +292,7 @@ def test_random_numbers_are_those_of_the_line_in_the_whole_input(search, first):
     ("prefixes", "message"),
     [
         (["a"], "received 2 sentences and 1 target prefix,"),
+        (["a", "b", "c"], "expected one prefix per sentence"),
         (["a", "z"], "line 9: received the target prefix 'z', which has a word"),
         (
             ["a b c d a b", "a b c d a b"],
@@ -317,3 +313,5 @@ def test_a_prefix_that_cannot_be_followed_is_refused_at_once(search, prefixes, m
 def test_one_sentence_in_place_of_a_list_is_refused(search):
     with pytest.raises(ValueError, match="must be a list of sentences"):
         translator().translate("1 2")
+    with pytest.raises(ValueError, match="must be a list of strings"):
+        translator().translate(["1 2", None])

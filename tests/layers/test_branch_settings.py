@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from t2t_repro.layers import (
-    BranchedAttention,
-    BranchedFeedForward,
     DecoderLayer,
     EncoderLayer,
-    WeightedFeedForward,
-    WeightedHeads,
 )
 from t2t_repro.layers.branches import Scaled
 from tests.support import branch_probe
@@ -95,19 +89,6 @@ def test_shared_residuals_without_weights_are_the_transformer(
     np.testing.assert_allclose(unit(*inputs), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("residual", TWO_RESIDUALS)
-def test_two_residual_connections_add_two_weights_per_branch_to_the_transformer(
-    residual,
-):
-    for layer_class in (EncoderLayer, DecoderLayer):
-        plain = layer_class(**SIZES)
-        options = SIZES | {"branched_attention": "split", "branch_residual": residual}
-        branched = layer_class(**options)
-        plain.build()
-        branched.build()
-        assert branched.count_params() == plain.count_params() + 2 * 3
-
-
 def test_networks_with_one_input_begin_as_the_transformers_network():
     """The same random numbers, in the same order."""
     layers = []
@@ -178,110 +159,6 @@ def test_branch_weights_begin_on_the_simplex_with_their_spread(
         assert weights.mean() == pytest.approx(1 / 16)
         assert spread[0] <= 16 * weights.std() <= spread[1]
     assert init == "uniform" or not np.allclose(kappa, alpha)
-
-
-# Distinct values of every option, so that an exchanged one is noticed.
-OPTIONS: dict[str, Any] = {
-    "hidden_size": 20,
-    "filter_size": 36,
-    "num_heads": 4,
-    "attention_key_channels": 8,
-    "attention_value_channels": 12,
-    "norm_epsilon": 1e-3,
-    "attention_dropout": 0.2,
-    "relu_dropout": 0.3,
-    "branched_attention": "split",
-    "branch_normalization": "softmax",
-    "branch_top_k": 3,
-    "branch_gain": "unit",
-    "branch_weights_init": "near_uniform",
-}
-COMMON = {
-    "branch_normalization": "softmax",
-    "branch_top_k": 3,
-    "branch_gain": "unit",
-    "branch_weights_init": "near_uniform",
-}
-HEADS = {
-    "hidden_size": 20,
-    "num_heads": 4,
-    "attention_key_channels": 8,
-    "attention_value_channels": 12,
-    "attention_compatibility": "scaled_dot_product",
-    "causal": False,
-    "attention_neighbourhood": 0,
-    "attention_dropout": 0.2,
-    **COMMON,
-}
-NETWORK = {
-    "hidden_size": 20,
-    "filter_size": 36,
-    "num_heads": 4,
-    "relu_dropout": 0.3,
-    **COMMON,
-}
-ONE_SUBLAYER = {
-    **HEADS,
-    "filter_size": 36,
-    "branched_attention": "split",
-    "relu_dropout": 0.3,
-    "norm_epsilon": 1e-3,
-}
-PARTS = {
-    "around": [(BranchedAttention, {**ONE_SUBLAYER, "branch_residual": "around"})],
-    "inside": [(BranchedAttention, {**ONE_SUBLAYER, "branch_residual": "inside"})],
-    "per_branch": [
-        (WeightedHeads, {**HEADS, "branch_residual": "per_branch"}),
-        (BranchedFeedForward, {**NETWORK, "branched_attention": "split"}),
-    ],
-    "shared": [
-        (WeightedHeads, {**HEADS, "branch_residual": "shared"}),
-        (WeightedFeedForward, NETWORK),
-    ],
-}
-
-
-@pytest.mark.parametrize("residual", PARTS)
-def test_the_sublayers_of_a_reading_get_their_options(residual):
-    layer = EncoderLayer(**OPTIONS, branch_residual=residual)
-    parts = [layer.self_attention, layer.feed_forward][: len(PARTS[residual])]
-    for part, (part_class, expected) in zip(parts, PARTS[residual], strict=True):
-        assert type(part) is part_class
-        config = part.get_config()
-        found = {k: v for k, v in config.items() if k not in ("name", "trainable")}
-        del found["dtype"]
-        assert found == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"branched_attention": "shared", "branch_residual": "shared"},
-            "alpha has no effect",
-        ),
-        (
-            {
-                "branched_attention": "shared",
-                "branch_residual": "per_branch",
-                "branch_gain": "unit",
-            },
-            "an average of whole networks",
-        ),
-        ({"branch_residual": "none"}, "`branch_residual` must be"),
-        ({"branch_gain": "two"}, "`branch_gain` must be"),
-        ({"branch_weights_init": "zeros"}, "`branch_weights_init` must be"),
-    ],
-)
-def test_readings_that_make_no_sense_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        EncoderLayer(**SIZES | {"branched_attention": "split"} | options)
-
-
-@pytest.mark.parametrize("layer_class", [WeightedFeedForward, BranchedFeedForward])
-def test_branches_must_divide_the_width_of_the_network(layer_class):
-    with pytest.raises(ValueError, match="num_heads=5, filter_size=12"):
-        layer_class(hidden_size=8, filter_size=12, num_heads=5)
 
 
 def test_a_scaled_initializer_survives_its_configuration():

@@ -108,31 +108,6 @@ def test_one_branch_is_the_network_after_the_attention():
     )
 
 
-@pytest.mark.parametrize("form", ["split", "shared"])
-def test_only_kappa_and_alpha_are_added_to_the_transformers_parameters(form):
-    layer = BranchedAttention(
-        hidden_size=512,
-        num_heads=8,
-        attention_key_channels=512,
-        attention_value_channels=512,
-        filter_size=2048,
-        branched_attention=form,
-    )
-    layer.build()
-    attention, biases = 4 * 512 * 512, 512
-    inner = 2048
-    assert layer.count_params() == attention + 2 * 512 * 2048 + inner + biases + 16
-
-
-def test_branch_weights_begin_on_the_simplex():
-    layer = BranchedAttention(**ATTENTION, filter_size=12)
-    layer.build()
-    for weights in layer.branch_weights().values():
-        values = np.asarray(weights)
-        assert values.min() >= 0.0
-        assert values.sum() == pytest.approx(1.0, abs=1e-6)
-
-
 def test_softmax_normalises_any_learned_weights():
     layer = branched(branch_normalization="softmax")
     layer.kappa.assign([0.0, np.log(3.0)])
@@ -153,20 +128,3 @@ def test_gating_sums_top_k_branches_if_alphas_are_equal():
     layer = branched(branch_top_k=1)
     layer.alpha.assign(np.full(HEADS, 1 / HEADS))
     assert np.count_nonzero(layer.branch_weights()["alpha"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"branched_attention": "half"}, "`branched_attention` must be"),
-        ({"branch_normalization": "none"}, "`branch_normalization` must be"),
-        ({"filter_size": 13}, "must divide `filter_size`"),
-        ({"branch_top_k": 3}, "`branch_top_k` must be"),
-        ({"branch_residual": "shared"}, "`branch_residual` must be"),
-        ({"branch_gain": "two"}, "`branch_gain` must be"),
-        ({"branch_weights_init": "zeros"}, "`branch_weights_init` must be"),
-    ],
-)
-def test_invalid_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        branched(**options)

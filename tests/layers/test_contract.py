@@ -35,22 +35,15 @@ HEADS = {
         "attention_value_channels",
     )
 }
-
-
-def given(**changes: Any) -> dict[str, Any]:
-    """Return the arguments of an encoder or decoder layer."""
-    return SIZES | changes
+NETWORK = {"hidden_size": WIDTH, "filter_size": 12, "num_heads": 2}
 
 
 # class, options, call, shape of the output, trainable arrays
 CONTRACTS = {
     "multi-head attention": (
         layers.MultiHeadAttention,
-        {
-            "hidden_size": WIDTH,
-            "num_heads": 2,
-            "attention_key_channels": 4,
-            "attention_value_channels": 6,
+        HEADS
+        | {
             "attention_dropout": 0.1,
         },
         lambda layer: layer(X, MEMORY),
@@ -59,11 +52,8 @@ CONTRACTS = {
     ),
     "additive causal attention": (
         layers.MultiHeadAttention,
-        {
-            "hidden_size": WIDTH,
-            "num_heads": 2,
-            "attention_key_channels": 4,
-            "attention_value_channels": 6,
+        HEADS
+        | {
             "attention_compatibility": "additive",
             "causal": True,
             "attention_neighbourhood": 3,
@@ -74,11 +64,8 @@ CONTRACTS = {
     ),
     "blocked attention": (
         layers.BlockedAttention,
-        {
-            "hidden_size": WIDTH,
-            "num_heads": 2,
-            "attention_key_channels": 4,
-            "attention_value_channels": 6,
+        HEADS
+        | {
             "attention_neighbourhood": 3,
         },
         lambda layer: layer(X, X),
@@ -87,11 +74,8 @@ CONTRACTS = {
     ),
     "branched attention": (
         layers.BranchedAttention,
-        {
-            "hidden_size": WIDTH,
-            "num_heads": 2,
-            "attention_key_channels": 4,
-            "attention_value_channels": 6,
+        HEADS
+        | {
             "filter_size": 12,
             "relu_dropout": 0.1,
         },
@@ -101,11 +85,8 @@ CONTRACTS = {
     ),
     "branched attention, residuals inside": (
         layers.BranchedAttention,
-        {
-            "hidden_size": WIDTH,
-            "num_heads": 2,
-            "attention_key_channels": 4,
-            "attention_value_channels": 6,
+        HEADS
+        | {
             "filter_size": 12,
             "branch_residual": "inside",
             "branch_gain": "initial",
@@ -118,11 +99,8 @@ CONTRACTS = {
     ),
     "weighted heads": (
         layers.WeightedHeads,
-        {
-            "hidden_size": WIDTH,
-            "num_heads": 2,
-            "attention_key_channels": 4,
-            "attention_value_channels": 6,
+        HEADS
+        | {
             "branch_residual": "per_branch",
             "branch_gain": "unit",
         },
@@ -132,10 +110,8 @@ CONTRACTS = {
     ),
     "weighted feed-forward network": (
         layers.WeightedFeedForward,
-        {
-            "hidden_size": WIDTH,
-            "filter_size": 12,
-            "num_heads": 2,
+        NETWORK
+        | {
             "relu_dropout": 0.1,
             "branch_gain": "initial",
             "branch_weights_init": "near_uniform",
@@ -146,10 +122,8 @@ CONTRACTS = {
     ),
     "feed-forward networks of branches": (
         layers.BranchedFeedForward,
-        {
-            "hidden_size": WIDTH,
-            "filter_size": 12,
-            "num_heads": 2,
+        NETWORK
+        | {
             "relu_dropout": 0.1,
             "branch_gain": "unit",
             "branch_weights_init": "uniform",
@@ -229,35 +203,35 @@ CONTRACTS = {
     ),
     "encoder layer": (
         layers.EncoderLayer,
-        given(),
+        SIZES,
         lambda layer: layer(X),
         SHAPE,
         4 + 4 + 2 * 2,
     ),
     "branched decoder layer": (
         layers.DecoderLayer,
-        given(branched_attention="split"),
+        SIZES | {"branched_attention": "split"},
         lambda layer: layer(X, MEMORY),
         SHAPE,
         4 + 4 + 4 + 2 + 2 * 2,
     ),
     "decoder layer": (
         layers.DecoderLayer,
-        given(norm="pre", norm_epsilon=1e-5),
+        SIZES | {"norm": "pre", "norm_epsilon": 1e-5},
         lambda layer: layer(X, MEMORY),
         SHAPE,
         2 * 4 + 4 + 3 * 2,
     ),
     "encoder": (
         layers.Encoder,
-        given(norm="pre") | {"num_layers": 2},
+        SIZES | {"norm": "pre"} | {"num_layers": 2},
         lambda layer: layer(X),
         SHAPE,
         2 * 12 + 2,
     ),
     "decoder": (
         layers.Decoder,
-        given() | {"num_layers": 2},
+        SIZES | {"num_layers": 2},
         lambda layer: layer(X, MEMORY),
         SHAPE,
         2 * 18,
@@ -271,7 +245,7 @@ def test_it_keeps_the_contract_of_a_keras_layer(name):
 
 
 def test_the_mask_of_the_memory_can_be_a_positional_none():
-    layer = layers.DecoderLayer(**given())
+    layer = layers.DecoderLayer(**SIZES)
     np.testing.assert_array_equal(layer(X, MEMORY, None), layer(X, MEMORY))
 
 
@@ -292,13 +266,8 @@ def test_every_public_layer_has_a_contract():
 def test_layers_make_a_functional_model_of_any_length(tmp_path):
     x = keras.Input((None, WIDTH))
     memory = keras.Input((None, WIDTH))
-    encoded = layers.EncoderLayer(**given())(memory)
-    y = layers.MultiHeadAttention(
-        hidden_size=WIDTH,
-        num_heads=2,
-        attention_key_channels=4,
-        attention_value_channels=6,
-    )(x, encoded)
+    encoded = layers.EncoderLayer(**SIZES)(memory)
+    y = layers.MultiHeadAttention(**HEADS)(x, encoded)
     y = layers.FeedForward(hidden_size=WIDTH, filter_size=12)(y)
     model = keras.Model([x, memory], y)
     assert model([X, MEMORY]).shape == SHAPE
@@ -307,104 +276,85 @@ def test_layers_make_a_functional_model_of_any_length(tmp_path):
     np.testing.assert_array_equal(loaded([X, MEMORY]), model([X, MEMORY]))
 
 
-@pytest.mark.parametrize(
-    ("layer_class", "options", "received"),
-    [
-        (
-            layers.MultiHeadAttention,
-            {
-                "hidden_size": 8,
-                "num_heads": 3,
-                "attention_key_channels": 8,
-                "attention_value_channels": 9,
-            },
-            "Received: num_heads=3, attention_key_channels=8",
-        ),
-        (
-            layers.MultiHeadAttention,
-            {
-                "hidden_size": 8,
-                "num_heads": 3,
-                "attention_key_channels": 9,
-                "attention_value_channels": 8,
-            },
-            "Received: num_heads=3, attention_value_channels=8",
-        ),
-        (
-            layers.ParameterAttention,
-            {"hidden_size": 9, "filter_size": 5, "parameter_attention_heads": 2},
-            "Received: num_heads=2, parameter_attention_key_channels=9",
-        ),
-        (
-            layers.ParameterAttention,
-            {
-                "hidden_size": 8,
-                "filter_size": 5,
-                "parameter_attention_heads": 4,
-                "parameter_attention_value_channels": 6,
-            },
-            "Received: num_heads=4, parameter_attention_value_channels=6",
-        ),
-        (
-            layers.ResidualConnection,
-            {"hidden_size": 8, "norm": "both"},
-            "Received: 'both'",
-        ),
-        (layers.Positions, {"hidden_size": 8, "kind": "sine"}, "Received: 'sine'"),
-        (
-            layers.CountedPositions,
-            {"hidden_size": 8, "vocab_size": 9, "plus": (), "columns": "mixed"},
-            "Received: 'mixed'",
-        ),
-        (
-            layers.Positions,
-            {"hidden_size": 8, "kind": "learned"},
-            "Received: max_length=0",
-        ),
-        (layers.EncoderLayer, SIZES | {"norm": "both"}, "`norm`.*Received: 'both'"),
-        (
-            layers.EncoderLayer,
-            SIZES | {"attention_compatibility": "x"},
-            "`attention_compatibility`",
-        ),
-        (layers.EncoderLayer, SIZES | {"ffn_layer": "x"}, "`ffn_layer`"),
-        (
-            layers.EncoderLayer,
-            SIZES | {"branched_attention": "x"},
-            "`branched_attention`",
-        ),
-        (layers.EncoderLayer, SIZES | {"branched_in_decoder": "x"}, "`branched_in_dec"),
-        (
-            layers.EncoderLayer,
-            SIZES | {"branched_attention": "split", "branch_normalization": "x"},
-            "`branch_norm",
-        ),
-        (
-            layers.EncoderLayer,
-            SIZES | {"attention_neighbourhood": 3},
-            "attention_neighbourhood=3",
-        ),
-        (
-            layers.EncoderLayer,
-            SIZES
-            | {"branched_attention": "split", "self_attention_type": "restricted"},
-            "branched_attention='split', self_attention_type='restricted'",
-        ),
-    ],
-)
+ATTENTION = {"hidden_size": 8, "num_heads": 3}
+PARAMETERS = {"hidden_size": 8, "filter_size": 5}
+IMPOSSIBLE = [
+    (
+        layers.MultiHeadAttention,
+        ATTENTION | {"attention_key_channels": 8, "attention_value_channels": 9},
+        "Received: num_heads=3, attention_key_channels=8",
+    ),
+    (
+        layers.MultiHeadAttention,
+        ATTENTION | {"attention_key_channels": 9, "attention_value_channels": 8},
+        "Received: num_heads=3, attention_value_channels=8",
+    ),
+    (
+        layers.ParameterAttention,
+        PARAMETERS | {"hidden_size": 9, "parameter_attention_heads": 2},
+        "Received: num_heads=2, parameter_attention_key_channels=9",
+    ),
+    (
+        layers.ParameterAttention,
+        PARAMETERS
+        | {"parameter_attention_heads": 4, "parameter_attention_value_channels": 6},
+        "Received: num_heads=4, parameter_attention_value_channels=6",
+    ),
+    (layers.ResidualConnection, {"norm": "both"}, "Received: 'both'"),
+    (layers.Positions, {"hidden_size": 8, "kind": "sine"}, "Received: 'sine'"),
+    (layers.Positions, {"hidden_size": 8, "kind": "learned"}, "max_length=0"),
+    (
+        layers.CountedPositions,
+        {"hidden_size": 8, "vocab_size": 9, "plus": (), "columns": "mixed"},
+        "Received: 'mixed'",
+    ),
+    (layers.EncoderLayer, SIZES | {"attention_neighbourhood": 3}, "neighbourhood=3"),
+    (
+        layers.EncoderLayer,
+        SIZES | {"branched_attention": "split", "self_attention_type": "restricted"},
+        "branched_attention='split', self_attention_type='restricted'",
+    ),
+    (
+        layers.EncoderLayer,
+        SIZES | {"branched_attention": "shared", "branch_residual": "shared"},
+        "alpha has no effect",
+    ),
+    (
+        layers.EncoderLayer,
+        SIZES
+        | {
+            "branched_attention": "shared",
+            "branch_residual": "per_branch",
+            "branch_gain": "unit",
+        },
+        "an average of whole networks",
+    ),
+    *(
+        (layers.EncoderLayer, SIZES | {"branched_attention": "split", name: "x"}, name)
+        for name in (
+            *("norm", "attention_compatibility", "ffn_layer", "branched_attention"),
+            *("branched_in_decoder", "branch_normalization", "branch_residual"),
+            *("branch_gain", "branch_weights_init"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("layer_class", "options", "received"), IMPOSSIBLE)
 def test_impossible_arguments_are_named(layer_class, options, received):
     with pytest.raises(ValueError, match=received):
         layer_class(**options)
 
 
-NETWORK = {"hidden_size": WIDTH, "filter_size": 12, "num_heads": 2}
 BRANCHED = {
     layers.BranchedFeedForward: NETWORK,
     layers.WeightedFeedForward: NETWORK,
     layers.WeightedHeads: HEADS,
+    layers.BranchedAttention: HEADS | {"filter_size": 12},
 }
-IMPOSSIBLE = [
+IMPOSSIBLE_BRANCHES = [
     ({"branch_normalization": "none"}, "`branch_normalization`.*Received: 'none'"),
+    ({"branch_residual": "x"}, "`branch_residual` must be"),
     ({"branch_gain": "M"}, "`branch_gain`.*Received: 'M'"),
     ({"branch_weights_init": "normal"}, "`branch_weights_init`.*Received: 'normal'"),
     ({"branch_top_k": 3}, "`branch_top_k`.*Received: branch_top_k=3, num_heads=2"),
@@ -419,7 +369,7 @@ IMPOSSIBLE = [
     [
         (layer_class, changes, received)
         for layer_class in BRANCHED
-        for changes, received in IMPOSSIBLE
+        for changes, received in IMPOSSIBLE_BRANCHES
         if changes.keys() <= arguments(layer_class).keys()
     ],
 )

@@ -1,4 +1,4 @@
-"""Every sublayer of a layer, stack or model has its dtype, its name and its options."""
+"""Every sublayer of a layer or stack has its dtype, its name and its options."""
 
 from __future__ import annotations
 
@@ -6,43 +6,58 @@ from typing import Any
 
 import pytest
 
-from t2t_repro.layers import Decoder, Encoder, LayerOptions
-from t2t_repro.layers.encoder_decoder import DecoderLayer, EncoderLayer
-from t2t_repro.models.transformer import Transformer
+from t2t_repro import constants
+from t2t_repro.errors import UsageError
+from t2t_repro.layers import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    encoder_decoder,
+)
+from t2t_repro.layers.options import Sublayer, arguments
 
+# All values differ, so that an exchanged one is noticed.
 DENSE: dict[str, Any] = {
-    "hidden_size": 8,
-    "filter_size": 12,
-    "num_heads": 2,
-    "attention_key_channels": 4,
-    "attention_value_channels": 6,
+    "hidden_size": 20,
+    "filter_size": 36,
+    "num_heads": 4,
+    "attention_key_channels": 8,
+    "attention_value_channels": 12,
     "norm": "pre",
+    "norm_epsilon": 1e-3,
+    "layer_prepostprocess_dropout": 0.1,
+    "attention_dropout": 0.2,
+    "relu_dropout": 0.3,
     "parameter_attention_heads": 2,
-    "parameter_attention_key_channels": 4,
-    "parameter_attention_value_channels": 6,
+    "parameter_attention_key_channels": 16,
+    "parameter_attention_value_channels": 28,
+}
+SPLIT = {
+    "branched_attention": "split",
+    "branch_normalization": "softmax",
+    "branch_top_k": 3,
+    "branch_gain": "unit",
+    "branch_weights_init": "near_uniform",
 }
 KINDS = {
-    "dense": DENSE,
-    "post-norm": dict(DENSE, norm="post"),
-    "additive": dict(DENSE, attention_compatibility="additive"),
-    "attention over parameters": dict(DENSE, ffn_layer="parameter_attention"),
-    "restricted": dict(
-        DENSE, self_attention_type="restricted", attention_neighbourhood=3
-    ),
-    "split branches": dict(DENSE, branched_attention="split"),
-    "shared branches": dict(DENSE, branched_attention="shared"),
-    "branches with residuals inside": dict(
-        DENSE, branched_attention="split", branch_residual="inside"
-    ),
-    "branches with a residual stream each": dict(
-        DENSE, branched_attention="split", branch_residual="per_branch"
-    ),
-    "branches with one residual stream": dict(
-        DENSE, branched_attention="split", branch_residual="shared"
-    ),
-    "branches in the decoder's self-attention": dict(
-        DENSE, branched_attention="split", branched_in_decoder="self"
-    ),
+    name: DENSE | changes
+    for name, changes in {
+        "dense": {},
+        "post-norm": {"norm": "post"},
+        "additive": {"attention_compatibility": "additive"},
+        "attention over parameters": {"ffn_layer": "parameter_attention"},
+        "restricted": {
+            "self_attention_type": "restricted",
+            "attention_neighbourhood": 3,
+        },
+        "split branches": SPLIT,
+        "shared branches": {"branched_attention": "shared"},
+        "residuals inside": SPLIT | {"branch_residual": "inside"},
+        "a residual stream each": SPLIT | {"branch_residual": "per_branch"},
+        "one residual stream": SPLIT | {"branch_residual": "shared"},
+        "branches in self-attention": SPLIT | {"branched_in_decoder": "self"},
+    }.items()
 }
 POLICY = "mixed_bfloat16"
 
@@ -68,22 +83,32 @@ def test_every_part_of_a_layer_has_its_dtype(layer_class, kind):
     assert others == []
 
 
-@pytest.mark.parametrize("tie_embeddings", [True, False])
-def test_every_part_of_a_model_has_its_dtype(tie_embeddings):
-    model = Transformer(
-        **DENSE,
-        source_vocab_size=11,
-        target_vocab_size=11,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        positions="learned",
-        max_positions=5,
-        tie_embeddings=tie_embeddings,
-        dtype=POLICY,
-    )
-    others = [p.path for p in parts(model) if p.dtype_policy.name != POLICY]
-    assert others == []
-    assert {v.dtype for v in model.trainable_variables} == {"float32"}
+@pytest.mark.parametrize("layer_class", [Encoder, Decoder])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_part_of_a_layer_has_the_options_of_its_arguments(layer_class, kind):
+    layer = made(layer_class, KINDS[kind])
+    sublayers = [part for part in parts(layer) if isinstance(part, Sublayer)]
+    assert len(sublayers) > 1
+    for part in sublayers:
+        config = part.get_config()
+        shared = [n for n in arguments(type(part)) if hasattr(layer.options, n)]
+        if "memory" in part.name:  # which attends to all positions
+            shared = [n for n in shared if n != "attention_neighbourhood"]
+        assert {name: config[name] for name in shared} == {
+            name: getattr(layer.options, name) for name in shared
+        }
+
+
+def test_an_attention_that_is_not_registered_is_refused_with_the_closest_names():
+    options = DENSE | {"self_attention_type": "restrictd"}
+    with pytest.raises(UsageError, match="Did you mean restricted"):
+        EncoderLayer(**options)
+
+
+def test_every_built_in_attention_is_declared_with_its_module():
+    declared = {name: entry.module for name, entry in constants.SELF_ATTENTIONS.items()}
+    classes = encoder_decoder.SELF_ATTENTIONS.items()
+    assert declared == {name: each.__module__ for name, each in classes}
 
 
 SELF = ("self_attention", "self_attention_residual")
@@ -139,63 +164,3 @@ def test_a_layer_is_rebuilt_from_its_configuration(layer_class):
     again = layer_class.from_config(layer.get_config())
     assert again.get_config() == layer.get_config()
     assert (again.options, again.name) == (layer.options, "here")
-
-
-def test_a_model_hands_its_options_and_numbers_to_its_parts():
-    model = Transformer(
-        **DENSE,
-        source_vocab_size=11,
-        target_vocab_size=13,
-        num_encoder_layers=1,
-        num_decoder_layers=2,
-        positions="learned",
-        max_positions=5,
-        tie_embeddings=False,
-        name="here",
-        trainable=False,
-    )
-    assert (model.name, model.trainable) == ("here", False)
-    assert model.encoder.options == model.decoder.options == LayerOptions(**DENSE)
-    assert (model.encoder.num_layers, model.decoder.num_layers) == (1, 2)
-    tables = {
-        name: getattr(model, name).table.shape
-        for name in ("source_embedding", "target_embedding", "softmax")
-    }
-    assert tables == {
-        "source_embedding": (11, 8),
-        "target_embedding": (13, 8),
-        "softmax": (13, 8),
-    }
-    for name in ("source_positions", "target_positions"):
-        assert getattr(model, name).kind == "learned"
-        assert getattr(model, name).table.shape == (5, 8)
-    names = (
-        *("source_embedding", "target_embedding", "softmax"),
-        *("source_positions", "target_positions"),
-        *("source_dropout", "target_dropout", "encoder", "decoder"),
-    )
-    assert [getattr(model, name).name for name in names] == [*names]
-    config = Transformer.from_config(model.get_config()).get_config()
-    assert config == model.get_config()
-
-
-def test_tied_embeddings_are_one_layer_of_the_targets_vocabulary():
-    sizes = {"source_vocab_size": 11, "target_vocab_size": 11}
-    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    model = Transformer(**DENSE, **sizes, **layers)
-    assert model.source_embedding is model.target_embedding is model.softmax
-    assert model.softmax.name == "shared_embedding"
-    assert model.softmax.table.shape == (11, 8)
-    assert (model.positions, model.max_positions) == ("interleaved", 0)
-
-
-def test_embeddings_have_the_dropout_of_residuals():
-    options = dict(DENSE, layer_prepostprocess_dropout=0.3, attention_dropout=0.2)
-    model = Transformer(
-        **options,
-        source_vocab_size=11,
-        target_vocab_size=11,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-    )
-    assert (model.source_dropout.rate, model.target_dropout.rate) == (0.3, 0.3)

@@ -11,6 +11,7 @@ from t2t_repro import catalogue
 from t2t_repro.layers import (
     BlockedAttention,
     BranchedAttention,
+    FeedForward,
     LayerOptions,
     MultiHeadAttention,
     ParameterAttention,
@@ -89,18 +90,6 @@ def test_both_stacks_and_all_their_layers_have_the_options(kind):
         assert {part.options for part in (built, stack, *stack.layers)} == {expected}
 
 
-def test_a_stack_has_its_own_number_of_layers():
-    built = model()
-    assert (len(built.encoder.layers), len(built.decoder.layers)) == (1, 3)
-
-
-def test_both_sides_drop_symbols():
-    built = model(symbol_dropout=0.4)
-    assert (built.source_symbols.rate, built.target_symbols.rate) == (0.4, 0.4)
-    built = model()
-    assert (built.source_symbols.rate, built.target_symbols.rate) == (0, 0)
-
-
 COUNTERS = TokenCounters(
     (TokenCounter((2, 4)),), (TokenCounter((3,)), TokenCounter((5,), (6, 7)))
 )
@@ -121,11 +110,6 @@ def test_each_side_has_its_counters():
     assert (words.columns, depth.columns) == ("reversed", "rolled")
 
 
-def test_without_counters_positions_are_counted_in_tokens():
-    built = model()
-    assert (built.source_counted, built.target_counted) == ([], [])
-
-
 @pytest.mark.parametrize("name", ["word_positions", "depth_positions"])
 def test_other_positions_need_counters(name):
     with pytest.raises(ValueError, match="need `counters`"):
@@ -143,105 +127,96 @@ def test_every_part_of_the_embeddings_has_its_size():
     assert (built.source_dropout.rate, built.target_dropout.rate) == (0.1, 0.1)
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_the_three_matrices_are_one_if_they_are_tied(tied):
-    built = model(shared_embedding_and_softmax_weights=tied)
-    tables = {built.source_embedding, built.target_embedding, built.softmax}
-    assert len(tables) == (1 if tied else 3)
-
-
-@pytest.mark.parametrize(
-    ("pos", "kind"),
-    [
-        ("timing", "interleaved"),
-        ("timing_concat", "concatenated"),
-        ("emb", "learned"),
-        ("none", "none"),
-    ],
-)
-def test_pos_is_the_kind_of_the_positions_of_both_sides(pos, kind):
-    built = model(pos=pos)
-    assert built.source_positions.kind == built.target_positions.kind == kind
-
-
-@pytest.mark.parametrize(
-    ("activation_dtype", "policy"),
-    [
-        ("float32", "float32"),
-        ("bfloat16", "mixed_bfloat16"),
-        ("float16", "mixed_float16"),
-    ],
-)
-def test_activation_dtype_is_the_policy_of_every_part(activation_dtype, policy):
-    built = model(activation_dtype=activation_dtype)
-    parts = [
-        built,
-        built.source_embedding,
-        built.target_positions,
-        built.encoder.layers[0].self_attention.query_projection,
-        built.encoder.layers[0].feed_forward.filter,
-        built.decoder.layers[2].memory_attention_residual.normalization,
-    ]
-    assert {part.dtype_policy.name for part in parts} == {policy}
-
-
-@pytest.mark.parametrize(
-    ("pre", "post", "norm"), [("none", "dan", "post"), ("n", "da", "pre")]
-)
-def test_the_sequences_are_pre_norm_or_post_norm(pre, post, norm):
-    sequences = {"layer_preprocess_sequence": pre, "layer_postprocess_sequence": post}
-    built = model(**sequences)
-    assert built.decoder.layers[0].memory_attention_residual.norm == norm
-    for stack in (built.encoder, built.decoder):
-        assert (stack.final_normalization is not None) == (norm == "pre")
-        if norm == "pre":
-            assert stack.final_normalization.epsilon == 1e-3
-
-
-@pytest.mark.parametrize(
-    ("self_attention_type", "layer_class", "neighbourhood"),
-    [
-        ("dot_product", MultiHeadAttention, 0),
-        ("restricted", BlockedAttention, 7),
-        ("restricted_masked", MultiHeadAttention, 7),
-    ],
-)
-def test_self_attention_type_applies_only_to_self_attention(
-    self_attention_type, layer_class, neighbourhood
-):
-    built = model(
-        self_attention_type=self_attention_type, attention_neighbourhood=neighbourhood
-    )
-    (encoder_layer,), (decoder_layer, *_) = built.encoder.layers, built.decoder.layers
-    for attention in (encoder_layer.self_attention, decoder_layer.self_attention):
-        assert type(attention) is layer_class
-        assert attention.attention_neighbourhood == neighbourhood
-    assert type(decoder_layer.memory_attention) is MultiHeadAttention
-    assert decoder_layer.memory_attention.attention_neighbourhood == 0
-    causal = [
-        encoder_layer.self_attention.causal,
-        decoder_layer.self_attention.causal,
-        decoder_layer.memory_attention.causal,
-    ]
-    assert causal == [False, True, False]
-
-
-@pytest.mark.parametrize("in_decoder", ["memory", "self"])
-def test_one_attention_of_a_decoder_layer_is_branched(in_decoder):
-    built = model(branched_attention="split", branched_in_decoder=in_decoder)
-    (encoder_layer,), (decoder_layer, *_) = built.encoder.layers, built.decoder.layers
-    assert type(encoder_layer.self_attention) is BranchedAttention
-    branched = {
-        "self": type(decoder_layer.self_attention) is BranchedAttention,
-        "memory": type(decoder_layer.memory_attention) is BranchedAttention,
+def facts(built: Transformer) -> dict[str, object]:
+    """Return what the hparams that are no options decide."""
+    (encoder_layer,) = built.encoder.layers
+    decoder_layer, *others = built.decoder.layers
+    norms = [stack.final_normalization for stack in (built.encoder, built.decoder)]
+    return {
+        "decoder layers": 1 + len(others),
+        "symbols": {built.source_symbols.rate, built.target_symbols.rate},
+        "positions": {built.source_positions.kind, built.target_positions.kind},
+        "counted": (built.source_counted, built.target_counted),
+        "matrices": len(
+            {built.source_embedding, built.target_embedding, built.softmax}
+        ),
+        "policies": {part.dtype_policy.name for part in built._flatten_layers()},
+        "norm": decoder_layer.memory_attention_residual.norm,
+        "final epsilons": [None if norm is None else norm.epsilon for norm in norms],
+        "encoder": _kind(encoder_layer.self_attention),
+        "decoder": _kind(decoder_layer.self_attention),
+        "memory": _kind(decoder_layer.memory_attention),
+        "networks": {
+            type(layer.feed_forward) for layer in (encoder_layer, decoder_layer)
+        },
     }
-    assert [name for name, is_branched in branched.items() if is_branched] == [
-        in_decoder
-    ]
-    assert encoder_layer.feed_forward is decoder_layer.feed_forward is None
 
 
-def test_ffn_layer_chooses_the_sublayer_of_both_stacks():
-    built = model(ffn_layer="parameter_attention")
-    for layer in (*built.encoder.layers, *built.decoder.layers):
-        assert type(layer.feed_forward) is ParameterAttention
+def _kind(attention: MultiHeadAttention) -> tuple[type, int, bool]:
+    return type(attention), attention.attention_neighbourhood, attention.causal
+
+
+PLAIN, NONE = MultiHeadAttention, type(None)
+FACTS = {
+    "decoder layers": 3,
+    "symbols": {0.0},
+    "positions": {"interleaved"},
+    "counted": ([], []),
+    "matrices": 1,
+    "policies": {"float32"},
+    "norm": "post",
+    "final epsilons": [None, None],
+    "encoder": (PLAIN, 0, False),
+    "decoder": (PLAIN, 0, True),
+    "memory": (PLAIN, 0, False),
+    "networks": {FeedForward},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "changed"),
+    [
+        ({}, {}),
+        ({"symbol_dropout": 0.4}, {"symbols": {0.4}}),
+        ({"shared_embedding_and_softmax_weights": False}, {"matrices": 3}),
+        ({"pos": "timing_concat"}, {"positions": {"concatenated"}}),
+        ({"pos": "emb"}, {"positions": {"learned"}}),
+        ({"pos": "none"}, {"positions": {"none"}}),
+        ({"activation_dtype": "bfloat16"}, {"policies": {"mixed_bfloat16"}}),
+        ({"activation_dtype": "float16"}, {"policies": {"mixed_float16"}}),
+        (
+            {"layer_preprocess_sequence": "n", "layer_postprocess_sequence": "da"},
+            {"norm": "pre", "final epsilons": [1e-3, 1e-3]},
+        ),
+        (
+            {"self_attention_type": "restricted", "attention_neighbourhood": 7},
+            {
+                "encoder": (BlockedAttention, 7, False),
+                "decoder": (BlockedAttention, 7, True),
+            },
+        ),
+        (
+            {"self_attention_type": "restricted_masked", "attention_neighbourhood": 7},
+            {"encoder": (PLAIN, 7, False), "decoder": (PLAIN, 7, True)},
+        ),
+        (
+            {"branched_attention": "split", "branched_in_decoder": "memory"},
+            {
+                "encoder": (BranchedAttention, 0, False),
+                "memory": (BranchedAttention, 0, False),
+                "networks": {NONE},
+            },
+        ),
+        (
+            {"branched_attention": "split", "branched_in_decoder": "self"},
+            {
+                "encoder": (BranchedAttention, 0, False),
+                "decoder": (BranchedAttention, 0, True),
+                "networks": {NONE},
+            },
+        ),
+        ({"ffn_layer": "parameter_attention"}, {"networks": {ParameterAttention}}),
+    ],
+)
+def test_an_hparam_changes_its_part_on_both_sides_and_no_other(changes, changed):
+    assert facts(model(**changes)) == FACTS | changed

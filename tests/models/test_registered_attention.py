@@ -39,11 +39,16 @@ def nothing_stays_registered():
 
 
 @pytest.fixture
-def load_example(repository, tmp_path):
-    """Return a function that loads an example of the page as a user's package."""
+def examples(repository):
+    """Return the programs of the page about attention."""
     page = (repository / "docs" / "extending.md").read_text(encoding="utf-8")
     _, _, section = page.partition("\n## An attention layer\n")
-    examples = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    return re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+
+
+@pytest.fixture
+def load_example(examples, tmp_path):
+    """Return a function that loads an example of the page as a user's package."""
 
     def load(number: int, name: str) -> None:
         package = tmp_path / name
@@ -85,6 +90,18 @@ def test_a_package_registers_an_attention_and_a_set_that_uses_it(load_example):
     check_cached_decoding(model)
 
 
+def test_the_check_of_the_page_finds_an_attention_that_decodes_otherwise(
+    load_example, examples, tmp_path, monkeypatch
+):
+    load_example(0, "my_variants")
+    monkeypatch.chdir(tmp_path)
+    exec(examples[1], {})
+    cosine = registry.attentions.get("cosine")
+    monkeypatch.setattr(cosine, "visible_history", lambda *_: False)
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        exec(examples[1], {})
+
+
 def test_the_attention_of_a_package_computes_its_formula(load_example):
     load_example(0, "my_variants")
     model = random_model(catalogue.hparams("transformer_tiny_cosine").replace(**SMALL))
@@ -109,7 +126,7 @@ def test_an_override_accepts_a_registered_name_and_refuses_others(load_example):
 
 
 def test_a_function_chooses_by_role(load_example):
-    load_example(1, "my_function")
+    load_example(2, "my_function")
     hparams = catalogue.hparams("transformer_tiny").replace(
         self_attention_type="narrow_encoder", **SMALL
     )

@@ -123,13 +123,7 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
 
     export_dir = Path(export_dir)
     check_saved_model_folder(export_dir)
-    signatures = {
-        "serving_default": served.translate,
-        "n_best": served.n_best,
-        "score": served.score,
-    }
-    if served.attention is not None:
-        signatures["attention"] = served.attention
+    signatures = exported_functions(served)
     try:
         with atomic_folder(export_dir) as folder:
             tf.saved_model.save(served, str(folder), signatures=signatures)
@@ -142,6 +136,18 @@ def export_saved_model(served: ServedTranslator, export_dir: str | Path) -> None
             "no warm-up requests for TensorFlow Serving, whose first answers will be "
             "slow: `pip install tensorflow-serving-api` and export again to have them"
         )
+
+
+def exported_functions(served: ServedTranslator) -> dict[str, Any]:
+    """Return the functions of a system by the names of their signatures."""
+    functions = {
+        "serving_default": served.translate,
+        "n_best": served.n_best,
+        "score": served.score,
+    }
+    if served.attention is not None:
+        functions["attention"] = served.attention
+    return functions
 
 
 def _input_names(signatures: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -1,5 +1,5 @@
-"""A served system of a tiny model, as of the SavedModel's tests."""
+"""Searches that the tests of a module share."""
 
-from tests.features.saved_model.conftest import shared_searches, subword_system
+from tests.support.shared_searches import shared_searches
 
-__all__ = ["shared_searches", "subword_system"]
+__all__ = ["shared_searches"]

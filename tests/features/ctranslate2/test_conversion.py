@@ -131,9 +131,10 @@ def test_a_conversion_exports_the_checkpoint_and_logs_the_comparison(
 
 def test_a_conversion_is_made_once(run, converted):
     for _ in range(2):
-        CTranslate2System.load(run)
+        system = CTranslate2System.load(run)
         Conversion.plan(run).make()
     assert len(converted.calls) == 1
+    assert system.data_dir == Run.load_existing(run).data_dir
 
 
 def test_a_conversion_whose_files_have_changed_is_refused(run, converted):
@@ -152,24 +153,14 @@ def test_a_conversion_that_cannot_be_read_is_not_made_again(run, converted):
     assert converted.calls == []
 
 
-def test_a_conversion_that_is_being_made_is_refused_and_made_once(run, monkeypatch):
+def test_a_conversion_that_is_being_made_is_refused(run, monkeypatch):
     def export(export_dir, *_, quantization):
         with pytest.raises(UserError, match="is converting a checkpoint in"):
             Conversion.plan(run).make()
-        made.append(export_dir)
-        write_export(
-            export_dir,
-            checkpoint_digest=checkpoint_digest(str(run / "model.ckpt-60")),
-            quantization=quantization,
-        )
         return SimpleNamespace(lines=list)
 
-    made = []
     record(monkeypatch, System, "load", SimpleNamespace(export_ctranslate2=export))
-    plan = Conversion.plan(run)
-    plan.make()
-    plan.make()
-    assert made == [plan.folder]
+    Conversion.plan(run).make()
 
 
 def test_the_newest_conversion_of_each_format_is_kept(run, converted, caplog):
@@ -203,20 +194,14 @@ def test_a_model_that_cannot_be_computed_is_refused_before_anything_else(run):
         Conversion.plan(run)
     with pytest.raises(UsageError, match="quantization='int4'"):
         Conversion.plan(run, quantization="int4")
+    tiny = catalogue.hparams("transformer_tiny").resolved()
+    with pytest.raises(UserError, match="which exists"):
+        check_exportable("transformer", tiny, run, "float32")
 
 
 def test_a_search_that_the_engine_does_not_follow_is_refused_before_converting(run):
     with pytest.raises(UsageError, match="coverage_penalty not supported"):
         Conversion.plan(run, decode_hparams=HPARAMS.replace(coverage_penalty=0.2))
-
-
-def test_an_export_into_an_existing_folder_is_refused(tmp_path):
-    model = ("transformer", catalogue.hparams("transformer_tiny").resolved())
-    check_exportable(*model, tmp_path / "new", "float32")
-    with pytest.raises(UserError, match="which exists"):
-        check_exportable(*model, tmp_path, "float32")
-    with pytest.raises(UsageError, match="int4"):
-        check_exportable(*model, tmp_path / "new", "int4")
 
 
 def test_an_export_is_read_as_it_was_written(tmp_path):
@@ -246,6 +231,7 @@ def translators(monkeypatch):
 
 def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
     system = CTranslate2System(write_export(tmp_path / "export"))
+    assert (system.checkpoint, system.data_dir) == ("a path", None)
     system.translator(HPARAMS)
     call = translators.call
     tokenizers = [call.pop(f"{side}_tokenizer") for side in ("source", "target")]
@@ -260,38 +246,6 @@ def test_a_translator_has_every_part_of_the_export(tmp_path, translators):
         "num_threads": None,
         "problem": system.problem,
     }
-
-
-def test_a_system_names_its_checkpoint_and_the_data_that_is_known(tmp_path):
-    folder = write_export(tmp_path / "export")
-    system = CTranslate2System(folder)
-    assert (system.checkpoint, system.data_dir) == ("a path", None)
-    assert CTranslate2System(folder, data_dir=tmp_path).data_dir == str(tmp_path)
-
-
-def test_a_loaded_conversion_has_the_package_and_the_data_of_its_run(
-    tmp_path, monkeypatch
-):
-    planned = SimpleNamespace(
-        is_done=lambda: True,
-        folder=write_export(tmp_path / "export"),
-        t2t_usr_dir="the package",
-        data_dir="the data",
-    )
-    plan = record(monkeypatch, Conversion, "plan", planned)
-    loaded = record(monkeypatch, catalogue, "load")
-    system = CTranslate2System.load(
-        "run", "best", "usr", quantization="int8", decode_hparams=HPARAMS
-    )
-    assert plan.call == {
-        "output_dir": "run",
-        "checkpoint": "best",
-        "t2t_usr_dir": "usr",
-        "quantization": "int8",
-        "decode_hparams": HPARAMS,
-    }
-    assert loaded.call == {"usr_dir": "the package"}
-    assert system.data_dir == "the data"
 
 
 def test_the_first_sentences_of_the_dev_text_are_compared(monkeypatch):

@@ -7,14 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from t2t_repro.data.problem import Output
-from t2t_repro.decoding.hypothesis import Hypothesis
 from t2t_repro.errors import UsageError, UserError
 from t2t_repro.features.ctranslate2 import ctranslate2_translator
 from t2t_repro.features.ctranslate2.ctranslate2_translator import CTranslate2Translator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
-from tests.support.given_problem import problem_with
 
 DIGITS, LETTERS = SymbolTokenizer(list("1234")), SymbolTokenizer(list("abcd"))
 HPARAMS = DecodeHParams(beam_size=3, alpha=0.9, extra_length=5, batch_size=77)
@@ -79,6 +76,8 @@ def test_the_search_has_the_settings_and_the_limit_of_the_source(package):
 
 
 def test_a_batch_has_sources_of_one_length_and_at_most_its_tokens(package):
+    translator(HPARAMS.replace(batch_size=1)).translate(["1 2 3"])
+    assert len(package.engine.calls) == 1
     hparams = HPARAMS.replace(batch_size=20, extra_length=2)
     sentences = ["1 2", "3", "4 1 2", "2 2", "1 1", "3 3", "4 4", "1 3", "2 4"]
     translator(hparams).translate(sentences)
@@ -94,10 +93,12 @@ def test_a_batch_has_sources_of_one_length_and_at_most_its_tokens(package):
 
 
 def test_equal_sources_are_translated_once(package):
-    sentences = ["1 2", "3", "1 2", "4 4", "3", "1 2"]
+    """And the results are in the order of the sentences."""
+    sentences = ["1 2", "3", "1 2", "", "4 4", "3", "1 2"]
+    texts = ["a b", "c", "a b", "", "d d", "c", "a b"]
     done = []
     found = [*translator().stream(sentences, done.append)]
-    assert [best.text for (best,) in found] == ["a b", "c", "a b", "d d", "c", "a b"]
+    assert [best.text for (best,) in found] == texts
     sources = [source for call, _ in package.engine.calls for source in call]
     assert sources == [["1", "2", "</s>"], ["4", "4", "</s>"], ["3", "</s>"]]
     assert sum(done) == len(sentences)
@@ -109,17 +110,6 @@ def test_equal_pieces_of_a_long_line_are_translated_once(package):
     assert found.text == " ".join("a" * 19 * 40 + "b")
     sources = [source for call, _ in package.engine.calls for source in call]
     assert sources == [[*"1" * 19, "</s>"], ["2", "</s>"]]
-
-
-def test_a_batch_has_a_row_even_if_its_tokens_are_too_many(package):
-    translator(HPARAMS.replace(batch_size=1)).translate(["1 2 3"])
-    assert len(package.engine.calls) == 1
-
-
-def test_translations_are_in_the_order_of_the_sentences(package):
-    found = translator().translate(["1 2", "", "4 4 4", "3", " ", "\u00a0\u200b"])
-    assert [best.text for (best,) in found] == ["a b", "", "d d d", "c", "", ""]
-    assert found[1] == [Hypothesis("", 0.0)]
 
 
 def test_hypotheses_are_ranked_by_our_length_penalty(package):
@@ -149,47 +139,10 @@ def test_hypotheses_without_an_end_count_only_if_there_are_no_others(package):
     assert found[0].ids == (3, 3)
 
 
-@pytest.mark.parametrize(
-    ("changes", "count"),
-    [({}, 1), ({"return_beams": True}, 3), ({"prefer_unrepaired": True}, 1)],
-)
-def test_all_hypotheses_are_returned_on_request(package, changes, count):
-    made = translator(HPARAMS.replace(**changes))
-    package.engine.found = [([c, "</s>"], -n) for n, c in enumerate("abc", 1)]
-    (found,) = made.translate(["1"])
-    assert [hypothesis.text for hypothesis in found] == ["a", "b", "c"][:count]
-
-
-def test_hypotheses_rank_by_their_similarity_on_request(package):
-    made = translator(HPARAMS.replace(mbr_scale=1.0))
-    outputs = ["a", "b c d d", "b c d c"]
-    package.engine.found = [([*o.split(), "</s>"], -0.1) for o in outputs]
-    ((found,),) = made.translate(["1"])
-    assert found.text == "b c d d"
-
-
-def test_sources_are_normalized_and_outputs_postprocessed(package):
-    made = translator(
-        problem=problem_with(
-            normalize_source=lambda text: text.replace("!", "1"),
-            postprocess=lambda source, text: Output(f"{source}={text}", ("joined",)),
-        )
-    )
-    ((found,),) = made.translate(["! 2"])
-    assert (found.text, found.repairs) == ("! 2=a b", ("joined",))
-
-
-def test_a_long_source_is_translated_in_pieces_that_are_joined(package, caplog):
-    done = []
-    line = " ".join("1234" * 6)
-    ((found,), _) = [*translator().stream([line, "1"], done.append)]
-    assert found.text == " ".join("abcd" * 6)
-    assert found.ids == (*[3, 4, 5, 6] * 4, 3, 4, 5, 1, 6, 3, 4, 5, 6, 1)
-    assert sum(done) == 2
-    assert "line 1 has 24 tokens, more than 19: translated in 2 pieces" in caplog.text
-
-
-def test_the_model_is_loaded_once_with_its_format_and_the_threads(package):
+def test_the_model_is_loaded_with_its_format_and_the_threads(package, monkeypatch):
+    monkeypatch.setattr(ctranslate2_translator, "available_cores", lambda: 7)
+    translator()
+    assert package.engine.options["inter_threads"] == 7
     translator(num_threads=3, quantization="int16")
     engine = package.engine
     assert engine.args == ("folder",)
@@ -218,22 +171,10 @@ def test_a_type_that_the_processor_lacks_is_replaced(
     assert package.engine.options["compute_type"] == compute_type
 
 
-def test_by_default_there_are_as_many_threads_as_cores(package, monkeypatch):
-    monkeypatch.setattr(ctranslate2_translator, "available_cores", lambda: 7)
-    translator()
-    assert package.engine.options["inter_threads"] == 7
-
-
-@pytest.mark.parametrize(("extra_length", "is_refused"), [(5, False), (6, True)])
-def test_a_search_beyond_the_positions_of_the_model_is_refused(
-    package, extra_length, is_refused
-):
-    hparams = HPARAMS.replace(extra_length=extra_length)
-    if is_refused:
-        with pytest.raises(UserError, match="extra_length=6, expected at most 5: "):
-            translator(hparams)
-    else:
-        translator(hparams)
+def test_a_search_beyond_the_positions_of_the_model_is_refused(package):
+    translator(HPARAMS.replace(extra_length=5))
+    with pytest.raises(UserError, match="extra_length=6, expected at most 5: "):
+        translator(HPARAMS.replace(extra_length=6))
 
 
 def test_a_setting_that_the_engine_does_not_follow_is_refused(package, monkeypatch):

@@ -108,12 +108,9 @@ def test_other_variants_are_accepted(text):
     check_expressible("transformer", hparams(text))
 
 
-def test_an_unknown_quantization_is_refused():
+def test_the_exact_format_has_the_tightest_tolerance():
     with pytest.raises(UsageError, match="'int4', expected one of float32, "):
         check_quantization("int4")
-
-
-def test_the_exact_format_has_the_tightest_tolerance():
     exact = QUANTIZATIONS["float32"]
     for name, other in QUANTIZATIONS.items():
         check_quantization(name)

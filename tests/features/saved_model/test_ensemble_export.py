@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from t2t_repro.decoding.translate import Translator
 from t2t_repro.features.ensembles.ensemble_model import Ensemble
-from t2t_repro.features.saved_model.saved_model_export import export_saved_model
+from t2t_repro.features.saved_model.saved_model_export import exported_functions
 from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.settings.decode_hparams import DecodeHParams
 from t2t_repro.text import SymbolTokenizer
@@ -29,12 +29,10 @@ def models():
 
 
 @pytest.fixture(scope="module")
-def signatures(models, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("export") / "system"
+def signatures(models):
     model = Ensemble(models)
     served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, LONGEST, 4096)
-    export_saved_model(served, folder)
-    return tf.saved_model.load(str(folder)).signatures
+    yield exported_functions(served)  # which do not keep it alive
 
 
 def translations(model):

@@ -25,6 +25,17 @@ def serve(system, name, texts):
     return system.signatures[name](**inputs)
 
 
+def test_signatures_have_the_promised_types(subword_system):
+    assert set(subword_system.signatures) == {*SIGNATURES}
+    signature = subword_system.signatures["serving_default"]
+    outputs = signature.structured_outputs
+    assert outputs["outputs"].dtype == tf.string
+    assert outputs["outputs"].shape.rank == 1
+    assert outputs["scores"].dtype == tf.float32
+    (inputs,) = signature.structured_input_signature[1].values()
+    assert (inputs.name, inputs.dtype) == ("inputs", tf.string)
+
+
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_a_batch_without_rows_is_answered(subword_system, name):
     found = serve(subword_system, name, [])

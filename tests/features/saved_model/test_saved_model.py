@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_repro.decoding.translate import Translator
-from t2t_repro.errors import UserError
-from t2t_repro.features.saved_model.saved_model_export import export_saved_model
+from t2t_repro.features.saved_model.saved_model_export import exported_functions
 from t2t_repro.features.saved_model.served_translator import ServedTranslator
 from t2t_repro.models.attention_weights import attention_weights
 from t2t_repro.settings.decode_hparams import DecodeHParams
@@ -36,16 +35,10 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def export_dir(model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("export") / "system"
+def signatures(model):
+    """Return what is exported; `test_hard_input.py` compares a loaded export."""
     served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH, 4096)
-    export_saved_model(served, folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def signatures(export_dir):
-    return tf.saved_model.load(str(export_dir)).signatures
+    yield exported_functions(served)  # which do not keep it alive
 
 
 @pytest.fixture(scope="module")
@@ -108,27 +101,6 @@ def test_n_best_gives_every_hypothesis_best_first(signatures, expected):
             assert as_text(texts)[there:] == [""] * (HPARAMS.beam_size - there)
             assert (scores[there:] < -1e8).all()
             assert (np.diff(scores) <= 0).all()
-
-
-def test_signatures_have_the_promised_types(signatures):
-    outputs = signatures["serving_default"].structured_outputs
-    assert outputs["outputs"].dtype == tf.string
-    assert outputs["outputs"].shape.rank == 1
-    assert outputs["scores"].dtype == tf.float32
-    (inputs,) = signatures["serving_default"].structured_input_signature[1].values()
-    assert (inputs.name, inputs.dtype) == ("inputs", tf.string)
-
-
-def test_an_existing_folder_is_refused_and_left_alone(model, tmp_path):
-    (tmp_path / "own").write_text("mine")
-    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH, 4096)
-    with pytest.raises(UserError, match="which exists"):
-        export_saved_model(served, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["own"]
-
-
-def test_nothing_half_written_is_left(export_dir):
-    assert [path.name for path in export_dir.parent.iterdir()] == ["system"]
 
 
 TARGETS = ["3 2 1", "1", "", "7 6 5 4 3 2 1 0", "5 unheard", "2", "4 4", "6"]

@@ -1,11 +1,12 @@
-"""The coverage penalty against NumPy and by hand."""
+"""The penalties of coverage and length, against NumPy and by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from t2t_repro.decoding.coverage import coverage_penalty, initial_coverage
+from t2t_repro.decoding.coverage import coverage_penalty
+from t2t_repro.decoding.hypothesis import length_penalty
 
 
 def test_the_coverage_penalty_is_that_of_wu_et_al():
@@ -28,7 +29,8 @@ def test_a_token_without_attention_has_a_finite_penalty():
     assert -100.0 < found < -50.0
 
 
-def test_padding_is_covered_from_the_start():
-    inputs = np.array([[5, 6, 1], [7, 1, 0]], "int32")
-    found = np.array(initial_coverage(inputs, 2))
-    assert found.tolist() == [[[0, 0, 0]] * 2, [[0, 0, 1]] * 2]
+def test_the_length_penalty_is_that_of_wu_et_al():
+    np.testing.assert_allclose(
+        length_penalty(np.array([1, 7, 25]), 0.5), [1.0, 2**0.5, 5**0.5], rtol=1e-6
+    )
+    np.testing.assert_array_equal(length_penalty(np.array([1, 99]), 0.0), [1.0, 1.0])
