@@ -35,10 +35,14 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def signatures(model):
+def served(model):
+    return ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH, 4096)
+
+
+@pytest.fixture(scope="module")
+def signatures(served):
     """Return what is exported; `test_hard_input.py` compares a loaded export."""
-    served = ServedTranslator(model, DIGITS, DIGITS, HPARAMS, MAX_INPUT_LENGTH, 4096)
-    yield exported_functions(served)  # which do not keep it alive
+    return exported_functions(served)
 
 
 @pytest.fixture(scope="module")
