@@ -11,43 +11,31 @@ from t2t_repro import catalogue, registry
 from t2t_repro.cli import main as cli
 from t2t_repro.cli.main import main
 from t2t_repro.errors import UserError
+from tests.support.command_lines import answers_without_tensorflow
 
-WITHOUT_TENSORFLOW = """
-import sys
-from t2t_repro.cli.main import main
-code = main(sys.argv[1:])
-heavy = {"tensorflow", "keras", "tensorflow_text", "tensorflow_datasets", "numpy"}
-loaded = heavy & set(sys.modules)
-sys.exit(f"imported {loaded}" if loaded else code)
-"""
+CODES = {
+    "": 2,
+    "--help": 0,
+    "--version": 0,
+    "list": 0,
+    "list --help": 0,
+    "show transformer_base": 0,
+    "show translate_ende_synthetic": 0,
+    "show transformer": 0,
+    "show transfomer_base": 2,
+    "lsit": 2,
+    "datagen --problem text_pairs --train_source a": 2,
+    "list --prblem": 2,
+    "decode --output_dir no/such/folder": 1,
+    "evaluate --output_dir no/such/folder": 1,
+    "average --output_dir no/such/folder": 1,
+    "export --output_dir no/such/folder --export_dir out": 1,
+}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        ("", 2),
-        ("--help", 0),
-        ("--version", 0),
-        ("list", 0),
-        ("list --help", 0),
-        ("show transformer_base", 0),
-        ("show translate_ende_synthetic", 0),
-        ("show transformer", 0),
-        ("show transfomer_base", 2),
-        ("lsit", 2),
-        ("datagen --problem text_pairs --train_source a", 2),
-        ("list --prblem", 2),
-        ("decode --output_dir no/such/folder", 1),
-        ("evaluate --output_dir no/such/folder", 1),
-        ("average --output_dir no/such/folder", 1),
-        ("export --output_dir no/such/folder --export_dir out", 1),
-    ],
-)
-def test_help_listings_and_errors_need_no_tensorflow(arguments, code):
-    # -W ignore: warnings are errors only in the outer process.
-    command = [sys.executable, "-c", WITHOUT_TENSORFLOW, *arguments.split()]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == code, ended.stderr
+def test_help_listings_and_errors_need_no_tensorflow(tmp_path):
+    answers = answers_without_tensorflow(map(str.split, CODES), tmp_path, "numpy")
+    assert dict(zip(CODES, (code for code, *_ in answers), strict=True)) == CODES
 
 
 def test_list_names_each_kind(capsys):

@@ -5,47 +5,34 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
-import sys
 
 import pytest
 
 from t2t_repro.cli.main import main
+from tests.support.command_lines import answers_without_tensorflow
 
-PROGRAM = """
-import sys
-from t2t_repro.cli.main import main
-code = main(sys.argv[1:])
-heavy = {"tensorflow", "keras", "tensorflow_text"} & set(sys.modules)
-sys.exit(99 if heavy else code)
-"""
-PREFER = "--decode_hparams=prefer_unrepaired=true"
-
-
-@pytest.mark.parametrize(
-    ("command", "code", "answer"),
-    [
-        (["train", "--train_steps=30"], 2, "received train_steps=30, but the run"),
-        (["train", "--random_seed=7"], 1, "random_seed is 1 there, 7 now"),
-        (["decode", "--decode_hparams=batch_size=5"], 2, "expected at least 32 tokens"),
-        (["evaluate", "--decode_hparams=batch_size=5"], 2, "at least 32 tokens"),
-        (["evaluate", PREFER], 2, "prefer_unrepaired would have no effect: outputs of"),
-        (["decode", "--checkpoint_path=model.ckpt-7"], 1, "received checkpoint path"),
-        (["export", "--export_dir=e", "--checkpoint_path=x"], 1, "checkpoint path 'x'"),
-        (["average", "--last=999"], 1, "received last=999"),
-    ],
+BATCH, PREFER = (
+    f"--decode_hparams={setting}"
+    for setting in ("batch_size=5", "prefer_unrepaired=true")
 )
-def test_a_mistake_about_a_run_needs_no_tensorflow(trained, command, code, answer):
-    arguments = [*command, "--output_dir", str(trained.output_dir)]
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert answer in ended.stderr
-    assert ended.returncode == code, ended.stderr
+MISTAKES = [
+    (["train", "--train_steps=30"], 2, "received train_steps=30, but the run"),
+    (["train", "--random_seed=7"], 1, "random_seed is 1 there, 7 now"),
+    (["decode", BATCH], 2, "expected at least 32 tokens"),
+    (["evaluate", BATCH], 2, "at least 32 tokens"),
+    (["evaluate", PREFER], 2, "prefer_unrepaired would have no effect: outputs of"),
+    (["decode", "--checkpoint_path=model.ckpt-7"], 1, "received checkpoint path"),
+    (["export", "--export_dir=e", "--checkpoint_path=x"], 1, "checkpoint path 'x'"),
+    (["average", "--last=999"], 1, "received last=999"),
+]
+
+
+def test_mistakes_about_a_run_need_no_tensorflow(trained, tmp_path):
+    run = ["--output_dir", str(trained.output_dir)]
+    commands = [[*command, *run] for command, *_ in MISTAKES]
+    answers = answers_without_tensorflow(commands, tmp_path)
+    for (code, _, errors), (_, *expected) in zip(answers, MISTAKES, strict=True):
+        assert [code, expected[1] in errors] == [expected[0], True], errors
 
 
 @pytest.mark.parametrize(
@@ -84,14 +71,11 @@ def test_existing_translations_are_scored_without_tensorflow(tmp_path):
     (tmp_path / "hypothesis").write_text("the cat sat on the mat\na dog\n")
     (tmp_path / "reference").write_text("the cat sat on the mat\na dog barks\n")
     files = [f"--{name}={tmp_path / name}" for name in ("hypothesis", "reference")]
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "evaluate", *files],
-        capture_output=True,
-        text=True,
-        check=False,
+    ((code, out, errors),) = answers_without_tensorflow(
+        [["evaluate", *files]], tmp_path
     )
-    assert ended.returncode == 0, ended.stderr
-    report = json.loads(ended.stdout)
+    assert code == 0, errors
+    report = json.loads(out)
     assert (report["sentences"], report["length_ratio"]) == (2, 8 / 9)
     assert report["bleu"]["signature"].startswith("nrefs:1|case:mixed")
     # exp(1 - 9 / 8), because all n-grams of the translations are right

@@ -107,9 +107,7 @@ def test_the_probability_of_a_token_is_the_mean_of_an_ensembles(scorer, ensemble
 
 
 @pytest.mark.filterwarnings("ignore:You are using a softmax over axis")
-@pytest.mark.parametrize("name", ["model", "ensemble"])
-def test_scores_of_hypotheses_are_those_of_the_search(scorer, name, request):
-    model = request.getfixturevalue(name)
+def test_scores_of_hypotheses_are_those_of_the_search(scorer, model):
     hparams = HPARAMS.replace(return_beams=True)
     translator = Translator(model, SOURCE, TARGET, hparams, MAX_LENGTH)
     made = scorer(model)
