@@ -15,6 +15,7 @@ from benchmarks.accelerator.rows.job import Job, Outcome, load_jobs, save_jobs
 from benchmarks.accelerator.rows.runs import system_folders, write_system
 from t2t_repro.data.prepared import PreparedData
 from t2t_repro.errors import UserError
+from t2t_repro.features.parsing.tree_problem import ParsingProblem
 from t2t_repro.features.reproduction.paper_tables import find_row
 from t2t_repro.features.reproduction.result_files import read_result
 from t2t_repro.features.reproduction.row_plan import plan_of
@@ -143,8 +144,11 @@ def test_a_translation_job_has_no_counters(translator):
 
 
 def test_the_result_of_a_parser_has_f1_and_its_commands(
-    parser, parser_data, trees, jobs, tmp_path
+    parser, parser_data, trees, jobs, tmp_path, monkeypatch
 ):
+    short = {"beam_size": 2, "extra_length": 9}
+    search = ParsingProblem.decode_defaults | short
+    monkeypatch.setattr(ParsingProblem, "decode_defaults", search)
     outcomes, files = tmp_path / "outcomes", tmp_path / "results"
     for folder in (outcomes, files):
         folder.mkdir()
