@@ -278,7 +278,7 @@ def test_a_flag_that_asks_for_something_else_is_refused(line, message):
     "line",
     [
         "t2t-trainer --worker_replicas=1 --ps_replicas=0 --worker_id=0",
-        "t2t-trainer --hparams_range=",
+        "t2t-trainer --hparams_range= --noautotune --cloud_mlengine=false",
         "t2t-trainer --hparams=weight_decay=0.0,optimizer=Adam",
         "t2t-decoder --output_dir=o --decode_hparams=num_samples=-1 --decode_shards=1",
     ],
