@@ -50,6 +50,15 @@ def test_counts_are_printed(tmp_path, capsys):
     ]
 
 
+def test_the_summary_counts_pairs_and_copies(tmp_path, capsys):
+    place = ["--problem", "text_pairs", "--data_dir", f"{tmp_path}/data"]
+    flags = ["--subword_copies", "3", "--subword_sampling", "0.2"]
+    assert datagen(*place, *text_files(tmp_path), *flags, "--vocab_size", "300") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split()[:3] == ["train", "95", "285"]
+    assert "train: written 285 copies of 95 pair(s)" in lines
+
+
 def test_dropped_pairs_are_printed_by_reason(tmp_path, capsys):
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_text("x\nx\n\n" + "".join(f"{n}\n" for n in range(40)))
@@ -120,6 +129,17 @@ def test_the_same_command_again_finds_the_data(tmp_path, capsys):
             ["--problem", "text_pairs", "--train_trees", "a", "--train_tsv", "b"],
             "received --train_trees beside pairs",
         ),
+        (
+            ["--problem", "algorithmic_reverse", "--subword_sampling", "0.1"],
+            "subword_sampling=0.1 for problem algorithmic_reverse, whose voc",
+        ),
+        (
+            ["--problem", "text_pairs", "--subword_copies", "3"],
+            "expected subword_sampling above 0, such as 0.1",
+        ),
+        (["--subword_copies", "0"], "at least 1"),
+        (["--subword_sampling", "1.5"], "at least 0 and at most 1"),
+        (["--subword_sampling", "nan"], "at least 0 and at most 1"),
         (["--num_workers", "0"], "at least 1"),
         (["--vocab_size", "many"], "'many', expected a whole number"),
         (["--max_pair_length", "1"], "at least 2"),

@@ -15,7 +15,12 @@ from werkzeug.test import Client
 
 from t2t_repro import catalogue
 from t2t_repro.features.attention_view.attention_summaries import branch_evaluator
-from t2t_repro.runs.tensorboard import write_beginning, write_end
+from t2t_repro.runs.tensorboard import (
+    MAX_ROWS,
+    write_beginning,
+    write_end,
+    write_projector,
+)
 from t2t_repro.text import SymbolTokenizer
 from t2t_repro.training.metrics_log import MetricsLog
 from tests.support.tiny_model import tiny_transformer
@@ -78,10 +83,14 @@ class Folders:
         return [types.SimpleNamespace(run_name=name) for name in self.names]
 
 
+def apps_of_the_projector(folder):
+    context = base_plugin.TBContext(data_provider=Folders(folder), logdir=str(folder))
+    return ProjectorPlugin(context).get_plugin_apps()
+
+
 def shown_by_the_projector(folder):
     """Return the tensors that the tab offers in all runs of a log directory."""
-    context = base_plugin.TBContext(data_provider=Folders(folder), logdir=str(folder))
-    apps = ProjectorPlugin(context).get_plugin_apps()
+    apps = apps_of_the_projector(folder)
     return [
         entry
         for name in Client(apps["/runs"]).get("/").json
@@ -130,3 +139,69 @@ def test_branch_weights_are_written_at_the_step_of_the_evaluation(tmp_path):
     layers = json.loads(events[0].tensor_proto.string_val[0])["layers"]
     alphas = [layer.self_attention.alpha.numpy() for layer in model.encoder.layers]
     np.testing.assert_allclose([layer["alpha"] for layer in layers[:2]], alphas)
+
+
+SUBWORDS = ["<pad>", "▁Haus", "a\tb", "\n", "\u2028", "<b>", "", " "]
+MATRIX = np.random.default_rng(0).normal(size=(len(SUBWORDS), 6)).astype(np.float32)
+
+
+@pytest.fixture
+def get(tmp_path):
+    """Return a function that reads a route of TensorBoard's projector."""
+    write_projector(tmp_path, {"shared_embedding": (MATRIX, SUBWORDS)})
+    MetricsLog(tmp_path).scalars("train", 1, {"loss": 1.0})
+    apps = apps_of_the_projector(tmp_path)
+
+    def read(route):
+        arguments = {"run": "train", "name": "shared_embedding"}
+        response = Client(apps[route]).get("/", query_string=arguments)
+        assert response.status_code == 200, response.text
+        return response
+
+    return read
+
+
+def test_the_projector_finds_the_embedding(get):
+    assert get("/runs").json == ["train"]
+    (embedding,) = get("/info").json["embeddings"]
+    assert embedding["tensorName"] == "shared_embedding"
+    assert embedding["tensorShape"] == [len(SUBWORDS), 6]
+
+
+def test_the_projector_reads_the_matrix(get):
+    found = np.frombuffer(get("/tensor").data, np.float32).reshape(MATRIX.shape)
+    np.testing.assert_allclose(found, MATRIX, rtol=1e-3)
+
+
+def test_every_row_has_its_subword_and_id(get):
+    header, *rows = get("/metadata").text.removesuffix("\n").split("\n")
+    assert header == "subword\tid"
+    labels, ids = zip(*(row.split("\t") for row in rows), strict=True)
+    assert list(ids) == [str(number) for number in range(len(SUBWORDS))]
+    assert labels == (
+        "<pad>",
+        "▁Haus",
+        r"a\tb",
+        r"\n",
+        r"\u2028",
+        "<b>",
+        "",
+        " ",
+    )
+
+
+def test_only_the_first_rows_of_a_large_vocabulary_are_written(tmp_path):
+    count = MAX_ROWS + 10
+    matrix, subwords = np.zeros((count, 1)), ["x"] * count
+    write_projector(tmp_path, {"source_embedding": (matrix, subwords)})
+    train = tmp_path / "train"
+    lines = (train / "source_embedding.tsv").read_text().splitlines()
+    assert len(lines) == MAX_ROWS
+    labels = (train / "source_embedding_subwords.tsv").read_text().splitlines()
+    assert len(labels) == 1 + MAX_ROWS
+
+
+def test_a_matrix_of_another_length_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="one subword per row"):
+        write_projector(tmp_path, {"x": (MATRIX, SUBWORDS[:-1])})
+    assert not (tmp_path / "train" / "projector_config.pbtxt").exists()
