@@ -23,9 +23,8 @@ from results.pages import (
     template,
     write_pages,
 )
-from t2t_repro.features.reproduction.paper_tables import Row
 from t2t_repro.features.reproduction.paper_tables import find_table as table
-from t2t_repro.features.reproduction.result_files import Course, Result, shipped_results
+from t2t_repro.features.reproduction.result_files import Course, shipped_results
 from tests.support.recorder import record
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,53 +59,37 @@ def mean_and_spread(values: list[float], places: int = 2) -> str:
     return f"{text} ± {statistics.stdev(values):.{places}f}"
 
 
-def line(name: str, row: Row, results: list[Result], columns: tuple[str, ...]) -> str:
-    perplexity = row.published.get("PPL")
-    cells = [
-        f"`{name}/{row.name}`",
-        "" if perplexity is None else f"{perplexity:.2f}",
-        str(row.published[PUBLISHED[name]]),
-        *(
-            mean_and_spread([r.scores[name] for r in results if name in r.scores])
-            for name in columns
-        ),
-        str(len(results)),
-        f"{results[0].parameters:,}",
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def lines(scale: str) -> list[str]:
-    """Return a line per row that is measured at a scale, in order."""
-    measured: dict[str, list[Result]] = {}
-    for result in shipped_results():
-        if result.scale == scale:
-            measured.setdefault(result.system, []).append(result)
-    return [
-        line(
-            name,
-            row,
-            measured[str(row.system)],
-            LONG_COLUMNS if scale == "long" else COLUMNS,
-        )
-        for name in PUBLISHED
-        for row in table(name).rows
-        if row.system in measured
-    ]
-
-
-def test_the_page_has_a_line_per_measured_row():
-    text = TABLES.read_text(encoding="utf-8")
-    found = re.findall(rf"^\| `(?:{'|'.join(PUBLISHED)})/\w+` \|.*$", text, re.M)
-    assert found == [*lines("small"), *lines("long")]
-
-
 def scores_of(system: str, scale: str, name: str) -> list[float]:
     return [
         result.scores[name]
         for result in shipped_results()
-        if (result.system, result.scale) == (system, scale)
+        if (result.system, result.scale) == (system, scale) and name in result.scores
     ]
+
+
+def lines_of(name: str) -> list[tuple[str, list[str]]]:
+    """Return the rows of a table on the page, each with its cells."""
+    text = TABLES.read_text(encoding="utf-8").partition("| row | nll, difference |")
+    found = re.findall(rf"^\| `{name}/(\w+)` \|(.*)\|$", "".join(text), re.M)
+    return [(row, [x.strip() for x in line.split("|")]) for row, line in found]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_page_has_a_line_per_measured_row(name):
+    expected = []
+    for scale, scores in (("small", COLUMNS), ("long", LONG_COLUMNS)):
+        for row in table(name).rows:
+            values = [scores_of(str(row.system), scale, score) for score in scores]
+            perplexity = row.published.get("PPL")
+            cells = [
+                "" if perplexity is None else f"{perplexity:.2f}",
+                str(row.published[PUBLISHED[name]]),
+                *map(mean_and_spread, values),
+                str(len(values[1])),
+            ]
+            if values[1]:
+                expected.append((row.name, cells))
+    assert [(row, cells[:-1]) for row, cells in lines_of(name)] == expected
 
 
 @pytest.mark.parametrize(
@@ -120,12 +103,10 @@ def scores_of(system: str, scale: str, name: str) -> list[float]:
 )
 def test_the_page_has_a_line_per_newer_row_measured_or_not(name, scale, scores, start):
     """Until a row has a result file, its line says that there is none."""
-    text = TABLES.read_text(encoding="utf-8").partition("| row | nll, difference |")
-    lines = re.findall(rf"^\| `{name}/(\w+)` \|(.*)$", "".join(text), re.M)
+    lines = lines_of(name)
     rows = [row for row in table(name).rows if row.hparams_set]
     assert [row for row, _ in lines[: len(rows)]] == [row.name for row in rows]
-    for row, (_, line) in zip(rows, lines, strict=False):
-        cells = [cell.strip() for cell in line.split("|")]
+    for row, (_, cells) in zip(rows, lines, strict=False):
         values = [scores_of(str(row.system), scale, score) for score in scores]
         expected = [
             mean_and_spread(own, 3 if "nll" in score else 2)
