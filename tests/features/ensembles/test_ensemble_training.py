@@ -199,6 +199,12 @@ def test_a_crash_is_no_stop_even_after_a_signal(tmp_path, run_with):
         run_with(processes)
 
 
+def test_a_member_that_somebody_else_stopped_keeps_its_signal(tmp_path, run_with):
+    stopped = result_of(tmp_path, 1, complete=False, stop_signal=signal.SIGTERM)
+    first, _ = run_with(FakeProcesses([[stopped], [result_of(tmp_path, 2)]]))
+    assert first.stop_signal == signal.SIGTERM
+
+
 def test_several_workers_are_refused_before_anything_is_written(
     tmp_path, run_with, monkeypatch
 ):

@@ -262,6 +262,8 @@ def test_signatures_name_tokens_language_split_and_versions(german):
 def test_the_language_decides_how_apostrophes_are_split(german):
     assert german.tokenize("don't") == "don &apos; t"
     assert MosesTokenizer("en").tokenize("don't") == "don &apos;t"
+    # Typographic quotes are replaced before.
+    assert german.tokenize("”so”") == "&quot; so &quot;"
 
 
 def test_any_text_can_be_tokenised(german):
